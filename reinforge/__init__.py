@@ -1,7 +1,6 @@
-"""Reinforge: the shared core, the SDK and the command line.
+"""Shared core, SDK and command line: no web framework, queue or torch.
 
-Everything here runs without a web framework, a queue or torch; `backend` and `worker` both build on it
-and never on each other.
+`backend` and `worker` both build on it and never on each other.
 """
 
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> object:
-    """The SDK's clients, imported when they are first used: workers import this package without them."""
+    """Imports the SDK's clients on first use: workers import this package without them."""
     if name not in ("Reinforge", "AsyncReinforge"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from reinforge import client

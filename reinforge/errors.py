@@ -1,30 +1,27 @@
-"""The error tree: every failure is attributed once, at the boundary where it happens.
+"""Error tree: every failure is attributed once, at the boundary where it happens.
 
     ReinforgeError
-    ├── InvalidInput          the request or file is wrong; fix `param` and send it again        (422)
-    ├── NotAuthenticated      no key, or one that is unknown or revoked                          (401)
-    ├── NotAllowed            a valid key without the needed role                                (403)
-    ├── NotFound              no such thing in this project                                      (404)
-    ├── StateConflict         the thing's state does not allow this now; do not retry blindly    (409)
-    ├── Stale                 it has changed since it was read; `current` is what it is now      (412)
-    ├── MatchNeeded           an edit has to say what it was made from, with If-Match            (428)
-    ├── LeaseLost             another attempt owns the job; stop at once                         (409)
-    ├── TooLarge              over a limit                                                       (413)
-    ├── RequestTooSlow        the body did not arrive in time; send it again                     (408)
-    ├── TooManyRequests       too often; wait, then try again                                    (429)
-    ├── Unavailable           something that should be running is not; retryable                 (503)
-    └── JobFailure            why a job ended or paused; `code` becomes the job's `reason`       (not HTTP)
+    ├── InvalidInput          the request or file is wrong; fix `param`                    (422)
+    ├── NotAuthenticated      no key, or one that is unknown or revoked                    (401)
+    ├── NotAllowed            the key lacks the role                                       (403)
+    ├── NotFound              not in this project                                          (404)
+    ├── StateConflict         the present state does not allow this; do not retry blindly  (409)
+    ├── Stale                 changed since it was read; `current` is the new state        (412)
+    ├── MatchNeeded           an edit without If-Match                                     (428)
+    ├── LeaseLost             another attempt owns the job; stop at once                   (409)
+    ├── TooLarge              over a limit                                                 (413)
+    ├── RequestTooSlow        the body did not arrive in time; retry                       (408)
+    ├── TooManyRequests       wait, then retry                                             (429)
+    ├── Unavailable           a needed service is not running; retryable                   (503)
+    └── JobFailure            why a job ended or paused; `code` is its `reason`            (not HTTP)
 
-`code` is stable and machine-readable, `message` says what happened, `hint` says what to do, `param` is the
-dotted path of the field at fault.
+`code` is stable, `message` says what happened, `hint` what to do, `param` is the field's dotted path.
 """
 
 from typing import Any
 
 
 class ReinforgeError(Exception):
-    """Base of every error that a user of Reinforge may see."""
-
     status = 500
     type = "server_error"
     default_code = "internal_error"
@@ -47,12 +44,12 @@ class ReinforgeError(Exception):
         self.param = param
         self.errors = errors or []
         self.current = current
-        """What the thing is now, where that is why the request was refused."""
+        """Present state, if the request was refused for being stale."""
         self.faults = faults
         """Of a file: `bad_rows`, `good_rows`, and whether they are `skippable`; `errors` lists the first ones."""
 
     def envelope(self, request_id: str | None = None) -> dict[str, Any]:
-        """The JSON body that both API surfaces answer with."""
+        """JSON body of errors on both API surfaces."""
         error = {
             "message": self.message,
             "type": self.type,
@@ -83,7 +80,7 @@ class NotFound(ReinforgeError):
 
 
 class StateConflict(ReinforgeError):
-    """Answered with `x-should-retry: false`, because the official OpenAI SDK retries every 409 otherwise."""
+    """Sent with `x-should-retry: false`, because the OpenAI SDK retries every other 409."""
 
     status, type, default_code = 409, "invalid_request_error", "state_conflict"
 
@@ -109,13 +106,13 @@ class RequestTooSlow(ReinforgeError):
 
 
 class DeletedMeanwhile(StateConflict):
-    """What a request names has been deleted while the request was on its way."""
+    """Something that the request names was deleted during the request."""
 
     default_code = "deleted_meanwhile"
 
 
 class TooManyRequests(ReinforgeError):
-    """retry_after: seconds, for the header of that name."""
+    """retry_after: seconds, for the `Retry-After` header."""
 
     status, type, default_code = 429, "rate_limit_error", "too_many_requests"
 
@@ -129,7 +126,7 @@ class Unavailable(ReinforgeError):
 
 
 class JobFailure(ReinforgeError):
-    """A named end (or pause) of a job, raised inside the worker. `retryable` means: pause, do not fail."""
+    """End or pause of a job, raised inside the worker; `retryable` pauses it."""
 
     default_code = "trainer_failed"
 

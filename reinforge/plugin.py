@@ -1,7 +1,7 @@
-"""What a package with an algorithm of its own imports; `docs/own-algorithm.md` walks through one.
+"""API for packages with their own algorithm (`docs/own-algorithm.md`).
 
-Nothing here looks for packages, so that a package can import it while it is being looked at. Functions get
-`worker.algorithm.rows.Rows` and hand back what the built-in ones of their slot do.
+It never searches for packages, so a package can import it while being loaded. Functions get
+`worker.algorithm.rows.Rows` and return what the built-in ones of their slot do.
 """
 
 from reinforge.algorithm.advantage import AdvantageModel

@@ -1,8 +1,8 @@
-"""What a trainer reports: a closed set of records, numbered per attempt.
+"""Records that a trainer reports, numbered per attempt.
 
-A record is written once to the run folder's `records.jsonl` and once to the pipe of whoever started
-the trainer; the backend applies it idempotently by `(job, attempt, sequence)`. Bulk never travels inside a record:
-it names a *blob*, an immutable file in the run folder under `blobs/<sha256>`, uploaded before the record is.
+Each is written to the run folder's `records.jsonl` and to the parent's pipe; the backend
+applies it idempotently by `(job, attempt, sequence)`. Large data goes into *blobs*
+(`blobs/<sha256>`), uploaded before the record that names them.
 """
 
 from typing import Annotated, Any, Literal
@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from reinforge.reward_spec.judges import Judge
 
 Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
-"""What the database has a column of 32 bits for."""
+"""Range of a 32-bit database column."""
 Large = Annotated[int, Field(ge=0, le=2**63 - 1)]
 
 
@@ -21,7 +21,7 @@ class RecordModel(BaseModel):
 
 
 class Blob(RecordModel):
-    """An immutable file, named by its content."""
+    """Immutable file, named by its hash."""
 
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     bytes: Large
@@ -29,38 +29,37 @@ class Blob(RecordModel):
 
 class BaseRecord(RecordModel):
     sequence: int = Field(ge=1, le=2**31 - 1)
-    """1, 2, 3 … without gaps inside an attempt."""
+    """From 1, without gaps inside an attempt."""
     ts: float = Field(allow_inf_nan=False)
     """Unix seconds on the worker."""
 
 
 class Phase(BaseRecord):
-    """The trainer is doing something else now; drives the progress line."""
+    """The trainer's current activity, for the progress line."""
 
     kind: Literal["phase"] = "phase"
     phase: Literal["loading", "starting_engine", "evaluating", "generating", "scoring", "updating", "saving"]
     step: Count
-    """The step under way, 1-based; 0 before the first."""
+    """Step under way, from 1; 0 before the first."""
     done: Large | None = None
     total: Large | None = None
     rows: list[Count] = Field(default_factory=list)
-    """Rows of the dataset that are waited for, the first few."""
+    """First dataset rows that are waited for."""
 
 
 class Started(BaseRecord):
-    """The policy is loaded; the job runs."""
-
     kind: Literal["started"] = "started"
     step: Count
-    """Last completed step: 0, or where the resume state stood."""
+    """Last completed step: 0, or the resume state's."""
     steps: Count
     facts: dict[str, Any] = Field(default_factory=dict)
-    """Parameters, trainable parameters, device, engine, jail, versions, memory once loaded (GiB), most tokens of a
-    micro-batch, whether gradient checkpointing is on. Told again when one turns out otherwise."""
+    """Parameters, trainable parameters, device, engine, jail, versions, memory once loaded (GiB),
+    maximum tokens of a micro-batch, gradient checkpointing. Repeated when one changes.
+    """
 
 
 class StepMetrics(BaseRecord):
-    """All metrics of one completed step, by the names in `reinforge.metrics`."""
+    """Metrics of one completed step, named as in `reinforge.metrics`."""
 
     kind: Literal["step_metrics"] = "step_metrics"
     step: Count
@@ -69,27 +68,26 @@ class StepMetrics(BaseRecord):
 
 
 class RowStatus(RecordModel):
-    """The narrow row of one completion; its text and tensors are in the step's Parquet blob."""
+    """Summary of one completion; text and tensors are in the step's Parquet blob."""
 
     prompt_no: Count
     sample_no: Count
     prompt_hash: str
     row_index: Count
-    """Index of the row in the dataset."""
     reward: float | None
-    """None: no reward (see `error`), so outside its group's statistics and the loss."""
+    """None: failed (see `error`), not part of group statistics and loss."""
     advantage: float | None
     length: Count
-    """Tokens, the end token included."""
+    """Tokens, including the end token."""
     finish_reason: Literal["stop", "length", "cancelled"]
     error: str | None = None
-    """Status of the first reward that failed, from the closed list in `worker.rewards`."""
+    """Status of the first failed reward, from the list in `worker.rewards`."""
     text: str = ""
-    """First 2,000 characters of the completion, for search and lists."""
+    """First 2,000 characters, for search and lists."""
 
 
 class Rollouts(BaseRecord):
-    """The scored completions of one step (or of one evaluation)."""
+    """Scored completions of one step or evaluation."""
 
     kind: Literal["rollouts"] = "rollouts"
     step: Count
@@ -98,11 +96,11 @@ class Rollouts(BaseRecord):
     """zstd Parquet, columns as in `worker.training.reporting.rollout_table`."""
     rows: list[RowStatus]
     revisions: dict[str, str] = Field(default_factory=dict)
-    """Reward name → `rew_…@revision` (or its hash) that scored these rows."""
+    """Reward name → `rew_…@revision` (or hash) that scored these rows."""
 
 
 class Evaluated(BaseRecord):
-    """Held-out evaluation of the policy after `step` steps (0: the base model)."""
+    """Held-out evaluation after `step` steps (0: base model)."""
 
     kind: Literal["evaluated"] = "evaluated"
     step: Count
@@ -112,7 +110,7 @@ class Evaluated(BaseRecord):
 
 
 class CheckpointSaved(BaseRecord):
-    """An adapter that can be served, as a PEFT folder in an uncompressed tar."""
+    """Servable adapter, as a PEFT folder in an uncompressed tar."""
 
     kind: Literal["checkpoint_saved"] = "checkpoint_saved"
     step: Count
@@ -122,7 +120,7 @@ class CheckpointSaved(BaseRecord):
 
 
 class ResumeStateSaved(BaseRecord):
-    """All that the next attempt needs to continue after `step`."""
+    """Everything the next attempt needs to continue after `step`."""
 
     kind: Literal["resume_state_saved"] = "resume_state_saved"
     step: Count
@@ -137,8 +135,6 @@ class LogLine(BaseRecord):
 
 
 class Finding(BaseRecord):
-    """What a detector noticed, with evidence and what to do."""
-
     kind: Literal["finding"] = "finding"
     code: str
     severity: Literal["info", "warning", "error"]
@@ -149,8 +145,6 @@ class Finding(BaseRecord):
 
 
 class Ended(BaseRecord):
-    """The last record of an attempt."""
-
     kind: Literal["ended"] = "ended"
     outcome: Literal["succeeded", "failed", "cancelled", "paused"]
     reason: str | None = None
@@ -162,28 +156,26 @@ class Ended(BaseRecord):
 
 
 class RewardChange(RecordModel):
-    """From some step on another revision scores under a reward's name."""
+    """Another revision that scores under a reward's name from some step on."""
 
     type: Literal["reward"] = "reward"
     name: str
-    """Name of one of the job's rewards."""
     kind: Literal["python", "grader"] = "python"
     source: str
     """Python code, or a grader's JSON."""
     entry: str | None = None
     revision: str
-    """`rew_…@3`."""
 
 
 class SettingChange(RecordModel):
-    """From some step on a number of the specification is another one (`reinforge.algorithm.live_settings`)."""
+    """Another number in the specification from some step on (`reinforge.algorithm.live_settings`)."""
 
     type: Literal["setting"] = "setting"
     setting: str
     """Dotted path from the job's root, such as `optimizer.learning_rate`."""
     value: float
     before: float
-    """What it was when the change was asked for."""
+    """Value when the change was requested."""
 
 
 Change = Annotated[RewardChange | SettingChange, Field(discriminator="type")]
@@ -191,7 +183,7 @@ CHANGE: TypeAdapter[Change] = TypeAdapter(Change)
 
 
 class ChangeApplied(BaseRecord):
-    """A change asked for while the job ran is at work from `step` on. Said again by an attempt that repeats it."""
+    """A requested change acts from `step` on. An attempt that repeats it reports it again."""
 
     kind: Literal["change_applied"] = "change_applied"
     change: str
@@ -199,7 +191,7 @@ class ChangeApplied(BaseRecord):
 
 
 class CommandApplied(BaseRecord):
-    """What a command asked for is done, after `step` completed steps."""
+    """A command was executed after `step` completed steps."""
 
     kind: Literal["command_applied"] = "command_applied"
     command: str
@@ -225,16 +217,16 @@ RECORD: TypeAdapter[Record] = TypeAdapter(Record)
 
 
 class Command(RecordModel):
-    """What the platform asks of a running trainer; applied at the next step boundary."""
+    """Request to a running trainer, applied at the next step boundary."""
 
     id: str
     kind: Literal["cancel", "pause", "checkpoint", "change"]
     change: Change | None = None
-    """With kind `change`; `id` is the change's."""
+    """For kind `change`; `id` is the change's."""
 
 
 class ScheduledChange(RecordModel):
-    """A change that an earlier attempt has applied: this one applies it at the same step."""
+    """Change applied by an earlier attempt, to repeat at the same step."""
 
     id: str
     step: int
@@ -242,32 +234,30 @@ class ScheduledChange(RecordModel):
 
 
 Carried = Literal["weights", "optimizer", "algorithm", "critic", "reference", "order"]
-"""What a fork takes over from the job that it goes on from: the adapter's weights; the optimizer's moments; the state
-of the algorithm's slots; the critic with its optimizer; a reference that is no longer the base model; the order of
-prompts and the noise of sampling, which go on as they would have there."""
+"""State that a fork takes over: adapter weights; optimizer moments; slot state of the algorithm;
+critic with optimizer; a reference other than the base model; order of prompts and sampling
+noise.
+"""
 
 
 class ForkStart(RecordModel):
-    """`resume_path` is of another job: a resume state, or a checkpoint where no resume state of the step is kept."""
+    """Marks `resume_path` as another job's: a resume state, or else a checkpoint."""
 
     step: int
     carried: list[Carried]
 
 
 class RewardCode(RecordModel):
-    """A reward as the trainer needs it."""
-
     name: str
     path: str
-    """File with the source, inside the run folder."""
+    """Source file inside the run folder."""
     revision: str
     """`rew_…@3`, or `sha256:…` offline."""
     kind: Literal["python", "grader"] = "python"
-    """Python code, or a grader's JSON."""
 
 
 class RunManifest(RecordModel):
-    """`run.json`: everything a trainer process needs, all of it local to the run folder or an absolute path."""
+    """`run.json`: everything a trainer process needs, by local paths."""
 
     job: str
     attempt: int
@@ -275,7 +265,7 @@ class RunManifest(RecordModel):
     """The resolved `JobSpec`."""
     model_path: str
     dataset_path: str
-    """Rows as uploaded; the format follows the suffix (`.jsonl`, `.csv`, `.parquet`)."""
+    """Rows as uploaded; the suffix (`.jsonl`, `.csv`, `.parquet`) is the format."""
     held_out_path: str | None = None
     dataset_numbers: list[str] = Field(default_factory=list)
     """Columns of CSV that rewards read as numbers."""
@@ -283,13 +273,13 @@ class RunManifest(RecordModel):
     rewards: list[RewardCode]
     sandbox_socket: str
     judges: dict[str, Judge] = Field(default_factory=dict)
-    """Name → connection; keys travel beside it (`worker.rewards.secrets`)."""
+    """Name → connection; keys are passed separately (`worker.rewards.secrets`)."""
     judge_cache: str | None = None
-    """File with answers of judges; None keeps them in memory."""
+    """File with judges' answers; None keeps them in memory."""
     checkpoints: dict[str, str] = Field(default_factory=dict)
     """Checkpoints that graders name → folders."""
     resume_path: str | None = None
     fork: ForkStart | None = None
     changes: list[ScheduledChange] = Field(default_factory=list)
-    """In the order in which they were applied."""
+    """In the order of application."""
     first_sequence: int = 1

@@ -1,6 +1,6 @@
-"""Environment variables of the client, the command line and the platform's own process (`reinforge up`).
+"""Environment variables of the client, the command line and `reinforge up`.
 
-A variable that is set and empty counts as unset. Each is read when it is needed, not at import.
+Empty counts as unset. Variables are read when needed, not at import.
 """
 
 import os
@@ -11,7 +11,7 @@ DEFAULT_PREFIX = "/var/lib/reinforge"
 
 
 def variable(name: str) -> str | None:
-    """A variable that the user names, as `api_key_env` of a judge does."""
+    """A variable that the user names, as a judge's `api_key_env`."""
     return os.environ.get(name) or None
 
 
@@ -20,7 +20,7 @@ def home() -> Path:
 
 
 def prefix() -> Path:
-    """Folder that every user of the machine can reach, if the platform is started as root."""
+    """Folder that every user can reach, if the platform is started as root."""
     return Path(variable("REINFORGE_PREFIX") or DEFAULT_PREFIX).resolve()
 
 
@@ -33,7 +33,7 @@ def api_key() -> str | None:
 
 
 def config_folder() -> Path:
-    """`reinforge login` stores its credentials below it."""
+    """Parent folder of the credentials of `reinforge login`."""
     return Path(variable("XDG_CONFIG_HOME") or Path.home() / ".config")
 
 
@@ -62,7 +62,7 @@ def redis_url() -> str | None:
 
 
 def sandbox_url() -> str | None:
-    """Sandbox on another machine."""
+    """URL of a sandbox on another machine."""
     return variable("SANDBOX_URL")
 
 
@@ -71,17 +71,17 @@ def sandbox_socket() -> str | None:
 
 
 def sandbox_variable() -> str | None:
-    """Name of the variable that configures a sandbox, if one does."""
+    """Name of the variable that configures a sandbox, if any."""
     return next((name for name in ("SANDBOX_URL", "SANDBOX_SOCKET") if variable(name)), None)
 
 
 def container_image() -> str | None:
-    """Name of the image, set by the Dockerfile."""
+    """Image name, set by the Dockerfile."""
     return variable("REINFORGE_CONTAINER")
 
 
 def plugins_enabled() -> bool:
-    """Whether algorithms of installed packages may be used."""
+    """Whether installed packages' algorithms may be used."""
     return variable("REINFORGE_PLUGINS") != "off"
 
 
@@ -90,5 +90,5 @@ def runs_in_github_actions() -> bool:
 
 
 def columns_are_set() -> bool:
-    """Whether the width of the output is prescribed."""
+    """Whether the output width is prescribed."""
     return "COLUMNS" in os.environ

@@ -1,7 +1,6 @@
-"""`JobSpec`: what a person asks for, in one declared type that the API, SDK, command line, worker and form share.
+"""`JobSpec`: the job as declared, shared by API, SDK, command line, worker and form.
 
-Unknown keys are errors. A specification is stored twice: as given, and as resolved (`resolve`), where nothing
-is left open. The algorithm is four exchangeable slots (`reinforge.algorithm`).
+Unknown keys are errors. It is stored as given and as resolved (`JobSpec.resolved`).
 """
 
 from typing import Annotated, Any, Literal, Self
@@ -21,36 +20,39 @@ from reinforge.reward_spec import Judge, Name, Reward
 
 
 class ColumnRoles(SpecModel):
-    """Which column of the dataset plays which part; the others stay readable by rewards as `item.<column>`."""
+    """Roles of dataset columns; rewards can read all columns as `item.<column>`."""
 
     prompt: str | None = None
-    """Column with the prompt as text; default `prompt` when the dataset has one."""
+    """Column with the prompt as text; default `prompt` if there is one."""
     messages: str | None = None
-    """Column with chat messages; default `messages` when the dataset has one. Wins over `prompt`."""
+    """Column with chat messages; default `messages` if there is one. Wins over `prompt`."""
     answer: str | None = None
-    """Column with the reference answer: rewards read it as `item.answer`, whatever it is called in the data."""
+    """Column with the reference answer; rewards read it as `item.answer`, whatever its name."""
     slice: str | None = None
-    """Column whose values split metrics, for example `domain`; the 20 most frequent ones."""
+    """Column whose 20 most frequent values split metrics, for example `domain`."""
 
 
 class DataSpec(SpecModel):
     dataset: str = Field(min_length=1)
-    """Id of a dataset (`file-…`), or a path when training offline."""
+    """Dataset id (`file-…`), or a path when training offline."""
     held_out: str | None = None
-    """Id or path of a second dataset kept for evaluation. Without it a share of `dataset` is held out."""
+    """Id or path of a second dataset for evaluation. Without it a share of `dataset` is held out."""
     held_out_rows: int | None = Field(default=None, ge=0, le=100_000)
-    """Rows of `dataset` to hold out when there is no `held_out`; default a tenth, at most 256; 0 for none."""
+    """Rows of `dataset` to hold out if there is no `held_out`; default a tenth, at most 256; 0 for
+    none.
+    """
     split_by: Literal["row", "prompt"] = "row"
-    """`prompt`: rows whose prompts are equal but for white space and capitals stay on one side of the split."""
+    """`prompt`: rows with equal prompts (ignoring white space and case) stay on one side of the split."""
     columns: ColumnRoles = ColumnRoles()
-    """Which column plays which part."""
+    """Roles of the columns."""
     prompt_template: str | None = Field(default=None, min_length=1, max_length=65_536)
-    """Text with `{column}` placeholders that becomes the user message, for datasets without a prompt column."""
+    """User message with `{column}` placeholders, for datasets without a prompt column."""
     system_prompt: str | None = Field(default=None, max_length=65_536)
-    """System message put before every prompt that does not start with one."""
+    """System message for prompts that do not start with one."""
     sampling: Literal["shuffle", "in_order", "frontier"] = "shuffle"
-    """Order of rows: a new seeded shuffle per epoch; as they stand; or drawn anew for each step, rows that pass about
-    half of the time most often (`frontier`)."""
+    """Order of rows: a new seeded shuffle per epoch; as stored; or drawn for each step, preferring
+    rows that pass about half of the time (`frontier`).
+    """
 
 
 # ── Environment ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -69,26 +71,28 @@ Environment = Annotated[SingleTurnSpec, Field(discriminator="type")]
 
 
 MOST_COMPLETIONS_PER_STEP = 262_144
-"""A step is held in memory as a whole; published runs have some thousands."""
+"""A whole step is held in memory."""
 
 
 class RolloutSpec(SpecModel):
     engine: Literal["auto", "transformers", "vllm"] = "auto"
-    """What samples: the trainer itself (`transformers`), or a vLLM server beside it, on workers that have vLLM. `auto`
-    becomes `vllm` when the job is created and every worker that is online has a GPU and vLLM for it, else
-    `transformers`."""
+    """What samples: the trainer itself (`transformers`), or a vLLM server beside it. `auto` becomes
+    `vllm` at creation if every online worker has a GPU with vLLM, else `transformers`.
+    """
     prompts_per_step: int = Field(default=16, ge=1, le=65_536)
     """Rows sampled in each step."""
     completions_per_prompt: int = Field(default=8, ge=1, le=1024)
-    """G. At least 2, but for advantages that do not compare completions with each other (`gae`, `reinforce_pp`)."""
+    """G. At least 2, except for advantages that do not compare completions (`gae`, `reinforce_pp`)."""
     max_prompt_tokens: int | None = Field(default=None, ge=1)
-    """Default: the model's context less `max_completion_tokens`. Longer prompts are refused at creation."""
+    """Default: the model's context less `max_completion_tokens`. Longer prompts are refused at
+    creation.
+    """
     max_completion_tokens: int = Field(default=256, ge=1, le=1_048_576)
-    """A completion is cut off here."""
+    """Tokens at which a completion is cut off."""
     temperature: float = Field(default=1.0, gt=0, le=10)
-    """Temperature of sampling: 1 samples what the policy says, less is more greedy."""
+    """Sampling temperature: 1 follows the policy, less is greedier."""
     top_p: float = Field(default=1.0, gt=0, le=1)
-    """Sample among the likeliest tokens that make up this much probability; 1 for all."""
+    """Sample among the likeliest tokens with this total probability; 1 for all."""
     stop: list[str] = Field(default_factory=list, max_length=16)
     """Texts that end a completion."""
 
@@ -96,18 +100,19 @@ class RolloutSpec(SpecModel):
 class Lora(SpecModel):
     type: Literal["lora"] = "lora"
     rank: int = Field(default=16, ge=1, le=512)
-    """Rank of the two small matrices beside each layer: more can learn more and takes more memory."""
+    """Rank of the adapter matrices: more can learn more and takes more memory."""
     alpha: float | None = Field(default=None, gt=0)
     """Scale is alpha / rank; default 2 × rank."""
     dropout: Literal[0] = 0
-    """Fixed at 0: with dropout the trainer's and the sampler's log-probabilities would differ."""
+    """Fixed at 0: otherwise the trainer's and the sampler's log-probabilities would differ."""
     targets: Literal["all-linear"] | list[str] = "all-linear"
-    """Layers that get an adapter: all linear ones (of a mixture of experts attention's alone), or names such as
-    `q_proj`, and `experts` for all experts."""
+    """Layers with an adapter: all linear ones (in a mixture of experts only attention's), or names
+    such as `q_proj`, and `experts` for all experts.
+    """
 
 
 def _auto_or_number(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
-    """One error in place of one for each branch of the union."""
+    """Replaces one error per branch of the union by one error."""
     try:
         return validate(value)
     except ValidationError as error:
@@ -124,28 +129,30 @@ class Optimizer(SpecModel):
     learning_rate: Annotated[
         Literal["auto"] | Annotated[float, Field(gt=0, le=1)], WrapValidator(_auto_or_number)
     ] = AUTO
-    """`auto` becomes a number when the job is created: 0.16 ÷ the base model's hidden size (128 → 1.25e-3). Above a
-    hidden size of 512 it stays within 2e-5 and 1e-4 and was not measured."""
+    """`auto` becomes a number at creation: 0.16 ÷ the base model's hidden size (128 → 1.25e-3). Above
+    a hidden size of 512 it stays within 2e-5 and 1e-4, which was not measured.
+    """
     initial_learning_rate: float | None = Field(default=None, gt=0, le=1)
-    """Learning rate of the first step after the warm-up. It falls to `learning_rate`, half of the way in 4 steps and
-    nine tenths in 14. Default with `learning_rate: auto`: three times that rate at hidden sizes from 128 to 256,
-    and that rate itself at others; with a number: the number itself, from the first step on."""
+    """Learning rate of the first step after the warm-up. It falls to `learning_rate`: half of the way
+    in 4 steps, nine tenths in 14. Default for `auto`: three times that rate at hidden sizes 128 to
+    256, else equal to it; for a number: that number.
+    """
     betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]] = (0.9, 0.999)
     """Decay of the running means of gradient and squared gradient."""
     eps: float = Field(default=1e-8, gt=0)
     """Added to the root of the squared gradient's mean."""
     weight_decay: float = Field(default=0.0, ge=0, le=1)
-    """Pull of the adapter's weights towards 0, decoupled from the gradient."""
+    """Pull of adapter weights towards 0, decoupled from the gradient."""
     clip_norm: float = Field(default=1.0, gt=0)
-    """Longest gradient; a longer one is scaled down to it."""
+    """Maximum gradient norm; larger gradients are scaled down."""
     warmup_steps: int = Field(default=0, ge=0)
     """Steps over which the learning rate rises from 0."""
     schedule: Literal["constant", "linear", "cosine"] = "constant"
-    """Course of the learning rate after the warm-up."""
+    """Learning rate after the warm-up."""
 
     @property
     def rate(self) -> float:
-        """The learning rate of a resolved specification. Raises ValueError while it is `auto`."""
+        """The resolved learning rate. Raises ValueError while it is `auto`."""
         if self.learning_rate == AUTO:
             raise ValueError(
                 "optimizer.learning_rate is `auto`: resolve the specification with a hidden size"
@@ -155,47 +162,51 @@ class Optimizer(SpecModel):
 
 class EvaluationSpec(SpecModel):
     every_steps: int = Field(default=10, ge=0)
-    """0: only before the first and after the last step."""
+    """Steps between evaluations; 0: only before the first and after the last step."""
     rows: int = Field(default=64, ge=0, le=100_000)
     """Held-out rows used, evenly spread; 0 turns evaluation off."""
     samples_per_row: int = Field(default=4, ge=1, le=1024)
-    """Completions of each held-out row; more make the held-out reward less noisy."""
+    """Completions per held-out row; more make the held-out reward less noisy."""
     temperature: float = Field(default=1.0, ge=0, le=10)
-    """Evaluation samples like training; 0 is greedy."""
+    """Sampling temperature; 0 is greedy."""
     pass_above: float = Field(default=0.5, ge=-1e6, le=1e6)
-    """A completion passes when its reward is larger than this: for pass@k, pass rates and frontier sampling."""
+    """A completion passes above this reward: for pass@k, pass rates and frontier sampling."""
     answer: Literal["boxed", "tagged", "last_number", "last_line"] | None = None
-    """What in a completion is its answer, for maj@k: the last \\boxed{…}, the last <answer>…</answer>, the last number
-    or the last line; by default maj@k is not measured."""
+    r"""A completion's answer for maj@k: the last \boxed{…}, the last <answer>…</answer>, the last
+    number or the last line; by default maj@k is not measured.
+    """
 
 
 class EarlyStop(SpecModel):
-    """When a job ends before its last step, with success and with what it has; never, unless a field says so."""
+    """Conditions under which a job ends early, with success; by default none."""
 
     patience: int | None = Field(default=None, ge=1, le=1000)
-    """End the job after this many evaluations in a row without a better held-out reward; without a value it goes on."""
+    """End after this many evaluations in a row without a better held-out reward; default never."""
     min_delta: float = Field(default=0.0, ge=0, le=1e6)
-    """By how much more than the best one a held-out reward is better."""
+    """Minimum improvement over the best held-out reward."""
     no_signal_steps: int | None = Field(default=None, ge=1, le=100_000)
-    """End the job when, over this many steps, the share of groups whose rewards are all equal is `no_signal_share`;
-    without a value it goes on."""
+    """End when, over this many steps, the share of groups with equal rewards is `no_signal_share`;
+    default never.
+    """
     no_signal_share: float = Field(default=1.0, gt=0, le=1)
-    """The share at which it ends."""
+    """Share of groups at which the job ends."""
 
 
 class LimitsSpec(SpecModel):
     steps: int = Field(default=100, ge=1, le=1_000_000)
     """Rounds of sample, score and update."""
     max_seconds: float | None = Field(default=None, gt=0)
-    """Wall time of one attempt; the job then ends after the step with what it has."""
+    """Wall time of one attempt; the job then ends after the current step."""
     early_stop: EarlyStop = EarlyStop()
-    """When it ends before its last step."""
+    """Conditions for ending before the last step."""
     checkpoint_every: int = Field(default=10, ge=1)
     """Steps between checkpoints and resume states."""
     error_share: Probability = 0.2
     """Reward errors on a larger share of rows over three steps pause the job."""
     judge_budget: float | None = Field(default=None, gt=0)
-    """What judges may cost, by their prices; the job then pauses, and resuming it allows the same again."""
+    """Maximum cost of judges, by their prices; the job then pauses, and resuming allows the same
+    again.
+    """
 
 
 class JobSpec(SpecModel):
@@ -204,13 +215,13 @@ class JobSpec(SpecModel):
     name: str | None = Field(default=None, max_length=200)
     """Shown in lists; default: model and dataset."""
     model: str = Field(min_length=1, max_length=200)
-    """Id of a base model (`starter-arith`), or a folder when training offline."""
+    """Base model id (`starter-arith`), or a folder when training offline."""
     data: DataSpec
-    """Which rows train, and how they become prompts."""
+    """Rows to train on, and how they become prompts."""
     environment: Environment = SingleTurnSpec()
     """What happens around a completion."""
     rewards: list[Reward] = Field(min_length=1, max_length=16)
-    """What scores a completion; their weighted sum is its reward."""
+    """Scores of a completion; the reward is their weighted sum."""
     judges: dict[Name, Judge] = Field(default_factory=dict, max_length=16)
     """Name → judge, for `reinforge train`; on a server graders name the project's judges."""
     algorithm: Algorithm = Algorithm()
@@ -218,22 +229,22 @@ class JobSpec(SpecModel):
     rollout: RolloutSpec = RolloutSpec()
     """How completions are sampled."""
     adapter: Lora = Lora()
-    """What is trained on top of the frozen base model."""
+    """Trained weights on top of the frozen base model."""
     optimizer: Optimizer = Optimizer()
     """How gradients become updates."""
     evaluation: EvaluationSpec = EvaluationSpec()
-    """When held-out rows are sampled and scored."""
+    """Sampling and scoring of held-out rows."""
     limits: LimitsSpec = LimitsSpec()
-    """When the job ends, and what it keeps on the way."""
+    """When the job ends and what it saves."""
     seed: int = Field(default=0, ge=0, le=2**31 - 1)
-    """Seed of the held-out split, the order of rows and the sampling."""
+    """Seed of held-out split, row order and sampling."""
     metadata: dict[str, str] = Field(default_factory=dict, max_length=16)
     """Texts of your own, kept with the job."""
 
     @model_validator(mode="before")
     @classmethod
     def fill_preset(cls, value: Any) -> Any:
-        """`algorithm: {preset: dr_grpo}` fills every slot that is not given beside it."""
+        """Expands `algorithm: {preset: dr_grpo}`; given slots stay."""
         return apply_preset(value)
 
     @model_validator(mode="after")
@@ -279,10 +290,10 @@ class JobSpec(SpecModel):
         return self
 
     def resolved(self, *, engine: str = "transformers", hidden_size: int | None = None) -> "JobSpec":
-        """The same specification with nothing left open (no "auto", no default that depends on another field).
+        """The specification without "auto" and without defaults that depend on other fields.
 
-        engine: what `rollout.engine: auto` becomes; transformers where vLLM cannot sample what is asked for.
-        hidden_size: of the base model; without it `optimizer.learning_rate: auto` stays.
+        engine: what `rollout.engine: auto` becomes; transformers where vLLM cannot sample as specified.
+        hidden_size: the base model's; without it `optimizer.learning_rate: auto` stays.
         """
         spec = self.model_dump()
         if self.optimizer.learning_rate == AUTO and hidden_size is not None:

@@ -1,12 +1,10 @@
-"""States of a job: one table of transitions, applied by the backend alone under the job's row lock.
+"""States of a job: one table of transitions, applied by the backend under the job's row lock.
 
-    validating → queued → starting → running → succeeded | failed | cancelled
-                   ▲                    │
-                   └── paused ◀── pausing          any non-final state → cancelling → cancelled
-    asked to pause: queued | starting → paused at once, running → pausing until its worker has stopped
-    a lost lease: starting | running → queued, with attempt + 1; pausing → paused; cancelling → cancelled
-
-`reason` is a separate field: a state says where a job is, the reason why.
+validating → queued → starting → running → succeeded | failed | cancelled
+               ▲                    │
+               └── paused ◀── pausing          any non-final state → cancelling → cancelled
+pause request: queued | starting → paused at once, running → pausing until its worker has stopped
+lost lease: starting | running → queued, with attempt + 1; pausing → paused; cancelling → cancelled
 """
 
 from enum import StrEnum
@@ -43,22 +41,23 @@ TRANSITIONS: dict[JobStatus, frozenset[JobStatus]] = {
 }
 
 FINAL = frozenset({S.SUCCEEDED, S.FAILED, S.CANCELLED})
-"""Nothing changes a job any more."""
+"""States that never change."""
 
 LEASED = frozenset({S.STARTING, S.RUNNING, S.PAUSING, S.CANCELLING})
-"""A worker may hold the job: its heartbeats and records are accepted (a cancelling job still reports its last step)
-and an expired lease is acted upon."""
+"""States in which a worker may hold the job: its heartbeats and records are accepted (cancelling
+jobs report their last step) and expired leases are acted upon.
+"""
 
 CANCELLABLE = frozenset(set(JobStatus) - FINAL - {S.CANCELLING})
-"""`POST …/cancel` is allowed; in other states it is a state conflict."""
+"""States in which `POST …/cancel` is allowed."""
 
 
 PAUSABLE = frozenset({S.QUEUED, S.STARTING, S.RUNNING})
-"""`POST …/pause` changes these; what pauses or has paused stays as it is, in other states it is a state conflict."""
+"""States that `POST …/pause` changes; pausing and paused jobs stay, others are a state conflict."""
 
 
 def check_transition(old: JobStatus, new: JobStatus) -> None:
-    """Raise `StateConflict` unless the table allows `old → new`."""
+    """Raises `StateConflict` unless the table allows `old → new`."""
     if new not in TRANSITIONS[old]:
         raise StateConflict(
             f"A job that is {old} cannot become {new}.",

@@ -1,4 +1,4 @@
-"""Statistics of one metric's curve: mean, scatter, trend, and since when a condition holds."""
+"""Statistics of one metric's curve."""
 
 import math
 from collections.abc import Callable
@@ -14,7 +14,7 @@ MIN_TREND_POINTS = 5
 
 @dataclass(frozen=True)
 class Trend:
-    """Means of both ends of a curve, and whether their difference exceeds the scatter."""
+    """Means of both ends of a curve, and whether they differ by more than the scatter."""
 
     start: float
     end: float
@@ -26,12 +26,14 @@ def mean_of(points: Points) -> float:
 
 
 def recent_mean(points: Points, count: int = 5) -> float | None:
-    """Mean of the newest points; None for an empty curve."""
+    """Mean of the newest points; None if empty."""
     return mean_of(points[-count:]) if points else None
 
 
 def trend_of(points: Points) -> Trend | None:
-    """None with fewer than five points. Ends are averaged over a tenth of the curve, 1 to 10 points."""
+    """None with fewer than five points. Each end is averaged over a tenth of the curve, 1 to 10
+    points.
+    """
     if len(points) < MIN_TREND_POINTS:
         return None
     width = max(1, min(10, len(points) // 10))
@@ -43,7 +45,7 @@ def trend_of(points: Points) -> Trend | None:
 
 
 def step_since(points: Points, holds: Callable[[float], bool]) -> int | None:
-    """The step from which on every value meets a condition; None if the last one does not."""
+    """First step from which every value meets a condition; None if the last does not."""
     first: int | None = None
     for step, value in reversed(points):
         if not holds(value):

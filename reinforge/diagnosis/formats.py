@@ -1,4 +1,4 @@
-"""Numbers in the messages of the training check."""
+"""Number formats in messages of the training check."""
 
 import math
 
@@ -21,6 +21,6 @@ def format_number(value: float) -> str:
 
 
 def format_percent(share: float) -> str:
-    """A share that is not quite none or all is not rounded to it."""
+    """Never rounds a share to 0 % or 100 %."""
     value = 100 * share
     return "<1%" if 0 < value < 1 else ">99%" if 99 < value < 100 else f"{value:.0f}%"

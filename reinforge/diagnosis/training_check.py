@@ -1,7 +1,6 @@
-"""Is a job training? Rules over the newest points of its series: an answer, the evidence, and what to do.
+"""Training check: rules over all curves of a job at any time.
 
-Unlike the verdict (`reinforge.diagnosis.verdict`), which judges a job that has ended by its held-out rows, the check
-reads all curves of a job at any time.
+The verdict (`reinforge.diagnosis.verdict`) judges ended jobs by held-out rows.
 """
 
 from collections.abc import Sequence
@@ -26,7 +25,7 @@ from reinforge.diagnosis.verdict import Outcome
 State = Literal["nothing", "early", "yes", "unsure", "no", "stuck"]
 
 PRAISE = frozenset({"held-out", "solved", "entropy"})
-"""Codes that are reported only if nothing contradicts that the job learns."""
+"""Codes reported only if nothing contradicts that the job learns."""
 _ORDER = {"error": 0, "warning": 1, "success": 2, "info": 3}
 _NO_STEP = 1e9
 
@@ -37,7 +36,7 @@ LOSS = Observation(
     message="Advantages of a group sum to 0 and the ratio is 1 before the first update, so the loss stays near 0 "
     "however well training goes. Only its gradient matters. Read the reward instead.",
 )
-"""Part of every check, because the loss is what people look at first."""
+"""Part of every check, because users look at the loss first."""
 FINE = Observation(
     code="fine",
     severity="success",
@@ -75,7 +74,7 @@ UNPROVEN: dict[Outcome, Observation] = {
         hint="Use at least 20 held-out rows.",
     ),
 }
-"""The summary where nothing is wrong with an ended job that is not known to have learned."""
+"""Summary of an ended job without problems that is not known to have learned."""
 
 
 class TrainingCheck(BaseModel):
@@ -84,13 +83,15 @@ class TrainingCheck(BaseModel):
     model_config = ConfigDict(extra="ignore", use_attribute_docstrings=True)
 
     state: State
-    """`nothing`: no step yet. `early`: too few steps. `yes`, `no`, `unsure`. `stuck`: little is left to learn."""
+    """`nothing`: no step yet. `early`: too few steps. `yes`, `no`, `unsure`. `stuck`: little is left
+    to learn.
+    """
     message: str
     """The answer in one sentence."""
     summary: Observation
-    """What matters most now: the worst problem, or that there is none."""
+    """The worst problem, or that there is none."""
     observations: list[Observation] = Field(default_factory=list)
-    """Everything that the curves show, the worst first."""
+    """All observations, the worst first."""
 
 
 @dataclass(frozen=True)
@@ -100,13 +101,13 @@ class Context:
     rows: int | None = None
     """Held-out rows per evaluation."""
     outcome: Outcome | None = None
-    """Outcome of the verdict on a job that has ended or paused."""
+    """Verdict on an ended or paused job."""
     stopped: bool = False
-    """No more steps follow by themselves: the job has ended or paused."""
+    """The job has ended or paused."""
 
 
 def check_training(series: Series, context: Context | None = None) -> TrainingCheck:
-    """The check of a job's curves. series: metric key → points with a value, by step."""
+    """series: metric key → points with a value, by step."""
     context = context or Context()
     held = held_out_of(series, context.rows)
     observations = _observe(series, held, context)

@@ -1,4 +1,4 @@
-"""The rules of the training check: what the curves of a job show, by topic, with thresholds."""
+"""Rules of the training check, by topic, with thresholds."""
 
 import math
 from collections.abc import Mapping
@@ -13,13 +13,12 @@ from reinforge.diagnosis.verdict import FEWEST_ROWS, FOLLOWS_LENGTH, IS_LENGTH, 
 
 Severity = Literal["error", "warning", "success", "info"]
 Series = Mapping[str, Points]
-"""Metric key → points with a value. Keys under `held_out/` are measured by evaluations, others by steps."""
+"""Metric key → points with a value. Evaluations measure `held_out/` keys, steps the others."""
 
 ENOUGH_STEPS = 5
-"""Fewer steps decide nothing."""
 RECENT = 5
 SAME = 1e-6
-"""Rewards with a smaller standard deviation are equal."""
+"""Smaller standard deviations of rewards count as equal rewards."""
 MANY_DEAD = 0.5
 TRUNCATED = 0.2
 REWARD_ERRORS = 0.02
@@ -28,9 +27,9 @@ GAP = 0.01
 CLIPPED = 0.3
 NEARLY_ALL = 0.9
 ALL_TRUNCATED = 0.9
-"""As in `verdict`, which judges a job that has ended."""
+"""As in `verdict`."""
 NEARLY_ALL_TRUNCATED = 0.7
-"""Single steps lie below the mean."""
+"""Lower, because single steps lie below the mean."""
 REWARD = ("held_out/reward_mean", "held_out/reward_std_error")
 ANSWERS = ("held_out/answer_share", "held_out/answer_std_error")
 KEYS = (
@@ -52,7 +51,6 @@ KEYS = (
     "completions/truncated_share",
     "completions/length_mean",
 )
-"""Every series that a rule reads."""
 PROBLEM_CODES = (
     "length", "answers", "worse", "no-spread", "past-best", "not-carried-over", "solved", "too-hard",
     "entropy-collapse", "entropy-blow-up", "clipped", "gap", "skipped", "reward-errors", "truncated",
@@ -62,8 +60,6 @@ PROBLEM_CODES = (
 
 
 class Observation(BaseModel):
-    """One thing that the curves show."""
-
     model_config = ConfigDict(extra="ignore", use_attribute_docstrings=True)
 
     code: str
@@ -71,18 +67,17 @@ class Observation(BaseModel):
     """`error`: act now. `warning`: watch it. `success`, `info`: for understanding."""
     title: str
     message: str
-    """The evidence."""
+    """Evidence."""
     hint: str | None = None
-    """What to do."""
     step: int | None = None
-    """Where it began, if that can be told."""
+    """Where it began, if known."""
     doubt: str | None = Field(default=None, exclude=True)
     """Part of a sentence: why a rising reward proves nothing."""
 
 
 @dataclass(frozen=True)
 class HeldOutChange:
-    """How a mean over the held-out rows moved from the first evaluation to the newest."""
+    """Change of a held-out mean from the first to the newest evaluation."""
 
     first: float
     last: float
@@ -93,7 +88,7 @@ class HeldOutChange:
     fell: bool
     """It fell from its best beyond chance."""
     worse_since: int | None
-    """The evaluation from which on it has been below the first, if the fall is beyond chance."""
+    """First step of a fall below the first evaluation, if beyond chance."""
 
 
 def curve_of(series: Series, key: str) -> Points:
@@ -101,7 +96,7 @@ def curve_of(series: Series, key: str) -> Points:
 
 
 def held_out_of(series: Series, rows: int | None, keys: tuple[str, str] = REWARD) -> HeldOutChange | None:
-    """None with fewer than two evaluations. keys: of the mean and its standard error."""
+    """None with fewer than two evaluations. keys: mean and standard error."""
     curve, errors = curve_of(series, keys[0]), dict(curve_of(series, keys[1]))
     if len(curve) < 2:
         return None
@@ -130,7 +125,7 @@ def held_out_of(series: Series, rows: int | None, keys: tuple[str, str] = REWARD
 
 
 def doubts(series: Series, held: HeldOutChange | None, answers: HeldOutChange | None) -> list[Observation]:
-    """What contradicts a rising reward, and the fall that explains what began after it."""
+    """Observations that contradict a rising reward, and the fall that explains later ones."""
     observations: list[Observation] = []
 
     def add(code: str, title: str, step: int, message: str, hint: str, doubt: str) -> None:
@@ -379,7 +374,7 @@ def completions(series: Series) -> list[Observation]:
 
 
 def _quantile(rows: int | None) -> float:
-    """How many standard errors a change needs to exceed chance, as in `verdict`; infinite with too few rows."""
+    """Standard errors that a change needs to exceed chance; infinite with too few rows."""
     if rows is None:
         return 2.0
     if rows < FEWEST_ROWS:

@@ -1,8 +1,7 @@
-"""What a job's stored series say about its outcome: learned, no change, worse than the base, or unknown.
+"""Verdict on a job's outcome: learned, no change, worse than the base, or unknown.
 
-Held-out rows are the independent observations: completions of one row are not. The change from the base comes with a
-95 % interval; a claim needs an interval that leaves out 0. A rise of the held-out reward is no proof while another
-witness contradicts it: then the outcome is unknown, and the evidence is listed in the order in which it began.
+Held-out rows are the independent observations, not completions of one row. A claim needs a 95 %
+interval that excludes 0. A rise contradicted by other evidence is unknown.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,22 +13,22 @@ from pydantic import BaseModel, ConfigDict, Field
 
 Outcome = Literal["learned", "no_change", "worse_than_base", "unknown"]
 Points = Sequence[tuple[int, float]]
-"""Step and value, in order of the steps."""
+"""Steps and values, in order."""
 
 FEWEST_ROWS = 5
 """With fewer held-out rows nothing is claimed."""
 ENOUGH_ROWS = 20
-"""With fewer, an interval that holds 0 does not mean that nothing changed."""
+"""With fewer, an interval around 0 does not show that nothing changed."""
 RECENT = 5
 TRUNCATED = 0.9
 FOLLOWS_LENGTH = 0.7
 IS_LENGTH = 0.95
-"""A correlation above this is no side effect of right answers being longer."""
+"""Higher correlations are no side effect of right answers being longer."""
 STEPS_WITH_SPREAD = 3
-"""Steps that need a correlation before it counts."""
+"""Steps with a correlation before it counts."""
 ERRORS = 0.02
 MANY_ERRORS = 0.2
-"""Above this share of missing rewards no mean can be relied on."""
+"""With more missing rewards, means are unreliable."""
 LOW_ANSWERS = 0.1
 
 
@@ -38,7 +37,7 @@ class _Report(BaseModel):
 
 
 class Change(_Report):
-    """A difference from the base on the held-out rows."""
+    """Difference from the base on held-out rows."""
 
     value: float
     low: float
@@ -59,21 +58,19 @@ class Problem(_Report):
 class Verdict(_Report):
     outcome: Outcome
     message: str
-    """The verdict in one sentence, with its evidence."""
+    """The verdict in one sentence, with evidence."""
     note: str | None = None
-    """A few words to stand behind the state of a job that should not look like a plain success."""
+    """Short addition to the state of a job that is no plain success."""
     change: Change | None = None
-    """Newest held-out reward minus that of the base."""
+    """Newest held-out reward minus the base's."""
     rows: int = 0
     """Held-out rows."""
     problems: list[Problem] = Field(default_factory=list)
-    """In the order in which they began."""
+    """Problems in the order in which they began."""
 
 
 @dataclass(frozen=True)
 class HeldOutScore:
-    """One evaluation on the held-out rows."""
-
     step: int
     value: float
     std_error: float | None = None
@@ -81,25 +78,25 @@ class HeldOutScore:
 
 @dataclass(frozen=True)
 class Evidence:
-    """A job's stored series. Missing ones are empty."""
+    """Stored series of a job; missing ones are empty."""
 
     held_out: Sequence[HeldOutScore] = ()
-    """The first one is the base."""
+    """The first is the base."""
     answers: Sequence[HeldOutScore] = ()
     """Share of right answers, where an answer column is declared."""
     rows: int = 0
     start: int = 0
-    """Step before the training: 0, or that which a fork goes on from."""
+    """Step before training: 0, or the fork's."""
     reward: Points = ()
     truncated: Points = ()
     errors: Points = ()
     length_correlation: Points = ()
     paired: Mapping[int, HeldOutScore] = field(default_factory=dict)
-    """Step → change from the base, row by row, and its standard error. More exact than two separate means."""
+    """Step → change from the base, row by row, with standard error. More exact than two means."""
 
 
 def judge(evidence: Evidence) -> Verdict:
-    """The verdict on a job that has ended, or on its present state."""
+    """The verdict on the job's present state, which may be final."""
     problems_so_far = [*_length(evidence), *_truncated(evidence), *_errors(evidence)]
     missing = _not_comparable(evidence)
     if missing is not None:
@@ -141,7 +138,7 @@ def _in_order(problems: Iterable[Problem]) -> list[Problem]:
 
 
 def change_at(evidence: Evidence, step: int) -> Change | None:
-    """The change of held-out reward from the base to a step; None if its interval is unknown."""
+    """Change of held-out reward from the base to a step; None if its interval is unknown."""
     at = {point.step: point for point in evidence.held_out}
     if not evidence.held_out or step not in at:
         return None
@@ -202,7 +199,7 @@ def _worse(evidence: Evidence, base: HeldOutScore, change: Change) -> Problem | 
 
 
 def _fell_from_start(reward: Points) -> int | None:
-    """The step since which the training reward has been below half of its start."""
+    """Step since which the training reward is below half of its start."""
     if len(reward) < 2 or reward[0][1] <= 0:
         return None
     return _since(reward, below=reward[0][1] / 2)
@@ -247,7 +244,7 @@ def _answers_rose(evidence: Evidence) -> bool:
 
 
 def _answers(evidence: Evidence, reward: Change) -> list[Problem]:
-    """Compares the reward's claim with the declared answers: they fell, or stayed rare while the reward rose."""
+    """Problems where declared answers contradict the reward: they fell, or stayed rare while it rose."""
     change = _answers_change(evidence)
     if change is None:
         return []
@@ -285,7 +282,7 @@ def _recent(points: Points) -> float:
 
 
 def _since(points: Points, *, below: float) -> int | None:
-    """The first step from which on every value is below a bound; None if the last one is not."""
+    """First step from which every value is below a bound; None if the last is not."""
     first_step = None
     for step, value in reversed(points):
         if value >= below:

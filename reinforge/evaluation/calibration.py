@@ -1,4 +1,4 @@
-"""Calibration: agreement of a reward, above all a judge, with human labels."""
+"""Calibration: agreement of a reward or judge with human labels."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -7,20 +7,18 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict
 
 ENOUGH = 30
-"""Labels below which agreement says little: its standard error is then above 0.05 even at an agreement of 0.9."""
+"""With fewer labels, the agreement's standard error exceeds 0.05 even at an agreement of 0.9."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One labelled completion."""
-
     right: bool
-    """What the person says."""
+    """The person's label."""
     value: float | None
-    """What the reward said; None: it failed, or does not apply."""
+    """The reward; None: it failed or does not apply."""
     wall_ms: float = 0.0
     cost: float | None = None
-    """Cost of the judge's tokens, in the judge's currency; None where prices are not known."""
+    """Cost of the judge's tokens, in its currency; None if prices are unknown."""
 
 
 class CalibrationReport(BaseModel):
@@ -28,23 +26,23 @@ class CalibrationReport(BaseModel):
 
     labels: int
     compared: int
-    """Labels with a value of the reward; everything below is about them."""
+    """Labels with a reward; everything below is about them."""
     agreement: float | None
-    """Share on which person and reward say the same."""
+    """Share on which person and reward agree."""
     interval: tuple[float, float] | None
     """Wilson's 95 % interval of the agreement."""
     kappa: float | None
     """Cohen's κ: agreement beyond chance; None where chance alone explains everything."""
     right_passed: int
     right_failed: int
-    """The person says right, the reward does not: good answers that go unpaid."""
+    """Labelled right, not rewarded."""
     wrong_passed: int
-    """The person says wrong, the reward pays: what training will find."""
+    """Labelled wrong, rewarded: what training will exploit."""
     wrong_failed: int
     right_share: float | None
-    """Labels that say right."""
+    """Share of labels that say right."""
     passed_share: float | None
-    """Values that pass."""
+    """Share of rewards that pass."""
     milliseconds: float | None
     """Mean time of the reward per completion."""
     cost_per_1000: float | None
@@ -79,16 +77,15 @@ def calibrate(judged: Sequence[Judged], *, pass_above: float) -> CalibrationRepo
 
 
 def paid(usage: Mapping[str, Mapping[str, float]]) -> float | None:
-    """Cost of the judges for one completion (`RewardResult.usage`); None if none was called or prices are
-    unknown.
+    """Cost of judges for one completion (`RewardResult.usage`); None without calls or known prices.
 
-    Cached answers cost nothing and do not predict the price of the next completion.
+    Cached answers are excluded: they do not predict the next completion's price.
     """
     return sum(counts.get("cost", 0.0) for counts in usage.values() if counts.get("calls")) or None
 
 
 def wilson(successes: int, trials: int) -> tuple[float, float]:
-    """Wilson's score interval at 95 % (Wilson 1927)."""
+    """Wilson's 95 % score interval (Wilson 1927)."""
     z = 1.959963984540054
     share = successes / trials
     middle = (share + z * z / (2 * trials)) / (1 + z * z / trials)

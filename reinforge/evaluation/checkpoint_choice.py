@@ -1,4 +1,4 @@
-"""Chooses a job's checkpoint: the best one by default."""
+"""Choice of a job's checkpoint: by default the best."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -11,8 +11,8 @@ Which = Literal["best", "final"]
 
 
 def pick_checkpoint(job: Job, checkpoints: Sequence[Checkpoint], which: Which = "best") -> Checkpoint:
-    """The best or the final checkpoint of a job that has an adapter. Without held-out rewards the final one counts as
-    the best.
+    """The best or final checkpoint with an adapter; without held-out rewards the final one is the
+    best.
 
     Raises StateConflict: `no_adapter`; `no_better_checkpoint` when none is above the base.
     """
@@ -37,7 +37,7 @@ def pick_checkpoint(job: Job, checkpoints: Sequence[Checkpoint], which: Which = 
 
 
 def none_better(job: Job, checkpoints: Sequence[Checkpoint]) -> str:
-    """Error: no checkpoint is above the base; names the highest one."""
+    """Error text that names the highest checkpoint."""
     top = max(
         (checkpoint for checkpoint in checkpoints if checkpoint.held_out_reward is not None),
         key=lambda checkpoint: (checkpoint.held_out_reward or 0.0, checkpoint.step),
@@ -49,7 +49,9 @@ def none_better(job: Job, checkpoints: Sequence[Checkpoint]) -> str:
 
 
 def describe_checkpoint(job: Job, checkpoint: Checkpoint) -> str:
-    """`step 20, the best checkpoint: held-out reward 0.96, +0.38 over the base (95% interval +0.21 to +0.55)`."""
+    """`step 20, the best checkpoint: held-out reward 0.96, +0.38 over the base (95% interval +0.21 to
+    +0.55)`.
+    """
     mark = (
         ", the best checkpoint" if checkpoint.best else ", the final checkpoint" if checkpoint.final else ""
     )

@@ -1,6 +1,5 @@
-"""Whether a completion's final answer equals its row's reference answer.
-
-An independent check beside the reward: it compares only numbers and short texts.
+"""Comparison of a completion's final answer with the reference answer: numbers and short texts
+only.
 """
 
 import re
@@ -10,7 +9,7 @@ from typing import Any
 from reinforge.parsing.delimited import passages
 
 LONGEST = 64
-"""Characters of a reference that is compared as text; a longer one is a solution, not an answer."""
+"""Maximum characters of a text reference; a longer one is a solution, not an answer."""
 _NUMBER = re.compile(r"[-+−]?\$?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|[-+−]?\.\d+")
 _MARKS: tuple[Callable[[str], list[str]], ...] = (
     lambda text: [passage.inner for passage in passages(text, "<answer>", "</answer>")],
@@ -19,16 +18,15 @@ _MARKS: tuple[Callable[[str], list[str]], ...] = (
     # pattern: linear: its end takes everything, so it never goes back
     re.compile(r"(?i)\banswer(?: is|:)\s*([^\n]*)").findall,
 )
-"""Ways to mark the final answer; the first that occurs counts, of several places the last."""
+"""Marks of the final answer; the first that occurs counts, at its last place."""
 _EDGES = " \t\r\n.,;:!?\"'`*$()[]"
 
 Reference = float | str
 
 
 def reference(value: Any) -> Reference | None:
-    """A row's reference answer as a number or a short text; None if it cannot be compared.
-
-    For a worked solution that ends in `#### 42`, the 42.
+    """A row's answer as number or short text, of a worked solution the number after `####`; None if
+    not comparable.
     """
     if value is None or isinstance(value, bool | list | dict):
         return None
@@ -42,7 +40,7 @@ def reference(value: Any) -> Reference | None:
 
 
 def is_right(completion: str, expected: Reference) -> bool:
-    """Compares the marked answer, or else the last number or line of the completion."""
+    """Compares the marked answer, or else the completion's last number or line."""
     visible = completion.rpartition("</think>")[2]
     marked = next((texts[-1] for mark in _MARKS if (texts := mark(visible))), None)
     if isinstance(expected, str):

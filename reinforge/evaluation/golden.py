@@ -1,7 +1,6 @@
-"""Golden cases: completions with their expected scores, and the check of a reward against them.
+"""Golden cases: completions with expected scores, and checks of a reward against them.
 
-They belong to a reward and run before a job starts, before a live edit, and by `reinforge reward golden run`,
-which writes a JUnit report.
+They run before a job starts, before a live edit, and by `reinforge reward golden run`.
 """
 
 import math
@@ -17,17 +16,17 @@ TOLERANCE = 1e-6
 
 
 class Expectation(BaseModel):
-    """One of: `value`; `least` and/or `most`; `above`, a completion that has to get less; `not_applicable`."""
+    """One of: `value`; `least` and/or `most`; `above`; `not_applicable`."""
 
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     value: float | None = Field(default=None, allow_inf_nan=False)
     tolerance: float = Field(default=TOLERANCE, ge=0, allow_inf_nan=False)
-    """How far the reward may be from `value`."""
+    """Maximum distance of the reward from `value`."""
     least: float | None = Field(default=None, allow_inf_nan=False)
     most: float | None = Field(default=None, allow_inf_nan=False)
     above: str | None = Field(default=None, max_length=262_144)
-    """Another completion of the same row, which has to get a smaller reward."""
+    """Another completion of the row, which must get a smaller reward."""
     not_applicable: bool = False
 
     @model_validator(mode="after")
@@ -59,22 +58,18 @@ class GoldenCase(BaseModel):
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     item: dict[str, Any] = {}
-    """The dataset row."""
     prompt: str | list[dict[str, Any]] = ""
     completion: str = Field(max_length=262_144)
     expect: Expectation
     note: str | None = Field(default=None, max_length=400)
-    """What the case is there for."""
 
     def rows(self) -> list[dict[str, Any]]:
-        """The rows to score: the completion and, for an ordering, the other one after it."""
+        """Rows to score: the completion, and for an ordering the other one after it."""
         texts = [self.completion] + ([self.expect.above] if self.expect.above is not None else [])
         return [{"completion": text, "item": self.item, "prompt": self.prompt} for text in texts]
 
 
 class GoldenOutcome(BaseModel):
-    """What one case came to."""
-
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     passed: bool
@@ -82,14 +77,13 @@ class GoldenOutcome(BaseModel):
     value: float | None = None
     status: str
     other_value: float | None = None
-    """Value of the completion that has to get less."""
+    """Reward of the completion that must get less."""
     message: str | None = None
-    """Why it did not pass."""
+    """Why it failed."""
     wall_ms: float = 0.0
 
 
 def rows_of(cases: Sequence[GoldenCase]) -> list[dict[str, Any]]:
-    """The rows of all cases, in order."""
     return [row for case in cases for row in case.rows()]
 
 

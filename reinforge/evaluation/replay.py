@@ -1,4 +1,4 @@
-"""Replay: rescores a job's stored completions with another revision of a reward."""
+"""Replays: a job's stored completions rescored with another revision of a reward."""
 
 import math
 import statistics
@@ -14,7 +14,7 @@ UNIFORM = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Rescored:
-    """One completion under both revisions; None where a revision gave no value."""
+    """One completion under both revisions; None where a revision failed."""
 
     step: int
     prompt_no: int
@@ -22,15 +22,15 @@ class Rescored:
     old: float | None
     new: float | None
     status: str
-    """Under the new revision."""
+    """Status under the new revision."""
     text: str
     wall_ms: float = 0.0
     cost: float | None = None
-    """Cost of the judges that the new revision asked."""
+    """Cost of the new revision's judges."""
 
 
 class Flip(BaseModel):
-    """A completion that passes under one revision only."""
+    """A completion that passes under only one revision."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -47,32 +47,32 @@ class ReplayReport(BaseModel):
 
     completions: int
     compared: int
-    """Those with a value under both revisions; everything below is about them."""
+    """Completions with a reward under both revisions; everything below is about them."""
     steps: list[int]
     old_mean: list[float]
     new_mean: list[float]
-    """By step."""
+    """Means by step."""
     rank_correlation: float | None
-    """Spearman's, over completions, ties at their mean rank; None where one side is constant."""
+    """Spearman's ρ over completions, ties at their mean rank; None where one side is constant."""
     same_order: float | None
-    """Share of pairs of one group, apart under the old revision, that keep their order under the new one."""
+    """Share of pairs of a group, different under the old revision, that keep their order."""
     old_useful: float
     new_useful: float
-    """Share of groups in which rewards differ."""
+    """Share of groups with different rewards."""
     flips: int
-    """Completions that pass under one revision only."""
+    """Completions that pass under only one revision."""
     shown_flips: list[Flip]
-    """Those that changed most, at most 100."""
+    """The largest changes, at most 100."""
     errors: dict[str, int]
-    """Status under the new revision → completions without a value from it."""
+    """Status under the new revision → completions that it did not score."""
     reward_ms: float
-    """Mean time inside the new revision per completion, in milliseconds."""
+    """Mean milliseconds in the new revision per completion."""
     cost: float | None = None
-    """Cost of this replay, in the currency of the judges' prices; None where no judge with a price was asked."""
+    """Cost of this replay, in the judges' currency; None without a judge with a price."""
 
 
 def compare(rows: Sequence[Rescored], *, pass_above: float) -> ReplayReport:
-    """Compares both revisions; a completion passes above `pass_above`."""
+    """A completion passes above `pass_above`."""
     both = [(row, row.old, row.new) for row in rows if row.old is not None and row.new is not None]
     by_step: dict[int, list[tuple[float, float]]] = defaultdict(list)
     by_group: dict[tuple[int, int], list[tuple[float, float]]] = defaultdict(list)
@@ -126,7 +126,7 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float |
 
 
 def mean_ranks(values: Sequence[float]) -> list[float]:
-    """Ranks from 1; equal values share the mean of theirs."""
+    """Ranks from 1; equal values share their mean rank."""
     order = sorted(range(len(values)), key=values.__getitem__)
     ranks = [0.0] * len(values)
     start = 0

@@ -1,9 +1,9 @@
-"""What an evaluation comes to: means over rows with bootstrap intervals, and whether a gate lets it through.
+"""Summary of an evaluation: means with bootstrap intervals, and gates.
 
-Completions of one row are no independent evidence, so rows are what is drawn: a resample takes whole rows with
-replacement (a cluster bootstrap). A row's value is the mean over its scored completions; a completion that could not
-be scored counts in `error_share` and nowhere else. Two evaluations of the same rows are compared row by row, which
-takes the difficulty of the rows out of the difference.
+Completions of one row are not independent, so resamples draw whole rows (cluster bootstrap). A
+row's value is the mean over its scored completions; failures count only in `error_share`.
+Evaluations of the same rows are compared row by row, which removes their difficulty from the
+difference.
 """
 
 import random
@@ -17,7 +17,7 @@ from reinforge.errors import InvalidInput, StateConflict
 
 RESAMPLES = 2000
 FEW_ROWS = 20
-"""Rows below which a bootstrap's interval is too narrow to be relied on."""
+"""With fewer rows a bootstrap interval is too narrow."""
 
 Metric = Literal["eval/reward", "eval/pass_rate", "eval/pass_any"]
 METRICS: dict[str, str] = {
@@ -32,7 +32,7 @@ class _Report(BaseModel):
 
 
 class RowScores(_Report):
-    """One row's completions, in order; null for one that could not be scored."""
+    """Rewards of a row's completions, in order; null for failures."""
 
     row: int
     rewards: list[float | None]
@@ -42,30 +42,30 @@ class Estimate(_Report):
     value: float
     low: float
     high: float
-    """The middle 95 % of the bootstrap's resamples."""
+    """Upper bound of the middle 95 % of bootstrap resamples."""
 
 
 class EvaluationSummary(_Report):
     rows: int
-    """With at least one scored completion; the estimates are about them."""
+    """Rows with a scored completion; the estimates are about them."""
     completions: int
     error_share: float
     truncated_share: float
-    """Cut off at the token limit."""
+    """Share cut off at the token limit."""
     tokens_mean: float
     metrics: dict[str, Estimate]
 
 
 class Condition(_Report):
-    """One thing a gate asks for."""
+    """One condition of a gate."""
 
     name: str
     """`min`, `max_regression`, `min_improvement` or `max_errors`."""
     met: bool
     value: float
-    """What was measured."""
+    """Measured value."""
     bound: float
-    """What the value is with the wanted confidence at least (of `max_errors`: the value itself)."""
+    """Lower bound of the value with the gate's confidence (for `max_errors` the value)."""
     required: float
     message: str
 
@@ -75,7 +75,7 @@ class GateReport(_Report):
     confidence: float
     rows: int
     baseline: str | None = None
-    """Id of the evaluation that it was compared with."""
+    """Id of the baseline evaluation."""
     baseline_rows: int | None = None
     met: bool
     conditions: list[Condition]
@@ -83,7 +83,7 @@ class GateReport(_Report):
 
 
 def row_values(scores: Sequence[RowScores], metric: str, pass_above: float) -> dict[int, float]:
-    """Row → its value, without unscored rows. Raises InvalidInput `unknown_metric`."""
+    """Row → value, without unscored rows. Raises InvalidInput `unknown_metric`."""
     reduce = _reducer(metric, pass_above)
     values = {
         row_scores.row: [value for value in row_scores.rewards if value is not None] for row_scores in scores
@@ -108,14 +108,14 @@ def _reducer(metric: str, pass_above: float) -> Callable[[list[float]], float]:
 
 
 def resampled(values: Sequence[float], *, resamples: int = RESAMPLES, seed: int = 0) -> list[float]:
-    """Means of resamples of the values, ascending; the same for the same arguments."""
+    """Deterministic means of resamples, ascending."""
     generator = random.Random(seed)
     count = len(values)
     return sorted(fmean(generator.choices(values, k=count)) for _ in range(resamples))
 
 
 def lower_bound(means: Sequence[float], confidence: float) -> float:
-    """What a mean is at least with this (one-sided) confidence, from ascending resampled means."""
+    """One-sided lower bound of a mean, from ascending resampled means."""
     return means[min(len(means) - 1, int(len(means) * (1 - confidence)))]
 
 
@@ -127,7 +127,7 @@ def estimate(values: Sequence[float]) -> Estimate:
 def summarise(
     scores: Sequence[RowScores], *, pass_above: float, truncated: int, tokens: int
 ) -> EvaluationSummary:
-    """truncated: completions that were cut off. tokens: of all completions together."""
+    """truncated: completions that were cut off. tokens: of all completions."""
     completions = sum(len(row.rewards) for row in scores)
     errors = sum(value is None for row in scores for value in row.rewards)
     values = {metric: list(row_values(scores, metric, pass_above).values()) for metric in METRICS}
@@ -154,10 +154,10 @@ def gate(
     min_improvement: float | None = None,
     max_errors: float = 0.05,
 ) -> GateReport:
-    """Whether the metric is at least `least`, at most `max_regression` below and at least `min_improvement` above the
-    baseline's, with confidence.
+    """Whether the metric is, with confidence, at least `least`, at most `max_regression` below and at
+    least `min_improvement` above the baseline's.
 
-    confidence: one-sided; 0.5 compares the estimates themselves. Raises InvalidInput `unknown_metric`,
+    confidence: one-sided; 0.5 compares the estimates. Raises InvalidInput `unknown_metric`,
     StateConflict `nothing_scored`, `baseline_not_comparable`.
     """
     values = row_values(scores, metric, pass_above)
@@ -205,7 +205,7 @@ def _least(metric: str, values: list[float], least: float, confidence: float) ->
 def _change(
     name: str, metric: str, new: dict[int, float], old: dict[int, float], least: float, confidence: float
 ) -> Condition:
-    """The change from the baseline, row by row, is at least `least`."""
+    """Checks that the change from the baseline, row by row, is at least `least`."""
     common = sorted(new.keys() & old.keys())
     if not common:
         raise StateConflict(

@@ -1,4 +1,4 @@
-"""Base of the grader types: template fields, names, messages for a judge."""
+"""Base of grader types, template fields, messages for judges."""
 
 from typing import Annotated, Any, Literal
 
@@ -24,7 +24,7 @@ class GraderBase(SpecModel):
     """Shown beside its scores."""
 
     def templates(self) -> tuple[str, ...]:
-        """Texts with variables, of the grader and its parts."""
+        """Texts with variables, including those of its parts."""
         return ()
 
 
@@ -39,7 +39,7 @@ class ImagePart(SpecModel):
     image_url: TemplateText
     """Address or data URL."""
     detail: Literal["auto", "low", "high"] | None = None
-    """How closely it is looked at, for judges that ask."""
+    """Resolution, for judges with such a setting."""
 
 
 class Audio(SpecModel):
@@ -59,15 +59,13 @@ Part = Annotated[TextPart | ImagePart | AudioPart, Field(discriminator="type")]
 
 
 def _one_is_a_list(value: Any) -> Any:
-    """OpenAI's schema allows one part without the list around it."""
+    """OpenAI's schema allows a single part without a list."""
     return [value] if isinstance(value, dict) else value
 
 
 class Message(SpecModel):
-    """One chat message for a judge."""
-
     role: Literal["system", "developer", "user", "assistant"] = "user"
-    """Who says it; `developer` is told to judges as `system`."""
+    """Role; judges get `developer` as `system`."""
     content: TemplateText | Annotated[list[Part], BeforeValidator(_one_is_a_list)]
     """Text, or parts `{type: input_text, text}`."""
     type: Literal["message"] = "message"

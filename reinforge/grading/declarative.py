@@ -1,4 +1,4 @@
-"""Scores `string_check` and `text_similarity`, which need only the texts."""
+"""Scores of graders that need only texts: `string_check`, `text_similarity`."""
 
 from collections.abc import Mapping
 from typing import Any

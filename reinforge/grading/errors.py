@@ -1,4 +1,4 @@
-"""Errors of writing and applying graders; each message says what to change."""
+"""Errors of writing and applying graders."""
 
 
 class GradingError(ValueError):
@@ -8,26 +8,24 @@ class GradingError(ValueError):
 
 
 class TemplateSyntaxError(GradingError):
-    """The template cannot be parsed."""
-
     code = "template_syntax"
 
 
 class UnresolvedVariable(GradingError):
-    """A template names a value that this row or completion lacks."""
+    """A template names a value that the row or completion lacks."""
 
     code = "invalid_variable"
 
 
 class FormulaError(GradingError):
-    """A formula that cannot be parsed (`position` is set) or has no finite value for these numbers."""
+    """Unparsable formula (`position` is set), or one without a finite value."""
 
     code = "formula_error"
 
     def __init__(self, message: str, *, position: int | None = None) -> None:
         super().__init__(message)
         self.position = position
-        """Index of the character at fault."""
+        """Index of the invalid character."""
 
 
 class MetricUnavailable(GradingError):

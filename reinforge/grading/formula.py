@@ -1,12 +1,12 @@
-"""`calculate_output`: arithmetic over the scores of a multi grader, read by our own parser and never by `eval`.
+"""`calculate_output`: arithmetic over scores of a multi grader, with our own parser, never `eval`.
 
     expression = term (("+" | "-") term)*
     term       = unary (("*" | "/") unary)*
     unary      = ("+" | "-") unary | power
-    power      = atom ["^" unary]                  right-associative and above the sign, as in Python: -2^2 = -4
+    power      = atom ["^" unary]              right-associative, above the sign: -2^2 = -4
     atom       = number | key | function "(" expression ("," expression)* ")" | "(" expression ")"
 
-Numbers are 64-bit floats throughout; a step that has no finite value is an error, never inf or NaN.
+Numbers are 64-bit floats; a non-finite intermediate value is an error.
 """
 
 import math
@@ -45,20 +45,20 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """A parsed formula; `names` are the keys it uses."""
+    """Parsed formula; `names` are the keys it uses."""
 
     text: str
     names: frozenset[str]
     _evaluate: _Node
 
     def value(self, numbers: Numbers) -> float:
-        """The result for these scores. Raises FormulaError if it is not finite."""
+        """Result for these scores. Raises FormulaError if not finite."""
         return self._evaluate(numbers)
 
 
 @lru_cache(maxsize=256)
 def parse(text: str) -> Formula:
-    """Raises FormulaError with the position of the error."""
+    """Raises FormulaError with the error's position."""
     if len(text) > MAX_CHARACTERS:
         raise FormulaError(f"the formula has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read")
     return _Parser(text).formula()

@@ -1,4 +1,4 @@
-"""`multi`: several graders, one formula. The union of all grader types is here, because a multi has them as parts."""
+"""`multi`, which combines graders by a formula, and the union of all grader types."""
 
 import json
 import re
@@ -31,14 +31,14 @@ _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 
 
 class Gate(SpecModel):
-    """A part runs only where another part scored above a bound."""
+    """Runs a part only where another part scored above a bound."""
 
     part: str
-    """The part that decides; it should be the cheaper one."""
+    """The deciding part, which should be the cheaper one."""
     above: float = 0.0
-    """Run where that part scored more than this."""
+    """The part runs where the deciding one scored more."""
     otherwise: float = 0.0
-    """What stands for the score in the formula where it did not run."""
+    """Score in the formula where the part did not run."""
 
 
 def _type_of(value: Any) -> Any:
@@ -76,7 +76,7 @@ Part = Annotated[
 
 
 def _by_key(value: Any) -> Any:
-    """A list is keyed by the parts' names; a single grader (as OpenAI's schema has it) is a list of one."""
+    """Keys a list by the parts' names; a single grader (allowed by OpenAI) is a list of one."""
     if isinstance(value, dict) and isinstance(value.get("type"), str):
         value = [value]
     if not isinstance(value, list):
@@ -90,15 +90,15 @@ def _by_key(value: Any) -> Any:
 
 
 class Multi(GraderBase):
-    """Several graders, and a formula that makes one score of theirs."""
+    """Several graders, combined to one score by a formula."""
 
     type: Literal["multi"] = "multi"
     graders: Annotated[dict[str, Part], BeforeValidator(_by_key)] = Field(min_length=1, max_length=16)
-    """Key → grader. A list is taken too, and keyed by `name`."""
+    """Key → grader. A list is keyed by `name`."""
     calculate_output: str = Field(min_length=1, max_length=formula.MAX_CHARACTERS)
     """Arithmetic over the keys: + - * / ^, parentheses, min, max, abs, floor, ceil, exp, sqrt, log."""
     gates: dict[str, Gate] = Field(default_factory=dict, max_length=16)
-    """Part → when it runs; a part without a gate always does."""
+    """Part → when it runs; without a gate it always does."""
 
     @model_validator(mode="after")
     def parts_agree(self) -> Self:
@@ -164,7 +164,7 @@ GRADER: TypeAdapter[Grader] = TypeAdapter(Grader)
 
 
 def columns(grader: Grader) -> frozenset[str]:
-    """Dataset columns that it reads."""
+    """Dataset columns that the grader reads."""
     variables = (variable for text in grader.templates() for variable in templates.parse(text).variables)
     named = {str(variable.path[0]) for variable in variables if variable.namespace == "item"}
     for part in leaves(grader).values():
@@ -174,26 +174,24 @@ def columns(grader: Grader) -> frozenset[str]:
 
 
 def leaves(grader: Grader) -> dict[str, Part | RankingJudge]:
-    """Its graders other than `multi`, by key; the key of a grader that is no multi is `""`."""
+    """Graders other than `multi`, by key; a grader outside a multi has the key `""`."""
     return dict(grader.graders) if isinstance(grader, Multi) else {"": grader}
 
 
 def judges(grader: Grader) -> frozenset[str]:
-    """Names of the judges it calls."""
     judge_types = (ScoreModel, LabelModel, RankingJudge)
     return frozenset(part.model for part in leaves(grader).values() if isinstance(part, judge_types))
 
 
 def checkpoints(grader: Grader) -> frozenset[str]:
-    """Checkpoints it loads."""
     return frozenset(part.model for part in leaves(grader).values() if isinstance(part, CheckpointGrader))
 
 
 def runs_code(grader: Grader) -> bool:
-    """Whether it needs a sandbox."""
+    """Whether the grader needs a sandbox."""
     return any(isinstance(part, PythonGrader | ProgramTests) for part in leaves(grader).values())
 
 
 def canonical(grader: Grader) -> str:
-    """Canonical JSON, whose hash is the grader's revision."""
+    """Canonical JSON; its hash is the grader's revision."""
     return json.dumps(grader.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)

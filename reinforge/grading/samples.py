@@ -1,4 +1,4 @@
-"""Builds `sample`: a completion's name in templates and in OpenAI's python graders."""
+"""Builds `sample`, a completion in templates and OpenAI's python graders."""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _JSON_BEGINS = tuple('{["-0123456789tfn')
 def make_sample(text: str, extra: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """`output_text, output_json, output_tools, choices, output_audio` of a completion.
 
-    output_json: the parsed completion, None if it is not JSON. extra: fields that replace the derived ones
+    output_json: the parsed completion; None if not JSON. extra: replaces derived fields
     (`output_tools`).
     """
     fields = dict(extra or {})
@@ -29,10 +29,10 @@ def make_sample(text: str, extra: Mapping[str, Any] | None = None) -> dict[str, 
 
 
 def tool_fields(text: str) -> dict[str, Any]:
-    """`output_tools` and `choices` of a completion that calls tools, as a chat completion has them; else {}.
+    """`output_tools` and `choices` of a completion with tool calls, as in a chat completion; else {}.
 
-    For rows with tools. `output_text` stays the whole completion; ids number the calls, so that equal
-    completions give equal samples.
+    `output_text` stays the whole completion; ids number the calls, so that equal completions give
+    equal samples.
     """
     rest, calls = tool_calls.split(text)
     if not calls:

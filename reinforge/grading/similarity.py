@@ -1,13 +1,12 @@
-"""Text similarity, each in [0, 1]: 1 for equal texts, 0 for texts with nothing in common.
+"""Text similarities in [0, 1]: 1 for equal texts, 0 for nothing in common.
 
-    fuzzy_match   rapidfuzz `ratio`: share of characters in common, in their order
-    bleu          Papineni et al. 2002, up to 4-grams, add-one smoothing above 1-grams (Lin & Och 2004), brevity penalty
-    gleu          Wu et al. 2016: the smaller of precision and recall over all 1- to 4-grams
+    fuzzy_match   rapidfuzz `ratio`: share of common characters, in order
+    bleu          Papineni et al. 2002, 1- to 4-grams, add-one smoothing above 1-grams (Lin & Och 2004)
+    gleu          Wu et al. 2016: the smaller of precision and recall over 1- to 4-grams
     rouge_1 … 5   Lin 2004: F1 of n-grams; rouge_l: F1 of the longest common subsequence of words
     meteor        Banerjee & Lavie 2005 by NLTK; needs WordNet's data
 
-Words are runs of letters and digits, in small letters for ROUGE; punctuation marks are words of their own for BLEU
-and GLEU.
+Words are runs of letters and digits, lower-cased for ROUGE; for BLEU and GLEU punctuation marks are words.
 """
 
 import importlib.util
@@ -105,7 +104,7 @@ def _words(text: str) -> list[str]:
 
 
 def _overlap(one: Sequence[str], other: Sequence[str], n: int) -> tuple[int, int]:
-    """Number of common n-grams (with multiplicity), and of all n-grams of both."""
+    """Common n-grams (with multiplicity), and all n-grams of both."""
     first, second = (Counter(zip(*(tokens[i:] for i in range(n)), strict=False)) for tokens in (one, other))
     return (first & second).total(), first.total() + second.total()
 

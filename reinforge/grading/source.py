@@ -1,4 +1,4 @@
-"""A reward's source: Python, or a grader's JSON, which begins with `{`."""
+"""Source of a reward: Python, or a grader's JSON, which begins with `{`."""
 
 import json
 from functools import cache
@@ -30,7 +30,7 @@ def kind_of(source: str) -> str:
 
 
 def parse_grader(text: str, param: str | None = None) -> Grader:
-    """Parse a grader's JSON. Raises InvalidInput `invalid_grader`, with line and column or the field."""
+    """Raises InvalidInput `invalid_grader`, with line and column or the field."""
     try:
         raw = json.loads(text.lstrip("\ufeff"))
     except ValueError as error:
@@ -51,7 +51,6 @@ def parse_grader(text: str, param: str | None = None) -> Grader:
 
 
 def _detail(error: Any, raw: Any, param: str | None) -> dict[str, Any]:
-    """One of pydantic's errors; its message begins with the field."""
     message = str(error["msg"]).removeprefix("Value error, ")
     field = _field(error, raw, message)
     if error["type"] == "extra_forbidden":
@@ -68,10 +67,11 @@ def _detail(error: Any, raw: Any, param: str | None) -> dict[str, Any]:
 
 
 def _field(error: Any, raw: Any, message: str) -> str:
-    """A field's path, as `graders.exact.input` or `input[0].content`; "" for the whole grader.
+    """Path of the invalid field, as `graders.exact.input` or `input[0].content`; "" for the whole
+    grader.
 
-    A rule between fields is reported at the first one its message names. Pydantic's location also names the
-    member of a union (`graders.exact.string_check.input`), which is removed.
+    A rule between fields is reported at the first field its message names. Union members in
+    pydantic's location (`graders.exact.string_check.input`) are removed.
     """
     path, at = "", raw
     *steps, last = error["loc"] or ("",)

@@ -1,8 +1,8 @@
-"""`{{ item.answer }}` and `{{ sample.output_text }}` in the texts of a grader.
+"""Templates of graders: `{{ item.answer }}`, `{{ sample.output_text }}`.
 
-Two namespaces, `item` (the dataset's row) and `sample` (what the model made of it), and paths into them:
-`.name`, `[0]`, `["any key"]`. Texts are put in as they are, everything else as JSON. A path that does not resolve
-is an error (`UnresolvedVariable`) and never a value.
+Paths into `item` (dataset row) and `sample` (completion): `.name`, `[0]`, `["any key"]`.
+Strings are inserted unchanged, other values as JSON. A path that does not resolve raises
+UnresolvedVariable.
 """
 
 import json
@@ -19,11 +19,11 @@ SAMPLE_FIELDS = ("output_text", "output_json", "output_tools", "choices", "outpu
 NOT_JSON = "the completion is not JSON"
 """Why no member of `sample.output_json` resolves."""
 MAX_CHARACTERS = 1 << 20
-"""Most characters of a rendered text."""
+"""Characters of a rendered text."""
 
 MAX_VARIABLES = 1000
 MAX_VARIABLE_CHARACTERS = 1000
-"""Most variables of a text, and characters between the braces of one."""
+"""Characters between the braces of a variable."""
 
 _HEAD = re.compile(r"\w+")
 _STEP = re.compile(
@@ -43,7 +43,6 @@ class Variable:
         return self.namespace + "".join(steps)
 
     def value(self, item: Mapping[str, Any], sample: Mapping[str, Any]) -> Any:
-        """Raises UnresolvedVariable."""
         value: Any = item if self.namespace == "item" else sample
         for depth, step in enumerate(self.path):
             try:
@@ -66,7 +65,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A parsed text: literal texts and variables, alternating."""
+    """Parsed text: alternating literals and variables."""
 
     parts: tuple[str | Variable, ...]
 
@@ -75,7 +74,6 @@ class Template:
         return tuple(part for part in self.parts if isinstance(part, Variable))
 
     def render(self, item: Mapping[str, Any], sample: Mapping[str, Any]) -> str:
-        """Raises UnresolvedVariable."""
         text = "".join(
             part if isinstance(part, str) else as_text(part.value(item, sample)) for part in self.parts
         )
@@ -88,7 +86,7 @@ class Template:
 
 @lru_cache(maxsize=256)
 def parse(text: str) -> Template:
-    """Parse in one pass. Raises TemplateSyntaxError."""
+    """Parses in one pass. Raises TemplateSyntaxError."""
     parts: list[str | Variable] = []
     end = variables = 0
     while (start := text.find("{{", end)) >= 0:
@@ -110,7 +108,7 @@ def parse(text: str) -> Template:
 
 
 def as_text(value: Any) -> str:
-    """A value as inserted into a text: strings unchanged, everything else as JSON."""
+    """Strings unchanged, everything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 

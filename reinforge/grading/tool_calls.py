@@ -1,8 +1,6 @@
-"""Parses tool calls in completions, in the notation that most open models were trained on.
+"""Tool calls in completions, in the notation of most open models; other text stays text.
 
-    <tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>
-
-What does not have that form stays text. Chat completions and the `sample` of a reward are made from the same reading.
+<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>
 """
 
 import json
@@ -21,7 +19,6 @@ class Called:
     """JSON, as the model wrote it."""
 
     def as_openai(self, id: str) -> dict[str, Any]:
-        """The tool call as in a chat completion."""
         function = {"name": self.name, "arguments": self.arguments}
         return {"id": id, "type": "function", "function": function}
 
@@ -42,7 +39,7 @@ def split(text: str) -> tuple[str | None, list[Called]]:
 
 
 def prepared(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Messages whose earlier calls have their arguments as objects, as templates expect."""
+    """Messages with earlier calls' arguments as objects, as templates expect."""
     return [
         message | {"tool_calls": [_as_object(call) for call in message["tool_calls"]]}
         if isinstance(message.get("tool_calls"), list)

@@ -1,4 +1,4 @@
-"""OpenAI's grader types with their JSON, and `endpoint`, whose JSON is ours. Unknown keys are errors."""
+"""OpenAI's grader types, and our `endpoint`. Unknown keys are errors."""
 
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
@@ -17,28 +17,28 @@ assert Metric.__args__ == similarity.METRICS  # type: ignore[attr-defined]
 
 
 class StringCheck(GraderBase):
-    """1 when `input` and `reference` compare as `operation` says, else 0."""
+    """1 when `input` and `reference` compare by `operation`, else 0."""
 
     type: Literal["string_check"] = "string_check"
     input: TemplateText
-    """What is looked at, for example `{{ sample.output_text }}`."""
+    """Text to check, for example `{{ sample.output_text }}`."""
     reference: TemplateText
-    """What it is compared with, for example `{{ item.answer }}`."""
+    """Text to compare with, for example `{{ item.answer }}`."""
     operation: Annotated[Operation, BeforeValidator(lambda value: "ne" if value == "neq" else value)]
-    """`eq` equal, `ne` (or `neq`) not equal, `like` contains the reference, `ilike` the same for any case."""
+    """`eq` equal, `ne` (or `neq`) not equal, `like` contains the reference, `ilike` ignoring case."""
 
     def templates(self) -> tuple[str, ...]:
         return self.input, self.reference
 
 
 class TextSimilarity(GraderBase):
-    """How alike two texts are, from 0 to 1."""
+    """Similarity of two texts, 0 to 1."""
 
     type: Literal["text_similarity"] = "text_similarity"
     input: TemplateText
-    """What is looked at."""
+    """Text to compare."""
     reference: TemplateText
-    """What it should be like."""
+    """Reference text."""
     evaluation_metric: Metric
     """`meteor` needs WordNet's data on the worker."""
     pass_threshold: float | None = None
@@ -58,32 +58,30 @@ class TextSimilarity(GraderBase):
 
 
 class SamplingParams(SpecModel):
-    """How a judge samples."""
-
     temperature: float | None = Field(default=None, ge=0, le=2)
-    """Default: the judge's own."""
+    """Default: the judge's."""
     top_p: float | None = Field(default=None, gt=0, le=1)
-    """Default: the judge's own."""
+    """Default: the judge's."""
     seed: int | None = None
-    """For judges that take one."""
+    """For judges that support it."""
     max_completions_tokens: int | None = Field(
         default=None,
         ge=1,
         le=1_048_576,
         validation_alias=AliasChoices("max_completions_tokens", "max_completion_tokens"),
     )
-    """Longest reply, reasoning included. Spelled as OpenAI does; `max_completion_tokens` is taken too."""
+    """Longest reply, including reasoning. OpenAI's spelling; `max_completion_tokens` works too."""
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
     """For judges that reason."""
 
 
 class ModelGrader(GraderBase):
-    """What graders that ask a judge have in common."""
+    """Base of graders that ask a judge."""
 
     model: str = Field(min_length=1, max_length=200)
-    """Name of a judge of the project, or of the job file's `judges`."""
+    """A judge of the project, or of the job file's `judges`."""
     input: list[Message] = Field(min_length=1, max_length=32)
-    """The conversation that the judge is shown."""
+    """Conversation shown to the judge."""
     sampling_params: SamplingParams = SamplingParams()
     """How the judge samples."""
 
@@ -92,11 +90,13 @@ class ModelGrader(GraderBase):
 
 
 class ScoreModel(ModelGrader):
-    """A number from a judge, cut to `range`. The judge's reply has `steps` and `result`; prompts may name them."""
+    """A judge's number, limited to `range`. The reply has `steps` and `result`, which prompts may
+    name.
+    """
 
     type: Literal["score_model"] = "score_model"
     range: tuple[float, float] = (0.0, 1.0)
-    """Lowest and highest score; what the judge says beyond is cut."""
+    """Lowest and highest score; the judge's number is limited to it."""
     pass_threshold: float | None = None
     """Kept for evaluations; the score stays the number."""
 
@@ -113,9 +113,9 @@ class LabelModel(ModelGrader):
 
     type: Literal["label_model"] = "label_model"
     labels: list[Annotated[str, Field(min_length=1, max_length=64)]] = Field(min_length=2, max_length=32)
-    """What the judge chooses from."""
+    """Labels the judge can choose."""
     passing_labels: list[str] = Field(min_length=1)
-    """Those that score 1."""
+    """Labels that score 1."""
 
     @model_validator(mode="after")
     def labels_agree(self) -> Self:
@@ -133,31 +133,31 @@ class PythonGrader(GraderBase):
     source: str = Field(min_length=1, max_length=262_144)
     """The code."""
     image_tag: str | None = None
-    """Taken for OpenAI's sake; the worker's packages are used whatever it says."""
+    """Accepted for OpenAI's clients and ignored: the worker's packages are used."""
     entry: str | None = None
-    """Name of the function; needed when the code defines several and none is called `grade`."""
+    """Function name; needed with several functions and none called `grade`."""
     isolate: Literal["batch", "sample"] = "batch"
-    """`sample` runs every completion in a process of its own: for code that executes completions."""
+    """`sample` runs each completion in its own process: for code that executes completions."""
     timeout_seconds: float = Field(default=2.0, gt=0, le=60)
     """Wall time for one completion."""
 
 
 class EndpointGrader(GraderBase):
-    """A score from a server of yours: one signed POST for each completion."""
+    """Score from your server: one signed POST per completion."""
 
     type: Literal["endpoint"] = "endpoint"
     url: str = Field(max_length=2048)
-    """Gets `{id, item, sample, prompt}` and answers `{score}`, beside it `reason` and `parts` if it likes."""
+    """Receives `{id, item, sample, prompt}`, returns `{score}` and optionally `reason` and `parts`."""
     headers: dict[str, str] = Field(default_factory=dict, max_length=16)
-    """Sent along. They are stored as they are: a password has no place here, requests are signed."""
+    """Additional headers, stored unencrypted: no passwords. Requests are signed."""
     timeout_s: float = Field(default=30.0, gt=0, le=300)
     """For one try, from connecting to the last byte."""
     retries: int = Field(default=3, ge=0, le=10)
-    """After a time-out, 429 or 5xx, with growing pauses."""
+    """Retries after a time-out, 429 or 5xx, with growing pauses."""
     range: tuple[float, float] | None = None
-    """Scores beyond are cut; by default none is."""
+    """Limits of scores; default none."""
     secret_env: str | None = Field(default=None, pattern=r"^[A-Za-z_]\w{0,99}$")
-    """Offline: environment variable with the secret that signs. On a server the project's secret does."""
+    """Offline: environment variable with the signing secret; a server uses the project's."""
 
     @field_validator("url")
     @classmethod

@@ -1,4 +1,4 @@
-"""Metrics of jobs and evaluations: meaning, unit, families and charts. Page, docs and trainer use these tables."""
+"""Metrics of jobs and evaluations: meaning, unit, families, charts; for page, docs and trainer."""
 
 from reinforge.metrics.charts import CHARTS
 from reinforge.metrics.definition import Metric, MetricChart, MetricFamily
@@ -9,5 +9,5 @@ __all__ = ["CHARTS", "FAMILIES", "METRICS", "Metric", "MetricChart", "MetricFami
 
 
 def describe(key: str) -> Metric:
-    """The metric behind a key; one that only has a title if the key is unknown, as of a plug-in."""
+    """The metric of a key; only a title for unknown keys, as of plug-ins."""
     return METRICS.get(key) or of_family(key) or Metric(key, "", key, "")

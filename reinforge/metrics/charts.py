@@ -1,4 +1,4 @@
-"""Charts of a job in the order of the page."""
+"""Charts of a job in page order."""
 
 import re
 from collections.abc import Iterator
@@ -36,9 +36,9 @@ def _chart(
     negligible: Negligible | None = None,
     always: bool = False,
 ) -> MetricChart:
-    """A chart with title, unit and scale of its first metric where they are not given.
+    """A chart; title, unit and scale default to its first metric's.
 
-    Metrics that depend on a setting appear once they are measured; `always` overrides this for the chart.
+    Metrics that depend on a setting appear once measured; `always` overrides this.
     """
     main = METRICS[about or next(iter(lines))]
     drawn = tuple(ChartLine(key, label, not METRICS[key].when) for key, label in lines.items())
@@ -190,7 +190,7 @@ _SHARED = [*_HEADLINE, *_SIGNAL, *_POLICY, *_CRITIC, *_SPEED, *_OPTIMIZER, *_HEL
 
 
 def _rest() -> Iterator[MetricChart]:
-    """One chart for each metric that no other chart shows."""
+    """One chart for each metric without another."""
     charted = {key for chart in _SHARED for key in (chart.about, *(line.key for line in chart.lines))}
     charted |= {key for chart in _SHARED if (band := chart.band) for key in (band.low, band.high)}
     for key in sorted(METRICS.keys() - charted - COUNTERS):

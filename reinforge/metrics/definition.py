@@ -1,4 +1,4 @@
-"""Types of the metric table: metrics, families of metrics, charts."""
+"""Types of metrics, families of metrics and charts."""
 
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ Section = Literal[
 
 
 def _require_all(schema: dict[str, Any]) -> None:
-    """The server sends every field, also those with a default."""
+    """The server sends every field, also defaults."""
     schema["required"] = list(schema["properties"])
 
 
@@ -38,26 +38,26 @@ class Metric:
 class MetricFamily:
     """Metrics whose keys contain a name of the job: a reward, a part, a slice, k of pass@k.
 
-    `{1}` in title, meaning, chart and label is the first group of the pattern, and so on.
+    `{1}` in title, meaning, chart and label is the pattern's first group.
     """
 
     pattern: str
-    """Regular expression of the whole key, valid in Python and JavaScript. The first family that matches counts."""
+    """Regular expression of the whole key, for Python and JavaScript. The first matching family
+    counts.
+    """
     unit: str
     title: str
     meaning: str
     reading: str = ""
     better: Better = "neither"
     chart: str = ""
-    """Id of the chart that shows the metric; empty: none."""
+    """Id of its chart; empty: none."""
     label: str = ""
-    """Name of its line there."""
+    """Name of its line."""
 
 
 @dataclass(frozen=True, config=_CONFIG)
 class ChartLine:
-    """One line of a chart."""
-
     key: str
     label: str
     always: bool = True
@@ -75,8 +75,6 @@ class ChartBand:
 
 @dataclass(frozen=True, config=_CONFIG)
 class ChartScale:
-    """Value axis."""
-
     format: Literal["number", "reward", "percent"] = "number"
     start: float | None = 0.0
     """Lower end, unless a value is lower; null: the lowest value."""
@@ -86,7 +84,7 @@ class ChartScale:
 
 @dataclass(frozen=True, config=_CONFIG)
 class Negligible:
-    """Values that are too small to describe."""
+    """Values too small to describe."""
 
     below: float
     sentence: str
@@ -95,16 +93,16 @@ class Negligible:
 
 @dataclass(frozen=True, config=_CONFIG)
 class MetricChart:
-    """A chart, or with `{1}` in its id a template: one chart for each id that families fill in."""
+    """A chart, or with `{1}` in its id a template that families fill in."""
 
     id: str
     """Fixed, because links contain it."""
     section: Section
     title: str
     unit: str
-    """What the axis measures."""
+    """Unit of the axis."""
     about: str
-    """Key of the metric that explains the chart; empty for charts of families."""
+    """Key of the explaining metric; empty for families."""
     lines: tuple[ChartLine, ...] = ()
     """Fixed lines; metrics of families are added."""
     band: ChartBand | None = None
@@ -113,4 +111,4 @@ class MetricChart:
     always: bool = True
     """Has its place before anything is measured."""
     minimum_lines: int = 1
-    """Measured lines without which it is not shown, because another chart shows the same."""
+    """Hidden with fewer measured lines, because another chart shows them."""

@@ -1,4 +1,4 @@
-"""Metrics named after rewards, parts, labels, k of pass@k, and values of `data.columns.slice`."""
+"""Metrics named after rewards, parts, labels, k of pass@k, and slices."""
 
 import re
 from collections.abc import Iterator
@@ -63,7 +63,9 @@ def _slices() -> Iterator[MetricFamily]:
 
 
 def _rewards(prefix: str, rows: str, title: str, chart: str, own: str) -> Iterator[MetricFamily]:
-    """Families of one reward under `reward/` or `held_out/`; `title` begins titles, `chart` ids of shared charts."""
+    """Families of one reward under `reward/` or `held_out/`; `title` begins titles, `chart` shared
+    charts' ids.
+    """
     parts, mean = f"{chart}parts-{{1}}", f"Mean over {rows} completions where it applies."
     labelled = f"Share of {rows} labelled completions that {{0}} calls {{1}}."
     yield MetricFamily(
@@ -114,7 +116,7 @@ def _rewards(prefix: str, rows: str, title: str, chart: str, own: str) -> Iterat
 
 
 _MAX_CHARACTERS = 500
-"""The patterns take quadratic time, and names of parts come from rewards."""
+"""Limit on keys: patterns take quadratic time, and rewards choose names of parts."""
 FAMILIES: tuple[MetricFamily, ...] = (
     *_at_k(),
     *_slices(),
@@ -126,7 +128,7 @@ _PATTERNS = [(re.compile(family.pattern), family) for family in FAMILIES]
 
 
 def of_family(key: str) -> Metric | None:
-    """The metric behind a key by its family; None if no family has it."""
+    """The family's metric of a key; None if none matches."""
     if len(key) > _MAX_CHARACTERS:
         return None
     for pattern, family in _PATTERNS:

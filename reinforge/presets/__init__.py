@@ -1,4 +1,4 @@
-"""Named algorithm presets: settings of parts. Nothing in the trainer depends on their names."""
+"""Named algorithm presets. The trainer does not depend on their names."""
 
 from copy import deepcopy
 from typing import Any
@@ -24,7 +24,7 @@ FAMILIES: dict[str, dict[str, Preset]] = {
     "agents": AGENTS,
     "recipes": RECIPES,
 }
-"""Presets by what they change, in the order of lists."""
+"""Presets by what they change, in list order."""
 PRESETS: dict[str, Preset] = {name: preset for family in FAMILIES.values() for name, preset in family.items()}
 
 if own := plugins.own_presets(PRESETS):
@@ -34,7 +34,7 @@ if own := plugins.own_presets(PRESETS):
 
 
 def family_of(name: str) -> str:
-    """The family of a preset. Raises KeyError for an unknown one."""
+    """Raises KeyError for an unknown preset."""
     for family, presets in FAMILIES.items():
         if name in presets:
             return family
@@ -50,7 +50,7 @@ def withdraw(name: str, reason: str) -> None:
 
 
 def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    """Merge mappings; `over` wins. Parts with different `type` are replaced as a whole."""
+    """Merge mappings; `over` wins. Parts with another `type` are replaced whole."""
     out = dict(base)
     for key, value in over.items():
         old = out.get(key)
@@ -64,8 +64,9 @@ def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
 
 
 def apply_preset(value: Any) -> Any:
-    """Apply `algorithm.preset` to a raw job specification; given values stay. Unknown names pass through to the
-    validation of `Algorithm`."""
+    """Apply `algorithm.preset` to a raw specification; given values stay. Unknown names are left for
+    `Algorithm` to reject.
+    """
     if not isinstance(value, dict) or not isinstance(value.get("algorithm"), dict):
         return value
     name = value["algorithm"].get("preset", "grpo")
@@ -76,7 +77,6 @@ def apply_preset(value: Any) -> Any:
 
 
 def with_recipe(value: dict[str, Any]) -> dict[str, Any]:
-    """Apply the published numbers of the preset to a raw job specification; given values stay. Raises KeyError for an
-    unknown preset."""
+    """Apply the preset's published numbers; given values stay. Raises KeyError for an unknown preset."""
     preset = PRESETS[value.get("algorithm", {}).get("preset", "grpo")]
     return merge(deepcopy(preset.recipe), value)

@@ -1,4 +1,4 @@
-"""Presets for rollouts with tools or turns, which jobs with one completion per prompt refuse."""
+"""Presets for rollouts with tools or turns; single-turn jobs refuse them."""
 
 from reinforge.presets.base import TOKEN_MEAN, Preset, clip, recipe
 

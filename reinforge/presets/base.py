@@ -1,4 +1,4 @@
-"""Helpers for the definition of presets."""
+"""Helpers for defining presets."""
 
 from typing import Any
 
@@ -15,8 +15,9 @@ def recipe(
     warmup: int | None = None,
     tokens: int | None = None,
 ) -> dict[str, Any]:
-    """Published numbers at their places in a job. The learning rate is only in `Preset.published_rate`, since it fits
-    the source's model."""
+    """Published numbers as job fields. The learning rate is only in `Preset.published_rate`: it fits
+    the source's model.
+    """
     places = {
         ("rollout", "completions_per_prompt"): group,
         ("rollout", "prompts_per_step"): prompts,

@@ -1,4 +1,4 @@
-"""Views of presets: the whole algorithm, whether a single-turn job can run it, text for a job file."""
+"""Views of presets: algorithm, single-turn support, job-file text."""
 
 from typing import Any
 
@@ -13,12 +13,11 @@ _SINGLE = JobFacts(environment=SINGLE_TURN, rewards=(), completions_per_prompt=2
 
 
 def algorithm_of(name: str, preset: Preset) -> Algorithm:
-    """The preset's algorithm with all parts."""
     return Algorithm.model_validate({"preset": name, **preset.slots})
 
 
 def single_turn_refusal(name: str, preset: Preset) -> str | None:
-    """Why a job with one completion per prompt cannot run it; None if it can."""
+    """Why a single-turn job cannot run it; None if it can."""
     try:
         turns_and_tools(algorithm_of(name, preset), _SINGLE)
     except PydanticCustomError as refusal:
@@ -27,7 +26,7 @@ def single_turn_refusal(name: str, preset: Preset) -> str | None:
 
 
 def runnable() -> dict[str, dict[str, Preset]]:
-    """Presets that jobs can run today, by family, for lists and forms."""
+    """Presets that jobs can run today, by family."""
     families = {
         family: {
             name: preset for name, preset in members.items() if single_turn_refusal(name, preset) is None
@@ -38,12 +37,10 @@ def runnable() -> dict[str, dict[str, Preset]]:
 
 
 def job_yaml(name: str, preset: Preset) -> str:
-    """Job-file text of the preset with all its settings."""
     return as_yaml({**preset.job, "algorithm": {"preset": name, **preset.slots}})
 
 
 def rate_note(preset: Preset) -> str:
-    """Note about the source's learning rate; may be empty."""
     if preset.published_rate is None:
         return ""
     return (

@@ -1,4 +1,4 @@
-"""Presets with different losses: ratio level, and bound of a step."""
+"""Presets with different losses."""
 
 from reinforge.presets.base import TOKEN_MEAN, Preset, clip, recipe
 

@@ -1,4 +1,4 @@
-"""Presets of well-known reports and libraries, with the numbers of their runs."""
+"""Presets of well-known reports and libraries, with their numbers."""
 
 from reinforge.presets.base import TOKEN_MEAN, Preset, clip, recipe
 

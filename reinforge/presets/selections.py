@@ -1,4 +1,4 @@
-"""Presets that train on a part of the sampled completions."""
+"""Presets that train on part of the completions."""
 
 from typing import Any
 

@@ -1,10 +1,7 @@
-"""Ready rewards: Python files that run as they are or are edited, each with examples and the cases it is held to.
+"""Ready rewards: Python files to use or edit, with examples and tests.
 
-for reward in library():
-    print(reward.id, reward.title)
-
-Every reward is a folder of `rewards/`: `reward.py` (runs in a jail, imports nothing of ours), `card.yaml` (what it is
-for), `golden.yaml` (what it has to give) and `adversarial.yaml` (what it must not fall for).
+A folder of `rewards/` holds `reward.py` (runs in a jail, imports nothing of ours), `card.yaml`
+(description), `golden.yaml` (expected rewards) and `adversarial.yaml` (attacks that must fail).
 """
 
 from reinforge.reward_library.cards import GROUPS, library, ready_reward

@@ -1,4 +1,4 @@
-"""Cards of the ready rewards: one per folder of `rewards/`, in the order of their groups."""
+"""Cards of the ready rewards, from the folders of `rewards/`."""
 
 from functools import cache
 from importlib.resources import files
@@ -19,11 +19,11 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Evidence and rubrics": ("quote_check", "rubric", "boxes_iou"),
     "Code": ("code_tests",),
 }
-"""Every ready reward, group by group, the simplest first."""
+"""Ready rewards by group, the simplest first."""
 
 
 def folder(id: str) -> Traversable:
-    """A ready reward's folder, which need not exist."""
+    """Folder of a ready reward, which may not exist."""
     return files(__package__) / "rewards" / id
 
 
@@ -33,7 +33,6 @@ def read_yaml(id: str, name: str) -> Any:
 
 @cache
 def library() -> tuple[RewardTemplate, ...]:
-    """All ready rewards."""
     return tuple(_load(group, id) for group, ids in GROUPS.items() for id in ids)
 
 

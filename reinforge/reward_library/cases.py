@@ -1,12 +1,12 @@
-"""What a ready reward is held to.
+"""Test cases of a ready reward.
 
-`golden.yaml`: a list of `{item, cases}`; a case is a `completion` with an expectation as golden cases have them:
-`value`; `least` and/or `most`; `above`, another completion that has to get less; or `not_applicable`.
-`adversarial.yaml`: a list of `{item, control, most, cases}`; a case is a `text` with the reason `why` it must not get
-more than `most`; the honest `control` gets more than all of them.
+`golden.yaml`: a list of `{item, cases}`; a case is a `completion` and an expectation as in
+golden cases: `value`; `least` and/or `most`; `above`, a completion that must get less; or
+`not_applicable`. `adversarial.yaml`: a list of `{item, control, most, cases}`; a case is a
+`text` and the reason `why` it must get at most `most`; the honest `control` must get more.
 
-A completion is text, or a list of texts and `{repeat: text, times: n}`: floods without a flooded file. Both kinds may
-have `prompt`, `judges`, `sample` beside `item`, and `beside`: other completions of the same group.
+A completion is text, or a list of texts and `{repeat: text, times: n}`. Both kinds may have
+`prompt`, `judges`, `sample` beside `item`, and `beside`: other completions of the group.
 """
 
 from typing import Any
@@ -41,13 +41,13 @@ class LibraryCase(BaseModel):
 
 
 class AdversarialCase(BaseModel):
-    """A completion that must not get more than `most`."""
+    """A completion that must get at most `most`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     row: CaseRow
     control: str
-    """An honest completion of the same row, which has to get more."""
+    """An honest completion of the row, which must get more."""
     completion: str
     most: float = 0.0
     why: str = Field(min_length=1)
@@ -96,7 +96,7 @@ def portable(id: str) -> list[GoldenCase]:
 
 
 def text_of(written: str | list[str | dict[str, Any]]) -> str:
-    """A completion's text, from its form in a file of cases."""
+    """Text of a completion in a file of cases."""
     if isinstance(written, str):
         return written
     return "".join(part if isinstance(part, str) else part["repeat"] * part["times"] for part in written)

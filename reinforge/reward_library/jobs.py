@@ -11,9 +11,9 @@ from reinforge.reward_library.parameters import fill
 
 
 def expanded(reward: Mapping[str, Any]) -> dict[str, Any]:
-    """The reward in `JobSpec` form: with its source, or its fields; other given fields stay.
+    """The reward in `JobSpec` form, with its source or fields; other given fields stay.
 
-    Raises NotFound `template_not_found` and InvalidInput `unknown_parameter` or `invalid_job_file`.
+    Raises NotFound `template_not_found`, InvalidInput `unknown_parameter` or `invalid_job_file`.
     """
     declared = dict(reward)
     chosen = ready_reward(str(declared.pop("ready")))

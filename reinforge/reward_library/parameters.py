@@ -1,9 +1,6 @@
-"""What may be set in a reward without knowing Python: the constants at its top.
+"""Parameters of a reward: literals assigned to upper-case names at the top level, explained by comments.
 
-A parameter is an assignment of a literal to an upper-case name at the top level of the file; the comment behind it
-says what it means.
-
-    LONGEST = 200  # characters; a longer answer is wrong
+LONGEST = 200  # characters; a longer answer is wrong
 """
 
 import ast
@@ -16,7 +13,7 @@ from reinforge.schemas.rewards import RewardParameter
 
 
 def parameters(source: str) -> list[RewardParameter]:
-    """A source's parameters, in order. Raises SyntaxError for invalid Python."""
+    """Parameters in source order. Raises SyntaxError for invalid Python."""
     lines = source.splitlines()
     return [
         RewardParameter(name=name, default=value, meaning=_comment(lines, node))
@@ -25,7 +22,7 @@ def parameters(source: str) -> list[RewardParameter]:
 
 
 def fill(source: str, values: Mapping[str, Any]) -> str:
-    """The source with these literals instead of its own. Raises InvalidInput `unknown_parameter`."""
+    """The source with other literals. Raises InvalidInput `unknown_parameter`."""
     literals = {name: node for name, _, node in _assignments(source)}
     unknown = sorted(set(values) - set(literals))
     if unknown:
@@ -62,7 +59,7 @@ def _assignments(source: str) -> Iterator[tuple[str, Any, ast.expr]]:
 
 
 def _comment(lines: list[str], literal: ast.expr) -> str:
-    """The comment after the literal, else the lines of comment directly above it."""
+    """The comment after the literal, or else those directly above it."""
     last = lines[(literal.end_lineno or literal.lineno) - 1]
     behind = last.encode()[literal.end_col_offset :].decode().strip()
     if behind.startswith("#") and not behind.startswith("# fmt:"):

@@ -1,4 +1,4 @@
-"""What may stand in a job's `rewards`: Python code, a stored grader, or a grader written out."""
+"""Rewards in a job: Python code, a stored grader, or an inline grader."""
 
 from typing import Annotated, Any
 
@@ -26,7 +26,7 @@ from reinforge.reward_spec.python import PythonReward
 
 
 def _type_by_default(value: Any) -> Any:
-    """A reward without `type` is Python, or a grader where it brings one: discriminators do not look at defaults."""
+    """Adds a missing `type` (Python, or a grader): discriminators ignore defaults."""
     if not isinstance(value, dict) or "type" in value:
         return value
     stored = "grader" in value or str(value.get("path") or "").endswith(".json")

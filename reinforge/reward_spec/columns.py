@@ -21,10 +21,11 @@ def missing_columns(
     param: str,
     declare: str = IN_A_JOB,
 ) -> list[InvalidInput]:
-    """One error for every column that `reward` reads and no row of `data` has, in alphabetical order.
+    """One error for each column that `reward` reads and the data lacks, alphabetically.
 
-    reward: its name, if any. columns: those of the data. roles: the declared ones, which fill `item.answer`.
-    param: the field with the reward. declare: how to name the answer's column, with `{column}` in its place.
+    reward: name, if any. columns: those of the data. roles: declared ones, which fill
+    `item.answer`. param: field with the reward. declare: how to name the answer's column, with a
+    placeholder `{column}`.
     """
     missing = sorted(set(reads) - set(item_columns(columns, roles)))
     called = "The reward" if reward is None else f"The reward {reward!r}"

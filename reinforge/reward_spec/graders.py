@@ -1,4 +1,4 @@
-"""Graders as rewards of a job: the grader's own fields, and those of every reward beside them."""
+"""Graders as rewards: the grader's fields and those of every reward."""
 
 from typing import Any, Literal, Self
 
@@ -12,17 +12,17 @@ from reinforge.reward_spec.python import PythonReward
 
 
 class StoredGrader(RewardBase):
-    """A grader as JSON. Exactly one of `reward` (stored), `grader` (written out) or `path` (offline)."""
+    """A grader as JSON: exactly one of `reward` (stored), `grader` (inline) or `path` (offline)."""
 
     type: Literal["grader"] = "grader"
     name: Name = "grader"
-    """Names the reward's part in metrics and completions."""
+    """Name in metrics and completions."""
     reward: str | None = None
-    """Id of a stored reward that is a grader (`rew_…`)."""
+    """Id of a stored grader (`rew_…`)."""
     revision: int | None = Field(default=None, ge=1)
-    """Revision of the stored reward; default its newest when the job is created."""
+    """Revision of the stored reward; default the newest at creation."""
     grader: Grader | None = None
-    """The grader itself."""
+    """Inline grader."""
     path: str | None = None
     """A `.json` file, relative to the job file; only for `reinforge train` and the command line."""
 
@@ -37,64 +37,64 @@ class StoredGrader(RewardBase):
 
 class StringCheckReward(StringCheck, RewardBase):
     name: Name = "string_check"
-    """Names the reward's part in metrics and completions."""
+    """Name in metrics and completions."""
 
 
 class TextSimilarityReward(TextSimilarity, RewardBase):
     name: Name = "text_similarity"
-    """Names the reward's part in metrics and completions."""
+    """Name in metrics and completions."""
 
 
 class ScoreModelReward(ScoreModel, RewardBase):
     name: Name = "score_model"
-    """Names the reward's part in metrics and completions."""
+    """Name in metrics and completions."""
 
 
 class LabelModelReward(LabelModel, RewardBase):
     name: Name = "label_model"
-    """Names the reward's part in metrics and completions."""
+    """Name in metrics and completions."""
 
 
 class MultiReward(Multi, RewardBase):
     name: Name = "multi"
-    """Names the reward's part in metrics and completions."""
+    """Name in metrics and completions."""
 
 
 class EndpointReward(EndpointGrader, RewardBase):
     name: Name = "endpoint"
-    """Names the reward's part in metrics and completions."""
+    """Name in metrics and completions."""
 
 
 class ClassifierReward(Classifier, RewardBase):
     name: Name = "classifier"
-    """Names the reward's part in metrics and completions."""
+    """Name in metrics and completions."""
 
 
 class RewardModelReward(RewardModel, RewardBase):
     name: Name = "reward_model"
-    """Names the reward's part in metrics and completions."""
+    """Name in metrics and completions."""
 
 
 class ReferenceLogprobReward(ReferenceLogprob, RewardBase):
     name: Name = "reference_logprob"
-    """Names the reward's part in metrics and completions."""
+    """Name in metrics and completions."""
 
 
 class ProgramTestsReward(ProgramTests, RewardBase):
     name: Name = "program_tests"
-    """Names the reward's part in metrics and completions."""
+    """Name in metrics and completions."""
 
 
 class RankingJudgeReward(RankingJudge, RewardBase):
     name: Name = "ranking_judge"
-    """Names the reward's part in metrics and completions."""
+    """Name in metrics and completions."""
 
 
 _OF_REWARDS = frozenset(RewardBase.model_fields) - {"type"}
 
 
 def grader_of(reward: Any) -> Grader | None:
-    """The grader of a reward; None for code and for graders stored elsewhere."""
+    """The grader of a reward; None for code and graders stored elsewhere."""
     if isinstance(reward, StoredGrader):
         return reward.grader
     if reward.type == "python":
@@ -104,7 +104,7 @@ def grader_of(reward: Any) -> Grader | None:
 
 
 def judges_of(reward: Any, grader: Grader | None = None) -> frozenset[str]:
-    """Names of the judges a reward calls. grader: of a reward whose grader is stored elsewhere."""
+    """Judges that a reward calls. grader: of a reward whose grader is stored elsewhere."""
     if isinstance(reward, PythonReward):
         return frozenset(declared.model for declared in reward.judges.values())
     resolved = grader or grader_of(reward)

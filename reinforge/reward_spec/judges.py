@@ -1,4 +1,4 @@
-"""Connections to judges: any server that speaks OpenAI's chat completions."""
+"""Connections to judges with OpenAI's chat-completions API."""
 
 from typing import Literal
 from urllib.parse import urlsplit
@@ -9,26 +9,28 @@ from reinforge.algorithm.base import SpecModel
 
 
 class Judge(SpecModel):
-    """A judge, for `reinforge train`. On a server judges belong to the project and jobs only name them."""
+    """A judge for `reinforge train`; on a server jobs name the project's judges."""
 
     base_url: str = Field(max_length=2048)
-    """Where `/chat/completions` is found, for example `https://api.openai.com/v1`."""
+    """Address before `/chat/completions`, for example `https://api.openai.com/v1`."""
     model: str = Field(min_length=1, max_length=200)
-    """The model's name there."""
+    """Model name on that server."""
     api_key_env: str | None = Field(default=None, pattern=r"^[A-Za-z_]\w{0,99}$")
-    """Environment variable with the key; by default no key is sent."""
+    """Environment variable with the key; default no key."""
     input_price: float = Field(default=0.0, ge=0)
-    """Per million tokens of input, in a currency of your choice."""
+    """Per million input tokens, in any currency."""
     output_price: float = Field(default=0.0, ge=0)
-    """Per million tokens of output."""
+    """Per million output tokens."""
     structured: Literal["json_schema", "json_object", "prompt"] = "json_schema"
-    """How the reply's form is asked for: by schema, as any JSON, or by the prompt alone, for servers without either."""
+    """How JSON replies are requested: by schema, as any JSON, or by the prompt alone, for servers with
+    neither.
+    """
     concurrency: int = Field(default=8, ge=1, le=256)
-    """Requests under way at the same time."""
+    """Maximum concurrent requests."""
     timeout_seconds: float = Field(default=120.0, gt=0, le=600)
     """For one try, from connecting to the last byte."""
     retries: int = Field(default=4, ge=0, le=10)
-    """After a time-out, 429 or 5xx, with growing pauses."""
+    """Retries after a time-out, 429 or 5xx, with growing pauses."""
 
     @field_validator("base_url")
     @classmethod

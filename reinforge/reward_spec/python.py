@@ -11,27 +11,29 @@ DeclaredJudge = Annotated[ScoreModel | LabelModel, Field(discriminator="type")]
 
 
 class PythonReward(RewardBase):
-    """Python code run in the sandbox. Exactly one of `reward` (stored), `source` (inline) or `path` (offline)."""
+    """Python code run in the sandbox: exactly one of `reward` (stored), `source` (inline) or `path`
+    (offline).
+    """
 
     type: Literal["python"] = "python"
     reward: str | None = None
     """Id of a stored reward (`rew_…`)."""
     revision: int | None = Field(default=None, ge=1)
-    """Revision of the stored reward; default its newest when the job is created."""
+    """Revision of the stored reward; default the newest at creation."""
     source: str | None = Field(default=None, max_length=262_144)
-    """The code itself."""
+    """Inline code."""
     path: str | None = None
     """A `.py` file, relative to the job file; only for `reinforge train` and the command line."""
     entry: str | None = None
-    """Name of the function; needed when the module defines several and none is called `grade`."""
+    """Function name; needed with several functions and none called `grade`."""
     granularity: Literal["sample", "group", "batch"] = "sample"
-    """What one call sees: a completion, the completions of one prompt together, or a batch."""
+    """What one call gets: a completion, all completions of a prompt, or a batch."""
     isolate: Literal["batch", "sample"] = "batch"
-    """`sample` runs every completion in a process of its own: for rewards that execute completions."""
+    """`sample` runs each completion in its own process: for rewards that execute completions."""
     timeout_seconds: float = Field(default=2.0, gt=0, le=60)
     """Wall time for one completion."""
     judges: dict[Name, DeclaredJudge] = Field(default_factory=dict, max_length=8)
-    """Judges that are asked about each completion first; the code finds what they said in `sample["judges"]`."""
+    """Judges to ask about each completion first; the code reads the answers in `sample["judges"]`."""
 
     @model_validator(mode="after")
     def one_origin(self) -> Self:

@@ -1,7 +1,8 @@
-"""How well a completion's boxes cover the row's: the mean overlap (IoU) of the best pairs; missing or extra ones are 0.
+"""Mean overlap (IoU) of a completion's boxes with the row's; missing or extra boxes count 0.
 
-The <answer> block holds JSON: a list of [x1, y1, x2, y2], or of {"box": [...], "label": "..."}, as the row's `boxes`.
-Two boxes are a pair when their labels agree and they overlap by LEAST at least; the closest pair is taken first.
+The <answer> block and the row's `boxes` hold JSON: a list of [x1, y1, x2, y2] or {"box": [...],
+"label": "..."}. Boxes with equal labels that overlap by LEAST or more are paired, the closest
+first.
 """
 
 import json
@@ -11,7 +12,7 @@ MOST_BOXES = 100  # a list of more gets 0
 
 
 def boxes_in(value):
-    """[(x1, y1, x2, y2, label)], or raises ValueError."""
+    """Returns [(x1, y1, x2, y2, label)], or raises ValueError."""
     if not isinstance(value, list) or len(value) > MOST_BOXES:
         raise ValueError(f"expected a list of at most {MOST_BOXES} boxes")
     boxes = []

@@ -1,7 +1,7 @@
-"""1 when the one <answer> of the completion is the row's answer, else 0.
+"""1 when the completion's only <answer> is the row's answer, else 0.
 
-What comes before the answer is the model's own affair; what it says while thinking is not its answer. Two answers are
-none: else a model learns to name them all.
+Answers in the thinking are ignored. Two answers get 0: otherwise a model learns to name them
+all.
 """
 
 import unicodedata
@@ -27,7 +27,7 @@ def answer_in(text):
 
 
 def same(text):
-    """The spelling that is compared: composed accents, single spaces."""
+    """Normalises accents and spaces for the comparison."""
     text = " ".join(unicodedata.normalize("NFC", str(text)).split())
     return text.casefold() if IGNORE_CASE else text
 

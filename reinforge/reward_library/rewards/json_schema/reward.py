@@ -1,7 +1,7 @@
 """1 when the completion is one JSON value that satisfies the schema, else 0.
 
-The schema (JSON Schema 2020-12) is a parameter, or the row's column `schema`. JSON is read strictly: no key twice, no
-NaN, nothing around it but one code fence, where FENCE allows it.
+The schema (JSON Schema 2020-12) is a parameter, or the row's column `schema`. JSON is strict:
+no duplicate keys, no NaN, nothing around it except one code fence, if FENCE allows it.
 """
 
 import json

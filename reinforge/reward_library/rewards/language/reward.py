@@ -1,8 +1,8 @@
-"""Which share of the completion is in the wanted language: its script and, for some languages, its small words.
+"""Share of the completion in the wanted language, by its script and common short words.
 
-Letters are counted by script, so Chinese in an English answer shows, and so do Cyrillic letters that look Latin. Among
-languages of the Latin script the small words decide: those of the wanted language have to be there, be varied, and be
-more than those of any other.
+Letters are counted by script, which shows Chinese in an English answer and Cyrillic
+look-alikes. Among Latin-script languages, short words of the wanted one must be present,
+varied, and more than any other's.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""Right answers get less the longer they are, wrong ones lose less the longer they are; both along a cosine.
+"""Rewards length along a cosine: right answers get less the longer they are, wrong ones lose less.
 
-After Yeo et al. 2025 (long chain of thought): short and right is best, and thinking longer is worth a try when the
-answer is wrong. A completion that runs into the limit gets OVER. Tokens are estimated at four bytes each.
+After Yeo et al. 2025 (long chain of thought). A completion at the limit gets OVER. Tokens are
+estimated at four bytes.
 """
 
 import math
@@ -16,7 +16,7 @@ BYTES_PER_TOKEN = 4  # about right for English and most tokenizers
 
 
 def answer_in(text):
-    """The text of the one <answer> block after the thinking, or None."""
+    """The only <answer> block after the thinking, or None."""
     visible = text.rpartition("</think>")[2]
     one = visible.count("<answer>") == visible.count("</answer>") == 1 and "<think>" not in visible
     return visible.partition("<answer>")[2].partition("</answer>")[0] if one else None

@@ -1,8 +1,7 @@
-"""1 for a completion of at most FREE tokens, then less and less, and 0 from MOST on; too short gets less as well.
+"""1 up to FREE tokens, then falling to 0 at MOST; too short gets less as well.
 
-Give it a small weight beside a reward for being right, or let that one gate it: alone it is content with any words.
-Tokens are estimated at four bytes each, so that no spelling is shorter than it is: text without spaces, spaces without
-text, or invisible signs.
+Give it a small weight beside a correctness reward, or gate it by one: alone it accepts any
+words. Tokens are estimated at four bytes, so that no spelling looks shorter.
 """
 
 BYTES_PER_TOKEN = 4  # about right for English and most tokenizers

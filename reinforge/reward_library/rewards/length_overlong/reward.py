@@ -1,8 +1,7 @@
-"""0 while a completion keeps within the limit; over the last quarter down to -1 at the limit, and -1 beyond.
+"""Penalty near the limit: 0, then over the last quarter down to -1 at the limit and beyond.
 
-DAPO's soft punishment of overlong completions (Yu et al. 2025): a long correct chain of thought is not torn down by a
-cliff. It only takes away, so add it to a reward for being right. Tokens are estimated at four bytes each; where the
-sample tells their number (`completion_tokens`), that is used.
+DAPO's soft punishment of overlong completions (Yu et al. 2025); add it to a correctness reward.
+Uses the sample's `completion_tokens`, or else estimates tokens at four bytes.
 """
 
 BYTES_PER_TOKEN = 4  # about right for English and most tokenizers

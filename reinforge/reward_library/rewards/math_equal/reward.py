@@ -1,7 +1,7 @@
-r"""1 when the completion's one final answer is mathematically equal to the row's, else 0.
+r"""1 when the completion's only final answer is mathematically equal to the row's, else 0.
 
-The answer stands in \boxed{…}, in <answer>…</answer> or behind #### - once, after the thinking. Numbers are compared
-exactly and have to be worked out: 17 + 25 is not 42. Everything else is parsed and compared by math-verify.
+The answer is in \boxed{…}, <answer>…</answer> or behind ####, after the thinking. Numbers must
+be worked out (17 + 25 is not 42) and are compared exactly; the rest is compared by math-verify.
 """
 
 import re
@@ -21,7 +21,7 @@ REFUSED = re.compile(
 
 
 def answers_in(text):
-    """Every final answer that the text marks, in any of the three ways."""
+    """Final answers, marked in any of the three ways."""
     visible = text.rpartition("</think>")[2]
     if "<think>" in visible:
         return []
@@ -37,14 +37,14 @@ def answers_in(text):
 
 
 def squeezed(text):
-    r"""Without spaces, but for those between letters (\pi r h)."""
+    r"""Removes spaces, except between letters (\pi r h)."""
     text = re.sub(r"(?<!\\)\\[,;! ]|\\(?:left|right)(?![a-z])", "", text.replace("{,}", ","))
     text = re.sub(r"\\([dt]?frac)(\d)(\d)", r"\\\1{\2}{\3}", text)
     return re.sub(r"(?<![A-Za-z]) | (?![A-Za-z])", "", " ".join(text.split())).strip("$")
 
 
 def sides(text):
-    """("x", "3") of x=3 and ("", "3") of 3; 41=42 stays whole."""
+    """("x", "3") for x=3, ("", "3") for 3; 41=42 stays whole."""
     match = re.fullmatch(r"([A-Za-z](?:\([a-z]\))?)=([^=]+)", text)
     return match.groups() if match else ("", text)
 

@@ -1,7 +1,7 @@
-"""1 when the one <answer> of the completion chooses the right option, and only it, else 0.
+"""1 when the completion's only <answer> chooses the right option and no other, else 0.
 
-The answer is a letter, as in B, (B), B. or **B**, or the letter and the text of its option. The row's `answer` is the
-letter, the number of the option from 0, or its text; `choices` holds the texts, where the row has them.
+It is a letter, as in B, (B), B. or **B**, optionally with its option's text. The row's `answer`
+is the letter, the option's number from 0, or its text; the optional `choices` holds the texts.
 """
 
 import re
@@ -15,7 +15,7 @@ def spelled(text):
 
 
 def chosen(answer, choices):
-    """The letter that an answer chooses, or None when it is not exactly one."""
+    """The letter that an answer chooses; None if not exactly one."""
     match = re.fullmatch(r"(\*\*|\()?([A-Z])(\*\*|\))?([.:)]?)(?:\s+(.+))?", answer, re.DOTALL | re.ASCII)
     if match and (match[1], match[3]) in ((None, None), ("**", "**"), ("(", ")"), (None, ")")):
         letter, text = match[2], match[5]

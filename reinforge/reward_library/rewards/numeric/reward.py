@@ -1,7 +1,9 @@
-"""1 when the one <answer> of the completion is the row's number, within a tolerance and in a unit of its kind, else 0.
+"""1 when the completion's only <answer> is the row's number, within a tolerance and in a
+compatible unit, else 0.
 
-Reads 1,234.5 and -3, 2e-4 and 1.2 × 10^3, 3/4 and 75 %, and units: 1.5 km is 1500 m. Nothing else may stand in the
-block. A whole number has to be met exactly, whatever its size, unless the row has a `tolerance` (in its own unit).
+Reads 1,234.5 and -3, 2e-4 and 1.2 × 10^3, 3/4 and 75 %, and units: 1.5 km is 1500 m. Nothing
+else may be in the block. Whole numbers must match exactly, unless the row has a `tolerance` (in
+its unit).
 """
 
 import re
@@ -28,7 +30,7 @@ NUMBER = re.compile(
 
 
 def quantity(text):
-    """(number, unit) when the text is that and nothing else, or None."""
+    """(number, unit) if the text is nothing else, or None."""
     match = NUMBER.fullmatch(text.strip()) if len(text) < 200 else None
     if not match or (match["money"] and match["unit"]) or (match["money"] or match["unit"]) not in UNITS:
         return None

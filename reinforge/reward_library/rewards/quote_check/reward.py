@@ -1,7 +1,8 @@
-"""Which share of the completion's quotes stand word for word in the row's `source`?
+"""Share of the completion's quotes that stand word for word in the row's `source`.
 
-A quote is what stands between “ and ”, " and ", or <quote> and </quote>, after the thinking. A quote needs
-several words. Repeated quotes count once, and quotes that make up most of the source score 0. Only spaces may differ.
+Quotes are between “ and ”, " and ", or <quote> and </quote>, after the thinking, and have
+several words. Repeated quotes count once; quotes of most of the source score 0. Only spaces may
+differ.
 """
 
 import re

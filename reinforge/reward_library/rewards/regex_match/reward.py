@@ -1,7 +1,7 @@
-"""1 when what the completion says after its thinking has the wanted form, else 0.
+"""1 when the completion after its thinking matches a regular expression as a whole, else 0.
 
-The form is a regular expression for the whole text; a row with a `pattern` has one of its own. Digits and letters are
-ASCII, so that no look-alike fits; `.` does not match a line's end.
+A row's `pattern` replaces the parameter. Digits and letters are ASCII, against look-alikes; `.`
+does not match line ends.
 """
 
 import regex  # as re, with a limit on its time

@@ -1,8 +1,8 @@
-"""How little a completion repeats itself: 1 for text that does not, 0 for loops.
+"""1 for a completion without repetition, down to 0 for loops.
 
-Counts which share of the runs of SIZE words, and of SIGNS letters, is new. Words are compared without case, accents,
-digits and invisible signs, so that a numbered or decorated loop is a loop. It takes the worse of the two shares; what
-is written without spaces is judged by its letters. Nothing but spaces or marks gets 0.
+The worst part decides: distinct runs of SIZE words, runs of SIGNS letters, sentences, or
+vocabulary. Case, accents, digits and invisible signs are ignored, so that numbered or decorated
+loops count. Spaces and marks alone get 0.
 """
 
 import re
@@ -21,13 +21,13 @@ def plain(text):
 
 
 def new_share(units, size):
-    """Distinct runs of `size` units by all such runs; 1 where there is none."""
+    """Share of distinct runs of `size` units; 1 without runs."""
     runs = [units[i : i + size] for i in range(len(units) - size + 1)]
     return len(set(runs)) / len(runs) if runs else 1.0
 
 
 def blocks_share(text):
-    """Distinct sentences, or lines, by all of them, weighed by their letters."""
+    """Share of distinct sentences or lines, weighted by letters."""
     blocks = [
         block
         for block in (" ".join(plain(sentence).split()) for sentence in re.split(r"[.!?\n]+", text))

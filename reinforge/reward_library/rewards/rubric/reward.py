@@ -1,9 +1,9 @@
-"""The points that a completion gets by the row's `rubric`, as a share of all that can be had.
+"""Share of the points of the row's `rubric` that the completion gets.
 
-The rubric is a list of criteria: {"name", "points", and one check}. Points below 0 are for faults. The checks:
-`contains` (a text or a list of texts, all of them, as whole words), `any_of`, `pattern` (a regular expression),
-`most_words`, and `judge` (the name of a declared judge; its score from 0 to 1 is the share of the points).
-What is thought does not count, and neither does a text of everything.
+The rubric is a list of criteria: {"name", "points", and one check}; faults have negative
+points. Checks: `contains` (one or more texts, all as whole words), `any_of`, `pattern` (regular
+expression), `most_words`, and `judge` (a declared judge; its score from 0 to 1 is the share).
+Thinking does not count, nor does a text of everything.
 """
 
 import json
@@ -19,7 +19,7 @@ def has(text, phrase):
 
 
 def met(criterion, text, judges):
-    """How far a criterion holds, from 0 to 1; None when its judge gave nothing."""
+    """How far a criterion holds, 0 to 1; None if its judge failed."""
     if "judge" in criterion:
         result = judges.get(criterion["judge"])
         result = result.get("score") if isinstance(result, dict) else result

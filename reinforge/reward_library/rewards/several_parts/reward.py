@@ -1,7 +1,7 @@
-"""Several things at once, each a named part with a weight: right, in the wanted form, brief.
+"""Weighted sum of named parts: right, in the wanted form, brief.
 
-The parts are charted one by one, so that it shows which of them a model learns. Form and brevity pay only for right
-answers: otherwise saying nothing would.
+Each part is charted. Form and brevity pay only for right answers: otherwise an empty text would
+be rewarded.
 """
 
 WEIGHTS = {"right": 0.8, "form": 0.1, "brief": 0.1}  # of the parts; they add up to the best score

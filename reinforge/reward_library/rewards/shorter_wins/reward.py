@@ -1,8 +1,7 @@
-"""Among the right completions of a prompt, the shorter ones get more; a wrong one gets 0.
+"""Shorter right completions of a prompt get more; wrong ones get 0.
 
-Sees all completions of a prompt together (granularity `group`), in the signature that TRL uses: lists in, a list of
-scores out, every column of the dataset as a list. What is short is decided by the group itself, so no length has to
-be chosen, and a prompt that needs many words may take them.
+Granularity `group`, with TRL's signature: lists in, scores out, every dataset column as a list.
+Lengths are compared within the group, so no limit has to be chosen.
 """
 
 BONUS = 0.2  # between the shortest and the longest right completion of a group
@@ -21,7 +20,7 @@ def shorter_wins(prompts, completions, answer, **columns):
 
 
 def answered(text):
-    """The text of the one <answer> block after the thinking, or None."""
+    """The only <answer> block after the thinking, or None."""
     visible = text.rpartition("</think>")[2]
     one = visible.count("<answer>") == visible.count("</answer>") == 1 and "<think>" not in visible
     return visible.partition("<answer>")[2].partition("</answer>")[0].strip() if one else None

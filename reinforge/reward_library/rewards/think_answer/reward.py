@@ -1,6 +1,6 @@
-"""1 when the completion is one <think> block and then one <answer> block, each with something in it, else 0.
+"""1 for one <think> block followed by one <answer> block, both with content, else 0.
 
-Give it a small weight beside a reward for being right: a form is easily kept, and pays without any answer.
+Give it a small weight beside a correctness reward: the form alone is easy.
 """
 
 import re
@@ -14,7 +14,7 @@ OPENED = False  # True: the chat template has written <think> already
 
 
 def substance(text):
-    """How many different-looking characters there are: spaces, marks and the same sign repeated are none."""
+    """Number of letters and digits; longer runs of one character count once."""
     return len(re.sub(r"(.)\1{3,}", r"\1", "".join(c for c in text if unicodedata.category(c)[0] in "LN")))
 
 

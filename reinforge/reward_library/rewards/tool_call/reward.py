@@ -1,8 +1,8 @@
-"""Are the completion's tool calls valid, and - where the row has `expected_calls` - the right ones?
+"""1 when all tool calls are valid; where the row has `expected_calls`, the share that is met.
 
-Calls are `<tool_call>{"name": …, "arguments": {…}}</tool_call>` in the text, or else `output_tools` of the sample. The
-row's `tools` are function definitions as in OpenAI's API. Each valid call has a known name and arguments that satisfy
-its parameters, no others. With expected calls the score is the share that is met; every call too many takes from it.
+Calls are `<tool_call>{"name": …, "arguments": {…}}</tool_call>` in the text, or the sample's
+`output_tools`. The row's `tools` are OpenAI function definitions; a valid call has a known name
+and only arguments that satisfy its parameters. Calls beyond the expected ones lower the score.
 """
 
 import json
@@ -28,7 +28,7 @@ def loads(text):
 
 
 def calls_in(sample):
-    """[{name, arguments}], or raises ValueError."""
+    """Returns [{name, arguments}], or raises ValueError."""
     if sample["output_tools"] and "<tool_call>" not in sample["output_text"]:
         calls = [call["function"] for call in sample["output_tools"]]
     else:
