@@ -57,6 +57,8 @@ export function UploadPanel({ refusal, onDone }: { refusal: string | null; onDon
   return (
     <>
       <Dropzone.FullScreen
+        // A file that is dropped on the field below would leave it open.
+        key={String(busy)}
         active={!busy}
         multiple={false}
         activateOnKeyboard={false}
