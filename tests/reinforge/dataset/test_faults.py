@@ -76,10 +76,18 @@ def test_a_good_file_is_not_copied(tmp_path: Path) -> None:
         b'prompt,answer\na,1\nb,"open\nc,d\n',
         b'prompt,answer\n"\xff\nb",2\na,1\n',  # where the record ends is not certain
         b'prompt,answer\na,1\n"x\n"y,2\nb,3\n',
+        b'prompt,answer\na,1\n"a"b,"x\ny",1\nc,2\n',
         b"prompt,prompt\na,1\n",
         b"prompt\n \n",
     ],
-    ids=["open quote", "bytes in a quoted record", "quote inside a long record", "header", "no good row"],
+    ids=[
+        "open quote",
+        "bytes in a quoted record",
+        "quote inside a long record",
+        "second quote open",
+        "header",
+        "no good row",
+    ],
 )
 def test_what_cannot_be_skipped(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.csv"
