@@ -1,19 +1,19 @@
 """Error tree: every failure is attributed once, at the boundary where it happens.
 
     ReinforgeError
-    ├── InvalidInput          the request or file is wrong; fix `param`                    (422)
-    ├── NotAuthenticated      no key, or one that is unknown or revoked                    (401)
-    ├── NotAllowed            the key lacks the role                                       (403)
-    ├── NotFound              not in this project                                          (404)
-    ├── StateConflict         the present state does not allow this; do not retry blindly  (409)
-    ├── Stale                 changed since it was read; `current` is the new state        (412)
-    ├── MatchNeeded           an edit without If-Match                                     (428)
-    ├── LeaseLost             another attempt owns the job; stop at once                   (409)
-    ├── TooLarge              over a limit                                                 (413)
-    ├── RequestTooSlow        the body did not arrive in time; retry                       (408)
-    ├── TooManyRequests       wait, then retry                                             (429)
-    ├── Unavailable           a needed service is not running; retryable                   (503)
-    └── JobFailure            why a job ended or paused; `code` is its `reason`            (not HTTP)
+    ├── InvalidInput       the request or file is wrong; fix `param`        (422)
+    ├── NotAuthenticated   no key, or an unknown or revoked one             (401)
+    ├── NotAllowed         the key lacks the role                           (403)
+    ├── NotFound           not in this project                              (404)
+    ├── StateConflict      not in this state; do not retry blindly          (409)
+    ├── Stale              changed since it was read; see `current`         (412)
+    ├── MatchNeeded        an edit without If-Match                         (428)
+    ├── LeaseLost          another attempt owns the job; stop at once       (409)
+    ├── TooLarge           over a limit                                     (413)
+    ├── RequestTooSlow     the body did not arrive in time; retry           (408)
+    ├── TooManyRequests    wait, then retry                                 (429)
+    ├── Unavailable        a needed service is not running; retryable       (503)
+    └── JobFailure         why a job ended or paused; `code` is its `reason`
 
 `code` is stable, `message` says what happened, `hint` what to do, `param` is the field's dotted path.
 """
@@ -49,7 +49,6 @@ class ReinforgeError(Exception):
         """Of a file: `bad_rows`, `good_rows`, and whether they are `skippable`; `errors` lists the first ones."""
 
     def envelope(self, request_id: str | None = None) -> dict[str, Any]:
-        """JSON body of errors on both API surfaces."""
         error = {
             "message": self.message,
             "type": self.type,

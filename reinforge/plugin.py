@@ -1,7 +1,6 @@
 """API for packages with their own algorithm (`docs/own-algorithm.md`).
 
-It never searches for packages, so a package can import it while being loaded. Functions get
-`worker.algorithm.rows.Rows` and return what the built-in ones of their slot do.
+It never searches for packages, so a package can import it while being loaded.
 """
 
 from reinforge.algorithm.advantage import AdvantageModel

@@ -1,8 +1,7 @@
 """Records that a trainer reports, numbered per attempt.
 
-Each is written to the run folder's `records.jsonl` and to the parent's pipe; the backend
-applies it idempotently by `(job, attempt, sequence)`. Large data goes into *blobs*
-(`blobs/<sha256>`), uploaded before the record that names them.
+The backend applies them idempotently by `(job, attempt, sequence)`. Large data goes into
+*blobs* (`blobs/<sha256>` in the run folder), uploaded before the record that names them.
 """
 
 from typing import Annotated, Any, Literal
@@ -21,8 +20,6 @@ class RecordModel(BaseModel):
 
 
 class Blob(RecordModel):
-    """Immutable file, named by its hash."""
-
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     bytes: Large
 
@@ -35,8 +32,6 @@ class BaseRecord(RecordModel):
 
 
 class Phase(BaseRecord):
-    """The trainer's current activity, for the progress line."""
-
     kind: Literal["phase"] = "phase"
     phase: Literal["loading", "starting_engine", "evaluating", "generating", "scoring", "updating", "saving"]
     step: Count
@@ -53,14 +48,12 @@ class Started(BaseRecord):
     """Last completed step: 0, or the resume state's."""
     steps: Count
     facts: dict[str, Any] = Field(default_factory=dict)
-    """Parameters, trainable parameters, device, engine, jail, versions, memory once loaded (GiB),
-    maximum tokens of a micro-batch, gradient checkpointing. Repeated when one changes.
+    """Parameters, trainable parameters, device, engine, jail, versions, loaded memory (GiB), maximum
+    tokens of a micro-batch, gradient checkpointing. Repeated on change.
     """
 
 
 class StepMetrics(BaseRecord):
-    """Metrics of one completed step, named as in `reinforge.metrics`."""
-
     kind: Literal["step_metrics"] = "step_metrics"
     step: Count
     values: dict[str, float | None]
@@ -83,7 +76,7 @@ class RowStatus(RecordModel):
     error: str | None = None
     """Status of the first failed reward, from the list in `worker.rewards`."""
     text: str = ""
-    """First 2,000 characters, for search and lists."""
+    """First 2,000 characters."""
 
 
 class Rollouts(BaseRecord):
@@ -96,7 +89,7 @@ class Rollouts(BaseRecord):
     """zstd Parquet, columns as in `worker.training.reporting.rollout_table`."""
     rows: list[RowStatus]
     revisions: dict[str, str] = Field(default_factory=dict)
-    """Reward name → `rew_…@revision` (or hash) that scored these rows."""
+    """Reward name → `rew_…@revision` (or hash)."""
 
 
 class Evaluated(BaseRecord):
@@ -162,7 +155,6 @@ class RewardChange(RecordModel):
     name: str
     kind: Literal["python", "grader"] = "python"
     source: str
-    """Python code, or a grader's JSON."""
     entry: str | None = None
     revision: str
 
@@ -172,7 +164,6 @@ class SettingChange(RecordModel):
 
     type: Literal["setting"] = "setting"
     setting: str
-    """Dotted path from the job's root, such as `optimizer.learning_rate`."""
     value: float
     before: float
     """Value when the change was requested."""
@@ -217,8 +208,6 @@ RECORD: TypeAdapter[Record] = TypeAdapter(Record)
 
 
 class Command(RecordModel):
-    """Request to a running trainer, applied at the next step boundary."""
-
     id: str
     kind: Literal["cancel", "pause", "checkpoint", "change"]
     change: Change | None = None
@@ -234,9 +223,8 @@ class ScheduledChange(RecordModel):
 
 
 Carried = Literal["weights", "optimizer", "algorithm", "critic", "reference", "order"]
-"""State that a fork takes over: adapter weights; optimizer moments; slot state of the algorithm;
-critic with optimizer; a reference other than the base model; order of prompts and sampling
-noise.
+"""State that a fork takes over; `algorithm`: of the slots; `reference`: one other than the base
+model; `order`: of prompts and sampling noise.
 """
 
 
@@ -250,14 +238,13 @@ class ForkStart(RecordModel):
 class RewardCode(RecordModel):
     name: str
     path: str
-    """Source file inside the run folder."""
     revision: str
     """`rew_…@3`, or `sha256:…` offline."""
     kind: Literal["python", "grader"] = "python"
 
 
 class RunManifest(RecordModel):
-    """`run.json`: everything a trainer process needs, by local paths."""
+    """`run.json`: everything a trainer needs, by local paths."""
 
     job: str
     attempt: int
@@ -275,9 +262,8 @@ class RunManifest(RecordModel):
     judges: dict[str, Judge] = Field(default_factory=dict)
     """Name → connection; keys are passed separately (`worker.rewards.secrets`)."""
     judge_cache: str | None = None
-    """File with judges' answers; None keeps them in memory."""
+    """File with judges' answers; None: memory."""
     checkpoints: dict[str, str] = Field(default_factory=dict)
-    """Checkpoints that graders name → folders."""
     resume_path: str | None = None
     fork: ForkStart | None = None
     changes: list[ScheduledChange] = Field(default_factory=list)

@@ -62,7 +62,6 @@ def redis_url() -> str | None:
 
 
 def sandbox_url() -> str | None:
-    """URL of a sandbox on another machine."""
     return variable("SANDBOX_URL")
 
 
@@ -71,17 +70,14 @@ def sandbox_socket() -> str | None:
 
 
 def sandbox_variable() -> str | None:
-    """Name of the variable that configures a sandbox, if any."""
     return next((name for name in ("SANDBOX_URL", "SANDBOX_SOCKET") if variable(name)), None)
 
 
 def container_image() -> str | None:
-    """Image name, set by the Dockerfile."""
     return variable("REINFORGE_CONTAINER")
 
 
 def plugins_enabled() -> bool:
-    """Whether installed packages' algorithms may be used."""
     return variable("REINFORGE_PLUGINS") != "off"
 
 
@@ -90,5 +86,5 @@ def runs_in_github_actions() -> bool:
 
 
 def columns_are_set() -> bool:
-    """Whether the output width is prescribed."""
+    """Whether COLUMNS prescribes the output width."""
     return "COLUMNS" in os.environ

@@ -44,16 +44,14 @@ FINAL = frozenset({S.SUCCEEDED, S.FAILED, S.CANCELLED})
 """States that never change."""
 
 LEASED = frozenset({S.STARTING, S.RUNNING, S.PAUSING, S.CANCELLING})
-"""States in which a worker may hold the job: its heartbeats and records are accepted (cancelling
-jobs report their last step) and expired leases are acted upon.
-"""
+"""A worker may hold the job: heartbeats and records are accepted, expired leases acted upon."""
 
 CANCELLABLE = frozenset(set(JobStatus) - FINAL - {S.CANCELLING})
 """States in which `POST …/cancel` is allowed."""
 
 
 PAUSABLE = frozenset({S.QUEUED, S.STARTING, S.RUNNING})
-"""States that `POST …/pause` changes; pausing and paused jobs stay, others are a state conflict."""
+"""`POST …/pause` changes these states; pausing and paused jobs stay, others are a state conflict."""
 
 
 def check_transition(old: JobStatus, new: JobStatus) -> None:

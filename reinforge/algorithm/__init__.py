@@ -1,4 +1,1 @@
-"""The algorithm in a job's specification: one module per part, rules between parts, and plug-ins.
-
-`worker.algorithm` computes it; a part has the same `type` in both.
-"""
+"""Algorithm in a job's specification; `worker.algorithm` computes it, with the same `type`s."""

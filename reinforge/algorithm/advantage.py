@@ -1,4 +1,4 @@
-"""Advantage in a specification: how much better a completion, or a token of it, is than the others of its group."""
+"""Advantage settings: how much better a completion or token is than others of its group."""
 
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -12,21 +12,17 @@ CorrectAbove = Annotated[float, Field(ge=-1e6, le=1e6)]
 
 
 class AdvantageModel(SpecModel):
-    """Base of estimators, with the facts that rules between parts read."""
-
     needs_turns: ClassVar[bool] = False
-    """Compares an agent's turns; jobs with one completion per prompt have none."""
+    """Compares an agent's turns; single-turn jobs have none."""
 
     reads_old_policy: ClassVar[bool] = False
-    """Reads log-probabilities or entropies under the weights that sampled: needs a forward pass before the update."""
+    """Needs a forward pass before the update, under the sampling weights."""
     reads_outcome: ClassVar[bool] = True
     """Reads the completion's reward, not only rewards inside it."""
     reads_token_rewards: ClassVar[bool] = False
-    """Reads token rewards, if shaping provides them."""
     reads_values: ClassVar[bool] = False
-    """Compares with a critic's values."""
     compares_group: ClassVar[bool] = True
-    """Compares the completions of a prompt; a single one teaches nothing."""
+    """A prompt's only completion teaches nothing."""
 
     @property
     def per_token(self) -> bool:
@@ -35,28 +31,30 @@ class AdvantageModel(SpecModel):
 
 
 def _changed(model: SpecModel, name: str) -> bool:
-    """Whether a field differs from its default; resolved specifications contain all defaults."""
+    """Whether a field differs from its default (resolved specifications set all fields)."""
     return bool(getattr(model, name) != type(model).model_fields[name].default)
 
 
 class GrpoAdvantage(AdvantageModel):
-    """A_i = (R_i - mean_g) / (std_g + eps); exactly 0 for a group with equal rewards."""
+    """A_i = (R_i - mean_g) / (std_g + eps); 0 for a group with equal rewards."""
 
     type: Literal["grpo"] = "grpo"
     std: Std = "sample"
-    """`sample` divides the squares by G - 1 (TRL, verl), `population` by G; for 2 completions they differ by √2."""
+    """`sample` divides the squares by G - 1 (TRL, verl), `population` by G; at G = 2 they differ by
+    √2.
+    """
     eps: Eps = 1e-4
-    """Added to the standard deviation against division by almost 0. TRL: 1e-4, verl: 1e-6."""
+    """Added to the standard deviation. TRL: 1e-4, verl: 1e-6."""
 
 
 class DrGrpoAdvantage(AdvantageModel):
-    """A_i = R_i - mean_g: no division by the standard deviation."""
+    """A_i = R_i - mean_g, without dividing by the standard deviation."""
 
     type: Literal["dr_grpo"] = "dr_grpo"
 
 
 class GrpoBatchStdAdvantage(AdvantageModel):
-    """A_i = (R_i - mean_g) / (std of the raw rewards over the whole batch + eps)."""
+    """A_i = (R_i - mean_g) / (batch's std of raw rewards + eps)."""
 
     type: Literal["grpo_batch_std"] = "grpo_batch_std"
     eps: Eps = 1e-4
@@ -70,9 +68,9 @@ class RlooAdvantage(AdvantageModel):
 
 
 class ReinforcePpAdvantage(AdvantageModel):
-    """Return-to-go of token rewards, whitened over all tokens of the batch, so that the batch is the baseline.
+    """Return-to-go of token rewards, whitened over all tokens of the batch; ignores groups.
 
-    Long completions weigh more in the whitening; groups are ignored.
+    Long completions weigh more.
     """
 
     type: Literal["reinforce_pp"] = "reinforce_pp"
@@ -93,8 +91,9 @@ class ReinforcePpBaselineAdvantage(AdvantageModel):
 
     type: Literal["reinforce_pp_baseline"] = "reinforce_pp_baseline"
     level: Literal["token", "sequence"] = "token"
-    """`token`: whitened over all tokens of the batch; long completions weigh more, and groups with equal rewards are
-    changed too. `sequence`: divided by the deviation over completions."""
+    """`token`: whitened over the batch's tokens; long completions weigh more, and groups with equal
+    rewards change. `sequence`: divided by the deviation over completions.
+    """
     std: Std = "sample"
     """`sample` divides the squares by their number - 1, `population` by their number."""
     eps: Eps = 1e-4
@@ -115,13 +114,14 @@ class ReinforcePpBaselineAdvantage(AdvantageModel):
 
 
 class ProcessAdvantage(AdvantageModel):
-    """Process supervision: step rewards, normalised over the group's steps; a token gets the sum of those that end at
-    or after it. Needs a reward that returns `steps`; ignores the outcome."""
+    """Normalised step rewards; a token gets the sum of those at or after it. Needs a reward that
+    returns `steps`; ignores the outcome.
+    """
 
     type: Literal["process"] = "process"
     reads_outcome: ClassVar[bool] = False
     std: Std = "sample"
-    """Standard deviation over all steps of the group."""
+    """Standard deviation over the group's steps."""
     eps: Eps = 1e-4
     """Added to the standard deviation."""
 
@@ -133,19 +133,20 @@ class ProcessAdvantage(AdvantageModel):
 class LengthCorrectedAdvantage(AdvantageModel):
     """R_i / L_i, L_i in tokens, normalised in the group (TIC-GRPO).
 
-    Equal rewards differ by length: short completions gain while rewards are positive.
+    With equal positive rewards, short completions gain.
     """
 
     type: Literal["length_corrected"] = "length_corrected"
     std: Std = "sample"
     """`sample` divides the squares by G - 1, `population` by G."""
     eps: Eps = 1e-8
-    """Added to the standard deviation, which is small because rewards are divided by hundreds of tokens."""
+    """Added to the standard deviation, which is small after the division by length."""
 
 
 class GaeAdvantage(AdvantageModel):
-    """Advantage of each token over a critic's expectation (PPO). Needs `algorithm.critic`; ignores groups, so one
-    completion per prompt is enough."""
+    """Advantage of tokens over a critic's expectation (PPO). Needs `algorithm.critic`; ignores groups,
+    so one completion per prompt is enough.
+    """
 
     type: Literal["gae"] = "gae"
     reads_token_rewards: ClassVar[bool] = True
@@ -154,10 +155,12 @@ class GaeAdvantage(AdvantageModel):
     gamma: float = Field(default=1.0, gt=0, le=1)
     """Discount per token. Papers: 1 for language models."""
     lam: float = Field(default=1.0, ge=0, le=1)
-    """λ: how far credit reaches back. 1 compares the whole return with the value (no bias, more noise), 0 trusts the
-    critic after one token. verl: 1; PPO and TRL: 0.95, with which a final reward fades over dozens of tokens."""
+    """λ: how far credit reaches back. 1 compares the whole return with the value (no bias, more
+    noise), 0 trusts the critic after one token. verl: 1; PPO, TRL: 0.95, where final rewards fade
+    over dozens of tokens.
+    """
     whiten: bool = True
-    """Normalise advantages to mean 0 and spread 1 over all tokens of the step."""
+    """Normalise to mean 0 and deviation 1 over the step's tokens."""
 
     @property
     def per_token(self) -> bool:
@@ -165,7 +168,7 @@ class GaeAdvantage(AdvantageModel):
 
 
 class GagpoAdvantage(AdvantageModel):
-    """Credit per turn of an agent: values of states that several completions reached, and generalised advantages."""
+    """Credit per turn of an agent, with values of states that several completions reached."""
 
     type: Literal["gagpo"] = "gagpo"
     reads_outcome: ClassVar[bool] = False
@@ -174,7 +177,7 @@ class GagpoAdvantage(AdvantageModel):
     lam: float = Field(default=0.9, ge=0, le=1)
     """How far credit reaches back: 0 one turn, 1 all turns."""
     state_scope: Literal["group", "batch"] = "group"
-    """Whether equal states count as one within a prompt's completions or over all."""
+    """Equal states count as one within a prompt's completions, or over all."""
     eps: Eps = 1e-4
     """Added to the standard deviation over the group's turns."""
 
@@ -186,13 +189,16 @@ class GagpoAdvantage(AdvantageModel):
 
 
 class LampoAdvantage(AdvantageModel):
-    """1 / (G - 1) · Σ_j w_ij (R_i - R_j) over the pairs of a group, weighted by the completions' probabilities."""
+    """1 / (G - 1) · Σ_j w_ij (R_i - R_j) over pairs of a group, weighted by the completions'
+    probabilities.
+    """
 
     type: Literal["lampo"] = "lampo"
     reads_old_policy: ClassVar[bool] = True
     weight: Literal["lambda", "confidence", "uniform"] = "lambda"
-    """`lambda`: more for pairs in the wrong order under the policy; `confidence`: more for pairs with different
-    probabilities; `uniform`: equal, which is RLOO."""
+    """`lambda`: more for pairs that the policy orders wrongly; `confidence`: more for different
+    probabilities; `uniform`: RLOO.
+    """
     tau: float = Field(default=1.0, gt=0, le=100)
     """Temperature of the weights, in nats per token."""
 
@@ -212,14 +218,15 @@ class GtpoAdvantage(AdvantageModel):
     type: Literal["gtpo"] = "gtpo"
     reads_old_policy: ClassVar[bool] = True
     base: float = Field(default=1.0, ge=0, le=100)
-    """Reward of every token of a right completion before normalisation."""
+    """Reward of a right completion's tokens before normalisation."""
     entropy_weight: float = Field(default=0.1, ge=0, le=100)
-    """Weight of the token's share of its position's entropy. Paper: 0.1, with a base of 1."""
+    """Weight of the token's share of its position's entropy. Paper: 0.1, with base 1."""
     norm_scope: Literal["separate", "joint"] = "separate"
-    """`separate` (paper) normalises right and wrong tokens separately, so both have mean 0 and their difference is
-    lost; `joint` normalises them together."""
+    """`separate` (paper) normalises right and wrong tokens separately, which loses their difference;
+    `joint` together.
+    """
     correct_above: CorrectAbove = 0.5
-    """A completion is right if its reward exceeds this."""
+    """A completion is right above this reward."""
     eps: Eps = 1e-8
     """Added to the variance."""
 
@@ -229,25 +236,26 @@ class GtpoAdvantage(AdvantageModel):
 
 
 class GrpoSAdvantage(AdvantageModel):
-    """Like `gtpo`, with a completion's mean entropy: one advantage for all its tokens."""
+    """Like `gtpo` with a completion's mean entropy and one advantage for its tokens."""
 
     type: Literal["grpo_s"] = "grpo_s"
     reads_old_policy: ClassVar[bool] = True
     base: float = Field(default=1.0, ge=0, le=100)
-    """Reward of every right completion before normalisation."""
+    """Reward of right completions before normalisation."""
     entropy_weight: float = Field(default=0.1, ge=0, le=100)
-    """Weight of the completion's share of its side's entropy. Paper: 0.1, with a base of 1."""
+    """Weight of the completion's share of its side's entropy. Paper: 0.1, with base 1."""
     norm_scope: Literal["separate", "joint"] = "separate"
     """`separate` (paper) normalises right and wrong completions separately, `joint` together."""
     correct_above: CorrectAbove = 0.5
-    """A completion is right if its reward exceeds this."""
+    """A completion is right above this reward."""
     eps: Eps = 1e-8
     """Added to the variance."""
 
 
 class EdaAdvantage(AdvantageModel):
-    """GRPO's advantage divided by the completion's entropy relative to its group's; larger for confident
-    completions."""
+    """GRPO's advantage divided by the completion's entropy relative to its group; larger for confident
+    completions.
+    """
 
     type: Literal["eda"] = "eda"
     reads_old_policy: ClassVar[bool] = True
@@ -276,13 +284,13 @@ class PasskMaxAdvantage(AdvantageModel):
 
 
 class OpoAdvantage(AdvantageModel):
-    """A_i = R_i - Σ_j L_j R_j / Σ_j L_j: a baseline weighted by length in tokens."""
+    """A_i = R_i - Σ_j L_j R_j / Σ_j L_j: baseline weighted by length in tokens."""
 
     type: Literal["opo"] = "opo"
 
 
 class IdentityAdvantage(AdvantageModel):
-    """Uses rewards that shaping has already compared (MO-GRPO, GDPO)."""
+    """Uses rewards that shaping has compared (MO-GRPO, GDPO)."""
 
     type: Literal["identity"] = "identity"
 

@@ -1,4 +1,4 @@
-"""Averages of the loss in a specification: over tokens of a completion, over completions, or both."""
+"""Averages of the loss over tokens and completions."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -8,16 +8,14 @@ from reinforge.algorithm.base import SpecModel
 
 
 class AggregationModel(SpecModel):
-    """Base of the ways to average the loss over tokens; its class attributes are read by the rules between parts."""
-
     by_completion: ClassVar[bool] = False
-    """Fits objectives with one value per completion; other averages would weigh completions by length."""
+    """Fits objectives with one value per completion; other averages weigh them by length."""
     can_be_forced: ClassVar[bool] = True
-    """Meaningful for such an objective, so `force_aggregation` allows it."""
+    """`force_aggregation` allows it."""
 
 
 class SeqMean(AggregationModel):
-    """Mean over the tokens of a completion, then over completions (GRPO)."""
+    """Mean over a completion's tokens, then over completions (GRPO)."""
 
     type: Literal["seq_mean"] = "seq_mean"
     by_completion: ClassVar[bool] = True
@@ -28,8 +26,9 @@ class TokenMean(AggregationModel):
 
     type: Literal["token_mean"] = "token_mean"
     denominator: Literal["kept", "all"] = "kept"
-    """Divide by the tokens in the loss (`kept`), or by all sampled tokens, those of dropped completions included
-    (`all`; GFPO as printed)."""
+    """Divide by tokens in the loss (`kept`), or all sampled tokens, including dropped completions
+    (`all`; GFPO as printed).
+    """
 
 
 class Constant(AggregationModel):
@@ -41,7 +40,7 @@ class Constant(AggregationModel):
 
 
 class SeqSumMean(AggregationModel):
-    """Sum over the tokens of a completion, then mean over completions (LUSPO)."""
+    """Sum over a completion's tokens, then mean over completions (LUSPO)."""
 
     type: Literal["seq_sum_mean"] = "seq_sum_mean"
     by_completion: ClassVar[bool] = True
@@ -50,17 +49,17 @@ class SeqSumMean(AggregationModel):
 class LearnableLambda(AggregationModel):
     """Token mean weighted by completion length with a trained exponent λ (λ-GRPO).
 
-    λ = 0 is the token mean, λ > 0 favours long completions, λ < 0 short ones; limited to ± 4.
+    λ > 0 favours long completions, λ < 0 short ones; limited to ± 4.
     """
 
     type: Literal["lambda"] = "lambda"
     can_be_forced: ClassVar[bool] = False
     r: float = Field(default=1 / 9, gt=0, le=1)
-    """Effect of a length one standard deviation above its group's mean on the base of the power. λ-GRPO: 1/9."""
+    """Effect of one standard deviation of length on the power's base. λ-GRPO: 1/9."""
     initial: float = Field(default=0.0, ge=-4, le=4)
     """Initial λ."""
     learning_rate: float = Field(default=0.1, ge=0, le=10)
-    """Learning rate of λ (plain gradient descent); 0 keeps λ. Third-party recipe: 0.1."""
+    """Learning rate of λ (gradient descent); 0 keeps λ. Third-party recipe: 0.1."""
 
 
 Aggregation = Annotated[

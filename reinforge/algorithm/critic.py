@@ -1,4 +1,4 @@
-"""Critic in a specification: a second model that predicts the reward, for advantage `gae`."""
+"""Critics, which predict the reward for advantage `gae`."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -8,32 +8,31 @@ from reinforge.algorithm.base import SpecModel
 
 
 class CriticModel(SpecModel):
-    """Base of critics, with the facts that rules between parts read."""
-
     foresees: ClassVar[bool] = True
     """Provides a value for every token."""
 
 
 class NoCritic(CriticModel):
-    """No critic: completions are compared with each other (GRPO and related methods)."""
+    """Completions are compared with each other (GRPO and related methods)."""
 
     type: Literal["none"] = "none"
     foresees: ClassVar[bool] = False
 
 
 class ValueHead(CriticModel):
-    """The base model with its own adapter, as large as the policy's, and one output per token instead of the vocabulary
-    (PPO). Starts at 0, is trained on the policy's mini-batches and is not part of checkpoints."""
+    """The base model with its own adapter and one output per token (PPO). Starts at 0, is trained on
+    the policy's mini-batches and not part of checkpoints.
+    """
 
     type: Literal["value_head"] = "value_head"
     base: Literal["shared", "own"] = "shared"
-    """`shared`: both adapters on one frozen base model, which needs little memory. `own`: a second copy of the base
-    model, as in PPO without adapters. The numbers are equal."""
+    """`shared`: both adapters on one frozen base model, to save memory. `own`: a second base model.
+    The numbers are equal.
+    """
     learning_rate: float | None = Field(default=None, gt=0, le=1)
-    """Peak learning rate, on the policy's schedule; default `optimizer.learning_rate`. Without adapters about ten times
-    the policy's."""
+    """Peak learning rate, on the policy's schedule; default `optimizer.learning_rate`."""
     clip_range: float | None = Field(default=0.2, gt=0, le=1e6)
-    """Largest change of a value per step, in units of reward; null for none. TRL: 0.2, verl: 0.5."""
+    """Largest change of a value per step, in reward units; null for none. TRL: 0.2, verl: 0.5."""
 
 
 Critic = Annotated[NoCritic | ValueHead, Field(discriminator="type")]

@@ -1,7 +1,4 @@
-"""Settings of a running job that can be changed between two steps: single numbers.
-
-Shapes, data, parts and lengths need a new job.
-"""
+"""Numbers of a running job that can change between two steps."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,20 +18,18 @@ SETTINGS: Mapping[str, str] = {
     "algorithm.loss.surrogate.ratio_cap": "ratio cap",
     "algorithm.loss.surrogate.log_clip": "clip range of the log-ratio",
 }
-"""Dotted path from the job's root → label. A job has the settings of its parts."""
+"""Dotted path from the job's root → label. A job has those of its parts."""
 
 
 def live_settings(spec: JobSpec) -> dict[str, float]:
-    """A job's changeable settings with their values."""
     dumped = spec.model_dump()
     settings = {path: _value(dumped, path) for path in SETTINGS if _refusal(dumped, path) is None}
     return {path: float(value) for path, value in settings.items() if value is not None}
 
 
 def with_setting(spec: JobSpec, path: str, value: float) -> JobSpec:
-    """The specification with one setting changed and validated.
-
-    Raises InvalidInput (`unknown_setting`, `setting_follows`, `invalid_value`).
+    """Changes and validates one setting. Raises InvalidInput (`unknown_setting`, `setting_follows`,
+    `invalid_value`).
     """
     dumped = spec.model_dump()
     if path not in SETTINGS or _value(dumped, path) is None:
@@ -78,7 +73,6 @@ def _value(dumped: Mapping[str, Any], path: str) -> float | None:
 
 
 def _refusal(dumped: Mapping[str, Any], path: str) -> str | None:
-    """Why an existing number cannot be changed."""
     if not path.endswith("kl.beta"):
         return None
     part: Any = dumped

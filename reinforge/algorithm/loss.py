@@ -1,4 +1,4 @@
-"""Loss in a specification. Objectives are in `surrogate`, averages in `aggregation`, other terms here."""
+"""Loss settings; objectives are in `surrogate`, averages in `aggregation`."""
 
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
@@ -19,29 +19,31 @@ else:
 
 
 class BetaBy(SpecModel):
-    """β by the value of a column, for rows that may drift more or less than others (DeepSeek-V3.2, by domain)."""
+    """β by a column's value, for example by domain (DeepSeek-V3.2)."""
 
     column: str = Field(min_length=1, max_length=200)
     """Column of the dataset, such as `domain`."""
     values: dict[str, Annotated[float, Field(ge=0, le=10)]] = Field(min_length=1, max_length=64)
-    """β of each value; other values use `beta`."""
+    """β of each value; others use `beta`."""
 
 
 class KlPenalty(SpecModel):
     """β · KL(policy ‖ reference), added to the loss. The reference runs only if beta > 0."""
 
     beta: float = Field(default=0.0, ge=0, le=10)
-    """Weight of the penalty; 0 for none. Papers: 0.001 (R1-Zero, INTELLECT-2) to 0.04 (DeepSeekMath)."""
+    """Weight; 0 for none. Papers: 0.001 (R1-Zero, INTELLECT-2) to 0.04 (DeepSeekMath)."""
     estimator: Literal["k2", "k3", "unbiased_k3"] = "k3"
-    """Estimator, with x = log policy - log reference: k2 is x² / 2, k3 is exp(-x) - 1 + x, unbiased_k3 is k3 times the
-    policy ratio (DeepSeek-V3.2)."""
+    """With x = log policy - log reference: k2 is x² / 2, k3 is exp(-x) - 1 + x, unbiased_k3 is k3
+    times the policy ratio (DeepSeek-V3.2).
+    """
     level: Literal["token", "sequence"] = "token"
-    """`token`: estimate per token, averaged like the loss; `sequence`: from each completion's mean x, averaged over
-    completions."""
+    """`token`: per token, averaged like the loss; `sequence`: from each completion's mean x, averaged
+    over completions.
+    """
     adaptive: AdaptiveKl | None = None
-    """Adapt β to the KL; `beta` is its initial value."""
+    """Adapt β to the KL; `beta` is the initial value."""
     beta_by: BetaBy | None = None
-    """β by the value of a column. Metrics per value need the column in `data.columns.slice`."""
+    """β by a column's value. Metrics per value need the column in `data.columns.slice`."""
 
     @model_validator(mode="after")
     def one_way_to_beta(self) -> Self:
@@ -57,7 +59,6 @@ class KlPenalty(SpecModel):
 
     @property
     def acts(self) -> bool:
-        """Whether any row is penalised."""
         return self.beta > 0 or (self.beta_by is not None and any(self.beta_by.values.values()))
 
     @model_validator(mode="after")
@@ -71,24 +72,24 @@ class KlPenalty(SpecModel):
 
 
 class AllTokens(SpecModel):
-    """Every token of a completion is trained on."""
+    """Trains on every token of a completion."""
 
     type: Literal["all"] = "all"
 
 
 class TopEntropy(SpecModel):
-    """Only the most uncertain tokens of the optimizer batch (the 80/20 rule)."""
+    """Trains on the most uncertain tokens of the optimizer batch (80/20 rule)."""
 
     type: Literal["top_entropy"] = "top_entropy"
     share: float = Field(default=0.2, gt=0, le=1)
-    """Share of the batch's tokens that keep their policy term. Paper: 0.2."""
+    """Share of tokens that keep their policy term. Paper: 0.2."""
 
 
 PolicyTokens = Annotated[AllTokens | TopEntropy, Field(discriminator="type")]
 
 
 class NoEntropyBonus(SpecModel):
-    """The entropy is not part of the loss."""
+    """Entropy is not part of the loss."""
 
     type: Literal["none"] = "none"
 
@@ -102,15 +103,21 @@ class StaticEntropy(SpecModel):
 
 
 class AdaptiveEntropy(SpecModel):
-    """A bonus whose coefficient follows the entropy and acts only at or below the target (Skywork-OR1)."""
+    """A bonus whose coefficient follows the entropy and acts only at or below the target
+    (Skywork-OR1).
+    """
 
     type: Literal["adaptive"] = "adaptive"
     target: float = Field(default=0.2, gt=0, le=20)
-    """Mean nats per token below which the bonus acts. Skywork-OR1: 0.2; models of 2 to 10 nats need more."""
+    """Mean nats per token below which the bonus acts. Skywork-OR1: 0.2; models of 2 to 10 nats need
+    more.
+    """
     initial: float = Field(default=0.0, ge=0, le=1)
     """Initial coefficient."""
     step: float = Field(default=0.005, gt=0, le=1)
-    """Change of the coefficient per update: up at or below the target, down above it. Skywork-OR1: 0.005."""
+    """Change of the coefficient per update: up at or below the target, down above it. Skywork-OR1:
+    0.005.
+    """
     maximum: float = Field(default=1.0, gt=0, le=10)
     """Highest coefficient; the lowest is 0."""
 
@@ -125,55 +132,59 @@ Entropy = Annotated[NoEntropyBonus | StaticEntropy | AdaptiveEntropy, Field(disc
 
 
 class NoOffPolicyMask(SpecModel):
-    """No completion is dropped for its drift."""
+    """Drops no completion for drift."""
 
     type: Literal["none"] = "none"
 
 
 class OffPolicySequenceMask(SpecModel):
-    """Drops the policy term of bad completions from which the policy has moved away (DeepSeek-V3.2, eq. 9)."""
+    """Drops the policy term of bad completions from which the policy has drifted (DeepSeek-V3.2, eq.
+    9).
+    """
 
     type: Literal["sequence"] = "sequence"
     delta: float = Field(default=0.5, ge=0, le=100)
-    """Dropped at A < 0 if the mean of log sampler - log policy over the tokens exceeds this. TRL suggests 0.5."""
+    """Dropped at A < 0 if the mean of log sampler - log policy exceeds this. TRL suggests 0.5."""
 
 
 OffPolicyMask = Annotated[NoOffPolicyMask | OffPolicySequenceMask, Field(discriminator="type")]
 
 
 class NoMismatchCorrection(SpecModel):
-    """No correction: sampler and trainer count as equal."""
+    """Sampler and trainer count as equal."""
 
     type: Literal["none"] = "none"
 
 
 class ImportanceWeights(SpecModel):
-    """Weighs the policy term by trainer ÷ sampler probability, which differ between engines (TIS, MIS)."""
+    """Weighs the policy term by trainer ÷ sampler probability, which differ between engines (TIS,
+    MIS).
+    """
 
     type: Literal["importance"] = "importance"
     mode: Literal["token_truncate", "token_mask", "sequence_truncate", "sequence_mask"] = "sequence_mask"
-    """Weight per token or per completion; outside the bounds it is truncated (TIS) or 0 (MIS)."""
+    """Weight per token or completion; outside the bounds truncated (TIS) or 0 (MIS)."""
     ratio_max: float = Field(default=3.0, gt=0, le=1000)
     """Upper bound. TRL: 3.0 with sequence_mask; verl: 2.0."""
     ratio_min: float | None = Field(default=None, ge=0, le=1)
-    """Lower bound; default: none."""
+    """Lower bound; default none."""
 
 
 Mismatch = Annotated[NoMismatchCorrection | ImportanceWeights, Field(discriminator="type")]
 
 
 class NoAuxiliary(SpecModel):
-    """No term besides the policy loss."""
+    """No additional term."""
 
     type: Literal["none"] = "none"
 
 
 class DpoPair(SpecModel):
-    """+ weight · DPO loss between the best and the worst completion of each prompt with different rewards."""
+    """+ weight · DPO loss between a prompt's best and worst completion, if their rewards differ."""
 
     type: Literal["dpo_pair"] = "dpo_pair"
     weight: float = Field(default=0.1, gt=0, le=100)
-    """η: weight relative to the policy loss; the term is a mean over pairs."""
+    """η, relative to the policy loss; the term is a mean over pairs."""
     beta: float = Field(default=0.1, gt=0, le=10)
     """β of DPO: how quickly a margin in log-probability saturates. DPO: 0.1 to 0.5."""
 
@@ -185,32 +196,31 @@ class Hierarchy(SpecModel):
     weight: float = Field(default=1e-3, gt=0, le=1)
     """λ. Paper: 1e-3; useful from 1e-4 to 1e-2."""
     execute_token: str = Field(default="<tool_call>", min_length=1, max_length=64)
-    """The token that executes pending code."""
+    """Token that executes pending code."""
 
 
 Auxiliary = Annotated[NoAuxiliary | DpoPair | Hierarchy, Field(discriminator="type")]
 
 
 BY_COMPLETION = frozenset({"sequence", "arithmetic", "trajectory"})
-"""Ratio levels with one value for a whole completion."""
 
 
 class Loss(SpecModel):
-    """The loss, the only differentiable part."""
-
     ratio_level: Literal["token", "sequence", "gspo_token", "arithmetic", "trajectory", "action"] = "token"
-    """Level at which new and old policy are compared: `token`; the completion by geometric mean (`sequence`, GSPO),
-    with each token's own gradient (`gspo_token`), by arithmetic mean (`arithmetic`, GRPO-S) or by product
-    (`trajectory`); `action`."""
+    """Level at which new and old policy are compared: `token`; the completion by geometric mean
+    (`sequence`, GSPO), with each token's gradient (`gspo_token`), by arithmetic mean (`arithmetic`,
+    GRPO-S) or by product (`trajectory`); `action`.
+    """
     surrogate: AnySurrogate = PpoClip()
     """Objective per token."""
     aggregation: AnyAggregation = SeqMean()
     """Average over tokens and completions."""
     force_aggregation: bool = False
-    """Allow `token_mean` or `constant` for an objective with one value per completion, although it then weighs
-    completions by length."""
+    """Allow `token_mean` or `constant` for objectives with one value per completion, although
+    completions are then weighed by length.
+    """
     kl: KlPenalty = KlPenalty()
-    """Penalty for the distance from the base model."""
+    """Penalty for distance from the base model."""
     policy_tokens: PolicyTokens = AllTokens()
     """Tokens whose policy term and entropy count; the KL penalty applies to all."""
     entropy: Entropy = NoEntropyBonus()
@@ -218,10 +228,12 @@ class Loss(SpecModel):
     off_policy_mask: OffPolicyMask = NoOffPolicyMask()
     """Completions whose policy term is dropped."""
     mismatch: Mismatch = NoMismatchCorrection()
-    """Correction for different probabilities of sampler and trainer. Default with rollout.engine `vllm`: importance,
-    mode token_truncate, ratio_max 2, unless the surrogate compares with the sampler itself."""
+    """Correction for different probabilities of sampler and trainer. Default with rollout.engine
+    `vllm`: importance, mode token_truncate, ratio_max 2, unless the surrogate compares with the
+    sampler itself.
+    """
     aux: Auxiliary = NoAuxiliary()
-    """An additional term."""
+    """Additional term."""
 
     @model_validator(mode="after")
     def parts_agree(self) -> Self:

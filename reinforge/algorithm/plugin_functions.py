@@ -1,4 +1,4 @@
-"""Checks from a package's source whether its function can be called; does not load torch."""
+"""Checks of a package's functions from source, without loading torch."""
 
 import ast
 import inspect
@@ -15,7 +15,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "surrogate": ("terms",),
     "aggregation": ("tokens",),
 }
-"""Positional arguments by part; the settings follow as keywords."""
+"""Positional arguments by part; settings follow as keywords."""
 
 
 def call_problem(slot: str, signature: inspect.Signature, parameters: Iterable[str]) -> str | None:
@@ -52,7 +52,7 @@ class _Default:
 
 
 def _signature(node: ast.FunctionDef) -> inspect.Signature:
-    """Like `inspect.signature`, without annotations and with `…` for defaults."""
+    """Like `inspect.signature`, without annotations, with `…` for defaults."""
     parameters, arguments = [], node.args
     positional = [*arguments.posonlyargs, *arguments.args]
     for number, one in enumerate(positional):
@@ -76,7 +76,7 @@ def _signature(node: ast.FunctionDef) -> inspect.Signature:
 
 
 def _bound(tree: ast.Module) -> set[str]:
-    """Names that a module binds other than by a plain `def`; `*` if it imports everything from another."""
+    """Names that a module binds other than by a plain `def`; `*` for a star import."""
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):

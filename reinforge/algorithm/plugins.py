@@ -1,16 +1,16 @@
 """Plug-ins: algorithm parts and presets of installed packages, by entry points.
 
-    [project.entry-points."reinforge.slots"]        # the part in a specification: a pydantic model
+    [project.entry-points."reinforge.slots"]      # the part in a specification: a pydantic model
     "advantage.centred_rank" = "own_algorithm.spec:CentredRank"
-    [project.entry-points."reinforge.functions"]    # what the worker calls for it; only the worker loads it
+    [project.entry-points."reinforge.functions"]  # what the worker calls; only the worker loads it
     "advantage.centred_rank" = "own_algorithm.functions:centred_rank"
     [project.entry-points."reinforge.presets"]
     centred_rank = "own_algorithm.presets:CENTRED_RANK"
-    [project.entry-points."reinforge.vectors"]      # worked cases, run by tests/algorithm/test_vectors.py
+    [project.entry-points."reinforge.vectors"]    # for tests/algorithm/test_vectors.py
     cases = "own_algorithm:VECTORS"
 
-Unusable entry points are skipped and their reasons recorded (`Installed.faults`). `REINFORGE_PLUGINS=off` disables
-plug-ins. Entry points are read once per process.
+Read once per process. Unusable entry points are skipped and recorded (`Installed.faults`).
+`REINFORGE_PLUGINS=off` disables plug-ins.
 """
 
 import logging
@@ -43,16 +43,12 @@ NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 @dataclass(frozen=True, slots=True)
 class SlotKind:
-    """A part of the algorithm that packages can implement."""
-
     path: str
     """Path in the algorithm, for example `loss.surrogate`."""
     base: type[SpecModel]
     built_in: Any
-    """Annotated union of the built-in models."""
 
     def models(self) -> dict[str, type[SpecModel]]:
-        """Built-in models by type."""
         return {one.model_fields["type"].default: one for one in get_args(get_args(self.built_in)[0])}
 
 
@@ -79,8 +75,6 @@ class Package:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An unusable entry point and the reason."""
-
     package: Package
     group: str
     entry: str
@@ -92,12 +86,9 @@ class Fault:
 
 @dataclass(slots=True)
 class Installed:
-    """Usable parts and presets of packages."""
-
     parts: dict[str, dict[str, type[SpecModel]]] = field(
         default_factory=lambda: {slot: {} for slot in SLOT_KINDS}
     )
-    """By part and type."""
     presets: dict[str, Preset] = field(default_factory=dict)
     owners: dict[Kind, Package] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
@@ -105,7 +96,7 @@ class Installed:
     """Why a name cannot be used, if nothing else has it."""
 
     def refuse(self, kind: Kind, fault: Fault, *, name_taken: bool = False) -> None:
-        """Record and log why an entry point is unusable. name_taken: its name belongs to another implementation."""
+        """name_taken: the name belongs to another implementation."""
         self.faults.append(fault)
         if not name_taken:
             self.blocked[kind] = fault
@@ -114,7 +105,6 @@ class Installed:
 
 @cache
 def installed() -> Installed:
-    """Plug-ins of this environment."""
     plugins = Installed()
     if not settings.plugins_enabled():
         return plugins
@@ -142,11 +132,11 @@ def _take(plugins: Installed, kind: Kind, entry: metadata.EntryPoint, take: Call
 
 
 class Unusable(Exception):
-    """An entry point is unusable; the message is the reason."""
+    """The message is the reason."""
 
 
 class NameTaken(Unusable):
-    """The name belongs to another implementation."""
+    """Another implementation has the name."""
 
 
 def package_of(entry: metadata.EntryPoint) -> Package:
@@ -200,13 +190,13 @@ def _preset(plugins: Installed, kind: Kind, entry: metadata.EntryPoint) -> None:
 
 
 def parameters_of(slot: str, model: type[SpecModel]) -> list[str]:
-    """Fields that the worker passes to the function as keyword arguments: the part's own."""
+    """Fields that the worker passes to the function as keywords."""
     shared = OutcomeShaping.model_fields.keys() if slot == "shaping" else ()
     return [name for name in model.model_fields if name != "type" and name not in shared]
 
 
 def union(slot: str) -> Any:
-    """Type of a part in a specification: built-in and package models, discriminated by `type`."""
+    """Type of a part: built-in and package models, discriminated by `type`."""
     place, own = SLOT_KINDS[slot], installed().parts[slot]
     if not own:
         return place.built_in
@@ -215,7 +205,6 @@ def union(slot: str) -> Any:
 
 
 def own_presets(built_in: Collection[str]) -> dict[str, Preset]:
-    """Presets of packages whose names are free."""
     plugins = installed()
     for name in [name for name in plugins.presets if name in built_in]:
         withdraw(name, f"`{name}` is built in: choose another name", name_taken=True)
@@ -223,14 +212,13 @@ def own_presets(built_in: Collection[str]) -> dict[str, Preset]:
 
 
 def withdraw(name: str, reason: str, *, name_taken: bool = False) -> None:
-    """Mark a package's preset as unusable."""
     plugins, kind = installed(), ("preset", name)
     del plugins.presets[name]
     plugins.refuse(kind, Fault(plugins.owners.pop(kind), PRESETS_GROUP, name, reason), name_taken=name_taken)
 
 
 def named_parts(algorithm: Mapping[str, Any]) -> Iterator[Kind]:
-    """The preset and parts that an algorithm, as a mapping, names; skips invalid values."""
+    """Preset and parts that a raw algorithm names; skips invalid values."""
     if isinstance(name := algorithm.get("preset"), str):
         yield "preset", name
     for slot, place in SLOT_KINDS.items():
@@ -242,20 +230,20 @@ def named_parts(algorithm: Mapping[str, Any]) -> Iterator[Kind]:
 
 
 def packages_of(algorithm: Mapping[str, Any]) -> dict[str, str]:
-    """Name → version of the packages of an algorithm's preset and parts."""
+    """Name → version of the packages of preset and parts."""
     owners = installed().owners
     used = [owners[kind] for kind in named_parts(algorithm) if kind in owners]
     return {package.name: package.version for package in used}
 
 
 def package_of_preset(name: str) -> str | None:
-    """`own-algorithm 0.1.0` for a package's preset, None for a built-in one."""
+    """`own-algorithm 0.1.0`, or None for built-in presets."""
     owner = installed().owners.get(("preset", name))
     return str(owner) if owner else None
 
 
 def package_problem(name: str, version: str) -> str | None:
-    """Why a job made with this version of a package would differ here; None if it would not."""
+    """Why a job made with this version would differ here, if it would."""
     try:
         here = metadata.version(name)
     except metadata.PackageNotFoundError:

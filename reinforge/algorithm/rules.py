@@ -1,6 +1,6 @@
-"""Rules between the parts of an algorithm and the rest of a job; each names the field and a remedy.
+"""Rules between an algorithm's parts and the job; each names the field and a remedy.
 
-Rules read facts of the parts (`per_token`, `compares`, …), not their names, so they apply to plug-ins too.
+They read facts of the parts (`per_token`, …), not names, to cover plug-ins.
 """
 
 from collections.abc import Callable
@@ -17,12 +17,9 @@ SINGLE_TURN = "single_turn"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFacts:
-    """Facts about a job besides its algorithm."""
-
     environment: str
     """`type` of the environment."""
     rewards: tuple[str, ...]
-    """Names of the rewards."""
     completions_per_prompt: int
     max_completion_tokens: int
 
@@ -116,7 +113,7 @@ def kl_on_tokens_is_read(algorithm: Algorithm, job: JobFacts) -> None:
 
 
 def outcome_is_read(algorithm: Algorithm, job: JobFacts) -> None:
-    """Additions to an outcome that the advantage does not read would be ignored."""
+    """Additions to an outcome that the advantage does not read have no effect."""
     shaping, kind = algorithm.shaping, algorithm.advantage.type
     if algorithm.advantage.reads_outcome or not isinstance(shaping, OutcomeShaping):
         return
@@ -164,7 +161,6 @@ def left_out_rows_exist(algorithm: Algorithm, job: JobFacts) -> None:
 
 
 def turns_and_tools(algorithm: Algorithm, job: JobFacts) -> None:
-    """Parts for turns or tool calls need rollouts with them."""
     if job.environment != SINGLE_TURN:
         return
     parts = (
@@ -212,7 +208,6 @@ def selection_is_smaller_than_group(algorithm: Algorithm, job: JobFacts) -> None
 
 
 def single_completion_has_no_group(algorithm: Algorithm, job: JobFacts) -> None:
-    """With one completion per prompt, group comparisons have nothing to compare."""
     if job.completions_per_prompt > 1:
         return
     selection, loss = algorithm.selection, algorithm.loss

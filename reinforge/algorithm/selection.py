@@ -1,4 +1,4 @@
-"""Selection in a specification: which groups and completions are trained on."""
+"""Selection of groups and completions to train on."""
 
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -10,12 +10,10 @@ Keep = Annotated[int, Field(ge=2, le=1024)]
 
 
 class SelectionModel(SpecModel):
-    """Base of selections, with the facts that rules between parts read."""
-
     needs_tools: ClassVar[bool] = False
-    """Works on tool calls; jobs with one completion per prompt have none."""
+    """Works on tool calls; single-turn jobs have none."""
     reads_old_policy: ClassVar[bool] = False
-    """Reads log-probabilities under the weights that sampled: needs a forward pass before the selection."""
+    """Needs a forward pass before the selection, under the sampling weights."""
 
     @property
     def keeps(self) -> int | None:
@@ -34,12 +32,13 @@ class DynamicSampling(SelectionModel):
 
     type: Literal["dynamic_sampling"] = "dynamic_sampling"
     by: str | None = None
-    """Name of the reward whose spread decides; default the combined one. Name the correctness reward if length or
-    format are rewarded too."""
+    """Reward whose spread decides; default the combined one. Name the correctness reward if length or
+    format count too.
+    """
     tolerance: float = Field(default=1e-6, ge=0, le=1e6)
     """Keep a group if its standard deviation exceeds this."""
     max_rounds: int = Field(default=10, ge=1, le=1000)
-    """Most rounds of sampling per step; then the step trains on fewer groups."""
+    """Most sampling rounds per step; then the step trains on fewer groups."""
 
 
 First = Annotated[KeepAll | DynamicSampling, Field(discriminator="type")]
@@ -47,17 +46,19 @@ First = Annotated[KeepAll | DynamicSampling, Field(discriminator="type")]
 
 class GfpoModel(SelectionModel):
     metric: Literal["length", "token_efficiency"] = "length"
-    """Keep the shortest completions, or those with the most reward per token, which needs graded rewards."""
+    """Keep the shortest completions, or those with most reward per token, which needs graded rewards."""
     first: First = KeepAll()
-    """An earlier selection of groups."""
+    """Earlier selection of groups."""
 
 
 class Gfpo(GfpoModel):
-    """Compares and trains only the best completions of each group by length (GFPO), which keeps answers short."""
+    """Compares and trains only the shortest or most efficient completions of each group (GFPO), for
+    short answers.
+    """
 
     type: Literal["gfpo"] = "gfpo"
     keep: Keep = 4
-    """Completions to keep per group. Paper: 8 of 16 or 24, 4 of 8."""
+    """Completions per group. Paper: 8 of 16 or 24, 4 of 8."""
 
     @property
     def keeps(self) -> int:
@@ -65,18 +66,19 @@ class Gfpo(GfpoModel):
 
 
 class GfpoAdaptive(GfpoModel):
-    """GFPO that keeps fewer completions of easier prompts, by the quartile of their mean reward among all prompts so
-    far."""
+    """GFPO that keeps fewer completions of easier prompts, by the quartile of their mean reward among
+    all prompts so far.
+    """
 
     type: Literal["gfpo_adaptive"] = "gfpo_adaptive"
     keep_easy: Keep = 4
-    """Completions to keep in the quartile with most reward."""
+    """Completions in the quartile with most reward."""
     keep_medium: Keep = 6
-    """Completions to keep in the next quartile."""
+    """Completions in the next quartile."""
     keep_hard: Keep = 8
-    """Completions to keep in the third quartile."""
+    """Completions in the third quartile."""
     keep_very_hard: Keep = 8
-    """Completions to keep in the quartile with least reward, and during the warm-up."""
+    """Completions in the quartile with least reward, and during the warm-up."""
     warmup: int = Field(default=64, ge=1, le=1_000_000)
     """Groups before prompts are distinguished."""
 
@@ -86,24 +88,25 @@ class GfpoAdaptive(GfpoModel):
 
 
 class GuidedCorrection(SelectionModel):
-    """Repairs completions below full reward before they are compared (EDGE-GRPO): with a cue, with the answer, or by
-    the dataset's solution."""
+    """Corrects imperfect completions before they are compared (EDGE-GRPO): by a cue, the answer, or
+    the dataset's solution.
+    """
 
     type: Literal["guided_correction"] = "guided_correction"
     full_reward: float = Field(default=1.0, ge=-1e6, le=1e6)
-    """Completions with less reward are repaired. Paper: 2, accuracy and format."""
+    """Completions with less are corrected. Paper: 2, accuracy and format."""
     cue: str = Field(
         default="\nWait, that looks wrong. Let me go through it again.\n", min_length=1, max_length=2000
     )
     """Text appended to a wrong completion, which the policy then continues."""
     cue_share: Probability = 0.5
-    """Share of repairs by the cue alone."""
+    """Share corrected by the cue alone."""
     answer_share: Probability = 0.25
-    """Share of repairs by cue and answer; the rest are replaced by the solution."""
+    """Share corrected by cue and answer; the rest are replaced by the solution."""
     max_tokens: int = Field(default=256, ge=1, le=1_048_576)
     """Tokens sampled after the cue."""
     max_prompt_tokens: int = Field(default=256, ge=1, le=1_048_576)
-    """Prompts of at least this many tokens are not repaired."""
+    """Prompts with this many tokens or more are not corrected."""
     train_injected: bool = False
     """Also train on inserted tokens, as the authors do."""
 
@@ -128,7 +131,7 @@ class Axpo(SelectionModel):
     branches: int = Field(default=4, ge=2, le=1024)
     """K: continuations per selected call."""
     correct_above: float = Field(default=0.5, ge=-1e6, le=1e6)
-    """A completion is right if its reward exceeds this."""
+    """A completion is right above this reward."""
 
 
 Selection = Annotated[

@@ -1,4 +1,4 @@
-"""Shaping in a specification: from the rewards of a completion to one number."""
+"""Shaping: from a completion's rewards to one number."""
 
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -11,7 +11,7 @@ from reinforge.algorithm.kl import AdaptiveKl
 
 
 class Term(SpecModel):
-    """A term computed from a completion itself and added to its reward."""
+    """Added to a completion's reward."""
 
     @model_validator(mode="after")
     def values_are_used(self) -> Self:
@@ -23,18 +23,17 @@ class Term(SpecModel):
 
 
 class SoftOverlong(Term):
-    """Penalty for nearing the token limit: 0 until limit - cache tokens, then linear to `weight` (DAPO)."""
+    """Penalty near the token limit: 0 until limit - cache tokens, then linear to `weight` (DAPO)."""
 
     weight: float = Field(default=0.0, ge=0, le=1000)
     """Penalty at the limit; 0 for none. Papers: 1."""
     limit: int | None = Field(default=None, ge=1)
     """Tokens of the full penalty; default `rollout.max_completion_tokens`. DAPO: 20480."""
     cache: int | None = Field(default=None, ge=1)
-    """Tokens before the limit at which the penalty begins; default a fifth of the limit, as in DAPO (4096 of 20480)."""
+    """Tokens before the limit at which the penalty begins; default a fifth of the limit, as in DAPO."""
 
 
 def default_cache(limit: int) -> int:
-    """A fifth of the limit, as in DAPO."""
     return max(1, limit // 5)
 
 
@@ -42,20 +41,20 @@ class Repetition(Term):
     """Penalty of `weight` · the share of repeated n-grams of tokens."""
 
     weight: float = Field(default=0.0, ge=0, le=1000)
-    """Penalty of a completion that only repeats itself; 0 for none."""
+    """Maximum penalty; 0 for none."""
     n: int = Field(default=5, ge=1, le=100)
     """Tokens of an n-gram. GFPO: 5."""
 
 
 class CosineLength(Term):
-    """Adds `weight` · a value that falls with length along a cosine: short and right is best, short and wrong worst."""
+    """Adds `weight` · a cosine of length: short and right is best, short and wrong worst."""
 
     weight: float = Field(default=0.0, ge=0, le=1000)
     """Factor of the value; 0 for none."""
     limit: int | None = Field(default=None, ge=1)
     """Tokens at which the curve ends; default `rollout.max_completion_tokens`."""
     correct_above: float = Field(default=0.5, ge=-1e6, le=1e6)
-    """A completion is right if the combined reward, before additions, exceeds this."""
+    """A completion is right above this combined reward, before additions."""
     correct: tuple[float, float] = (0.5, 1.0)
     """Values of right completions at the limit and at 0 tokens. open-r1: 0.5 and 1."""
     wrong: tuple[float, float] = (-0.5, -1.0)
@@ -65,15 +64,18 @@ class CosineLength(Term):
 
 
 class RewardKl(SpecModel):
-    """β · (log policy - log reference) of sampled tokens, subtracted from the reward: a penalty without gradient."""
+    """β · (log policy - log reference) of sampled tokens, subtracted from the reward: a penalty
+    without gradient.
+    """
 
     beta: float = Field(default=0.0, ge=0, le=10)
     """Weight; 0 for none. Papers: 0.03 (RLOO) to 0.05 (TRL's RLOO)."""
     level: Literal["sequence", "token"] = "sequence"
-    """Subtract the sum over tokens from the completion's reward (RLOO), or each token's from that token
-    (REINFORCE++)."""
+    """Subtract the sum over tokens from the completion's reward (RLOO), or each token's from that
+    token (REINFORCE++).
+    """
     adaptive: AdaptiveKl | None = None
-    """Adapt β to the KL (PPO for language models, verl); `beta` is its initial value."""
+    """Adapt β to the KL (PPO for language models, verl); `beta` is the initial value."""
 
     @model_validator(mode="after")
     def level_is_used(self) -> Self:
@@ -94,24 +96,24 @@ class RewardKl(SpecModel):
 
 
 class ShapingModel(SpecModel):
-    """Base of combinations, with the facts that rules between parts read."""
-
     compares: ClassVar[bool] = False
-    """Compares the completions of a group itself: its result is the advantage."""
+    """Compares the completions of a group: its result is the advantage."""
     mask_truncated: bool = False
-    """Compare completions that hit the token limit with the others, but do not train on them (overlong filtering)."""
+    """Compare completions at the token limit with the others, but do not train on them (overlong
+    filtering).
+    """
 
     @property
     def changes_reward(self) -> bool:
-        """Whether training maximises a number other than the weighted sum of the rewards."""
+        """Whether training maximises more than the weighted sum of rewards."""
         return not self.compares
 
 
 class OutcomeShaping(ShapingModel):
-    """Base of combinations to which terms can be added."""
+    """Base of combinations that accept terms."""
 
     soft_overlong: SoftOverlong = SoftOverlong()
-    """Penalty for nearing the token limit."""
+    """Penalty near the token limit."""
     repetition: Repetition = Repetition()
     """Penalty for repetition."""
     cosine_length: CosineLength = CosineLength()
@@ -132,7 +134,8 @@ class WeightedSum(OutcomeShaping):
 
 
 class MoGrpo(ShapingModel):
-    """A_i = Σ_k weight_k · (r_{i,k} - mean_g) / (std_g + eps): rewards count by weight, regardless of scale.
+    """A_i = Σ_k weight_k · (r_{i,k} - mean_g) / (std_g + eps): rewards count by weight, regardless of
+    scale.
 
     Needs `advantage: identity`.
     """
@@ -146,7 +149,7 @@ class MoGrpo(ShapingModel):
 
 
 class Gdpo(ShapingModel):
-    """MO-GRPO's sum, normalised to mean 0 and deviation 1 over the whole batch. Needs `advantage: identity`."""
+    """MO-GRPO's sum, normalised to mean 0 and deviation 1 over the batch. Needs `advantage: identity`."""
 
     type: Literal["gdpo"] = "gdpo"
     compares: ClassVar[bool] = True
@@ -155,17 +158,18 @@ class Gdpo(ShapingModel):
 
 
 class Pow3r(OutcomeShaping):
-    """Rubrics whose weights move, per prompt, to the criteria that still distinguish completions (POW3R).
+    """Rubrics whose weights move, per prompt, to criteria that still distinguish completions (POW3R).
 
-    Needs a reward that returns `criteria`. Metrics show the reward's own score and the shaped reward.
+    Needs a reward that returns `criteria`.
     """
 
     type: Literal["pow3r"] = "pow3r"
     weights: dict[str, Annotated[float, Field(ge=-1e6, le=1e6)]] = Field(default_factory=dict, max_length=64)
-    """Weight of each criterion, by the names that the reward returns; negative for faults; default 1."""
+    """Weight of each criterion, by the reward's names; negative for faults; default 1."""
     categories: dict[str, str] = Field(default_factory=dict, max_length=64)
-    """Category of each criterion. Categories count equally, whatever their number of criteria; unlisted criteria share
-    one."""
+    """Category of each criterion. Categories count equally, whatever their size; unlisted criteria
+    share one.
+    """
     blend: Probability = 0.5
     """How far weights follow a criterion's spread; 0: not at all."""
     smoothing: float = Field(default=0.5, gt=0, le=1)
@@ -177,13 +181,15 @@ class Pow3r(OutcomeShaping):
 
 
 class Vpo(OutcomeShaping):
-    """Completions with several candidate answers get the best one's reward, averaged over random weights of the scored
-    dimensions (VPO). Needs a reward that returns `candidates`."""
+    """Completions get the reward of their best candidate answer, averaged over random weights of the
+    dimensions (VPO). Needs a reward that returns `candidates`.
+    """
 
     type: Literal["vpo"] = "vpo"
     alpha: float = Field(default=1.0, gt=0, le=1000)
-    """Concentration of the weights' Dirichlet distribution: 1 is uniform, larger values are closer to equal weights.
-    Paper: 1."""
+    """Concentration of the weights' Dirichlet distribution: 1 is uniform, more is closer to equal
+    weights. Paper: 1.
+    """
     draws: int = Field(default=64, ge=1, le=10_000)
     """Random weights per prompt and step."""
 

@@ -1,4 +1,4 @@
-"""`Algorithm`: the four parts together. Rules between them are in `rules`."""
+"""`Algorithm`: all parts together."""
 
 from typing import TYPE_CHECKING, Any, Self
 
@@ -30,10 +30,13 @@ class Reference(SpecModel):
     """Reference of a KL penalty: the base model, or the policy of an earlier step."""
 
     refresh_every: int = Field(default=0, ge=0, le=1_000_000)
-    """Steps after which the reference becomes the policy; 0 keeps the base model (iterative GRPO: every iteration)."""
+    """Steps after which the reference becomes the policy; 0 keeps the base model (iterative GRPO:
+    every iteration).
+    """
     mixup: float = Field(default=1.0, gt=0, le=1)
-    """Share of the policy in the new reference, for each adapter matrix; the rest is the old reference. 1 copies the
-    policy, so that the KL falls to 0. TRL: 0.6."""
+    """Share of the policy in the new reference, per adapter matrix; the rest is the old reference. 1
+    copies the policy: the KL falls to 0. TRL: 0.6.
+    """
 
     @model_validator(mode="after")
     def mixup_is_used(self) -> Self:
@@ -47,30 +50,31 @@ class Reference(SpecModel):
 
 class Algorithm(SpecModel):
     preset: str | None = "grpo"
-    """Preset of the settings; a label only."""
+    """Preset of the settings; only a label."""
     shaping: AnyShaping = WeightedSum()
-    """Shaping: from the rewards of a completion to one number."""
+    """From a completion's rewards to one number."""
     selection: AnySelection = KeepAll()
-    """Selection: which groups and completions are trained on."""
+    """Groups and completions to train on."""
     advantage: AnyAdvantage = GrpoAdvantage()
-    """Advantage: how much better a completion is than the others of its group."""
+    """How much better a completion is than others of its group."""
     loss: Loss = Loss()
-    """Loss: what is minimised."""
+    """What is minimised."""
     critic: Critic = NoCritic()
-    """A second model that predicts the reward; only advantage `gae` reads it."""
+    """Second model that predicts the reward; only advantage `gae` reads it."""
     updates_per_step: int = Field(default=1, ge=1, le=64)
-    """Optimizer updates per step: the groups are split into this many mini-batches."""
+    """Optimizer updates per step: groups are split into this many mini-batches."""
     reference: Reference = Reference()
     """Reference of the KL penalty."""
 
     packages: dict[str, str] = Field(default_factory=dict, max_length=16)
-    """Installed packages of preset and parts, with their versions. Filled in when a job is created; a machine with
-    other versions refuses the job."""
+    """Packages of preset and parts, with versions. Filled in at creation; machines with other versions
+    refuse the job.
+    """
 
     @model_validator(mode="before")
     @classmethod
     def packages_can_be_used(cls, value: Any) -> Any:
-        """Reports the reason for an unusable package part, instead of an unknown type."""
+        """Reports why a package's part is unusable, not an unknown type."""
         if isinstance(value, dict):
             _refuse_unusable(value)
         return value
@@ -98,7 +102,6 @@ def _refuse_unusable(algorithm: dict[str, Any]) -> None:
 
 
 def _check_own_presets() -> None:
-    """Marks package presets that are no valid algorithm as unusable."""
     own = plugins.installed()
     for name in list(own.presets):
         slots = PRESETS[name].slots
@@ -117,12 +120,11 @@ _check_own_presets()
 
 
 def fill_packages(algorithm: dict[str, Any]) -> None:
-    """Add the packages of a dumped `Algorithm`'s parts, in place."""
     algorithm["packages"] = {**algorithm["packages"], **plugins.packages_of(algorithm)}
 
 
 def fill_lengths(algorithm: dict[str, Any], max_completion_tokens: int) -> None:
-    """Replace default lengths of a dumped `Algorithm` by the longest completion, in place."""
+    """In a dumped `Algorithm`, default lengths become the longest completion."""
     aggregation = algorithm["loss"]["aggregation"]
     if aggregation["type"] == "constant" and aggregation["length"] is None:
         aggregation["length"] = max_completion_tokens
@@ -134,14 +136,14 @@ def fill_lengths(algorithm: dict[str, Any], max_completion_tokens: int) -> None:
 
 
 def fill_mismatch(algorithm: dict[str, Any], loss: Loss) -> None:
-    """Add importance weights to a dumped `Algorithm` unless its loss compares with the sampler itself, in place."""
+    """A dumped `Algorithm` gets importance weights, unless its loss compares with the sampler."""
     if not loss.surrogate.reads_sampler:
         slot = ImportanceWeights(mode="token_truncate", ratio_max=2.0)
         algorithm["loss"]["mismatch"] = slot.model_dump()
 
 
 def fill_critic(algorithm: dict[str, Any], learning_rate: float) -> None:
-    """Replace the critic's default learning rate of a dumped `Algorithm` by the policy's, in place."""
+    """In a dumped `Algorithm`, the critic's default learning rate becomes the policy's."""
     critic = algorithm["critic"]
     if "learning_rate" in critic and critic["learning_rate"] is None:
         critic["learning_rate"] = learning_rate

@@ -1,4 +1,4 @@
-"""Surrogate objectives in a specification: from a ratio w and an advantage A to a loss per token."""
+"""Surrogate objectives: from a ratio w and an advantage A to a loss per token."""
 
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -8,16 +8,13 @@ from reinforge.algorithm.base import SpecModel, fault_at
 
 
 class SurrogateModel(SpecModel):
-    """Base of objectives, with the facts that rules between parts of the loss read."""
-
     reads_sampler: ClassVar[bool] = False
-    """Compares with the sampler itself: no mismatch correction is applied."""
+    """No mismatch correction is applied."""
     per_completion: ClassVar[bool] = False
-    """One value per completion: averages over tokens would weigh completions by length."""
+    """Averages over tokens would weigh completions by length."""
 
     @property
     def reads_ratio(self) -> bool:
-        """Reads the ratio at `ratio_level`."""
         return True
 
 
@@ -26,14 +23,15 @@ class PpoClip(SurrogateModel):
 
     type: Literal["ppo_clip"] = "ppo_clip"
     eps_low: float = Field(default=0.2, gt=0, le=1)
-    """Tokens of bad completions have no gradient below ratio 1 - eps_low. Papers: 0.2; GSPO 3e-4."""
+    """Bad completions' tokens have no gradient below ratio 1 - eps_low. Papers: 0.2; GSPO 3e-4."""
     eps_high: float = Field(default=0.2, gt=0, le=100)
-    """Tokens of good completions have no gradient above ratio 1 + eps_high. Papers: 0.2; clip-higher 0.28 (DAPO) to
-    0.4; GSPO 4e-4; R1-Zero 10."""
+    """Good completions' tokens have no gradient above ratio 1 + eps_high. Papers: 0.2; clip-higher
+    0.28 (DAPO) to 0.4; GSPO 4e-4; R1-Zero 10.
+    """
     delta: float | None = Field(default=None, gt=1, le=1000)
-    """Two-sided clip: tokens of bad completions have no gradient above this ratio. INTELLECT-2: 4."""
+    """Two-sided clip: bad completions' tokens have no gradient above this ratio. INTELLECT-2: 4."""
     dual_clip: float | None = Field(default=None, gt=1, le=1000)
-    """Dual clip: bounds the loss of a bad completion's token at dual_clip · |A|, equivalent to `delta`. verl: 3."""
+    """Bounds the loss of a bad completion's token at dual_clip · |A|, equivalent to `delta`. verl: 3."""
 
     @model_validator(mode="after")
     def bounds_agree(self) -> Self:
@@ -53,7 +51,9 @@ class PpoClip(SurrogateModel):
 
 
 class UpperOnly(SurrogateModel):
-    """-min(w·A, min(w, ratio_cap)·A): bounds good completions, never bad ones (TIC-GRPO). Add a KL penalty."""
+    """-min(w·A, min(w, ratio_cap)·A): bounds good completions, never bad ones (TIC-GRPO). Add a KL
+    penalty.
+    """
 
     type: Literal["upper_only"] = "upper_only"
     ratio_cap: float = Field(default=1.28, gt=1, le=1000)
@@ -61,19 +61,21 @@ class UpperOnly(SurrogateModel):
 
 
 class Cispo(SurrogateModel):
-    """-min(w, ratio_cap)·A·log policy, the weight without gradient: capped tokens still learn (MiniMax-M1, ScaleRL)."""
+    """-min(w, ratio_cap)·A·log policy, weight without gradient: capped tokens still learn (MiniMax-M1,
+    ScaleRL).
+    """
 
     type: Literal["cispo"] = "cispo"
     ratio_cap: float = Field(default=5.0, gt=0, le=1000)
-    """Upper bound of the weight itself, not a distance from 1; no lower bound. ScaleRL: 5."""
+    """Upper bound of the weight itself, not a distance from 1. ScaleRL: 5."""
 
 
 class CispoTwoSided(SurrogateModel):
-    """-clip(w, 1 - eps_low, 1 + eps_high)·A·log policy, the weight without gradient (CISPO as in verl)."""
+    """-clip(w, 1 - eps_low, 1 + eps_high)·A·log policy, weight without gradient (CISPO in verl)."""
 
     type: Literal["cispo_two_sided"] = "cispo_two_sided"
     eps_low: float = Field(default=0.2, gt=0, le=1)
-    """The weight is at least 1 - eps_low; 1 for no lower bound."""
+    """The weight is at least 1 - eps_low; 1 for no bound."""
     eps_high: float = Field(default=0.28, gt=0, le=100)
     """The weight is at most 1 + eps_high."""
 
@@ -85,20 +87,24 @@ class Sapo(SurrogateModel):
     tau_pos: float = Field(default=1.0, gt=0, le=100)
     """Sharpness for good completions. Paper: 1.0."""
     tau_neg: float = Field(default=1.05, gt=0, le=100)
-    """Sharpness for bad ones; higher values reduce their gradient sooner. Paper: 1.05."""
+    """Sharpness for bad ones; more reduces their gradient sooner. Paper: 1.05."""
 
 
 class Drpo(SurrogateModel):
-    """-A·r + |A|·μ·(r - 1)² / (2·delta), r = policy ÷ sampler μ: a quadratic penalty instead of a clip (DRPO)."""
+    """-A·r + |A|·μ·(r - 1)² / (2·delta), r = policy ÷ sampler μ: a quadratic penalty instead of a clip
+    (DRPO).
+    """
 
     type: Literal["drpo"] = "drpo"
     reads_sampler: ClassVar[bool] = True
     delta: float = Field(default=12.5, gt=0, le=1000)
-    """Smaller values penalise more. Paper: 12.5, which changes the gradient by at most 8 %; below 1 the penalty can
-    reverse it."""
+    """Smaller values penalise more. Paper: 12.5, which changes the gradient by at most 8 %; below 1
+    the penalty can reverse it.
+    """
     mu_weighted: bool = True
-    """Weigh the penalty by the sampler's probability μ; without it (SPO) rare tokens are penalised as much as common
-    ones."""
+    """Weigh the penalty by the sampler's probability μ; otherwise (SPO) rare tokens are penalised like
+    common ones.
+    """
 
     @property
     def reads_ratio(self) -> bool:
@@ -106,15 +112,20 @@ class Drpo(SurrogateModel):
 
 
 class Dppo(SurrogateModel):
-    """-A·min(r, ratio_cap)·log policy, without tokens for which policy and sampler already differ too much (DPPO)."""
+    """-A·min(r, ratio_cap)·log policy, without tokens on which policy and sampler already differ too
+    much (DPPO).
+    """
 
     type: Literal["dppo"] = "dppo"
     reads_sampler: ClassVar[bool] = True
     divergence: Literal["binary_tv", "binary_kl"] = "binary_tv"
-    """Distance per token that distinguishes only "this token or another": |policy - sampler|, or KL(sampler ‖
-    policy)."""
+    """Distance per token between "this token" and "another": |policy - sampler|, or KL(sampler ‖
+    policy).
+    """
     delta: float = Field(default=0.15, gt=0, le=100)
-    """Tokens at a larger distance that would move further away are dropped. Paper: 0.15 for TV, 0.05 for KL."""
+    """Tokens at a larger distance that would move further are dropped. Paper: 0.15 for TV, 0.05 for
+    KL.
+    """
     ratio_cap: float = Field(default=20.0, gt=0, le=1000)
     """Upper bound of the weight r. Paper: 20."""
 
@@ -128,7 +139,7 @@ class Reinforce(SurrogateModel):
 
     type: Literal["reinforce"] = "reinforce"
     weighted: bool = False
-    """Multiply by the ratio to the old policy, without gradient, for more than one update per step."""
+    """Multiply by the ratio to the old policy, without gradient, for several updates per step."""
 
     @property
     def reads_ratio(self) -> bool:
@@ -149,7 +160,9 @@ class Gmpo(SurrogateModel):
 
 
 class Vespo(SurrogateModel):
-    """-φ(W)·A·log policy, φ(W) = exp(λ)·W^k·exp(-λ·W) of the whole completion's ratio W, without gradient (VESPO)."""
+    """-φ(W)·A·log policy, φ(W) = exp(λ)·W^k·exp(-λ·W) of the completion's ratio W, without gradient
+    (VESPO).
+    """
 
     type: Literal["vespo"] = "vespo"
     k_pos: float = Field(default=2.0, ge=0, le=100)

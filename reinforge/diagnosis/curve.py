@@ -14,7 +14,7 @@ MIN_TREND_POINTS = 5
 
 @dataclass(frozen=True)
 class Trend:
-    """Means of both ends of a curve, and whether they differ by more than the scatter."""
+    """Means of both ends, and whether they differ by more than the scatter."""
 
     start: float
     end: float
@@ -26,7 +26,6 @@ def mean_of(points: Points) -> float:
 
 
 def recent_mean(points: Points, count: int = 5) -> float | None:
-    """Mean of the newest points; None if empty."""
     return mean_of(points[-count:]) if points else None
 
 
@@ -55,6 +54,6 @@ def step_since(points: Points, holds: Callable[[float], bool]) -> int | None:
 
 
 def _scatter(points: Points) -> float:
-    """Root mean square difference of neighbors over √2: the deviation around a smooth curve."""
+    """Root mean square difference of neighbors over √2."""
     squares = [(after - before) ** 2 for (_, before), (_, after) in pairwise(points)]
     return math.sqrt(fmean(squares) / 2) if squares else 0.0

@@ -1,7 +1,4 @@
-"""Training check: rules over all curves of a job at any time.
-
-The verdict (`reinforge.diagnosis.verdict`) judges ended jobs by held-out rows.
-"""
+"""Training check: rules over all curves, at any time; `verdict` judges ended jobs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +22,7 @@ from reinforge.diagnosis.verdict import Outcome
 State = Literal["nothing", "early", "yes", "unsure", "no", "stuck"]
 
 PRAISE = frozenset({"held-out", "solved", "entropy"})
-"""Codes reported only if nothing contradicts that the job learns."""
+"""Reported only if nothing contradicts that the job learns."""
 _ORDER = {"error": 0, "warning": 1, "success": 2, "info": 3}
 _NO_STEP = 1e9
 
@@ -74,7 +71,7 @@ UNPROVEN: dict[Outcome, Observation] = {
         hint="Use at least 20 held-out rows.",
     ),
 }
-"""Summary of an ended job without problems that is not known to have learned."""
+"""Summary of an ended job without problems and without proven learning."""
 
 
 class TrainingCheck(BaseModel):
@@ -87,21 +84,15 @@ class TrainingCheck(BaseModel):
     to learn.
     """
     message: str
-    """The answer in one sentence."""
     summary: Observation
     """The worst problem, or that there is none."""
     observations: list[Observation] = Field(default_factory=list)
-    """All observations, the worst first."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """Facts beside the curves."""
-
     rows: int | None = None
-    """Held-out rows per evaluation."""
     outcome: Outcome | None = None
-    """Verdict on an ended or paused job."""
     stopped: bool = False
     """The job has ended or paused."""
 

@@ -18,7 +18,7 @@ Series = Mapping[str, Points]
 ENOUGH_STEPS = 5
 RECENT = 5
 SAME = 1e-6
-"""Smaller standard deviations of rewards count as equal rewards."""
+"""Smaller deviations count as equal rewards."""
 MANY_DEAD = 0.5
 TRUNCATED = 0.2
 REWARD_ERRORS = 0.02
@@ -27,7 +27,6 @@ GAP = 0.01
 CLIPPED = 0.3
 NEARLY_ALL = 0.9
 ALL_TRUNCATED = 0.9
-"""As in `verdict`."""
 NEARLY_ALL_TRUNCATED = 0.7
 """Lower, because single steps lie below the mean."""
 REWARD = ("held_out/reward_mean", "held_out/reward_std_error")
@@ -56,7 +55,6 @@ PROBLEM_CODES = (
     "entropy-collapse", "entropy-blow-up", "clipped", "gap", "skipped", "reward-errors", "truncated",
     "longer-for-nothing",
 )  # fmt: skip
-"""Codes of errors and warnings."""
 
 
 class Observation(BaseModel):
@@ -67,18 +65,15 @@ class Observation(BaseModel):
     """`error`: act now. `warning`: watch it. `success`, `info`: for understanding."""
     title: str
     message: str
-    """Evidence."""
     hint: str | None = None
     step: int | None = None
     """Where it began, if known."""
     doubt: str | None = Field(default=None, exclude=True)
-    """Part of a sentence: why a rising reward proves nothing."""
+    """Why a rising reward proves nothing; part of a sentence."""
 
 
 @dataclass(frozen=True)
 class HeldOutChange:
-    """Change of a held-out mean from the first to the newest evaluation."""
-
     first: float
     last: float
     best: float
@@ -125,7 +120,7 @@ def held_out_of(series: Series, rows: int | None, keys: tuple[str, str] = REWARD
 
 
 def doubts(series: Series, held: HeldOutChange | None, answers: HeldOutChange | None) -> list[Observation]:
-    """Observations that contradict a rising reward, and the fall that explains later ones."""
+    """What contradicts a rising reward, and the fall that explains later observations."""
     observations: list[Observation] = []
 
     def add(code: str, title: str, step: int, message: str, hint: str, doubt: str) -> None:

@@ -13,7 +13,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 Outcome = Literal["learned", "no_change", "worse_than_base", "unknown"]
 Points = Sequence[tuple[int, float]]
-"""Steps and values, in order."""
 
 FEWEST_ROWS = 5
 """With fewer held-out rows nothing is claimed."""
@@ -37,12 +36,10 @@ class _Report(BaseModel):
 
 
 class Change(_Report):
-    """Difference from the base on held-out rows."""
-
     value: float
     low: float
     high: float
-    """Bounds of the 95 % interval over rows."""
+    """Upper bound of the 95 % interval over rows."""
 
 
 class Problem(_Report):
@@ -51,22 +48,18 @@ class Problem(_Report):
         "past_best", "no_held_out", "not_compared", "few_rows",
     ]  # fmt: skip
     step: int | None = None
-    """Where it began."""
     message: str
 
 
 class Verdict(_Report):
     outcome: Outcome
     message: str
-    """The verdict in one sentence, with evidence."""
     note: str | None = None
-    """Short addition to the state of a job that is no plain success."""
+    """Short addition to the job's state, if no plain success."""
     change: Change | None = None
     """Newest held-out reward minus the base's."""
     rows: int = 0
-    """Held-out rows."""
     problems: list[Problem] = Field(default_factory=list)
-    """Problems in the order in which they began."""
 
 
 @dataclass(frozen=True)
@@ -92,11 +85,10 @@ class Evidence:
     errors: Points = ()
     length_correlation: Points = ()
     paired: Mapping[int, HeldOutScore] = field(default_factory=dict)
-    """Step → change from the base, row by row, with standard error. More exact than two means."""
+    """Step → row-by-row change from the base, with standard error."""
 
 
 def judge(evidence: Evidence) -> Verdict:
-    """The verdict on the job's present state, which may be final."""
     problems_so_far = [*_length(evidence), *_truncated(evidence), *_errors(evidence)]
     missing = _not_comparable(evidence)
     if missing is not None:
@@ -120,7 +112,6 @@ def judge(evidence: Evidence) -> Verdict:
 
 
 def _not_comparable(evidence: Evidence) -> Problem | None:
-    """Why held-out rewards cannot be compared."""
     if not evidence.held_out:
         return Problem(code="no_held_out", message="no held-out rows were measured")
     base, newest = evidence.held_out[0], evidence.held_out[-1]
@@ -138,7 +129,7 @@ def _in_order(problems: Iterable[Problem]) -> list[Problem]:
 
 
 def change_at(evidence: Evidence, step: int) -> Change | None:
-    """Change of held-out reward from the base to a step; None if its interval is unknown."""
+    """Change from the base at a step; None if its interval is unknown."""
     at = {point.step: point for point in evidence.held_out}
     if not evidence.held_out or step not in at:
         return None
@@ -244,7 +235,7 @@ def _answers_rose(evidence: Evidence) -> bool:
 
 
 def _answers(evidence: Evidence, reward: Change) -> list[Problem]:
-    """Problems where declared answers contradict the reward: they fell, or stayed rare while it rose."""
+    """Declared answers that contradict the reward: they fell, or stayed rare."""
     change = _answers_change(evidence)
     if change is None:
         return []
@@ -282,7 +273,7 @@ def _recent(points: Points) -> float:
 
 
 def _since(points: Points, *, below: float) -> int | None:
-    """First step from which every value is below a bound; None if the last is not."""
+    """None if the last value is not below the bound."""
     first_step = None
     for step, value in reversed(points):
         if value >= below:

@@ -7,18 +7,16 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict
 
 ENOUGH = 30
-"""With fewer labels, the agreement's standard error exceeds 0.05 even at an agreement of 0.9."""
+"""With fewer labels the agreement's standard error exceeds 0.05, even at 0.9."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
     right: bool
-    """The person's label."""
     value: float | None
-    """The reward; None: it failed or does not apply."""
+    """None: it failed or does not apply."""
     wall_ms: float = 0.0
     cost: float | None = None
-    """Cost of the judge's tokens, in its currency; None if prices are unknown."""
 
 
 class CalibrationReport(BaseModel):
@@ -40,14 +38,10 @@ class CalibrationReport(BaseModel):
     """Labelled wrong, rewarded: what training will exploit."""
     wrong_failed: int
     right_share: float | None
-    """Share of labels that say right."""
     passed_share: float | None
-    """Share of rewards that pass."""
     milliseconds: float | None
-    """Mean time of the reward per completion."""
     cost_per_1000: float | None
     enough: bool
-    """At least 30 labels were compared."""
 
 
 def calibrate(judged: Sequence[Judged], *, pass_above: float) -> CalibrationReport:
@@ -77,15 +71,15 @@ def calibrate(judged: Sequence[Judged], *, pass_above: float) -> CalibrationRepo
 
 
 def paid(usage: Mapping[str, Mapping[str, float]]) -> float | None:
-    """Cost of judges for one completion (`RewardResult.usage`); None without calls or known prices.
+    """Cost of judges (`RewardResult.usage`); None without calls or known prices.
 
-    Cached answers are excluded: they do not predict the next completion's price.
+    Cached answers are excluded: they do not predict the next price.
     """
     return sum(counts.get("cost", 0.0) for counts in usage.values() if counts.get("calls")) or None
 
 
 def wilson(successes: int, trials: int) -> tuple[float, float]:
-    """Wilson's 95 % score interval (Wilson 1927)."""
+    """95 % score interval (Wilson 1927)."""
     z = 1.959963984540054
     share = successes / trials
     middle = (share + z * z / (2 * trials)) / (1 + z * z / trials)

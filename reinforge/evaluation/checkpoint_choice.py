@@ -1,4 +1,4 @@
-"""Choice of a job's checkpoint: by default the best."""
+"""Choice of a job's checkpoint."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -11,8 +11,7 @@ Which = Literal["best", "final"]
 
 
 def pick_checkpoint(job: Job, checkpoints: Sequence[Checkpoint], which: Which = "best") -> Checkpoint:
-    """The best or final checkpoint with an adapter; without held-out rewards the final one is the
-    best.
+    """The best or final one; without held-out rewards the final one is the best.
 
     Raises StateConflict: `no_adapter`; `no_better_checkpoint` when none is above the base.
     """
@@ -49,9 +48,7 @@ def none_better(job: Job, checkpoints: Sequence[Checkpoint]) -> str:
 
 
 def describe_checkpoint(job: Job, checkpoint: Checkpoint) -> str:
-    """`step 20, the best checkpoint: held-out reward 0.96, +0.38 over the base (95% interval +0.21 to
-    +0.55)`.
-    """
+    """`step 20, the best checkpoint: held-out reward 0.96, +0.38 over the base …`."""
     mark = (
         ", the best checkpoint" if checkpoint.best else ", the final checkpoint" if checkpoint.final else ""
     )

@@ -25,9 +25,7 @@ Reference = float | str
 
 
 def reference(value: Any) -> Reference | None:
-    """A row's answer as number or short text, of a worked solution the number after `####`; None if
-    not comparable.
-    """
+    """Comparable number or short text, for a worked solution what follows `####`; else None."""
     if value is None or isinstance(value, bool | list | dict):
         return None
     if isinstance(value, int | float):

@@ -1,7 +1,4 @@
-"""Golden cases: completions with expected scores, and checks of a reward against them.
-
-They run before a job starts, before a live edit, and by `reinforge reward golden run`.
-"""
+"""Golden cases: completions with expected scores, and checks against them."""
 
 import math
 from collections.abc import Sequence
@@ -22,7 +19,6 @@ class Expectation(BaseModel):
 
     value: float | None = Field(default=None, allow_inf_nan=False)
     tolerance: float = Field(default=TOLERANCE, ge=0, allow_inf_nan=False)
-    """Maximum distance of the reward from `value`."""
     least: float | None = Field(default=None, allow_inf_nan=False)
     most: float | None = Field(default=None, allow_inf_nan=False)
     above: str | None = Field(default=None, max_length=262_144)
@@ -64,7 +60,7 @@ class GoldenCase(BaseModel):
     note: str | None = Field(default=None, max_length=400)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Rows to score: the completion, and for an ordering the other one after it."""
+        """The completion, and for an ordering the other one after it."""
         texts = [self.completion] + ([self.expect.above] if self.expect.above is not None else [])
         return [{"completion": text, "item": self.item, "prompt": self.prompt} for text in texts]
 
@@ -79,7 +75,6 @@ class GoldenOutcome(BaseModel):
     other_value: float | None = None
     """Reward of the completion that must get less."""
     message: str | None = None
-    """Why it failed."""
     wall_ms: float = 0.0
 
 
@@ -137,7 +132,6 @@ def _ordering(value: float, other: float | None) -> str | None:
 
 
 def junit(suite: str, cases: Sequence[GoldenCase], results: Sequence[GoldenOutcome]) -> str:
-    """A JUnit report, one test case per golden case."""
     failures = sum(not result.passed for result in results)
     root = ElementTree.Element(
         "testsuite",

@@ -14,7 +14,7 @@ UNIFORM = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Rescored:
-    """One completion under both revisions; None where a revision failed."""
+    """None: the revision failed."""
 
     step: int
     prompt_no: int
@@ -22,11 +22,9 @@ class Rescored:
     old: float | None
     new: float | None
     status: str
-    """Status under the new revision."""
     text: str
     wall_ms: float = 0.0
     cost: float | None = None
-    """Cost of the new revision's judges."""
 
 
 class Flip(BaseModel):
@@ -51,7 +49,6 @@ class ReplayReport(BaseModel):
     steps: list[int]
     old_mean: list[float]
     new_mean: list[float]
-    """Means by step."""
     rank_correlation: float | None
     """Spearman's ρ over completions, ties at their mean rank; None where one side is constant."""
     same_order: float | None
@@ -66,9 +63,9 @@ class ReplayReport(BaseModel):
     errors: dict[str, int]
     """Status under the new revision → completions that it did not score."""
     reward_ms: float
-    """Mean milliseconds in the new revision per completion."""
+    """Mean per completion, new revision."""
     cost: float | None = None
-    """Cost of this replay, in the judges' currency; None without a judge with a price."""
+    """In the judges' currency; None without priced judges."""
 
 
 def compare(rows: Sequence[Rescored], *, pass_above: float) -> ReplayReport:

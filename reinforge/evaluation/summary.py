@@ -1,9 +1,8 @@
 """Summary of an evaluation: means with bootstrap intervals, and gates.
 
 Completions of one row are not independent, so resamples draw whole rows (cluster bootstrap). A
-row's value is the mean over its scored completions; failures count only in `error_share`.
-Evaluations of the same rows are compared row by row, which removes their difficulty from the
-difference.
+row's value is the mean over its scored completions. Evaluations of the same rows are compared
+row by row.
 """
 
 import random
@@ -17,7 +16,7 @@ from reinforge.errors import InvalidInput, StateConflict
 
 RESAMPLES = 2000
 FEW_ROWS = 20
-"""With fewer rows a bootstrap interval is too narrow."""
+"""With fewer rows, bootstrap intervals are too narrow."""
 
 Metric = Literal["eval/reward", "eval/pass_rate", "eval/pass_any"]
 METRICS: dict[str, str] = {
@@ -57,13 +56,10 @@ class EvaluationSummary(_Report):
 
 
 class Condition(_Report):
-    """One condition of a gate."""
-
     name: str
     """`min`, `max_regression`, `min_improvement` or `max_errors`."""
     met: bool
     value: float
-    """Measured value."""
     bound: float
     """Lower bound of the value with the gate's confidence (for `max_errors` the value)."""
     required: float
@@ -75,7 +71,6 @@ class GateReport(_Report):
     confidence: float
     rows: int
     baseline: str | None = None
-    """Id of the baseline evaluation."""
     baseline_rows: int | None = None
     met: bool
     conditions: list[Condition]
@@ -83,7 +78,7 @@ class GateReport(_Report):
 
 
 def row_values(scores: Sequence[RowScores], metric: str, pass_above: float) -> dict[int, float]:
-    """Row → value, without unscored rows. Raises InvalidInput `unknown_metric`."""
+    """Excludes unscored rows. Raises InvalidInput `unknown_metric`."""
     reduce = _reducer(metric, pass_above)
     values = {
         row_scores.row: [value for value in row_scores.rewards if value is not None] for row_scores in scores
@@ -115,7 +110,7 @@ def resampled(values: Sequence[float], *, resamples: int = RESAMPLES, seed: int 
 
 
 def lower_bound(means: Sequence[float], confidence: float) -> float:
-    """One-sided lower bound of a mean, from ascending resampled means."""
+    """One-sided, from ascending resampled means."""
     return means[min(len(means) - 1, int(len(means) * (1 - confidence)))]
 
 
@@ -205,7 +200,6 @@ def _least(metric: str, values: list[float], least: float, confidence: float) ->
 def _change(
     name: str, metric: str, new: dict[int, float], old: dict[int, float], least: float, confidence: float
 ) -> Condition:
-    """Checks that the change from the baseline, row by row, is at least `least`."""
     common = sorted(new.keys() & old.keys())
     if not common:
         raise StateConflict(

@@ -16,7 +16,6 @@ def _readable(text: str) -> str:
 
 
 TemplateText = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(_readable)]
-"""Text with `{{ item.column }}` and `{{ sample.output_text }}`."""
 
 
 class GraderBase(SpecModel):

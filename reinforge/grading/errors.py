@@ -2,8 +2,6 @@
 
 
 class GradingError(ValueError):
-    """Base class. `code` is stable; the message says what to change."""
-
     code = "grading_error"
 
 
@@ -12,13 +10,13 @@ class TemplateSyntaxError(GradingError):
 
 
 class UnresolvedVariable(GradingError):
-    """A template names a value that the row or completion lacks."""
+    """The row or completion lacks a value that a template names."""
 
     code = "invalid_variable"
 
 
 class FormulaError(GradingError):
-    """Unparsable formula (`position` is set), or one without a finite value."""
+    """Unparsable formula (with `position`), or no finite value."""
 
     code = "formula_error"
 
@@ -29,6 +27,4 @@ class FormulaError(GradingError):
 
 
 class MetricUnavailable(GradingError):
-    """A text similarity needs something that is not installed."""
-
     code = "unavailable"

@@ -45,14 +45,12 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """Parsed formula; `names` are the keys it uses."""
-
     text: str
     names: frozenset[str]
     _evaluate: _Node
 
     def value(self, numbers: Numbers) -> float:
-        """Result for these scores. Raises FormulaError if not finite."""
+        """Raises FormulaError if not finite."""
         return self._evaluate(numbers)
 
 

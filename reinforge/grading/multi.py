@@ -1,4 +1,4 @@
-"""`multi`, which combines graders by a formula, and the union of all grader types."""
+"""`multi`, and the union of all grader types."""
 
 import json
 import re
@@ -31,7 +31,7 @@ _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 
 
 class Gate(SpecModel):
-    """Runs a part only where another part scored above a bound."""
+    """Runs a part only where another scored above a bound."""
 
     part: str
     """The deciding part, which should be the cheaper one."""
@@ -164,7 +164,6 @@ GRADER: TypeAdapter[Grader] = TypeAdapter(Grader)
 
 
 def columns(grader: Grader) -> frozenset[str]:
-    """Dataset columns that the grader reads."""
     variables = (variable for text in grader.templates() for variable in templates.parse(text).variables)
     named = {str(variable.path[0]) for variable in variables if variable.namespace == "item"}
     for part in leaves(grader).values():

@@ -1,4 +1,4 @@
-"""Our grader types: models on the worker, ranking judges, program tests."""
+"""Our grader types."""
 
 from typing import Annotated, Literal
 

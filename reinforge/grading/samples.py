@@ -29,10 +29,9 @@ def make_sample(text: str, extra: Mapping[str, Any] | None = None) -> dict[str, 
 
 
 def tool_fields(text: str) -> dict[str, Any]:
-    """`output_tools` and `choices` of a completion with tool calls, as in a chat completion; else {}.
+    """`output_tools` and `choices` of a completion with tool calls, else {}.
 
-    `output_text` stays the whole completion; ids number the calls, so that equal completions give
-    equal samples.
+    Ids number the calls, so that equal completions give equal samples.
     """
     rest, calls = tool_calls.split(text)
     if not calls:

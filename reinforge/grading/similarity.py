@@ -1,12 +1,12 @@
 """Text similarities in [0, 1]: 1 for equal texts, 0 for nothing in common.
 
     fuzzy_match   rapidfuzz `ratio`: share of common characters, in order
-    bleu          Papineni et al. 2002, 1- to 4-grams, add-one smoothing above 1-grams (Lin & Och 2004)
-    gleu          Wu et al. 2016: the smaller of precision and recall over 1- to 4-grams
-    rouge_1 … 5   Lin 2004: F1 of n-grams; rouge_l: F1 of the longest common subsequence of words
+    bleu          Papineni et al. 2002, to 4-grams, add-one smoothing above 1-grams (Lin & Och 2004)
+    gleu          Wu et al. 2016: minimum of precision and recall over 1- to 4-grams
+    rouge_1 … 5   Lin 2004: F1 of n-grams; rouge_l: of the longest common subsequence
     meteor        Banerjee & Lavie 2005 by NLTK; needs WordNet's data
 
-Words are runs of letters and digits, lower-cased for ROUGE; for BLEU and GLEU punctuation marks are words.
+Words are runs of letters and digits, lower-cased for ROUGE; for BLEU and GLEU also punctuation marks.
 """
 
 import importlib.util

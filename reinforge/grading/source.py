@@ -25,7 +25,6 @@ def is_grader(source: str) -> bool:
 
 
 def kind_of(source: str) -> str:
-    """`python` or `grader`."""
     return "grader" if is_grader(source) else "python"
 
 
@@ -67,11 +66,10 @@ def _detail(error: Any, raw: Any, param: str | None) -> dict[str, Any]:
 
 
 def _field(error: Any, raw: Any, message: str) -> str:
-    """Path of the invalid field, as `graders.exact.input` or `input[0].content`; "" for the whole
-    grader.
+    """Path of the invalid field, as `input[0].content`; "" for the whole grader.
 
     A rule between fields is reported at the first field its message names. Union members in
-    pydantic's location (`graders.exact.string_check.input`) are removed.
+    pydantic's location are removed.
     """
     path, at = "", raw
     *steps, last = error["loc"] or ("",)

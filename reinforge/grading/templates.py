@@ -1,8 +1,7 @@
 """Templates of graders: `{{ item.answer }}`, `{{ sample.output_text }}`.
 
-Paths into `item` (dataset row) and `sample` (completion): `.name`, `[0]`, `["any key"]`.
-Strings are inserted unchanged, other values as JSON. A path that does not resolve raises
-UnresolvedVariable.
+Paths: `.name`, `[0]`, `["any key"]`. Strings are inserted unchanged, other values as JSON. A
+path that does not resolve is an error.
 """
 
 import json
@@ -19,11 +18,9 @@ SAMPLE_FIELDS = ("output_text", "output_json", "output_tools", "choices", "outpu
 NOT_JSON = "the completion is not JSON"
 """Why no member of `sample.output_json` resolves."""
 MAX_CHARACTERS = 1 << 20
-"""Characters of a rendered text."""
 
 MAX_VARIABLES = 1000
 MAX_VARIABLE_CHARACTERS = 1000
-"""Characters between the braces of a variable."""
 
 _HEAD = re.compile(r"\w+")
 _STEP = re.compile(
@@ -65,8 +62,6 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """Parsed text: alternating literals and variables."""
-
     parts: tuple[str | Variable, ...]
 
     @property

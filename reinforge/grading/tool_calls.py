@@ -24,7 +24,7 @@ class Called:
 
 
 def split(text: str) -> tuple[str | None, list[Called]]:
-    """The text without its calls (None if empty), and the calls in order."""
+    """The text without calls (None if empty), and the calls."""
     calls: list[Called] = []
     pieces: list[str] = []
     end = 0

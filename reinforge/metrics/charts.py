@@ -15,10 +15,9 @@ from reinforge.metrics.definition import (
 from reinforge.metrics.table import METRICS
 
 COUNTERS = frozenset({"optimizer/updates", "tokens/trained"})
-"""Metrics without a chart: they only grow with the steps."""
+"""Metrics without a chart."""
 SHARE = ChartScale("percent", end=1.0)
 RARE = ChartScale("percent", end=0.1)
-"""Share that is near 0 in a healthy job."""
 REWARD = ChartScale("reward", end=1.0)
 FITTED = ChartScale(start=None)
 
@@ -190,7 +189,6 @@ _SHARED = [*_HEADLINE, *_SIGNAL, *_POLICY, *_CRITIC, *_SPEED, *_OPTIMIZER, *_HEL
 
 
 def _rest() -> Iterator[MetricChart]:
-    """One chart for each metric without another."""
     charted = {key for chart in _SHARED for key in (chart.about, *(line.key for line in chart.lines))}
     charted |= {key for chart in _SHARED if (band := chart.band) for key in (band.low, band.high)}
     for key in sorted(METRICS.keys() - charted - COUNTERS):

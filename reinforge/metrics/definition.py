@@ -21,8 +21,6 @@ _CONFIG = ConfigDict(use_attribute_docstrings=True, extra="forbid", json_schema_
 
 @dataclass(frozen=True, config=_CONFIG)
 class Metric:
-    """A metric with a fixed key."""
-
     key: str
     unit: str
     title: str
@@ -42,9 +40,7 @@ class MetricFamily:
     """
 
     pattern: str
-    """Regular expression of the whole key, for Python and JavaScript. The first matching family
-    counts.
-    """
+    """Regular expression of the whole key, for Python and JavaScript. The first match counts."""
     unit: str
     title: str
     meaning: str
@@ -53,7 +49,6 @@ class MetricFamily:
     chart: str = ""
     """Id of its chart; empty: none."""
     label: str = ""
-    """Name of its line."""
 
 
 @dataclass(frozen=True, config=_CONFIG)
@@ -66,8 +61,6 @@ class ChartLine:
 
 @dataclass(frozen=True, config=_CONFIG)
 class ChartBand:
-    """Area between two metrics."""
-
     label: str
     low: str
     high: str
@@ -77,15 +70,13 @@ class ChartBand:
 class ChartScale:
     format: Literal["number", "reward", "percent"] = "number"
     start: float | None = 0.0
-    """Lower end, unless a value is lower; null: the lowest value."""
+    """Unless a value is lower; null: the lowest value."""
     end: float | None = None
-    """Upper end, unless a value is higher; null: the highest value."""
+    """Unless a value is higher; null: the highest value."""
 
 
 @dataclass(frozen=True, config=_CONFIG)
 class Negligible:
-    """Values too small to describe."""
-
     below: float
     sentence: str
     """Describes the chart while all absolute values are below the limit."""
@@ -100,7 +91,6 @@ class MetricChart:
     section: Section
     title: str
     unit: str
-    """Unit of the axis."""
     about: str
     """Key of the explaining metric; empty for families."""
     lines: tuple[ChartLine, ...] = ()

@@ -63,9 +63,7 @@ def _slices() -> Iterator[MetricFamily]:
 
 
 def _rewards(prefix: str, rows: str, title: str, chart: str, own: str) -> Iterator[MetricFamily]:
-    """Families of one reward under `reward/` or `held_out/`; `title` begins titles, `chart` shared
-    charts' ids.
-    """
+    """title: beginning of titles. chart: beginning of shared charts' ids."""
     parts, mean = f"{chart}parts-{{1}}", f"Mean over {rows} completions where it applies."
     labelled = f"Share of {rows} labelled completions that {{0}} calls {{1}}."
     yield MetricFamily(
@@ -128,7 +126,6 @@ _PATTERNS = [(re.compile(family.pattern), family) for family in FAMILIES]
 
 
 def of_family(key: str) -> Metric | None:
-    """The family's metric of a key; None if none matches."""
     if len(key) > _MAX_CHARACTERS:
         return None
     for pattern, family in _PATTERNS:

@@ -24,7 +24,6 @@ FAMILIES: dict[str, dict[str, Preset]] = {
     "agents": AGENTS,
     "recipes": RECIPES,
 }
-"""Presets by what they change, in list order."""
 PRESETS: dict[str, Preset] = {name: preset for family in FAMILIES.values() for name, preset in family.items()}
 
 if own := plugins.own_presets(PRESETS):
@@ -42,7 +41,6 @@ def family_of(name: str) -> str:
 
 
 def withdraw(name: str, reason: str) -> None:
-    """Remove a package's unusable preset."""
     plugins.withdraw(name, reason)
     del PRESETS[name]
     if not FAMILIES["own"]:
@@ -50,7 +48,7 @@ def withdraw(name: str, reason: str) -> None:
 
 
 def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    """Merge mappings; `over` wins. Parts with another `type` are replaced whole."""
+    """`over` wins. Parts with another `type` are replaced whole."""
     out = dict(base)
     for key, value in over.items():
         old = out.get(key)
@@ -64,9 +62,7 @@ def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
 
 
 def apply_preset(value: Any) -> Any:
-    """Apply `algorithm.preset` to a raw specification; given values stay. Unknown names are left for
-    `Algorithm` to reject.
-    """
+    """Applies `algorithm.preset`; given values stay. `Algorithm` rejects unknown names."""
     if not isinstance(value, dict) or not isinstance(value.get("algorithm"), dict):
         return value
     name = value["algorithm"].get("preset", "grpo")

@@ -26,7 +26,6 @@ def single_turn_refusal(name: str, preset: Preset) -> str | None:
 
 
 def runnable() -> dict[str, dict[str, Preset]]:
-    """Presets that jobs can run today, by family."""
     families = {
         family: {
             name: preset for name, preset in members.items() if single_turn_refusal(name, preset) is None

@@ -23,7 +23,6 @@ GROUPS: dict[str, tuple[str, ...]] = {
 
 
 def folder(id: str) -> Traversable:
-    """Folder of a ready reward, which may not exist."""
     return files(__package__) / "rewards" / id
 
 

@@ -18,8 +18,6 @@ from reinforge.reward_library.cards import read_yaml
 
 
 class CaseRow(BaseModel):
-    """The row of a completion."""
-
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     item: dict[str, Any]
@@ -31,8 +29,6 @@ class CaseRow(BaseModel):
 
 
 class LibraryCase(BaseModel):
-    """A completion and its expected score."""
-
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     row: CaseRow
@@ -96,7 +92,6 @@ def portable(id: str) -> list[GoldenCase]:
 
 
 def text_of(written: str | list[str | dict[str, Any]]) -> str:
-    """Text of a completion in a file of cases."""
     if isinstance(written, str):
         return written
     return "".join(part if isinstance(part, str) else part["repeat"] * part["times"] for part in written)

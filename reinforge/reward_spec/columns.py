@@ -21,11 +21,10 @@ def missing_columns(
     param: str,
     declare: str = IN_A_JOB,
 ) -> list[InvalidInput]:
-    """One error for each column that `reward` reads and the data lacks, alphabetically.
+    """One error for each column that `reward` reads and the data lacks.
 
-    reward: name, if any. columns: those of the data. roles: declared ones, which fill
-    `item.answer`. param: field with the reward. declare: how to name the answer's column, with a
-    placeholder `{column}`.
+    roles: fill `item.answer`. param: field with the reward. declare: how to name the answer's
+    column, with a placeholder `{column}`.
     """
     missing = sorted(set(reads) - set(item_columns(columns, roles)))
     called = "The reward" if reward is None else f"The reward {reward!r}"

@@ -1,4 +1,4 @@
 """Shapes of HTTP requests and responses, shared by server and client.
 
-Unknown response fields are ignored, so that older clients go on working; unknown request fields are errors.
+Unknown response fields are ignored, for older clients; unknown request fields are errors.
 """

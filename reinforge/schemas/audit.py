@@ -1,4 +1,4 @@
-"""Who did what."""
+"""Audit log."""
 
 from typing import Any, Literal
 
@@ -10,12 +10,11 @@ class AuditEntry(Response):
     id: str
     created_at: Timestamp
     actor: str
-    """Id of a user or an API key."""
+    """Id of a user or API key."""
     actor_name: str
-    """As it was then."""
+    """Name at that time."""
     action: str
-    """The operation of the API, as its description names it."""
+    """Operation id of the API."""
     target: str | None = None
-    """Id of the thing that was made, changed or removed."""
+    """Id of the object."""
     details: dict[str, Any] = {}
-    """What the answer said of the thing; never a secret."""

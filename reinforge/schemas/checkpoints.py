@@ -14,10 +14,9 @@ class Checkpoint(Response):
     bytes: int
     held_out_reward: float | None
     held_out_change: Change | None = None
-    """From the base, with its 95% interval over rows; not in live events."""
+    """Change from the base, with interval; not in live events."""
     best: bool
-    """The highest held-out reward of those kept, the latest of equal ones; no checkpoint where none is above the
-    base."""
+    """Highest held-out reward above the base, the latest of equal ones."""
     final: bool
     adapter: str | None
     created_at: Timestamp

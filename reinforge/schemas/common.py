@@ -1,4 +1,4 @@
-"""Bases and lists."""
+"""Base models and pages."""
 
 import hashlib
 from datetime import datetime
@@ -27,19 +27,19 @@ def _always_tagged(schema: dict[str, Any]) -> None:
 
 
 class Editable(Response):
-    """Something that people change: an edit says by `etag` which state it was made from."""
+    """Object that people edit; `etag` says which state an edit was made from."""
 
     model_config = ConfigDict(json_schema_extra=_always_tagged)
 
     EDITS: ClassVar[frozenset[str]]
-    """Fields that an edit is about; others (counters, times of use) may change under an edit."""
+    """Fields that edits are about; others may change meanwhile."""
 
     etag: str = ""
-    """Goes as `If-Match` with a change of this."""
+    """Send as `If-Match` with a change."""
 
     @model_validator(mode="after")
     def _tagged(self) -> Self:
-        """Where the server has not said it: a client never works a tag out itself."""
+        """Server only: clients never compute tags."""
         if not self.etag:
             text = self.model_dump_json(include={"id", *self.EDITS})
             self.etag = hashlib.sha256(text.encode()).hexdigest()[:32]
@@ -47,7 +47,7 @@ class Editable(Response):
 
 
 class Page(Response, Generic[T]):
-    """One page of a list, newest first. `next_cursor` goes back as `after`."""
+    """One page of a list, newest first. Send `next_cursor` as `after`."""
 
     object: Literal["list"] = "list"
     data: list[T]

@@ -1,4 +1,4 @@
-"""Equal prompts in a dataset, and held-out prompts that are trained on."""
+"""Equal prompts in a dataset, and held-out prompts in training rows."""
 
 from typing import Literal
 
@@ -6,7 +6,7 @@ from reinforge.schemas.common import Response
 
 
 class RepeatedPrompt(Response):
-    """A prompt that several rows have, but for white space and capitals."""
+    """A prompt of several rows, ignoring white space and case."""
 
     text: str
     """The first row's, at most 300 characters."""
@@ -17,19 +17,16 @@ class RepeatedPrompt(Response):
 
 class Duplicates(Response):
     prompts: int
-    """That occur in more than one row."""
+    """Prompts of more than one row."""
     rows: int
-    """That repeat an earlier row's prompt."""
+    """Rows that repeat an earlier row's prompt."""
     examples: list[RepeatedPrompt] = []
-    """The most frequent ones."""
 
 
 class Leak(Response):
-    """A held-out row whose prompt is also trained on."""
-
     kind: Literal["equal", "near"]
     similarity: float
-    """Similarity of three-word sequences, those that both prompts have (1: equal but for white space and capitals)."""
+    """Share of three-word sequences in common (1: equal, ignoring white space and case)."""
     held_out_row: int
     train_row: int
     held_out_text: str
@@ -39,19 +36,18 @@ class Leak(Response):
 class Leakage(Response):
     source: Literal["split", "dataset"]
     dataset: str
-    """Where the held-out rows are."""
+    """Dataset with the held-out rows."""
     name: str
     seed: int | None = None
     split_by: Literal["row", "prompt"] | None = None
     train: int
     held_out: int
-    """Rows."""
     equal: int
-    """Held-out rows whose prompt is also a training row's."""
+    """Held-out rows with the prompt of a training row."""
     near: int
-    """Further held-out rows with a prompt that is nearly a training row's."""
+    """Other held-out rows with a similar training prompt."""
     near_compared: int
-    """Held-out rows that near ones were looked for; the longest lists are thinned out evenly."""
+    """Held-out rows searched for near ones: an even sample of long lists."""
     examples: list[Leak] = []
 
 
@@ -62,12 +58,12 @@ class DatasetOverlap(Response):
     """`running`: ask again; nothing else is known yet."""
     rows: int
     compared: int = 0
-    """Rows that were compared: at most the first 2,000,000."""
+    """At most the first 2,000,000 rows."""
     without_prompt: int = 0
     """Rows that cannot become a prompt."""
     duplicates: Duplicates | None = None
     leakage: Leakage | None = None
-    """None where nothing is held out."""
+    """None if nothing is held out."""
     seconds: float | None = None
     advice: list[str] = []
-    """What was found and what to do, in sentences."""
+    """Results and recommendations, in sentences."""

@@ -1,4 +1,4 @@
-"""How a dataset's rows become prompts: roles, rendering, lengths, split."""
+"""Prompts of a dataset: roles, rendering, lengths, split."""
 
 from typing import Any, Literal
 
@@ -9,7 +9,7 @@ from reinforge.spec import ColumnRoles
 
 
 class PromptView(Request):
-    """Which rows become which prompts: the same fields as a job's `data`."""
+    """How rows become prompts: the fields of a job's `data`."""
 
     columns: ColumnRoles = ColumnRoles()
     prompt_template: str | None = Field(default=None, min_length=1, max_length=65_536)
@@ -25,23 +25,23 @@ class DatasetFault(Response):
 
 
 class SkippedRows(Response):
-    """Bad rows of the uploaded file that the dataset does not have."""
+    """Invalid rows of the uploaded file that were skipped."""
 
     rows: int
     lines: list[int]
-    """Where they began in the uploaded file, at most the first 1,000."""
+    """First lines of these rows in the file, at most 1,000."""
     faults: list[DatasetFault]
-    """The first 20."""
+    """The first 20 faults."""
     sha256: str
-    """Of the uploaded file."""
+    """SHA-256 of the uploaded file."""
 
 
 class DatasetUpdate(Request):
-    """What is not given stays as it is."""
+    """Omitted fields stay."""
 
     name: str | None = Field(default=None, min_length=1, max_length=200)
     prompt_view: PromptView | None = None
-    """Proposed to every new job on this dataset."""
+    """Default of new jobs on this dataset."""
 
 
 class RenderRequest(PromptView):
@@ -55,7 +55,7 @@ class RenderedPrompt(Response):
     """Row number from 0."""
     messages: list[dict[str, Any]] = []
     text: str | None = None
-    """As the model reads it; None when the row cannot be rendered."""
+    """As the model reads it; None if the row cannot be rendered."""
     tokens: int | None = None
     answer: str | None = None
     slice: str | None = None
@@ -68,13 +68,13 @@ class RenderedPrompts(Response):
     offset: int
     total: int
     context_length: int | None = None
-    """Tokens that the model was made for."""
+    """Maximum tokens of the model."""
 
 
 class LengthsRequest(PromptView):
     model: str = Field(min_length=1, max_length=200)
     max_rows: int = Field(default=2000, ge=1, le=10_000)
-    """A larger dataset is sampled evenly."""
+    """Larger datasets are sampled evenly."""
 
 
 class LengthBin(Response):
@@ -85,32 +85,27 @@ class LengthBin(Response):
 
 
 class TokenLengths(Response):
-    """Lengths of rendered prompts in tokens."""
-
     object: Literal["token_lengths"] = "token_lengths"
     counted: int
-    """Rows that were measured: all, or an even sample."""
+    """Measured rows: all, or an even sample."""
     total: int
-    """Rows of the dataset."""
     failed: int = 0
-    """Rows of the sample that cannot become a prompt."""
+    """Sampled rows that cannot become a prompt."""
     min: int
     median: int
     p90: int
     max: int
     longest_row: int
-    """Number, from 0, of the longest that was measured."""
+    """Number, from 0, of the longest measured row."""
     bins: list[LengthBin]
     context_length: int | None = None
 
 
 class SplitView(Response):
-    """What a job with this seed would hold out."""
-
     object: Literal["split"] = "split"
     seed: int
     train: int
     held_out: int
     held_out_rows: list[int]
-    """Row numbers from 0, in order, at most the first 1,000."""
+    """Row numbers from 0, ascending, at most the first 1,000."""
     note: str | None = None

@@ -1,4 +1,4 @@
-"""Deployments: weights under a name of your own, asked at `/v1/chat/completions` with that name as the model."""
+"""Deployments: weights under a name, which is the model at `/v1/chat/completions`."""
 
 from typing import ClassVar, Literal
 
@@ -12,14 +12,13 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"
 
 
 class DeploymentTarget(Request):
-    """What is behind the name: an adapter, a checkpoint, or a base model as it is; exactly one of them."""
+    """Exactly one of an adapter, a checkpoint, or a base model."""
 
     adapter: str | None = Field(default=None, min_length=1, max_length=100)
-    """`adp_…`: what a succeeded job handed back."""
+    """`adp_…`: result of a succeeded job."""
     checkpoint: str | None = Field(default=None, min_length=1, max_length=100)
-    """`ftckpt_…`: a checkpoint of a job, finished or not."""
+    """`ftckpt_…`: checkpoint of any job."""
     model: str | None = Field(default=None, min_length=1, max_length=200)
-    """A base model."""
 
     @model_validator(mode="after")
     def _one(self) -> "DeploymentTarget":
@@ -30,16 +29,16 @@ class DeploymentTarget(Request):
 
 class DeploymentCreate(DeploymentTarget):
     name: str = Field(pattern=NAME)
-    """The model's name in requests; unique in the project, and not a base model's."""
+    """Model name in requests; unique in the project, no base model's."""
 
 
 class DeploymentChange(DeploymentTarget):
-    """Other weights behind the same name; what is under way ends with the old ones."""
+    """Other weights behind the same name; running requests finish with the old ones."""
 
 
 class DeploymentUsage(Response):
     requests: int
-    """Answered, those that were broken off included."""
+    """Answered requests, including aborted ones."""
     failed_requests: int
     prompt_tokens: int
     completion_tokens: int
@@ -52,17 +51,15 @@ class DeploymentError(Response):
 
 
 class VllmCommand(Response):
-    """How to serve the same weights with vLLM, elsewhere."""
-
     command: str
-    """To be run where `folder` is the unpacked adapter."""
+    """Run it beside `folder`."""
     folder: str | None = None
     """Where the command expects the unpacked adapter; None for a base model."""
     rank: int | None = None
     max_lora_rank: int | None = None
-    """`rank`, rounded up to what vLLM allows."""
+    """`rank`, rounded up for vLLM."""
     chat_template: str | None = None
-    """What `./chat_template.jinja` has to hold, for a model that was added with a template of the platform's."""
+    """Content of `./chat_template.jinja`, if the platform added the template."""
     notes: list[str] = []
 
 
@@ -73,19 +70,19 @@ class DeploymentInfo(Editable):
     id: str
     name: str
     model: str
-    """The base model."""
     adapter: str | None = None
     checkpoint: str | None = None
-    """None as well when the job keeps it no longer; the deployment does."""
+    """None also if only the deployment still keeps it."""
     job: str | None = None
     step: int | None = None
     bytes: int | None = None
     state: State
-    """`loading` until a worker has loaded it once; `ready` answers, loading on demand; `draining` ends what is under
-    way; `stopped` refuses; `failed` could not be loaded or lost its worker: the next request tries again."""
+    """`loading` until a worker has loaded it once; `ready` loads on demand; `draining` finishes
+    running requests; `stopped` refuses; `failed` could not be loaded or lost its worker: the next
+    request retries.
+    """
     error: DeploymentError | None = None
     under_way: int
-    """Requests that are being answered now."""
     usage: DeploymentUsage
     vllm: VllmCommand
     created_by: str | None = None

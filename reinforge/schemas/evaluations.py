@@ -16,35 +16,31 @@ MOST_ROWS = 5000
 
 
 class ReplayCreate(Request):
-    """Which of the job's rewards, and what takes its place: a stored revision, or code."""
+    """One of the job's rewards, and a stored revision or code to replace it."""
 
     kind: Literal["replay"] = "replay"
     job: str
     reward: str | None = None
-    """Name of one of the job's rewards; needed when it has several."""
+    """Name of one of the job's rewards; needed if it has several."""
     stored: str | None = None
-    """Id of a stored reward (`rew_…`); by default the one that the job used."""
+    """Id of a stored reward (`rew_…`); default the one the job used."""
     revision: int | None = Field(default=None, ge=1)
-    """Revision of the stored reward; default its newest."""
+    """Revision of the stored reward; default the newest."""
     source: str | None = Field(default=None, max_length=262_144)
-    """Code that is not stored."""
     entry: str | None = None
     completions: int = Field(default=2000, ge=1, le=MOST_COMPLETIONS)
-    """At most about this many, in whole groups spread evenly over the steps."""
+    """Approximate maximum, in whole groups spread over the steps."""
 
 
 class SamplingSettings(Request):
-    """Which rows are asked, how often and how."""
-
     rows: int = Field(default=200, ge=1, le=MOST_ROWS)
-    """At most so many of the split, spread evenly over it."""
+    """Maximum rows of the split, spread evenly."""
     split: Literal["all", "train", "held_out"] = "all"
     held_out_rows: int | None = Field(default=None, ge=0, le=100_000)
     """As in a job: with the job's number, `split_by` and seed, the split is the job's."""
     split_by: Literal["row", "prompt"] = "row"
-    """`prompt`: rows with equal prompts are on one side, as in a job that says so."""
+    """`prompt`: rows with equal prompts are on one side, as in jobs."""
     seed: int = Field(default=0, ge=0, le=2**31 - 1)
-    """Seed of the split and of the sampling."""
     samples_per_row: int = Field(default=4, ge=1, le=16)
     max_tokens: int = Field(default=256, ge=1, le=4096)
     temperature: float = Field(default=1.0, ge=0, le=10)
@@ -56,29 +52,28 @@ class SamplingSettings(Request):
 
 
 class StandAloneCreate(SamplingSettings):
-    """A base model, an adapter or a checkpoint, sampled on a dataset and scored with one reward."""
+    """An evaluation of a base model, adapter or checkpoint on a dataset with one reward."""
 
     kind: Literal["stand_alone"]
     name: str | None = Field(default=None, min_length=1, max_length=100)
-    """A word for it, such as `main`: a gate finds the newest of that name."""
+    """A gate finds the newest of a name."""
     model: str | None = Field(default=None, max_length=200)
-    """A base model; with `checkpoint` it may be left out."""
+    """A base model; optional with `checkpoint`."""
     adapter: str | None = Field(default=None, max_length=100)
     """`adp_…`"""
     checkpoint: str | None = Field(default=None, max_length=100)
     """`ftckpt_…`"""
     dataset: str = Field(max_length=100)
     prompt_view: PromptView | None = None
-    """How its rows become prompts, and which column holds the answer; default the dataset's own."""
+    """Default: the dataset's own."""
     reward: str | None = Field(default=None, max_length=100)
     """A stored reward (`rew_…`); else `source`."""
     revision: int | None = Field(default=None, ge=1)
-    """Revision of the stored reward; default its newest."""
+    """Revision of the stored reward; default the newest."""
     source: str | None = Field(default=None, min_length=1, max_length=262_144)
     """Code, or a grader's JSON as text."""
     entry: str | None = Field(default=None, max_length=200)
     granularity: Literal["sample", "group"] = "sample"
-    """Granularity of `source`."""
 
     @model_validator(mode="after")
     def one_of_each(self) -> Self:
@@ -103,7 +98,7 @@ EvaluationCreate = Annotated[
 
 
 class Evaluation(Response):
-    """A replay has `job` and `report`; a stand-alone one what it samples, `settings` and `summary`."""
+    """Replays have `job` and `report`; others `settings`, `summary` and what they sample."""
 
     object: Literal["evaluation"] = "evaluation"
     id: str
@@ -115,20 +110,19 @@ class Evaluation(Response):
     checkpoint: str | None = None
     dataset: str | None = None
     dataset_sha256: str | None = None
-    """SHA-256 of the dataset's content; None for older evaluations."""
+    """None for older evaluations."""
     prompt_view: PromptView | None = None
-    """How the dataset's rows become prompts; None for one that was made before this was kept."""
+    """None for older evaluations."""
     settings: SamplingSettings | None = None
     summary: EvaluationSummary | None = None
     reward: str
-    """Its name: in the job, or of the stored reward."""
+    """Name in the job, or of the stored reward."""
     stored: str | None = None
     revision: int | None = None
-    """None for code that is not stored."""
     entry: str | None = None
-    """The function that was asked for; None for the one that the code has."""
+    """Requested function; None for the default."""
     reward_sha256: str | None = None
-    """SHA-256 of the reward's code; None for older evaluations."""
+    """None for older evaluations."""
     status: Literal["running", "succeeded", "failed", "cancelled"]
     done: int
     total: int
@@ -140,7 +134,7 @@ class Evaluation(Response):
 
 
 class EvaluationRows(Response):
-    """Rewards by row, for comparisons; rows in ascending order."""
+    """Rewards by row, ascending, for comparisons."""
 
     object: Literal["list"] = "list"
     data: list[RowScores]
@@ -162,8 +156,6 @@ class EvaluatedCompletions(Response):
 
 
 class LabelPlace(Request):
-    """A stored completion."""
-
     split: Literal["train", "held_out"] = "train"
     step: int = Field(ge=0)
     prompt_no: int = Field(ge=0)
@@ -172,7 +164,7 @@ class LabelPlace(Request):
 
 class LabelCreate(LabelPlace):
     right: bool | None
-    """What you say of it; null takes the label away."""
+    """Your label; null removes it."""
 
 
 class LabelsCreate(Request):
@@ -201,6 +193,6 @@ class Calibration(Response):
     pass_above: float
     report: CalibrationReport
     disagreements: list[LabelView]
-    """Labelled completions on which person and reward differ."""
+    """Labelled completions that the reward judges differently."""
     unlabelled: list[LabelPlace]
-    """Completions to label next, spread over steps and over both sides of the reward."""
+    """Completions to label next, spread over steps and results."""

@@ -1,4 +1,4 @@
-"""Schemas of golden cases."""
+"""Golden cases."""
 
 from typing import Any, Literal
 
@@ -8,12 +8,9 @@ from reinforge.evaluation.golden import Expectation, GoldenOutcome
 from reinforge.schemas.common import Request, Response, Timestamp
 
 MOST_CASES = 500
-"""Maximum cases of one reward."""
 
 
 class Origin(Request):
-    """The stored completion that a case was made from."""
-
     job: str
     split: Literal["train", "held_out"] = "train"
     step: int
@@ -23,12 +20,10 @@ class Origin(Request):
 
 class GoldenCaseCreate(Request):
     item: dict[str, Any] = {}
-    """The dataset row."""
     prompt: str | list[dict[str, Any]] = ""
     completion: str = Field(max_length=262_144)
     expect: Expectation
     note: str | None = Field(default=None, max_length=400)
-    """What the case is there for."""
     origin: Origin | None = None
 
 
@@ -53,12 +48,11 @@ class StoredGoldenCase(Response):
 class GoldenCaseList(Response):
     object: Literal["list"] = "list"
     data: list[StoredGoldenCase]
-    """Oldest first; a reward has few enough for one page."""
 
 
 class GoldenRunCreate(Request):
     source: str | None = Field(default=None, max_length=262_144)
-    """Code that is not stored yet; the reward's newest revision without it."""
+    """Code that is not stored; default the reward's newest revision."""
     entry: str | None = None
     revision: int | None = Field(default=None, ge=1)
     timeout_seconds: float = Field(default=2.0, gt=0, le=60)
@@ -73,7 +67,6 @@ class GoldenRun(Response):
     object: Literal["golden_run"] = "golden_run"
     reward: str
     revision: int | None
-    """None for code that is not stored."""
     passed: bool
     results: list[GoldenResult]
     load_error: str | None = None

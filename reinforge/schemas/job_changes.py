@@ -1,4 +1,4 @@
-"""What is changed in a job while it runs, and commands to it."""
+"""Changes and commands to running jobs."""
 
 from typing import Annotated, Literal
 
@@ -12,11 +12,11 @@ class RewardChangeCreate(Request):
 
     type: Literal["reward"] = "reward"
     reward: str | None = None
-    """Name of one of the job's rewards; needed when it has several."""
+    """Name of one of the job's rewards; needed if it has several."""
     stored: str | None = None
-    """Id of a stored reward (`rew_…`); by default the one that the job uses."""
+    """Id of a stored reward (`rew_…`); default the one the job uses."""
     revision: int | None = Field(default=None, ge=1)
-    """Default its newest."""
+    """Default the newest."""
 
 
 class SettingChangeCreate(Request):
@@ -24,7 +24,7 @@ class SettingChangeCreate(Request):
 
     type: Literal["setting"] = "setting"
     setting: str = Field(min_length=1, max_length=200)
-    """One of those that `GET /jobs/{id}/settings` lists, such as `optimizer.learning_rate`."""
+    """A setting from `GET /jobs/{id}/settings`, such as `optimizer.learning_rate`."""
     value: float
 
 
@@ -34,17 +34,15 @@ ChangeCreate = Annotated[
         lambda body: body.get("type", "reward") if isinstance(body, dict) else getattr(body, "type", "reward")
     ),
 ]
-"""Without a `type` it is a reward's."""
+"""The default `type` is `reward`."""
 
 
 class JobSetting(Response):
-    """A number that can be changed while the job runs."""
-
     setting: str
     """Dotted path in the specification."""
     title: str
     value: float
-    """After every change that was asked for."""
+    """Value after all requested changes."""
     created_with: float
 
 
@@ -60,30 +58,27 @@ class JobCommandView(Response):
     kind: str
     """`checkpoint`, `pause` or `cancel`."""
     step: int | None = None
-    """After which it was done; null until then."""
+    """Null until it is executed."""
     created_at: Timestamp
     applied_at: Timestamp | None = None
 
 
 class JobChangeView(Response):
-    """`reward` and `revision` of a reward's change, `setting`, `value` and `before` of a setting's."""
+    """Rewards' changes have `reward` and `revision`, settings' `setting`, `value` and `before`."""
 
     object: Literal["job.change"] = "job.change"
     id: str
     job: str
     type: Literal["reward", "setting"] = "reward"
     reward: str | None = None
-    """Name in the job."""
     revision: str | None = None
     """`rew_…@3`."""
     setting: str | None = None
-    """Dotted path in the specification."""
     title: str | None = None
-    """The setting in words."""
     value: float | None = None
     before: float | None = None
     step: int | None = None
-    """First step that it was at work in; null until it is applied."""
+    """First step with the change; null until it is applied."""
     created_by: str | None = None
     created_at: Timestamp
     applied_at: Timestamp | None = None

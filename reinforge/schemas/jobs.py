@@ -30,24 +30,22 @@ class JobError(Response):
 class ForkedFrom(Response):
     job: str
     step: int
-    """After which it goes on."""
+    """Step after which it continues."""
     carried: list[Carried]
-    """What it took over there."""
+    """State it took over."""
 
 
 class QueuePlace(Response):
-    """Where a queued job stands among all projects' jobs, if nothing else happens."""
+    """Place of a queued job among all projects' jobs."""
 
     position: int
     """1 is next."""
     of: int
-    """So many are queued."""
     reason: Literal["no_worker", "workers_busy", "about_to_start"]
-    """What it waits for: that a worker is started, that one has finished, or nothing any more."""
+    """What it waits for: a worker to start, a worker to finish, or nothing."""
     workers: int
-    """So many are there to train."""
     notice: str | None = None
-    """What delays it beside that: the broker does not answer, or every GPU is taken."""
+    """Further cause of delay: the broker does not answer, or all GPUs are taken."""
 
 
 class Job(Response):
@@ -60,23 +58,22 @@ class Job(Response):
     error: JobError | None = None
     progress: Progress
     queue: QueuePlace | None = None
-    """Place in the queue, for queued jobs; not part of live events."""
+    """Place in the queue; not in live events."""
     attempt: int
     model: str
     dataset: str
     preset_title: str | None = None
-    """What people call its algorithm, the preset's title; its id where that preset is no longer there; None where the
-    slots came from no preset."""
+    """The preset's title, or id if it no longer exists; None without a preset."""
     reward_names: list[str]
     held_out_reward_before: float | None = None
     held_out_reward: float | None = None
-    """Newest held-out reward: your rewards by their weights, without the algorithm's shaping."""
+    """Newest weighted held-out reward, without shaping."""
     held_out_includes_shaping: bool = False
-    """A worker before 0.2 measured them, with the algorithm's shaping in them. Do not compare them with other jobs'."""
+    """From a worker before 0.2: do not compare with other jobs'."""
     best_step: int | None = None
-    """The latest of equal ones; null where none is better than the base."""
+    """Null if none is better than the base."""
     verdict: Outcome | None = None
-    """Once it has ended or paused; null before that, and for jobs that ended before version 0.2."""
+    """Null before the job ends or pauses, and before version 0.2."""
     verdict_detail: Verdict | None = None
     adapter: str | None = None
     """`adp_…` once the job has succeeded."""
@@ -97,7 +94,7 @@ class JobDetail(Job):
 
 
 class Series(Response):
-    """One metric of one job, columnar; `values[i]` belongs to `steps[i]`, None where it was not defined."""
+    """`values[i]` belongs to `steps[i]`, None if undefined there."""
 
     key: str
     kind: Literal["train", "held_out"]
@@ -105,7 +102,7 @@ class Series(Response):
     values: list[float | None]
     ts: list[float]
     minima: list[float | None] | None = None
-    """Smallest value of each bucket, when `buckets` was asked for and shortened the series; with `maxima`."""
+    """Smallest value of each bucket, if `buckets` shortened the series."""
     maxima: list[float | None] | None = None
 
 
@@ -113,14 +110,14 @@ class Metrics(Response):
     object: Literal["metrics"] = "metrics"
     job: str
     seq: int
-    """Live-event cursor that these points include: stream on from here."""
+    """Live-event cursor: stream from here."""
     series: list[Series]
     buckets: int | None = None
-    """As asked for: no series has more points; `values` are the last of each bucket, `steps` where it is."""
+    """Requested maximum of points; `values` are the last of each bucket."""
 
 
 class CompletionRow(Response):
-    """The narrow row; `Completion` has the rest."""
+    """Summary; `Completion` has the rest."""
 
     step: int
     split: Literal["train", "held_out"]
@@ -137,8 +134,6 @@ class CompletionRow(Response):
 
 
 class RewardResult(Response):
-    """What one reward said about one completion."""
-
     name: str
     status: str
     value: float | None
@@ -153,11 +148,11 @@ class RewardResult(Response):
     cpu_ms: float = 0.0
     revision: str | None = None
     code: str | None = None
-    """Which error it was, finer than `status`: `judge_refusal`, `invalid_variable` …"""
+    """Error finer than `status`: `judge_refusal`, `invalid_variable` …"""
     labels: dict[str, str] = {}
-    """Labels that judges and classifiers gave: by part of a multi, `""` for the reward itself."""
+    """Labels of judges and classifiers, by part of a multi (`""`: the reward)."""
     part_status: dict[str, str] = {}
-    """Parts of a multi that have no value: `not_applicable` where a gate spared them, or an error."""
+    """Parts of a multi without value: `not_applicable` if gated, or an error."""
     usage: dict[str, dict[str, float]] = {}
     """Judge → `prompt_tokens, completion_tokens, cached_tokens, cost, calls, cached_calls`."""
 
@@ -171,7 +166,7 @@ class Completion(CompletionRow):
     tokens: list[str] = []
     sampler_logprobs: list[float] = []
     trainer_logprobs: list[float] = []
-    """Log-probabilities of the policy that was trained; empty for evaluations."""
+    """Log-probabilities of the trained policy; empty for evaluations."""
     entropies: list[float] = []
 
 
@@ -182,12 +177,9 @@ class CompletionPage(Response):
     total: int
     step: int | None
     steps: list[int] = []
-    """Steps that have completions of this split."""
 
 
 class CompletionGroup(Response):
-    """The completions of one prompt at one step."""
-
     object: Literal["group"] = "group"
     step: int
     split: Literal["train", "held_out"]
@@ -198,41 +190,35 @@ class CompletionGroup(Response):
     prompt_messages: list[dict[str, Any]] = []
     item: dict[str, Any] = {}
     answer: str | None = None
-    """The reference answer, when the job names its column."""
+    """The reference answer, if the job names its column."""
     completions: list[Completion]
-    """By `sample_no`; token lists are empty here, `Completion` has them."""
+    """By `sample_no`, without token lists."""
     steps: list[int] = []
-    """Steps at which this prompt was sampled for this split."""
 
 
 class GroupHead(Response):
-    """One prompt of a step and how its completions did."""
-
     prompt_no: int
     prompt_hash: str
     row_index: int
     prompt: str
-    """How its last message (or its text, when there are none) begins: at most 300 characters."""
+    """Beginning of the last message or text, at most 300 characters."""
     rewards: list[float | None] = []
     """By `sample_no`."""
     tokens: int = 0
-    """Tokens of all its completions."""
     failed: int = 0
     truncated: int = 0
 
 
 class GroupList(Response):
-    """The groups of one step by `prompt_no`, all of them."""
-
     object: Literal["list"] = "list"
     data: list[GroupHead]
     step: int | None
     steps: list[int] = []
-    """Steps that have completions of this split."""
+    """Steps with completions of this split."""
 
 
 class CompletionHits(Response):
-    """Completions over all steps that match a search."""
+    """Search results over all steps."""
 
     object: Literal["list"] = "list"
     data: list[CompletionRow]
@@ -260,17 +246,17 @@ class FindingEntry(Response):
     hint: str | None
     evidence: dict[str, Any] = {}
     source: str = "trainer"
-    """`trainer`, or `training_check`: a problem that `GET /jobs/{id}/training-check` reports."""
+    """`trainer` or `training_check`."""
     resolved_step: int | None = None
-    """The step at which a problem of the training check was gone; null while it is there."""
+    """Step at which a training check's problem was gone."""
 
 
 class JobEvent(Response):
-    """What `GET /api/v1/jobs/{id}/events` lists and the live stream carries.
+    """Event in `GET /api/v1/jobs/{id}/events` and the live stream.
 
-    type: `status` (data: Job), `metrics` (data: {step, kind, values, ts}), `completions` (data: {step, split, count}),
-    `checkpoint` (data: Checkpoint), `log` (data: LogEntry), `finding`, `phase` (data: {phase, step, done, total}),
-    `rewind` (data: {to_step}).
+    type: `status` (data: Job), `metrics` (data: {step, kind, values, ts}), `completions` (data:
+    {step, split, count}), `checkpoint` (data: Checkpoint), `log` (data: LogEntry), `finding`,
+    `phase` (data: {phase, step, done, total}), `rewind` (data: {to_step}).
     """
 
     seq: int
@@ -280,22 +266,21 @@ class JobEvent(Response):
 
 
 class JobFork(Request):
-    """A new job that goes on from a step of another: with the specification as it was there, but for `set`."""
+    """A new job that continues another from a step, with the changes in `set`."""
 
     step: int | None = Field(default=None, ge=1)
     """One of `GET /jobs/{id}/starts`; default the newest."""
     name: str | None = Field(default=None, max_length=200)
     set: dict[str, Any] = Field(default_factory=dict, max_length=100)
-    """Dotted path in the specification → another value, such as `optimizer.learning_rate`, `rewards` or
-    `algorithm.preset`, which replaces the whole algorithm."""
+    """Dotted path in the specification → new value, such as `optimizer.learning_rate`, `rewards` or
+    `algorithm.preset`, which replaces the whole algorithm.
+    """
 
 
 class JobStart(Response):
-    """A step that a fork can go on from."""
-
     step: int
     whole: bool
-    """The optimizer and the algorithm's state are there, too; else the adapter's weights alone."""
+    """Has optimizer and algorithm state; else only adapter weights."""
     held_out_reward: float | None = None
 
 
@@ -305,7 +290,7 @@ class JobStartList(Response):
 
 
 class JobFamily(Response):
-    """A job, what it was forked from and every fork of those, oldest first."""
+    """A job, its ancestors and all their forks, oldest first."""
 
     object: Literal["list"] = "list"
     data: list[Job]

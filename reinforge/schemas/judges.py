@@ -13,33 +13,32 @@ Structured = Literal["json_schema", "json_object", "prompt"]
 
 class JudgeCreate(Request):
     name: Name
-    """What graders call it."""
     base_url: str = Field(max_length=2048)
-    """Where `/chat/completions` is found, for example `https://api.openai.com/v1`."""
+    """Address before `/chat/completions`, for example `https://api.openai.com/v1`."""
     model: str = Field(min_length=1, max_length=200)
-    """The model's name there."""
+    """Model name on that server."""
     api_key: SecretStr | None = Field(default=None, min_length=1, max_length=4096)
-    """Kept encrypted, sent to workers that ask this judge, and never answered."""
+    """Encrypted, sent to workers that ask this judge, never returned."""
     input_price: float = Field(default=0.0, ge=0, allow_inf_nan=False)
-    """Per million tokens of input, in a currency of your choice."""
+    """Per million input tokens, in any currency."""
     output_price: float = Field(default=0.0, ge=0, allow_inf_nan=False)
-    """Per million tokens of output."""
+    """Per million output tokens."""
     structured: Structured = "json_schema"
-    """How the reply's form is asked for."""
+    """How JSON replies are requested."""
     concurrency: int = Field(default=8, ge=1, le=256)
-    """Requests under way at the same time, for each job."""
+    """Maximum concurrent requests per job."""
     timeout_seconds: float = Field(default=120.0, gt=0, le=600)
     """For one try."""
     retries: int = Field(default=4, ge=0, le=10)
-    """After a time-out, 429 or 5xx."""
+    """Retries after a time-out, 429 or 5xx."""
 
     def connection(self) -> Judge:
-        """Raises pydantic's ValidationError for an address that is none."""
+        """Raises pydantic's ValidationError for an invalid address."""
         return Judge.model_validate(self.model_dump(exclude={"name", "api_key"}))
 
 
 class JudgeChange(Request):
-    """What is not given stays; `api_key: null` removes the key."""
+    """Omitted fields stay; `api_key: null` removes the key."""
 
     base_url: str | None = Field(default=None, max_length=2048)
     model: str | None = Field(default=None, min_length=1, max_length=200)
@@ -54,7 +53,7 @@ class JudgeChange(Request):
 
 class JudgeInfo(Editable):
     EDITS: ClassVar = frozenset({"updated_at"})
-    """A key that is another shows nowhere else."""
+    """Only `updated_at` shows a changed key."""
 
     object: Literal["judge"] = "judge"
     id: str
@@ -76,4 +75,4 @@ class JudgeInfo(Editable):
 class SigningSecret(Response):
     object: Literal["signing_secret"] = "signing_secret"
     secret: str
-    """`whsec_…`: with it a server of yours checks that a grading request came from here."""
+    """`whsec_…`: your server verifies grading requests with it."""

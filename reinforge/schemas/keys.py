@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field
 from reinforge.schemas.common import Request, Response, Timestamp
 
 Role = Literal["viewer", "editor", "owner"]
-"""`viewer` reads, `editor` also changes things, `owner` also manages the project: its people, keys and budgets."""
+"""`viewer` reads, `editor` also changes things, `owner` also manages people, keys and budgets."""
 
 
 def _renamed(value: Any) -> Any:
@@ -15,7 +15,7 @@ def _renamed(value: Any) -> Any:
 
 
 RoleInput = Annotated[Role, BeforeValidator(_renamed)]
-"""A role in a request: `member`, as editors were called before, is taken too."""
+"""Accepts `member`, the former name of `editor`."""
 
 Scope = Literal["read", "data:write", "jobs:write", "inference", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
@@ -24,7 +24,6 @@ SCOPES_OF: dict[Role, tuple[Scope, ...]] = {
     "editor": ("read", "data:write", "jobs:write", "inference"),
     "owner": SCOPES,
 }
-"""Role → the scopes that a key of it may have; without any named it has them all."""
 
 
 class ApiKeyCreate(Request):
@@ -32,12 +31,13 @@ class ApiKeyCreate(Request):
     role: RoleInput = "editor"
     """`viewer` reads, `editor` also changes things, `owner` also manages people and keys."""
     scopes: list[Scope] | None = Field(default=None, min_length=1)
-    """What it may be used for, of what its role may; default all of that."""
+    """Allowed uses; default everything that the role may."""
     expires_in_days: int | None = Field(default=None, ge=1, le=3650)
-    """Default: it works until it is revoked."""
+    """Default: valid until revoked."""
     administrator: bool = False
-    """It runs the platform: it makes projects and acts for any that `X-Reinforge-Project` names. An owner's key without
-    scopes can be one, and only who runs the platform may ask for it."""
+    """Runs the platform: creates projects and acts for any in `X-Reinforge-Project`. Only
+    administrators may request it, for owner's keys without scopes.
+    """
 
 
 class ApiKey(Response):
@@ -48,12 +48,11 @@ class ApiKey(Response):
     scopes: list[Scope] | None = None
     """None: everything that its role may."""
     administrator: bool = False
-    """It runs the platform, in every project."""
     prefix: str
-    """The key's first characters, to recognise it by."""
+    """First characters of the key."""
     created_by: str | None = None
     maker: str | None = None
-    """`user` of the member whose rights bound the key's: it ends when they are removed. None: the platform's."""
+    """`user` whose membership limits the key and ends it. None: the platform's."""
     created_at: Timestamp
     last_used_at: Timestamp | None = None
     expires_at: Timestamp | None = None
@@ -61,4 +60,4 @@ class ApiKey(Response):
 
 class ApiKeyCreated(ApiKey):
     key: str
-    """The secret itself, shown this once."""
+    """The secret, shown only once."""

@@ -1,4 +1,4 @@
-"""People of a project, invitations, and what a project holds."""
+"""Members and invitations of a project."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -34,13 +34,12 @@ class Member(Editable):
 
 class MemberInvited(Member):
     url: str
-    """One-time address, valid for 24 hours; shown this once."""
+    """One-time address, valid for 24 hours, shown only once."""
 
 
 class InvitationCreate(Request):
     role: RoleInput = "editor"
     note: str | None = Field(default=None, max_length=200)
-    """For whom it is, to recognise it by."""
     expires_in_days: int = Field(default=7, ge=1, le=90)
 
 
@@ -56,7 +55,7 @@ class Invitation(Response):
 
 class InvitationMade(Invitation):
     url: str
-    """Where one person joins the project, once; shown this once."""
+    """One-time address to join the project, shown only once."""
 
 
 class InvitationToken(Request):
@@ -64,8 +63,6 @@ class InvitationToken(Request):
 
 
 class InvitationOffer(Response):
-    """What an invitation offers to whoever holds its address."""
-
     object: Literal["invitation.offer"] = "invitation.offer"
     project_name: str
     role: Role
@@ -83,4 +80,3 @@ class ProjectCounts(Response):
     adapters: int
     models: int
     demo_job: str | None = None
-    """The newest job that was started as the demo."""

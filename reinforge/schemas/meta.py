@@ -14,8 +14,6 @@ class Meta(Response):
     metrics: list[Metric]
     metric_families: list[MetricFamily]
     charts: list[MetricChart]
-    """Charts of a job in their order. A measured metric that none of them shows has a chart of its own."""
+    """Charts of a job in order. Other metrics have their own chart."""
     presets: dict[str, dict[str, Any]]
-    """Algorithm of each preset, by name."""
     job_spec: dict[str, Any]
-    """JSON Schema of a job file."""

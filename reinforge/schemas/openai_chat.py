@@ -1,4 +1,4 @@
-"""OpenAI's shapes of `/v1/chat/completions`. What is ignored and what is refused: docs/openai-compatibility.md."""
+"""OpenAI's shapes of `/v1/chat/completions` (see docs/openai-compatibility.md)."""
 
 from typing import Any, Literal
 
@@ -13,7 +13,7 @@ class StreamOptions(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     include_usage: bool = False
-    """A last chunk without choices says how many tokens there were."""
+    """Adds a last chunk with token counts and no choices."""
 
 
 class ResponseFormat(BaseModel):
@@ -30,22 +30,22 @@ class ChatRequest(Request):
     n: int | None = Field(default=None, ge=1, le=128)
     max_tokens: int | None = Field(default=None, ge=1, le=131_072)
     max_completion_tokens: int | None = Field(default=None, ge=1, le=131_072)
-    """Default: what the context leaves, 4096 at most."""
+    """Default: the rest of the context, at most 4096."""
     temperature: float | None = Field(default=None, ge=0, le=2)
     top_p: float | None = Field(default=None, gt=0, le=1)
     stop: str | list[str] | None = None
     seed: int | None = Field(default=None, ge=-(2**63), lt=2**63)
-    """The same seed, model and request give the same completions. Default: another one every time."""
+    """The same seed, model and request give the same completions. Default: random."""
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     logprobs: bool | None = None
-    """Log-probabilities of the sampled tokens, the end token included, at the request's temperature."""
+    """Of sampled tokens, including the end token, at the request's temperature."""
     top_logprobs: int | None = Field(default=None, ge=0, le=20)
     tools: list[dict[str, Any]] | None = Field(default=None, max_length=128)
-    """For models whose chat template has a place for them."""
+    """For models whose chat template supports tools."""
     tool_choice: str | dict[str, Any] | None = None
     response_format: ResponseFormat | None = None
-    """`text`, `json_object` or `json_schema`: completions are held to it while they are sampled."""
+    """`text`, `json_object` or `json_schema`, enforced during sampling."""
 
     # Without effect on what is sampled here.
     user: str | None = None
@@ -76,9 +76,9 @@ class ChatRequest(Request):
 class TokenAlternative(Response):
     token: str
     logprob: float
-    """-9999.0 stands for minus infinity."""
+    """-9999.0 is minus infinity."""
     bytes: list[int] | None
-    """None for tokens that stand for no text, such as the end token."""
+    """None for tokens without text, such as the end token."""
 
 
 class TokenLogprob(TokenAlternative):
@@ -118,9 +118,9 @@ class Choice(Response):
 
 class Usage(Response):
     prompt_tokens: int = 0
-    """Tokens of the rendered prompt, counted once for any number of completions."""
+    """Tokens of the rendered prompt, counted once for all completions."""
     completion_tokens: int = 0
-    """Tokens of all completions together, end tokens included."""
+    """Tokens of all completions, including end tokens."""
     total_tokens: int = 0
 
 
@@ -129,8 +129,7 @@ class ChatCompletion(Response):
     object: Literal["chat.completion"] = "chat.completion"
     created: int
     model: str
-    """As the request named it."""
     choices: list[Choice]
     usage: Usage
     system_fingerprint: str | None = None
-    """Names the weights: behind the same fingerprint a seed gives the same text."""
+    """Identifies the weights: with equal fingerprints a seed gives the same text."""

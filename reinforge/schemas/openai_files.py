@@ -1,4 +1,4 @@
-"""OpenAI's shapes of files and of uploads in parts."""
+"""OpenAI's shapes of files and uploads in parts."""
 
 from typing import Literal
 
@@ -25,7 +25,7 @@ class File(WireObject):
     filename: str
     purpose: Literal["fine-tune"] = "fine-tune"
     status: Literal["processed"] = "processed"
-    """A file that is not valid is refused, so what is here is processed."""
+    """Always `processed`: invalid files are refused."""
     status_details: str | None = None
 
 
@@ -39,7 +39,7 @@ class UploadCreate(Wire):
 
 class UploadComplete(Wire):
     part_ids: list[str] = Field(min_length=1, max_length=10_000)
-    """In the order of the file."""
+    """In file order."""
     md5: str | None = Field(default=None, pattern=r"^[0-9a-fA-F]{32}$")
 
 

@@ -1,4 +1,4 @@
-"""OpenAI's shapes of `graders/run` and `graders/validate`. A grader's failure is a flag in a 200 answer."""
+"""OpenAI's shapes of grader runs and validation. A grader's failure is a flag in a 200 answer."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from reinforge.schemas.common import Response
 
 
 class Wire(BaseModel):
-    """What OpenAI's clients send beside it is theirs."""
+    """Accepts unknown fields, which OpenAI's clients may send."""
 
     model_config = ConfigDict(extra="ignore")
 

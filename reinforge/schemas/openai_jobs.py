@@ -1,4 +1,4 @@
-"""OpenAI's shapes of fine-tuning jobs, their events, checkpoints and permissions."""
+"""OpenAI's shapes of fine-tuning jobs."""
 
 from typing import Annotated, Any, Literal
 
@@ -13,14 +13,14 @@ def _open(value: Any) -> Any:
 
 
 Auto = BeforeValidator(_open)
-"""None stands for `auto`."""
+"""None is `auto`."""
 Positive = Annotated[int, Field(strict=True, ge=1)]
 Text64 = Annotated[str, Field(min_length=1, max_length=64)]
 Text512 = Annotated[str, Field(max_length=512)]
 
 
 class Hyperparameters(Request):
-    """OpenAI's, in OpenAI's ranges; what else is given is looked up in `backend.openai.hyperparameters`."""
+    """OpenAI's, in OpenAI's ranges; `backend.openai.hyperparameters` reads others."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -72,7 +72,7 @@ class FineTuningJob(WireObject):
     fine_tuned_model: str | None
     finished_at: int | None
     hyperparameters: dict[str, Any] = {}
-    """Hyperparameters of supervised jobs, which are not offered."""
+    """For supervised jobs, which are not offered."""
     model: str
     organization_id: str
     """The project."""
@@ -108,7 +108,7 @@ class CheckpointView(WireObject):
     fine_tuning_job_id: str
     step_number: int
     metrics: dict[str, float]
-    """Those that are defined at the step."""
+    """Only those defined at the step."""
 
 
 class PermissionsCreate(Request):

@@ -1,4 +1,4 @@
-"""Sampling on demand: completions of a base model or a checkpoint, streamed while they are made."""
+"""Sampling on demand: streamed completions of a base model or checkpoint."""
 
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ class SampleRequest(Request):
     checkpoint: str | None = Field(default=None, max_length=100)
     """`ftckpt_…` of a job on that model; None samples the base."""
     prompts: list[list[dict[str, Any]]] = Field(min_length=1, max_length=16)
-    """Conversations; each is rendered with the model's chat template."""
+    """Conversations, rendered with the model's chat template."""
     samples_per_prompt: int = Field(default=1, ge=1, le=16)
     max_tokens: int = Field(default=256, ge=1, le=4096)
     temperature: float = Field(default=1.0, ge=0, le=10)
@@ -22,13 +22,12 @@ class SampleRequest(Request):
 
 
 class SampleEvent(Response):
-    """One server-sent event of `POST /api/v1/sample`, by `type`:
+    """Server-sent event of `POST /api/v1/sample`, by `type`:
 
-    `status`  message: what is happening before the first token ("Loading starter-arith")
-    `prompt`  prompt, tokens: how long the rendered prompt is
-    `delta`   prompt, sample, text: the next piece of a completion; tokens sampled so far
-    `done`    prompt, sample, text (the whole completion), tokens (the end token included), finish_reason
-    `error`   error: the envelope's inner object; the stream ends
+    `status`  message: activity before the first token ("Loading starter-arith") `prompt`  prompt,
+    tokens: length of the rendered prompt `delta`   prompt, sample, text: next piece of a
+    completion; tokens sampled so far `done`    prompt, sample, text (whole completion), tokens
+    (with end token), finish_reason `error`   error: the envelope's inner object; the stream ends
     `end`     everything is done; the stream ends
     """
 

@@ -16,8 +16,6 @@ class Preflight(Response):
     error: JobError | None = None
     progress: Progress
     spec: dict[str, Any]
-    """Specification of the job to estimate."""
     report: PreflightReport | None = None
-    """Once it has ended."""
     created_at: Timestamp
     finished_at: Timestamp | None = None

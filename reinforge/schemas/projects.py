@@ -20,22 +20,20 @@ class Project(Editable):
 
 
 class ProjectAccess(Project):
-    """A project with what the asker is in it."""
-
     role: Role
     current: bool
-    """The one that requests without `X-Reinforge-Project` are about."""
+    """Used without `X-Reinforge-Project`."""
 
 
 class ProjectCreate(Request):
     name: ProjectName
     with_key: bool = False
-    """Answer an owner's API key of the new project too, for the command line."""
+    """Also return an owner's API key, for the command line."""
 
 
 class ProjectCreated(Project):
     key: str | None = None
-    """The secret of an owner's API key, shown this once."""
+    """Secret of the owner's API key, shown only once."""
 
 
 class ProjectUpdate(Request):
@@ -44,4 +42,4 @@ class ProjectUpdate(Request):
 
 class ProjectDelete(Request):
     name: str
-    """The project's name, to be sure."""
+    """The project's name, as confirmation."""

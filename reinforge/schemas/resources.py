@@ -33,12 +33,11 @@ class Dataset(Editable):
     suggested_columns: ColumnRoles | None = None
     """A guess at the columns that `prompt_view` leaves open, by name and content."""
     prompt_view: PromptView = PromptView()
-    """How its rows become prompts, as people set it; new jobs start from it."""
+    """How rows become prompts, as edited."""
     created_at: Timestamp
     jobs: int = 0
-    """Jobs that used it."""
     newest: str | None = None
-    """Id of the newest version: the last dataset of the same name; None when this is it."""
+    """Id of the newest dataset of this name; None if it is this one."""
 
 
 class DatasetRows(Response):
@@ -49,12 +48,11 @@ class DatasetRows(Response):
 
 
 class RewardText(Request):
-    """What a reward is: exactly one of `source` and `grader`."""
+    """Exactly one of `source` and `grader`."""
 
     source: str | None = Field(default=None, min_length=1, max_length=262_144)
     """Python code, or a grader's JSON as text."""
     grader: dict[str, Any] | None = None
-    """A grader as JSON."""
 
     @model_validator(mode="after")
     def one_of_both(self) -> Self:
@@ -68,7 +66,6 @@ class RewardText(Request):
 
 
 def written(source: str | None, grader: dict[str, Any] | None) -> str:
-    """The text of a reward, as it is kept."""
     return source if source is not None else json.dumps(grader or {}, indent=2, ensure_ascii=False)
 
 
@@ -87,10 +84,9 @@ class RewardRevision(Response):
     revision: int
     kind: Literal["python", "grader"] = "python"
     source: str
-    """Python code, or the grader's JSON."""
     sha256: str
     entries: list[dict[str, Any]]
-    """Functions found, each `{name, spelling, line}`; of a grader its parts, with their types as `spelling`."""
+    """Functions, each `{name, spelling, line}`; for graders the parts, with types as `spelling`."""
     created_at: Timestamp
 
 
@@ -105,11 +101,9 @@ class RewardSummary(Editable):
     entry: str | None
     granularity: str
     kind: Literal["python", "grader"] = "python"
-    """Kind of the newest revision."""
     created_at: Timestamp
     updated_at: Timestamp
     jobs: int = 0
-    """Jobs that used it, whichever revision."""
 
 
 class RewardDetail(RewardSummary):
@@ -123,12 +117,11 @@ class RewardTestRow(Request):
 
 
 class RewardTest(Request):
-    """Score given completions. Exactly one of a stored reward in the path, `source` or `grader` here."""
+    """Scores given completions with a stored reward in the path, or `source` or `grader`."""
 
     source: str | None = Field(default=None, max_length=262_144)
     """Python code, or a grader's JSON as text."""
     grader: dict[str, Any] | None = None
-    """A grader as JSON."""
     entry: str | None = None
     granularity: Literal["sample", "group", "batch"] = "sample"
     rows: list[RewardTestRow] = Field(min_length=1, max_length=256)
@@ -145,11 +138,11 @@ class RewardTestResult(Response):
 class ModelCreate(Request):
     id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
     source: str = Field(min_length=1, max_length=4096)
-    """A folder on the worker, or `hub:org/name@revision`, which is pinned to the revision's commit."""
+    """Folder on the worker, or `hub:org/name@revision`, pinned to a commit."""
     token: SecretStr | None = Field(default=None, min_length=1, max_length=500)
-    """Opens a private or gated model of the hub; kept encrypted, given to the workers that need the model."""
+    """For private or gated hub models; encrypted, given to workers that need it."""
     chat_template: Literal["plain", "bare"] | None = None
-    """For a model without one: `plain` writes roles as words, `bare` gives the bare texts of messages."""
+    """For a model without one: `plain` writes roles as words, `bare` only messages' texts."""
 
 
 class ModelProgress(Response):
@@ -163,16 +156,14 @@ class BaseModelInfo(Response):
     object: Literal["base_model"] = "base_model"
     id: str
     shared: bool = True
-    """All projects share it, and administrators alone may change it. False: it is the project's own."""
+    """Shared by all projects, changed by administrators. False: the project's own."""
     source: str
     status: Literal["adding", "ready", "failed"]
     error: str | None = None
     progress: ModelProgress | None = None
-    """While it is added, or looked at again."""
     failure: JobError | None = None
-    """Why the last look failed, with what to do."""
+    """Why the last inspection failed, and what to do."""
     revision: str | None = None
-    """Commit on the hub."""
     has_token: bool = False
     memory: MemoryEstimate | None = None
     auto_learning_rate: AutoLearningRate | None = None
@@ -192,7 +183,7 @@ class BaseModelInfo(Response):
     @field_validator("progress", mode="wrap")
     @classmethod
     def only_phases(cls, value: Any, handler: Any) -> Any:
-        """A row keeps a failure in the same place."""
+        """Ignores failures, which a row keeps in the same place."""
         return None if isinstance(value, dict) and "phase" not in value else handler(value)
 
 
@@ -214,9 +205,9 @@ class Adapter(Response):
     sha256: str
     held_out_reward: float | None
     base_reward: float | None = None
-    """Held-out reward of the base model in the same job."""
+    """Held-out reward of the base model."""
     best: BestCheckpoint | None = None
-    """The job's best checkpoint, which may be this one; null where none is above the base."""
+    """Best checkpoint, possibly this one; null if none is above the base."""
     created_at: Timestamp
 
 
@@ -230,13 +221,13 @@ class WorkerInfo(Response):
     jail_reasons: list[str] = []
     device: str | None
     answers: list[str] | None = None
-    """What it can be asked at once: validate, score, render, inspect_model, sample. None: it has not said."""
+    """Supported RPCs: validate, score, render, inspect_model, sample. None: not reported."""
     version: str
     last_seen_at: Timestamp
     job: str | None = None
-    """Job of the asker's project."""
+    """Job of your project."""
     busy: bool = False
-    """Runs a job, of whichever project."""
     notice: str | None = None
-    """Why jobs start late on it, and what to do: its broker does not answer, or is not the backend's; or every GPU is
-    taken."""
+    """Why jobs start late, and what to do: its broker does not answer or is not the backend's, or all
+    GPUs are taken.
+    """

@@ -1,4 +1,4 @@
-"""Checking a reward's source, and sources to start from."""
+"""Checks of a reward's source, and ready rewards."""
 
 from typing import Any, Literal
 
@@ -16,20 +16,19 @@ class RewardCheck(Request):
 class RewardEntry(Response):
     name: str
     spelling: str
-    """Which of the three signatures it has."""
+    """Which of the three signatures."""
     line: int | None = None
     columns: list[str] = []
-    """Columns of the dataset without which it fails on every row, as far as its source shows."""
+    """Dataset columns without which it fails on every row, as far as the source shows."""
 
 
 class RewardProblem(Response):
     message: str
     line: int | None = None
-    """From 1."""
+    """From 1, like `column`."""
     column: int | None = None
-    """From 1."""
     field: str | None = None
-    """For an invalid grader, the field with the error, such as `graders.exact.input` or `input[0].content`."""
+    """Invalid field of a grader, such as `graders.exact.input` or `input[0].content`."""
     hint: str | None = None
 
 
@@ -42,36 +41,30 @@ class RewardCheckResult(Response):
 
 
 class RewardParameter(Response):
-    """A constant at the top of a reward's source that may be set."""
-
     name: str
     default: Any
     meaning: str = ""
 
 
 class RewardTemplate(Response):
-    """A ready reward: it runs as it is, and is a source to start from."""
+    """Ready reward, to use or edit."""
 
     id: str
     title: str
     group: str = ""
-    """Where a list puts it."""
     description: str
-    """What it pays for, and when to use it."""
+    """What it rewards, and when to use it."""
     limits: list[str] = []
-    """What it does not see."""
     type: str = "python"
-    """What a job file calls it; for others than `python` the source is what stands there under `rewards`, in YAML."""
+    """Type in a job file; if not `python`, the source is its YAML under `rewards`."""
     source: str
     granularity: Literal["sample", "group", "batch"] = "sample"
-    """What one call has to see."""
     isolate: Literal["batch", "sample"] = "batch"
-    """`sample`: every completion needs a process of its own."""
+    """`sample`: each completion needs its own process."""
     parameters: list[RewardParameter] = []
     columns: list[str] = []
-    """Columns of the dataset that it reads as `item.<column>`."""
+    """Dataset columns that it reads as `item.<column>`."""
     optional_columns: list[str] = []
-    """Columns that it reads where the dataset has them."""
     example_item: dict[str, Any] = {}
     example_completions: list[str] = []
     """The first scores best."""

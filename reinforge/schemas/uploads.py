@@ -1,4 +1,4 @@
-"""Datasets that arrive in numbered parts, which can be sent again and in any order."""
+"""Dataset uploads in numbered parts, in any order, repeatable."""
 
 from typing import Annotated, Literal
 
@@ -10,16 +10,16 @@ from reinforge.schemas.resources import Dataset
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 LARGE_BYTES = 64 * 1024**2
-"""Files above this go in parts when a client may choose."""
+"""Larger files are uploaded in parts if the client may choose."""
 
 
 class DatasetUploadCreate(Request):
     filename: str = Field(min_length=1, max_length=255)
     bytes: int = Field(ge=1, le=2**53)
     name: str | None = Field(default=None, min_length=1, max_length=200)
-    """Name of the dataset; the file's without it."""
+    """Name of the dataset; default the file's."""
     sha256: Sha256 | None = None
-    """SHA-256 of the whole file. With it, an unfinished upload of the same file is continued."""
+    """Of the whole file. An unfinished upload of the file is then continued."""
 
 
 class DatasetUploadPart(Response):
@@ -38,14 +38,12 @@ class DatasetUpload(Response):
     bytes: int
     sha256: str | None = None
     part_bytes: int
-    """Size of every part but the last, which is the rest."""
+    """Size of every part but the last."""
     part_count: int
     parts: list[DatasetUploadPart]
-    """What has arrived, by number."""
     missing: list[int]
-    """Numbers of the parts that have not."""
     direct: bool = False
-    """Parts may go straight to the bucket, by the URLs of `…/parts/{number}/url`."""
+    """Parts may go to the bucket, by URLs of `…/parts/{number}/url`."""
     created_at: Timestamp
     expires_at: Timestamp
     """A day after the last part."""
@@ -55,7 +53,6 @@ class DatasetUpload(Response):
 class PartDestination(Response):
     object: Literal["part_destination"] = "part_destination"
     url: str
-    """Takes the part by HTTP PUT."""
+    """Address for an HTTP PUT of the part."""
     headers: dict[str, str]
-    """To be sent with it."""
     expires_at: Timestamp

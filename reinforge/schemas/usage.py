@@ -1,4 +1,4 @@
-"""What a project has used, and its budgets."""
+"""Usage and budgets of a project."""
 
 from datetime import date
 from typing import ClassVar, Literal
@@ -11,9 +11,10 @@ UsageKind = Literal[
     "device_seconds", "sampled_tokens", "trained_tokens", "judge_spend", "storage_bytes",
     "served_input_tokens", "served_output_tokens",
 ]  # fmt: skip
-"""device_seconds: that workers held jobs, by device, and were busy with requests to sample. sampled_tokens: of jobs,
-evaluations and the playground. judge_spend: in the currency of the judges' prices, wherever they were asked.
-storage_bytes is a level, the day's last; the others are sums over the day."""
+"""device_seconds: of jobs and sampling requests. sampled_tokens: of jobs, evaluations and the
+playground. judge_spend: in the judges' currency. storage_bytes: the day's last level, others:
+sums over the day.
+"""
 Period = Literal["day", "month", "total"]
 """In UTC."""
 
@@ -24,12 +25,9 @@ class UsageDay(Response):
 
 
 class UsageSource(Response):
-    """A job, deployment, evaluation, reward, checkpoint or base model, and what it used within the days asked for."""
-
     source: str
-    """Its id."""
     name: str | None = None
-    """None where it has none, and when it is gone."""
+    """None if unnamed or deleted."""
     amounts: dict[UsageKind, float]
 
 
@@ -57,9 +55,9 @@ class ProjectUsage(Response):
     first_day: date
     last_day: date
     days: list[UsageDay]
-    """One for each day, oldest first; kinds that were not used are left out."""
+    """One per day, oldest first, without unused kinds."""
     totals: dict[UsageKind, float]
-    """Over these days; of `storage_bytes` what is stored now."""
+    """Sums over these days; for `storage_bytes` the present level."""
     sources: list[UsageSource]
-    """At most 20: those with the largest share of what was used of any kind, that share first."""
+    """The 20 with the largest share of any kind, largest first."""
     budgets: list[Budget]

@@ -1,4 +1,4 @@
-"""Signing in, one's own account, browser sessions."""
+"""Sign-in, own account, browser sessions."""
 
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -14,7 +14,7 @@ Email = Annotated[
         strip_whitespace=True, to_lower=True, max_length=254, pattern=r"^[^@\s\x00]+@[^@\s\x00]+$"
     ),
 ]
-"""In lower case. Only its shape is checked: no mail is sent to it."""
+"""Lower-cased. Only the form is checked: no mail is sent."""
 Password = Annotated[SecretStr, Field(min_length=10, max_length=200)]
 
 
@@ -34,7 +34,7 @@ class SignIn(Request):
 
 
 class Me(Editable):
-    """Who is asking, and for which project."""
+    """The requesting user or key, and its project."""
 
     EDITS: ClassVar = frozenset({"key", "name", "email", "has_password"})
 
@@ -49,33 +49,32 @@ class Me(Editable):
     project_name: str
     version: str
     member: str | None = None
-    """Id of the membership; None for an API key, or for who runs the platform and is not a member."""
+    """None for API keys and for administrators who are no members."""
     user: str | None = None
-    """None for an API key."""
     email: str | None = None
     has_password: bool = False
     administrator: bool = False
-    """Runs the platform: makes projects and is owner of all of them."""
+    """Runs the platform: creates projects and owns all of them."""
 
 
 class AccountUpdate(Request):
     name: PersonName | None = None
     email: Email | None = None
     password: Password | None = None
-    """The new one. Other browsers of the user are signed out."""
+    """New password; signs out the user's other browsers."""
     current_password: SecretStr | None = Field(default=None, max_length=200)
-    """Needed to change the e-mail address or password of an account that has a password."""
+    """Needed to change the e-mail address or password of an account with a password."""
 
 
 class PasswordReset(Request):
     token: str = Field(min_length=8, max_length=200)
     password: Password
     email: Email | None = None
-    """Needed when the account has none yet."""
+    """Needed if the account has none."""
 
 
 class InvitationAccept(Request):
-    """Signed-in users need the token only; others become users by the name they give."""
+    """Signed-in users need only the token; others give their name."""
 
     token: str = Field(min_length=8, max_length=200)
     name: PersonName | None = None
@@ -87,9 +86,7 @@ class BrowserSession(Response):
     object: Literal["browser_session"] = "browser_session"
     id: str
     agent: str | None = None
-    """What the browser says it is."""
     current: bool
-    """The one that asks."""
     created_at: Timestamp
     last_seen_at: Timestamp
     expires_at: Timestamp
@@ -98,4 +95,4 @@ class BrowserSession(Response):
 class OneTimeAddress(Response):
     object: Literal["one_time_address"] = "one_time_address"
     url: str
-    """Works once; shown this once."""
+    """Works once, shown only once."""

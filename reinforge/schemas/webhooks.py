@@ -1,4 +1,4 @@
-"""Webhooks, their deliveries, and the events that they carry."""
+"""Webhooks, deliveries and events."""
 
 from typing import Any, ClassVar, Literal
 
@@ -16,7 +16,7 @@ EventType = Literal[
     "evaluation.succeeded",
     "evaluation.failed",
 ]
-"""`webhook.test` besides, which goes to whoever asks for it."""
+"""Also `webhook.test`, on request."""
 
 _URL: TypeAdapter[HttpUrl] = TypeAdapter(HttpUrl)
 
@@ -44,13 +44,13 @@ class WebhookCreate(Request):
 
 
 class WebhookChange(Request):
-    """What is not given stays as it is."""
+    """Omitted fields stay."""
 
     url: str | None = Field(default=None, max_length=2000)
     events: list[EventType] | None = Field(default=None, max_length=20)
     description: str | None = Field(default=None, max_length=500)
     enabled: bool | None = None
-    """Switched on again, it hears of what happens from then on."""
+    """When enabled again, it receives only later events."""
 
     @field_validator("url")
     @classmethod
@@ -76,14 +76,14 @@ class WebhookInfo(Editable):
 
 class WebhookSecret(WebhookInfo):
     secret: str
-    """`whsec_…`, shown this once."""
+    """`whsec_…`, shown only once."""
 
 
 class DeliveryTry(Response):
     number: int
     at: Timestamp
     status: int | None = None
-    """HTTP; null when no answer came."""
+    """HTTP status; null without an answer."""
     error: str | None = None
     milliseconds: float
 
@@ -91,7 +91,7 @@ class DeliveryTry(Response):
 class WebhookDeliveryInfo(Response):
     object: Literal["webhook.delivery"] = "webhook.delivery"
     id: str
-    """The `webhook-id` header; the same at every try."""
+    """The `webhook-id` header, equal for all tries."""
     event: str
     type: str
     state: Literal["pending", "delivered", "failed"]

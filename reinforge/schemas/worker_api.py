@@ -1,8 +1,7 @@
-"""The worker door: what workers and the backend say to each other over HTTP. Workers hold no database credentials.
+"""Worker API: HTTP messages between workers and backend. Workers have no database credentials.
 
-Registration, claims and calls carry `Authorization: Bearer <worker token>`. What is about a claimed job, its blobs
-included, carries the job token that the claim answered: it is good for that job and attempt only, and a stale attempt
-is refused with `lease_lost`.
+Registration, claims and RPCs carry the worker token; requests about a claimed job and its blobs
+the claim's job token, valid for that attempt. Stale attempts get `lease_lost`.
 """
 
 from itertools import pairwise
@@ -18,14 +17,13 @@ from reinforge.schemas.rpc.base import CallKind
 from reinforge.schemas.rpc.events import RpcEvent
 
 PROTOCOL = 3
-"""Protocol version: raised with each incompatible change."""
+"""Raised with each incompatible change."""
 PROTOCOL_HEADER = "reinforge-protocol"
-"""Sent by workers with every request."""
 
 LEASE_SECONDS = 30.0
 HEARTBEAT_SECONDS = 5.0
 HEARTBEATS_PER_LEASE = 6
-"""At least: a shorter lease is renewed more often."""
+"""Minimum: a shorter lease is renewed more often."""
 CALL_POLL_SECONDS = 25.0
 
 EngineName = Literal["transformers", "vllm"]
@@ -40,21 +38,20 @@ class Register(Request):
     jail_reasons: list[str] = []
     device: str | None = None
     answers: list[CallKind] | None = None
-    """Kinds of calls that it takes: one without torch does not sample. None: any."""
+    """Supported RPCs: workers without torch do not sample. None: all."""
     broker: BrokerState | None = None
-    """Broker of workers that train."""
     engines: list[EngineName] | None = None
-    """Values of `rollout.engine` that a training worker supports; `auto` means the first. None: not reported."""
+    """Supported `rollout.engine` values; `auto` means the first. None: not reported."""
     waits_for: str | None = None
-    """Why a worker that trains takes no job although it is idle, such as that every GPU is in use."""
+    """Why an idle worker takes no job."""
     process: str | None = None
-    """Random id of the process. Tells the backend that calls of an earlier process are lost."""
+    """Random id of the process: RPCs of an earlier process are lost."""
 
 
 class Claim(Request):
     worker: str
     job: str | None = None
-    """This one and no other; None takes the one whose turn it is."""
+    """None: the next in the queue."""
 
 
 class ClaimedReward(Response):
@@ -73,7 +70,6 @@ class Claimed(Response):
     model_source: str
     """`builtin:starter-arith`, a folder, or `hub:org/name@revision`."""
     hub_token: str | None = None
-    """Opens the model, when it is private."""
     model_sha256: str | None
     dataset: Blob
     dataset_format: str
@@ -84,15 +80,14 @@ class Claimed(Response):
     held_out_numbers: list[str] = []
     rewards: list[ClaimedReward]
     judges: dict[str, Judge] = {}
-    """Those that the rewards ask."""
     judge_keys: dict[str, str] = {}
     signing_secret: str | None = None
-    """For rewards that call an endpoint."""
+    """For endpoint rewards."""
     resume: Blob | None = None
     resume_step: int = 0
     changes: list[ScheduledChange] = []
     fork: ForkStart | None = None
-    """`resume` is of the job that this one goes on from."""
+    """`resume` belongs to the job that this one continues."""
     """What earlier attempts have applied, in order."""
 
 
@@ -100,7 +95,7 @@ CACHED_AT_ONCE = 1000
 
 
 class Cached(Request):
-    """What a worker has in its caches: hashes of objects, and jobs that have a run folder."""
+    """Contents of a worker's caches: hashes of objects, and jobs with a run folder."""
 
     objects: list[Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]] = Field(
         default=[], max_length=CACHED_AT_ONCE
@@ -111,8 +106,6 @@ class Cached(Request):
 
 
 class Unused(Response):
-    """The objects among those requested that nothing needs any more."""
-
     objects: list[str]
     jobs: list[str]
 
@@ -128,12 +121,12 @@ class HeartbeatReply(Response):
 
 
 class MetricColumns(RecordModel):
-    """Records of kind `step_metrics` that follow each other with the same keys: `step[i]`, `ts[i]` and `values[key][i]`
-    are what record `sequence + i` says. Workers of earlier releases send it."""
+    """Consecutive `step_metrics` records with equal keys: `step[i]`, `ts[i]`, `values[key][i]` are
+    record `sequence + i`. For workers of earlier releases.
+    """
 
     kind: Literal["metric_columns"] = "metric_columns"
     sequence: int = Field(ge=1)
-    """Sequence number of the first record."""
     step: list[int] = Field(min_length=1, max_length=1000)
     """Ascending."""
     ts: list[float]
@@ -167,7 +160,7 @@ class RecordBatch(Request):
 
 class RecordReply(Response):
     acknowledged: int
-    """Highest sequence stored; everything up to it may be forgotten by the worker."""
+    """Highest stored sequence; workers may forget records up to it."""
 
 
 class NextCall(Request):
@@ -191,9 +184,9 @@ class CallAnswer(Request):
 
 
 class CallChunk(Request):
-    """Events of a call under way (`sample`), in the order of `seq`; one that was sent before changes nothing.
+    """Events of a running `sample` RPC, ordered by `seq`; repeated ones change nothing.
 
-    Without events it only asks whether somebody still waits: 404 when nobody does.
+    Without events it asks whether somebody waits: 404 if not.
     """
 
     seq: int = Field(ge=1)

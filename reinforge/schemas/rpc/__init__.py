@@ -1,1 +1,1 @@
-"""Requests, results and events of the RPCs that the backend sends to workers, by kind."""
+"""Requests, results and events of RPCs to workers, by kind."""

@@ -1,4 +1,4 @@
-"""An RPC: its kind, request and result, and how they become JSON."""
+"""RPC definition and its JSON."""
 
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
@@ -16,7 +16,7 @@ _LISTED = 3
 
 
 class RpcModel(BaseModel):
-    """Unknown fields are ignored: server and worker may be of different releases."""
+    """Ignores unknown fields: server and worker may be of different releases."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -40,7 +40,6 @@ class Rpc(Generic[RequestT, ResultT]):
         return _read(self.result, result, self._unreadable)
 
     def malformed_result(self, reason: str) -> Unavailable:
-        """The error `malformed_rpc` for a result that has the right fields but makes no sense."""
         return _malformed(self._unreadable, reason)
 
     @property
@@ -49,7 +48,7 @@ class Rpc(Generic[RequestT, ResultT]):
 
 
 def dump(model: BaseModel) -> dict[str, Any]:
-    """JSON values of the fields that were set. Raises ValueError if it is nested too deep."""
+    """Only the fields that were set. Raises ValueError if nested too deep."""
     return model.model_dump(mode="json", exclude_unset=True)
 
 

@@ -1,4 +1,4 @@
-"""`inspect_model`: facts about a base model. `render`: rows through its chat template."""
+"""RPCs `inspect_model` (facts about a base model) and `render` (rows through its chat template)."""
 
 from pydantic import Field, TypeAdapter
 
@@ -14,11 +14,9 @@ class ModelRequest(RpcModel):
 class PromptRows(RpcModel):
     rows: list[list[Message]]
     tools: list[list[Tool] | None] | None = None
-    """Tools of each row."""
     tolerant: bool = False
-    """A row that the template refuses has an error, instead of failing the call."""
+    """An unrenderable row gets an error and does not fail the RPC."""
     texts: bool = True
-    """False: only the numbers of tokens."""
 
 
 class RenderingRequest(ModelRequest, PromptRows):
@@ -26,8 +24,6 @@ class RenderingRequest(ModelRequest, PromptRows):
 
 
 class RowTokens(RpcModel):
-    """A rendered row, or its error."""
-
     text: str | None = None
     tokens: int | None = None
     error: str | None = None
@@ -41,11 +37,10 @@ class LongestRow(RpcModel):
 class RenderingResult(RpcModel):
     prompts: list[RowTokens]
     longest: LongestRow | None = None
-    """Longest of the rendered rows; None without any."""
     context_length: int | None = None
     hidden_size: int | None = None
     takes_tools: bool = False
-    """Whether the template renders tools; if not, the rows' tools are ignored."""
+    """False: the template ignores tools."""
 
 
 class InspectRequest(RpcModel):
@@ -58,12 +53,10 @@ class InspectRequest(RpcModel):
 
 class ModelFacts(RpcModel):
     source: str | None = None
-    """With its revision."""
     revision: str | None = None
     bytes: int | None = None
     sha256: str | None = None
     shape: dict[str, int | None] | None = None
-    """Fields of `ModelShape`."""
     architecture: str | None = None
     parameters: int | None = None
     context_length: int | None = None

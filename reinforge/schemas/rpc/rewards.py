@@ -1,4 +1,4 @@
-"""`validate`: load rewards. `score`: completions with one reward, as code or as a grader."""
+"""RPCs `validate` (load rewards) and `score` (completions with one reward)."""
 
 from typing import Annotated, Any, Literal
 
@@ -59,7 +59,7 @@ class ValidatedReward(RpcModel):
 
 
 class ValidateResult(RpcModel):
-    """In the order of the request. jail: None if no code had to be loaded."""
+    """In request order. jail: None if no code was loaded."""
 
     rewards: list[ValidatedReward]
     jail: str | None = None
@@ -87,8 +87,6 @@ class CodeScoring(_Scoring):
 
 
 class GraderScoring(_Scoring, _WithGrader):
-    """The rows are one group."""
-
     judges: dict[str, Judge] = {}
     keys: dict[str, str] = Field(default={}, repr=False)
     signing: str | None = Field(default=None, repr=False)

@@ -1,4 +1,4 @@
-"""`sample`: completions of a base model or a checkpoint, streamed as `SamplingEvent`s."""
+"""RPC `sample`: completions streamed as `SamplingEvent`s."""
 
 from typing import Any
 
@@ -18,9 +18,9 @@ class AdapterArchive(RpcModel):
 class SamplingPrompts(RpcModel):
     prompts: list[list[Message]]
     tools: list[Tool] | None = None
-    """Tools of the request: the chat template has to render them."""
+    """Requires a chat template that renders them."""
     row_tools: list[list[Tool] | None] | None = None
-    """Tools of each prompt, as in a dataset's row."""
+    """Tools of each prompt."""
     max_tokens: int
 
 
@@ -28,7 +28,6 @@ class SamplingRequest(ModelRequest, SamplingPrompts):
     """Without prompts, the worker only loads the weights."""
 
     model: str
-    """Name for messages."""
     model_sha256: str | None = None
     adapter: AdapterArchive | None = None
     samples_per_prompt: int = 1
@@ -37,7 +36,6 @@ class SamplingRequest(ModelRequest, SamplingPrompts):
     seed: int = 0
     stop: list[str] = []
     top_logprobs: int | None = None
-    """None: no log-probabilities."""
     json_schema: dict[str, Any] | None = None
     deployment: str | None = None
     """Id, to count its running requests."""

@@ -1,8 +1,7 @@
 """Share of the completion's quotes that stand word for word in the row's `source`.
 
-Quotes are between “ and ”, " and ", or <quote> and </quote>, after the thinking, and have
-several words. Repeated quotes count once; quotes of most of the source score 0. Only spaces may
-differ.
+Quotes are between “ and ”, " and ", or <quote> and </quote>, and have several words. Repeated
+quotes count once; quotes of most of the source score 0.
 """
 
 import re

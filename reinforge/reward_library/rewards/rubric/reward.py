@@ -1,9 +1,8 @@
 """Share of the points of the row's `rubric` that the completion gets.
 
-The rubric is a list of criteria: {"name", "points", and one check}; faults have negative
-points. Checks: `contains` (one or more texts, all as whole words), `any_of`, `pattern` (regular
-expression), `most_words`, and `judge` (a declared judge; its score from 0 to 1 is the share).
-Thinking does not count, nor does a text of everything.
+Criteria are {"name", "points", and one check}; faults have negative points. Checks: `contains`
+(one or more texts, all as whole words), `any_of`, `pattern` (regular expression), `most_words`,
+and `judge` (a declared judge's score from 0 to 1).
 """
 
 import json
