@@ -31,7 +31,6 @@ class AdvantageModel(SpecModel):
 
 
 def _changed(model: SpecModel, name: str) -> bool:
-    """Whether a field differs from its default (resolved specifications set all fields)."""
     return bool(getattr(model, name) != type(model).model_fields[name].default)
 
 

@@ -33,8 +33,8 @@ class KlPenalty(SpecModel):
     beta: float = Field(default=0.0, ge=0, le=10)
     """Weight; 0 for none. Papers: 0.001 (R1-Zero, INTELLECT-2) to 0.04 (DeepSeekMath)."""
     estimator: Literal["k2", "k3", "unbiased_k3"] = "k3"
-    """With x = log policy - log reference: k2 is x² / 2, k3 is exp(-x) - 1 + x, unbiased_k3 is k3
-    times the policy ratio (DeepSeek-V3.2).
+    """Estimator, with x = log policy - log reference: k2 is x² / 2, k3 is exp(-x) - 1 + x, unbiased_k3
+    is k3 times the policy ratio (DeepSeek-V3.2).
     """
     level: Literal["token", "sequence"] = "token"
     """`token`: per token, averaged like the loss; `sequence`: from each completion's mean x, averaged

@@ -120,7 +120,6 @@ def installed() -> Installed:
 
 
 def _take(plugins: Installed, kind: Kind, entry: metadata.EntryPoint, take: Callable[[], None]) -> None:
-    """Load an entry point; any exception of its package becomes a fault."""
     package = package_of(entry)
     try:
         take()

@@ -88,7 +88,6 @@ class Algorithm(SpecModel):
 
 
 def _refuse_unusable(algorithm: dict[str, Any]) -> None:
-    """Raises PydanticCustomError."""
     pinned = algorithm.get("packages")
     for name, version in pinned.items() if isinstance(pinned, dict) else ():
         if problem := plugins.package_problem(str(name), str(version)):

@@ -9,9 +9,9 @@ from reinforge.algorithm.base import SpecModel, fault_at
 
 class SurrogateModel(SpecModel):
     reads_sampler: ClassVar[bool] = False
-    """No mismatch correction is applied."""
+    """Compares with the sampler: no mismatch correction is applied."""
     per_completion: ClassVar[bool] = False
-    """Averages over tokens would weigh completions by length."""
+    """One value per completion: averages over tokens would weigh completions by length."""
 
     @property
     def reads_ratio(self) -> bool:

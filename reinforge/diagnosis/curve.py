@@ -30,7 +30,7 @@ def recent_mean(points: Points, count: int = 5) -> float | None:
 
 
 def trend_of(points: Points) -> Trend | None:
-    """None with fewer than five points. Each end is averaged over a tenth of the curve, 1 to 10
+    """Trend; None with fewer than five points. Each end is averaged over a tenth of the curve, 1 to 10
     points.
     """
     if len(points) < MIN_TREND_POINTS:

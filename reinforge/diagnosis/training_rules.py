@@ -91,7 +91,7 @@ def curve_of(series: Series, key: str) -> Points:
 
 
 def held_out_of(series: Series, rows: int | None, keys: tuple[str, str] = REWARD) -> HeldOutChange | None:
-    """None with fewer than two evaluations. keys: mean and standard error."""
+    """Change of a held-out mean; None with fewer than two evaluations. keys: mean and standard error."""
     curve, errors = curve_of(series, keys[0]), dict(curve_of(series, keys[1]))
     if len(curve) < 2:
         return None

@@ -17,7 +17,7 @@ Points = Sequence[tuple[int, float]]
 FEWEST_ROWS = 5
 """With fewer held-out rows nothing is claimed."""
 ENOUGH_ROWS = 20
-"""With fewer, an interval around 0 does not show that nothing changed."""
+"""With fewer held-out rows, an interval around 0 does not show that nothing changed."""
 RECENT = 5
 TRUNCATED = 0.9
 FOLLOWS_LENGTH = 0.7
@@ -27,7 +27,7 @@ STEPS_WITH_SPREAD = 3
 """Steps with a correlation before it counts."""
 ERRORS = 0.02
 MANY_ERRORS = 0.2
-"""With more missing rewards, means are unreliable."""
+"""Share of missing rewards above which means are unreliable."""
 LOW_ANSWERS = 0.1
 
 
@@ -190,7 +190,6 @@ def _worse(evidence: Evidence, base: HeldOutScore, change: Change) -> Problem | 
 
 
 def _fell_from_start(reward: Points) -> int | None:
-    """Step since which the training reward is below half of its start."""
     if len(reward) < 2 or reward[0][1] <= 0:
         return None
     return _since(reward, below=reward[0][1] / 2)
@@ -273,7 +272,7 @@ def _recent(points: Points) -> float:
 
 
 def _since(points: Points, *, below: float) -> int | None:
-    """None if the last value is not below the bound."""
+    """Step since which values stay below a bound; None if the last is not."""
     first_step = None
     for step, value in reversed(points):
         if value >= below:

@@ -11,7 +11,7 @@ Which = Literal["best", "final"]
 
 
 def pick_checkpoint(job: Job, checkpoints: Sequence[Checkpoint], which: Which = "best") -> Checkpoint:
-    """The best or final one; without held-out rewards the final one is the best.
+    """The best or final checkpoint; without held-out rewards the final is the best.
 
     Raises StateConflict: `no_adapter`; `no_better_checkpoint` when none is above the base.
     """

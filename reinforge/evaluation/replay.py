@@ -14,7 +14,7 @@ UNIFORM = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Rescored:
-    """None: the revision failed."""
+    """A completion under both revisions; None: the revision failed."""
 
     step: int
     prompt_no: int
@@ -63,9 +63,9 @@ class ReplayReport(BaseModel):
     errors: dict[str, int]
     """Status under the new revision → completions that it did not score."""
     reward_ms: float
-    """Mean per completion, new revision."""
+    """Mean milliseconds per completion, new revision."""
     cost: float | None = None
-    """In the judges' currency; None without priced judges."""
+    """Cost in the judges' currency; None without priced judges."""
 
 
 def compare(rows: Sequence[Rescored], *, pass_above: float) -> ReplayReport:

@@ -78,7 +78,7 @@ class GateReport(_Report):
 
 
 def row_values(scores: Sequence[RowScores], metric: str, pass_above: float) -> dict[int, float]:
-    """Excludes unscored rows. Raises InvalidInput `unknown_metric`."""
+    """Row → value, without unscored rows. Raises InvalidInput `unknown_metric`."""
     reduce = _reducer(metric, pass_above)
     values = {
         row_scores.row: [value for value in row_scores.rewards if value is not None] for row_scores in scores
@@ -110,7 +110,7 @@ def resampled(values: Sequence[float], *, resamples: int = RESAMPLES, seed: int 
 
 
 def lower_bound(means: Sequence[float], confidence: float) -> float:
-    """One-sided, from ascending resampled means."""
+    """One-sided lower bound of a mean, from ascending resampled means."""
     return means[min(len(means) - 1, int(len(means) * (1 - confidence)))]
 
 

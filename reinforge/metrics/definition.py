@@ -70,9 +70,9 @@ class ChartBand:
 class ChartScale:
     format: Literal["number", "reward", "percent"] = "number"
     start: float | None = 0.0
-    """Unless a value is lower; null: the lowest value."""
+    """Lower end, unless a value is lower; null: the lowest value."""
     end: float | None = None
-    """Unless a value is higher; null: the highest value."""
+    """Upper end, unless a value is higher; null: the highest value."""
 
 
 @dataclass(frozen=True, config=_CONFIG)

@@ -59,7 +59,6 @@ def _assignments(source: str) -> Iterator[tuple[str, Any, ast.expr]]:
 
 
 def _comment(lines: list[str], literal: ast.expr) -> str:
-    """The comment after the literal, or else those directly above it."""
     last = lines[(literal.end_lineno or literal.lineno) - 1]
     behind = last.encode()[literal.end_col_offset :].decode().strip()
     if behind.startswith("#") and not behind.startswith("# fmt:"):

@@ -49,7 +49,6 @@ def _advice(name: str, columns: Sequence[str], roles: ColumnRoles | None, declar
 
 
 def _likely_answer(columns: Sequence[str], roles: ColumnRoles | None) -> str | None:
-    """The only column without another role; None if there are several."""
     assigned = _NO_ANSWERS | {value for value in (roles or ColumnRoles()).model_dump().values() if value}
     others = [name for name in columns if name not in assigned]
     return others[0] if len(others) == 1 else None

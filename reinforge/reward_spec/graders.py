@@ -94,7 +94,7 @@ _OF_REWARDS = frozenset(RewardBase.model_fields) - {"type"}
 
 
 def grader_of(reward: Any) -> Grader | None:
-    """None for code and graders stored elsewhere."""
+    """The reward's grader; None for code and graders stored elsewhere."""
     if isinstance(reward, StoredGrader):
         return reward.grader
     if reward.type == "python":
@@ -104,7 +104,7 @@ def grader_of(reward: Any) -> Grader | None:
 
 
 def judges_of(reward: Any, grader: Grader | None = None) -> frozenset[str]:
-    """grader: of a reward whose grader is stored elsewhere."""
+    """Names of the judges a reward calls. grader: if it is stored elsewhere."""
     if isinstance(reward, PythonReward):
         return frozenset(declared.model for declared in reward.judges.values())
     resolved = grader or grader_of(reward)

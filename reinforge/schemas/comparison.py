@@ -21,7 +21,7 @@ class HeldOutDifference(HeldOutEstimate):
     """A job's held-out reward minus the baseline's."""
 
     paired: bool
-    """Prompt by prompt on the same prompts; otherwise the jobs have different ones, and the interval is wider."""
+    """Compared prompt by prompt on the same prompts; otherwise the interval is wider."""
 
 
 class ComparedJob(Response):
@@ -36,7 +36,7 @@ class ComparedJob(Response):
     held_out_before: float | None
     """Held-out reward before training."""
     difference: HeldOutDifference | None
-    """From the baseline; null for the baseline itself and where one has no scored held-out rows."""
+    """Change from the baseline; null for the baseline and without scored held-out rows."""
     verdict: str | None
     """`difference` in one sentence; null for the baseline."""
     notes: list[str]

@@ -72,7 +72,7 @@ class DeploymentInfo(Editable):
     model: str
     adapter: str | None = None
     checkpoint: str | None = None
-    """None also if only the deployment still keeps it."""
+    """None too if the job no longer keeps it; the deployment does."""
     job: str | None = None
     step: int | None = None
     bytes: int | None = None

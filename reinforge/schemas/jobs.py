@@ -69,11 +69,11 @@ class Job(Response):
     held_out_reward: float | None = None
     """Newest weighted held-out reward, without shaping."""
     held_out_includes_shaping: bool = False
-    """From a worker before 0.2: do not compare with other jobs'."""
+    """Measured by a worker before 0.2: do not compare with other jobs'."""
     best_step: int | None = None
     """Null if none is better than the base."""
     verdict: Outcome | None = None
-    """Null before the job ends or pauses, and before version 0.2."""
+    """Outcome; null before the job ends or pauses, and before version 0.2."""
     verdict_detail: Verdict | None = None
     adapter: str | None = None
     """`adp_…` once the job has succeeded."""

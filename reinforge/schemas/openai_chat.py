@@ -39,7 +39,9 @@ class ChatRequest(Request):
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     logprobs: bool | None = None
-    """Of sampled tokens, including the end token, at the request's temperature."""
+    """Return log-probabilities of sampled tokens, including the end token, at the request's
+    temperature.
+    """
     top_logprobs: int | None = Field(default=None, ge=0, le=20)
     tools: list[dict[str, Any]] | None = Field(default=None, max_length=128)
     """For models whose chat template supports tools."""

@@ -22,7 +22,7 @@ class Project(Editable):
 class ProjectAccess(Project):
     role: Role
     current: bool
-    """Used without `X-Reinforge-Project`."""
+    """The project of requests without `X-Reinforge-Project`."""
 
 
 class ProjectCreate(Request):

@@ -11,4 +11,4 @@ class JobTrainingCheck(TrainingCheck):
     job: str
     step: int
     verdict: Outcome | None = None
-    """Verdict on an ended or paused job; then also in `message`."""
+    """Verdict on an ended or paused job, repeated in `message`."""

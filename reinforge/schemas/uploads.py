@@ -19,7 +19,7 @@ class DatasetUploadCreate(Request):
     name: str | None = Field(default=None, min_length=1, max_length=200)
     """Name of the dataset; default the file's."""
     sha256: Sha256 | None = None
-    """Of the whole file. An unfinished upload of the file is then continued."""
+    """SHA-256 of the whole file; an unfinished upload of it is continued."""
 
 
 class DatasetUploadPart(Response):

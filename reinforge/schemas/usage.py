@@ -11,8 +11,8 @@ UsageKind = Literal[
     "device_seconds", "sampled_tokens", "trained_tokens", "judge_spend", "storage_bytes",
     "served_input_tokens", "served_output_tokens",
 ]  # fmt: skip
-"""device_seconds: of jobs and sampling requests. sampled_tokens: of jobs, evaluations and the
-playground. judge_spend: in the judges' currency. storage_bytes: the day's last level, others:
+"""device_seconds: time of jobs and sampling requests. sampled_tokens: in jobs, evaluations and the
+playground. judge_spend: in the judges' currency. storage_bytes: the day's last level; others:
 sums over the day.
 """
 Period = Literal["day", "month", "total"]
@@ -59,5 +59,5 @@ class ProjectUsage(Response):
     totals: dict[UsageKind, float]
     """Sums over these days; for `storage_bytes` the present level."""
     sources: list[UsageSource]
-    """The 20 with the largest share of any kind, largest first."""
+    """The 20 sources with the largest share of any kind, largest first."""
     budgets: list[Budget]

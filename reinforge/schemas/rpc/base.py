@@ -48,7 +48,7 @@ class Rpc(Generic[RequestT, ResultT]):
 
 
 def dump(model: BaseModel) -> dict[str, Any]:
-    """Only the fields that were set. Raises ValueError if nested too deep."""
+    """JSON of the set fields. Raises ValueError if nested too deep."""
     return model.model_dump(mode="json", exclude_unset=True)
 
 
