@@ -1,1 +1,1 @@
-"""Sampling of completions: engine protocol, engines, and the collector of scored groups."""
+"""Rollout engines, and the collector of scored groups."""

@@ -1,4 +1,4 @@
-"""Collector: samples completions of prompts and scores each group while others are still being sampled."""
+"""Collector of completions: scores each group while others are still being sampled."""
 
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -26,9 +26,8 @@ class Rollout:
     prompt_no: int
     sample_no: int
     completion: tuple[Segment, ...]
-    """Segments by the policy and by the environment, in order."""
     text: str
-    """Decoded completion without special tokens and end token, as rewards receive it."""
+    """Without special tokens, as rewards receive it."""
     finish_reason: FinishReason
     score: Score | None = None
 
@@ -38,19 +37,18 @@ class Rollout:
 
     @property
     def action_mask(self) -> tuple[bool, ...]:
-        """Per completion token: whether the policy generated it."""
         return tuple(segment.by == "policy" for segment in self.completion for _ in segment.token_ids)
 
     @property
     def sampler_logprobs(self) -> tuple[float, ...]:
-        """Per completion token; 0 for tokens of the environment."""
+        """0 for tokens of the environment."""
         return tuple(
             chain.from_iterable(s.sampler_logprobs or (0.0,) * len(s.token_ids) for s in self.completion)
         )
 
     @property
     def sampler_entropies(self) -> tuple[float, ...] | None:
-        """Per completion token, nats; 0 for tokens of the environment, None if any is unknown."""
+        """Nats; 0 for tokens of the environment, None if any is unknown."""
         if any(s.by == "policy" and s.token_ids and s.sampler_entropies is None for s in self.completion):
             return None
         entropies = (s.sampler_entropies or (0.0,) * len(s.token_ids) for s in self.completion)
@@ -58,13 +56,11 @@ class Rollout:
 
 
 class Interrupted(Exception):
-    """Sampling was cancelled; its incomplete completions are discarded."""
+    """Sampling was cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Policy and noise of one round of sampling; `policy` None is the base model."""
-
     policy: str | None
     version: int
     seed: int
@@ -73,7 +69,6 @@ class Round:
     samples_per_prompt: int
     sampling: Sampling
     first_prompt: int = 0
-    """Number of the first prompt; greater than 0 in later rounds of a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +78,15 @@ class RolloutRepair:
     rollout: Rollout
     segments: tuple[Segment, ...]
     max_tokens: int
-    """Tokens to sample after `segments`; may be 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Collected:
     groups: list[list[Rollout]]
-    """By prompt number, `samples_per_prompt` rollouts each, except after `repair`."""
+    """By prompt number."""
     generate_seconds: float
     score_seconds: float
-    """Time spent waiting for rewards after the last completion."""
+    """Time after the last completion."""
 
     @property
     def rollouts(self) -> list[Rollout]:
@@ -103,7 +97,7 @@ Decode = Callable[[Sequence[Sequence[int]]], list[str]]
 PROGRESS_ROWS = 5
 
 ProgressCallback = Callable[[str, int, int, list[int]], None]
-"""Progress callback: "generating" or "scoring", completed groups, all groups, first rows still open."""
+"""Arguments: "generating" or "scoring", completed groups, all groups, first open rows."""
 
 
 class Collector:
@@ -116,17 +110,16 @@ class Collector:
         self._decode = decode
 
     def cancel(self) -> None:
-        """Make the running `collect` raise Interrupted. Callable from any thread."""
+        """Make `collect` raise Interrupted. Callable from any thread."""
         self._engine.cancel()
 
     async def rest(self) -> None:
-        """Release engine memory until the next sampling."""
         await self._engine.rest()
 
     async def collect(
         self, prompts: Sequence[Prompt], sampling_round: Round, progress: ProgressCallback
     ) -> Collected:
-        """One scored group per prompt. Raises Interrupted, and what the engine and the scorer raise."""
+        """Raises Interrupted, and what the engine and the scorer raise."""
         groups: list[list[Rollout]] = [[] for _ in prompts]
         unsampled, unscored = (dict.fromkeys(range(len(prompts))) for _ in range(2))
         started = time.monotonic()
@@ -162,7 +155,7 @@ class Collector:
         sampling_round: Round,
         progress: ProgressCallback,
     ) -> Collected:
-        """Replace some rollouts and score their groups again. Raises like `collect`."""
+        """Replace some rollouts and score their groups again."""
         started = time.monotonic()
         requests = [self._continued(number, repair, sampling_round) for number, repair in enumerate(repairs)]
         ends: dict[int, Sample] = {}

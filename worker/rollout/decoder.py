@@ -1,4 +1,4 @@
-"""Forward passes of a decode batch over a KV cache: prompts once, then one token per row."""
+"""Forward passes of a decode batch over a KV cache."""
 
 from collections.abc import Sequence
 
@@ -10,18 +10,17 @@ from worker.rollout.kv_cache import roomy_cache
 
 
 class Decoder:
-    """Prefill and decode steps of one batch by the model's forward pass; prompts are padded on the left."""
+    """Prefill and decode steps of one batch; prompts are padded on the left."""
 
     def __init__(self, model: PreTrainedModel) -> None:
         self._model = model
         self._cache = roomy_cache(model)
         self._mask: Tensor | None = None
-        """(R, columns so far): 0 over the padding; None without padding."""
+        """(R, columns so far): 0 over padding."""
         self._positions = torch.zeros(0, dtype=torch.int64)
-        """(R,): position of each row's next token."""
 
     def prefill(self, prompts: Sequence[Sequence[int]], prompt_of: Tensor) -> Tensor:
-        """Logits (R, V) after each row's prompt. prompt_of: (R,) int64, ascending; each prompt is run once."""
+        """Logits (R, V) after each row's prompt. prompt_of: (R,) int64, ascending."""
         device = self._model.device
         lengths = torch.tensor([len(prompt) for prompt in prompts])
         longest = int(lengths.max())
@@ -40,7 +39,7 @@ class Decoder:
         return logits[prompt_of]
 
     def step(self, tokens: Tensor) -> Tensor:
-        """Logits (R, V) after one more token (R,) of every row."""
+        """Logits (R, V) after tokens (R,)."""
         if self._mask is not None:
             self._mask = torch.cat([self._mask, self._mask.new_ones((len(tokens), 1))], dim=1)
         logits = self._next(tokens)
@@ -54,7 +53,6 @@ class Decoder:
         self._mask = None if self._mask is None else self._mask[rows]
 
     def _prompts_to_rows(self, prompt_of: Tensor, prompts: int, longest: int) -> None:
-        """Turn the cache of P prompts, `longest` tokens wide, into that of R rows."""
         self._cache.batch_select_indices(prompt_of)
         self._mask = None if self._mask is None else self._mask[prompt_of]
 
@@ -62,7 +60,6 @@ class Decoder:
         return self._forward(tokens[:, None], self._positions[:, None])
 
     def _forward(self, ids: Tensor, positions: Tensor) -> Tensor:
-        """Logits (R, V) after the last column."""
         output = self._model(
             input_ids=ids,
             attention_mask=self._mask,

@@ -1,7 +1,6 @@
-"""Batched decoding: samples one token per row and step until every row has ended.
+"""Batched decoding until every row has ended.
 
-Ended rows leave the batch in bulk, when enough of them have: a function of the sampled tokens alone, so the same
-requests always form the same forward batches.
+Compaction depends on the sampled tokens alone, so equal requests form equal forward batches.
 """
 
 import itertools
@@ -20,25 +19,20 @@ from worker.rollout.noise import uniform
 from worker.rollout.sampling import choose
 
 COMPACT_AT = 0.75
-"""Ended rows leave the batch when at most this share of its rows still runs, since that copies the cache."""
+"""Ended rows leave the batch when at most this share of its rows still runs."""
 REASONS: tuple[FinishReason, ...] = ("stop", "length", "cancelled")
 _RUNNING = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Samples `first … first + count - 1` of one request."""
-
     request: GenerateRequest
     first: int
     count: int
 
 
 class DecodeBatch:
-    """Rows of several parts that share one `Sampling`. Call `advance` until every part has its samples.
-
-    A new batch runs its prompts. decoder: a new one. decode: text of token ids, to find stop texts.
-    """
+    """Rows of parts that share one `Sampling`. Call `advance` until every part has its samples."""
 
     def __init__(
         self, decoder: Decoder, parts: Sequence[Part], decode: Callable[[Sequence[int]], str]
@@ -57,16 +51,15 @@ class DecodeBatch:
         self._entropies = np.zeros((rows, self.sampling.max_tokens), np.float32)
         self._lengths = np.zeros(rows, np.int64)
         self._reasons = np.full(rows, _RUNNING, np.int8)
-        """Index into `REASONS`, or `_RUNNING`."""
         self._batch_rows = np.arange(rows)
-        """Row of each line of the forward batch; ended rows stay until the next compaction."""
+        """Row of each line of the forward batch."""
         self._stop_ids = np.array(self.sampling.stop_ids, np.int64)
         self._step = 0
         prompts = [part.request.prompt_ids for part in parts]
         self._logits = decoder.prefill(prompts, torch.from_numpy(self._prompt_of))
 
     def advance(self) -> None:
-        """Sample one token for every running row, then compute the next logits if any row still runs."""
+        """Sample one token per running row, and compute the next logits."""
         rows = self._batch_rows
         tokens, logprobs, entropies = choose(
             self._logits,
@@ -90,13 +83,12 @@ class DecodeBatch:
         self._logits = self._decoder.step(tokens)
 
     def end(self, reason: FinishReason, rows: Sequence[int] | None = None) -> None:
-        """End these rows, or all rows; ended rows keep their reason."""
+        """Ended rows keep their reason."""
         chosen = np.arange(len(self._reasons)) if rows is None else np.asarray(rows, np.int64)
         self._reasons[chosen[self._reasons[chosen] == _RUNNING]] = REASONS.index(reason)
 
     @property
     def rows(self) -> list[tuple[Part, int]]:
-        """Part and sample number of every row."""
         return [
             (self.parts[part], sample)
             for part, sample in zip(self._prompt_of.tolist(), self._sample_no.tolist(), strict=True)
@@ -104,12 +96,12 @@ class DecodeBatch:
 
     @property
     def logits(self) -> Tensor:
-        """(R, V): logits of the next token, one line for every row of `lines`."""
+        """(R, V), one line per row of `lines`."""
         return self._logits
 
     @property
     def lines(self) -> list[int]:
-        """Row of each line of `logits`; some may have ended."""
+        """Rows of `logits`; some may have ended."""
         batch_rows: list[int] = self._batch_rows.tolist()
         return batch_rows
 
@@ -122,12 +114,11 @@ class DecodeBatch:
         return tokens
 
     def reason(self, row: int) -> FinishReason | None:
-        """Why the row has ended; None while it runs."""
         code = self._reasons[row]
         return None if code == _RUNNING else REASONS[code]
 
     def samples(self, part_index: int) -> tuple[Sample, ...] | None:
-        """The part's samples; None while any row runs."""
+        """None while any row of the part runs."""
         start, stop = self._bounds[part_index], self._bounds[part_index + 1]
         if (self._reasons[start:stop] == _RUNNING).any():
             return None

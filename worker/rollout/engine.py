@@ -14,19 +14,19 @@ FinishReason = Literal["stop", "length", "cancelled"]
 class Sampling:
     max_tokens: int
     temperature: float
-    """0 is greedy; log-probabilities are then those at temperature 1."""
+    """0 is greedy, with log-probabilities at temperature 1."""
     top_p: float = 1.0
     stop_ids: tuple[int, ...] = ()
-    """Tokens that end a completion; the end token is included in it."""
+    """Tokens that end a completion and are included in it."""
     stop: tuple[str, ...] = ()
-    """Texts that end a completion; the text stays in it."""
+    """Texts that end a completion and are included in it."""
     entropies: bool = False
-    """Return entropies, if the engine can compute them."""
+    """Return them, if the engine can."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoiseKey:
-    """Key of the noise of one request; the engine adds sample and token number."""
+    """Noise of one request; the engine adds sample and token number."""
 
     seed: int
     stream: Stream
@@ -37,9 +37,9 @@ class NoiseKey:
 @dataclass(frozen=True, slots=True)
 class GenerateRequest:
     policy: str | None
-    """Published policy; None: the base model."""
+    """None: the base model."""
     version: int
-    """Step after which the policy was published; engines refuse other versions."""
+    """Step of publication; engines refuse other versions."""
     prompt_ids: tuple[int, ...]
     n: int
     sampling: Sampling
@@ -50,20 +50,17 @@ class GenerateRequest:
 @dataclass(frozen=True, slots=True)
 class Sample:
     token_ids: tuple[int, ...]
-    """Includes the end token."""
     logprobs: tuple[float, ...]
-    """Per token, from log-softmax of logits / temperature over the whole vocabulary (before top-p)."""
+    """From log-softmax of logits / temperature, before top-p."""
     finish_reason: FinishReason
     entropies: tuple[float, ...] | None = None
-    """Per token, nats, of the distribution of `logprobs`; None if not requested or if the engine sees only the sampled
-    token."""
+    """Nats, of the distribution of `logprobs`; None if not requested or not computable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Generated:
     request: GenerateRequest
     samples: tuple[Sample, ...]
-    """`request.n` samples."""
 
 
 class RolloutEngine(Protocol):
@@ -71,12 +68,12 @@ class RolloutEngine(Protocol):
         """Answers requests as they finish, in any order."""
 
     def cancel(self) -> None:
-        """End running requests with partial samples, as `cancelled`. Callable from any thread."""
+        """End running requests as `cancelled`, with partial samples. Callable from any thread."""
 
     async def publish(self, policy: str, version: int, path: Path | None = None) -> None:
-        """Make `policy` at `version` available for sampling. path: adapter folder, for engines in other processes."""
+        """Make `policy` available. path: adapter folder, for engines in other processes."""
 
     async def rest(self) -> None:
-        """Release memory for training until the next `generate` or `publish`."""
+        """Release memory until the next `generate` or `publish`."""
 
     async def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""Key-value cache with spare capacity, so that appending a token does not copy the cache."""
+"""Key-value cache with spare capacity: appending a token does not copy the cache."""
 
 import torch
 from torch import Tensor
@@ -6,18 +6,16 @@ from transformers import DynamicCache, PreTrainedModel
 from transformers.cache_utils import DynamicLayer
 
 SPARE_TOKENS = 64
-"""Least spare capacity of a layer; it grows by a quarter of its length."""
 
 
 def roomy_cache(model: PreTrainedModel) -> DynamicCache:
-    """An empty cache of the model's layer types; layers that keep all tokens have spare capacity."""
     cache = DynamicCache(config=model.config)
     cache.layers = [RoomyLayer() if type(layer) is DynamicLayer else layer for layer in cache.layers]
     return cache
 
 
 class RoomyLayer(DynamicLayer):  # type: ignore[misc]
-    """`keys` and `values` are views of the front of larger tensors (rows, heads, capacity, head size)."""
+    """`keys` and `values` are views of larger tensors (rows, heads, capacity, head size)."""
 
     keys: Tensor
     values: Tensor
@@ -50,7 +48,7 @@ class RoomyLayer(DynamicLayer):  # type: ignore[misc]
 
 
 def _grown(states: Tensor, like: Tensor, length: int, capacity: int) -> Tensor:
-    """(rows, heads, capacity, size), starting with the `length` present states."""
+    """(rows, heads, capacity, size), starting with the present states."""
     rows, heads, _, size = like.shape
     larger = torch.empty((rows, heads, capacity, size), dtype=like.dtype, device=like.device)
     if length:

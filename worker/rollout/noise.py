@@ -1,7 +1,7 @@
 """Sampling noise as a pure function of seed and counters, so that it has no state to save.
 
-A counter-based hash (splitmix64, Steele et al. 2014) of `(seed, stream, step, prompt no, sample no, token no)`
-gives the uniform number that decides one token. Streams keep training, evaluation and data order apart.
+A counter-based hash (splitmix64, Steele et al. 2014) of `(seed, stream, step, prompt no, sample
+no, token no)` gives the uniform number that decides one token.
 """
 
 from enum import IntEnum
@@ -21,9 +21,8 @@ class Stream(IntEnum):
     REPAIR = 5
     """Completions continued after a cue."""
     REFILL = 6
-    """Order of the additional rows of a step."""
+    """Order of a step's additional rows."""
     FRONTIER = 7
-    """Rows drawn by frontier sampling."""
 
 
 def uniform(seed: int, stream: Stream, *counters: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -33,7 +32,6 @@ def uniform(seed: int, stream: Stream, *counters: npt.ArrayLike) -> npt.NDArray[
 
 
 def hash64(seed: int, stream: Stream, *counters: npt.ArrayLike) -> UInts:
-    """64 mixed bits per broadcast element of `counters`."""
     # Wrapping around is the point; numpy warns about it for scalars.
     with np.errstate(over="ignore"):
         state = np.asarray(seed, np.uint64)

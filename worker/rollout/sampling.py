@@ -14,11 +14,11 @@ def choose(
     top_p: float,
     entropies: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Tokens (R,) int64, their log-probabilities (R,) float32 and, if `entropies`, the entropies (R,) in nats, for
-    logits (R, V) and noise (R,) in (0, 1).
+    """Tokens (R,) int64, log-probabilities (R,) float32 and, if `entropies`, entropies (R,) in nats,
+    for logits (R, V) and noise (R,) in (0, 1).
 
-    Log-probabilities and entropies are those of logits / temperature before top-p; at temperature 0 (greedy), of
-    temperature 1. The cumulative sum is float64: float32 would not reach the tail of a large vocabulary.
+    The latter two are before top-p. The cumulative sum is float64: float32 would not reach the tail
+    of a large vocabulary.
     """
     scaled = logits.float() / (temperature or 1.0)
     logprobs = torch.log_softmax(scaled, dim=-1)
@@ -37,13 +37,12 @@ def choose(
 
 
 def entropy(logprobs: Tensor) -> Tensor:
-    """Entropy (…,) in nats of log-probabilities (…, V)."""
+    """Nats (…,) of log-probabilities (…, V)."""
     # A token of probability 0 adds 0, not 0 · -inf.
     return -(logprobs.exp() * logprobs.clamp(min=torch.finfo(logprobs.dtype).min)).sum(-1)
 
 
 def _nucleus(probabilities: Tensor, top_p: float) -> Tensor:
-    """Zeros all but the smallest set of likeliest tokens whose probability reaches `top_p`."""
     ordered, index = probabilities.sort(dim=-1, descending=True, stable=True)
     before = ordered.cumsum(-1) - ordered
     return torch.zeros_like(probabilities).scatter(-1, index, torch.where(before < top_p, ordered, 0.0))

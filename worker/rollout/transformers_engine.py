@@ -1,7 +1,7 @@
 """In-process rollout engine on the trainer's own model.
 
-Decoding runs in the caller's thread, one token per turn of the event loop, so that finished groups are scored while
-others are still being generated and torch needs one thread pool.
+Decoding runs in the caller's thread, one token per turn of the event loop, so that finished
+groups are scored meanwhile.
 """
 
 import asyncio
@@ -27,15 +27,15 @@ from worker.rollout.decoding import DecodeBatch, Part
 from worker.rollout.engine import Generated, GenerateRequest, Sample
 
 CPU_CACHE_BYTES = 2 * 1024**3
-"""Fixed on the CPU, so that batches do not depend on the machine's load."""
+"""Fixed, so that batches do not depend on the machine's load."""
 _LEAST_CACHE_BYTES = 256 * 1024**2
 
 
 class TransformersEngine:
     """`RolloutEngine` over a loaded model.
 
-    sampling_as: context of a batch for a policy (None: the base); it yields a function that creates contexts in which
-    the model computes as that policy. copies: engines that share the memory for caches, this one included.
+    sampling_as: context of a batch for a policy; yields a function that creates contexts in which
+    the model computes as that policy. copies: engines that share the memory for caches.
     """
 
     def __init__(
@@ -57,7 +57,6 @@ class TransformersEngine:
         share = cache_bytes or max(_cache_bytes(model) // copies, _LEAST_CACHE_BYTES)
         self._tokens_in_cache = share // cache_bytes_per_token(model)
         self.warn: Callable[[str], None] = lambda message: None
-        """Receives a message for every out-of-memory retry."""
         self._versions: dict[str, int] = {}
         self._cancelled = threading.Event()
 
@@ -131,7 +130,7 @@ class TransformersEngine:
         self._versions[policy] = version
 
     async def rest(self) -> None:
-        """No memory to release between samplings."""
+        """Does nothing."""
 
     async def close(self) -> None:
         self._versions.clear()
@@ -149,12 +148,13 @@ class TransformersEngine:
 
 
 def plan(requests: Sequence[GenerateRequest], tokens_in_cache: int) -> list[list[Part]]:
-    """Forward batches: requests of one policy and sampling, longest prompts first, within the cache."""
+    """Forward batches of requests with equal policy and sampling, longest prompts first, within the
+    cache.
+    """
     return plan_parts([Part(request, 0, request.n) for request in requests], tokens_in_cache)
 
 
 def plan_parts(parts: Sequence[Part], tokens_in_cache: int) -> list[list[Part]]:
-    """As `plan`, for parts of requests."""
     batches: list[list[Part]] = []
     rows = 0
     for part in sorted(parts, key=lambda part: -len(part.request.prompt_ids)):
@@ -176,7 +176,6 @@ def plan_parts(parts: Sequence[Part], tokens_in_cache: int) -> list[list[Part]]:
 
 
 def _width(request: GenerateRequest) -> int:
-    """Most tokens of a row."""
     return len(request.prompt_ids) + request.sampling.max_tokens
 
 
@@ -186,7 +185,6 @@ def _in_order(parts: list[tuple[int, tuple[Sample, ...]]]) -> tuple[Sample, ...]
 
 
 def cache_bytes_per_token(model: PreTrainedModel) -> int:
-    """Bytes of one token's keys and values in all layers."""
     config = model.config.get_text_config()
     heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
     head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads

@@ -1,7 +1,4 @@
-"""CPU-only sampling: a faster decode step, and forked processes on idle cores.
-
-Other rooms import from here, never from a submodule.
-"""
+"""CPU-only sampling: a faster decode step, and forked processes on idle cores."""
 
 from worker.rollout.cpu.decoder import decoder_for
 from worker.rollout.cpu.forked_engine import SharedWeights

@@ -1,9 +1,4 @@
-"""Fast decode step on the CPU: one token per row, for Llama-like models.
-
-A decode step of a small model consists of many small operations. This step builds masks once, multiplies each input
-once for all its projections, rotates queries and keys together, and avoids transposes and repeated key heads: attention
-is two batched products over the cache.
-"""
+"""Fast decode step on the CPU: one token per row, for Llama-like models."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -22,14 +17,12 @@ _ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj", "head_dim", "scaling")
 _MLP = ("gate_proj", "up_proj", "down_proj", "act_fn")
 _TOLERANCE = 1e-4
 COPIED_BYTES = 2**31
-"""Weights of larger models are not copied for faster products."""
+"""Weights of larger models are not copied into a faster order."""
 MakeProduct = Callable[[Tensor, Tensor | None], Product]
-"""Creates the product of a weight (O, I) and a bias (O,)."""
 
 
 class DecodeStep:
-    """Decode step of models built like Llama, Mistral, Qwen 2 and Qwen 3, in float32 or float64, with their present
-    weights. Raises UnsupportedLayer."""
+    """Decode step of models built like Llama, Mistral, Qwen 2 and Qwen 3. Raises UnsupportedLayer."""
 
     def __init__(self, model: PreTrainedModel, make: MakeProduct = fastest_product) -> None:
         self._model = model
@@ -48,8 +41,8 @@ class DecodeStep:
     ) -> Tensor:
         """Logits (R, V) after token ids (R,) at positions (R,); appends the tokens to the cache.
 
-        padding: (R, columns with the new one), 0 over padding, or None. prompts: keys and values before the cache's
-        first column, or None.
+        padding: (R, columns with the new one), 0 over padding. prompts: keys and values before the
+        cache.
         """
         decoder = self._decoder
         x = decoder.embed_tokens(ids)
@@ -65,7 +58,6 @@ class DecodeStep:
 
 
 def fast_step(model: PreTrainedModel) -> DecodeStep | None:
-    """None if a layer is not supported."""
     small = sum(weight.nbytes for weight in model.parameters()) <= COPIED_BYTES
     return _fast_step(model, fastest_product if small else Product)
 
@@ -93,7 +85,6 @@ class _Layer:
         self._query_heads, self._key_heads, _ = (rows // self._size for rows in self._project.parts)
         self._eps = 0.0
         self._head_norms: Tensor | None = None
-        """(query and key heads, D); None if heads are not normed."""
         if hasattr(attention, "q_norm"):
             weights = attention.q_norm.weight, attention.k_norm.weight
             counts = self._query_heads, self._key_heads
@@ -108,7 +99,7 @@ class _Layer:
         cache: RoomyLayer,
         attend_prompts: Callable[[Tensor], tuple[Tensor, Tensor]] | None,
     ) -> Tensor:
-        """x (R, H) → (R, H): attention over the prompts, the cache and x itself."""
+        """Attention (R, H) of x (R, H) over the prompts, the cache and itself."""
         rows, size, heads = len(x), self._size, self._query_heads
         projected = self._project(_norm(self._attention_norm, x)).view(rows, -1, size)
         query_key = projected[:, : heads + self._key_heads]
@@ -130,14 +121,14 @@ class _Layer:
         return self._out(output.view(rows, -1)).add_(x)
 
     def mlp(self, x: Tensor) -> Tensor:
-        """x (R, H) → (R, H)."""
         gate, up = torch.split(self._gate_up(_norm(self._mlp_norm, x)), self._gate_up.parts, dim=-1)
         return self._down(self._act(gate).mul_(up)).add_(x)
 
 
 class _JoinedLinear:
-    """Linear layers of one input as one product if all are `MergedLinear`s: these then hold views of its weight, so
-    that no weight exists twice. Otherwise one product per layer."""
+    """Linear layers of one input as one product if all are `MergedLinear`s, which then hold views of
+    its weight; otherwise one product per layer.
+    """
 
     def __init__(self, modules: Sequence[Any], make: MakeProduct) -> None:
         layers = [_dense(module) for module in modules]
@@ -166,7 +157,7 @@ def _product(module: Any, make: MakeProduct) -> Product:
 
 
 def _dense(module: Any) -> Any:
-    """The module's plain linear layer, with weight (O, I) and bias (O,) or None. Raises UnsupportedLayer."""
+    """The module's plain linear layer. Raises UnsupportedLayer."""
     if getattr(module, "disable_adapters", False):
         module = module.base_layer
     if type(module) is torch.nn.Linear or hasattr(module, "set_weight"):
@@ -175,9 +166,8 @@ def _dense(module: Any) -> Any:
 
 
 def supports_decode_step(model: PreTrainedModel) -> bool:
-    """Whether the model has the parts that the step uses and the step reproduces its logits on a small batch.
-
-    The trial is needed because an architecture may compute more than its parts show.
+    """Checks the model's parts, and the step's logits on a small batch, since an architecture may
+    compute more than its parts show.
     """
     if model.dtype not in (torch.float32, torch.float64) or not _has_parts(model):
         return False
@@ -209,7 +199,6 @@ def supports_decode_step(model: PreTrainedModel) -> bool:
 
 
 def _has_parts(model: PreTrainedModel) -> bool:
-    """Whether the model has the parts that the step uses, and caches every token of every layer."""
     decoder = getattr(model, "model", None)
     layers = getattr(decoder, "layers", None)
     if decoder is not model.get_decoder() or not layers or not hasattr(model, "lm_head"):
@@ -242,24 +231,22 @@ def _norm(norm: Any, x: Tensor) -> Tensor:
 
 
 def _scaled(x: Tensor, eps: float) -> Tensor:
-    """x / root mean square along the last dimension."""
     square: Tensor = torch.linalg.vecdot(x, x)
     return x * square.div_(x.shape[-1]).add_(eps).rsqrt_().unsqueeze(-1)
 
 
 def _rotate(x: Tensor, rotary: tuple[Tensor, Tensor]) -> Tensor:
-    """Rotary positions on (R, heads, D): the halves of a head are the two coordinates (Su et al. 2021)."""
+    """Rotary positions on (R, heads, D) (Su et al. 2021)."""
     cos, signed = rotary
     return torch.addcmul(x * cos, x.roll(x.shape[-1] // 2, -1), signed)
 
 
 def _signed(sin: Tensor) -> Tensor:
-    """For `_rotate`: the sine with its first half negated."""
     half = sin.shape[-1] // 2
     return torch.cat([-sin[..., :half], sin[..., half:]], dim=-1)
 
 
 def _bias(padding: Tensor, dtype: torch.dtype) -> Tensor:
-    """(R, 1, columns): 0, minus infinity over padding; added to attention scores."""
+    """(R, 1, columns): 0, minus infinity over padding."""
     zeros = torch.zeros(padding.shape, dtype=dtype, device=padding.device)
     return zeros.masked_fill_(padding == 0, -torch.inf).unsqueeze(1)

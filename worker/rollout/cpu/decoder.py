@@ -12,13 +12,12 @@ from worker.rollout.decoder import Decoder
 from worker.rollout.kv_cache import roomy_cache
 
 SHARED_FROM = 64
-"""Prompt tokens from which one cache per prompt pays for a second attention product in every step."""
+"""Prompt tokens from which a cache per prompt is worth a second attention product per step."""
 
 
 def decoder_for(model: PreTrainedModel) -> Callable[[], Decoder]:
-    """A function that creates the decoder of a batch from the weights that the model then has.
-
-    The fast one, if the model's base weights pass the check that runs here; otherwise the plain one.
+    """Creator of a batch's decoder from the present weights: the fast one if the base weights pass the
+    check.
     """
     return partial(_decoder if supports_decode_step(model) else Decoder, model)
 
@@ -29,13 +28,11 @@ def _decoder(model: PreTrainedModel) -> Decoder:
 
 
 class FastDecoder(Decoder):
-    """Decodes with a `DecodeStep`; rows of a long prompt share its keys and values."""
-
     def __init__(self, model: PreTrainedModel, step: DecodeStep) -> None:
         super().__init__(model)
         self._decode_step = step
         self._prompts: SharedPrompts | None = None
-        """Keys and values before the cache's first column; None if the cache begins with the prompts."""
+        """Keys and values before the cache's first column."""
 
     def keep(self, rows: Tensor) -> None:
         super().keep(rows)

@@ -1,7 +1,6 @@
 """Rollout engine in a forked copy of this process, to use an idle core.
 
-The fork shares the base model's memory and starts in milliseconds. Torch's thread pool does not survive a fork, so the
-fork computes with one thread. It ends with its parent, however that ends.
+Torch's thread pool does not survive a fork, so the fork computes with one thread.
 """
 
 import asyncio
@@ -35,14 +34,11 @@ _SIGNALS = {signal.SIGINT, signal.SIGTERM}
 
 
 class EngineLost(Exception):
-    """The forked process has ended with unanswered requests."""
+    """The forked process has ended."""
 
 
 class SharedWeights:
-    """A policy's weights in memory that all forks of this process share.
-
-    read, load: get and set the policy's weights.
-    """
+    """A policy's weights in memory that all forks of this process share."""
 
     def __init__(self, read: Callable[[], Weights], load: Callable[[Weights], None]) -> None:
         self._read, self._load = read, load
@@ -61,7 +57,6 @@ class SharedWeights:
             self._tensors[key].copy_(tensor)
 
     def load(self) -> None:
-        """In a fork: load the weights written last."""
         self._load(self._tensors)
 
 
@@ -79,8 +74,6 @@ class _Generate:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """`index` None: the call has ended, with an `error` prematurely."""
-
     call: int
     index: int | None
     samples: tuple[Sample, ...] = ()
@@ -88,9 +81,8 @@ class _Answer:
 
 
 class ForkedEngine:
-    """`RolloutEngine` that forwards to `engine` in a fork of this process, one `generate` at a time.
-
-    Forks in the constructor; raises OSError if that fails.
+    """`RolloutEngine` in a fork made by the constructor; one `generate` at a time. Its methods raise
+    EngineLost.
     """
 
     def __init__(self, engine: RolloutEngine, weights: SharedWeights) -> None:
@@ -116,7 +108,7 @@ class ForkedEngine:
         return self._pid
 
     async def generate(self, requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
-        """Raises EngineLost, and any exception of the engine."""
+        """Also raises any exception of the engine."""
         self._calls += 1
         call, loop = self._calls, asyncio.get_running_loop()
         arrived: asyncio.Queue[_Answer | None] = asyncio.Queue()
@@ -146,17 +138,16 @@ class ForkedEngine:
                 loop.remove_reader(descriptor)
 
     def cancel(self) -> None:
-        """Sends a byte over a separate socket: takes no lock, so a signal handler may call it."""
+        """Takes no lock, so a signal handler may call it."""
         with contextlib.suppress(OSError):
             self._cancelling.send(b"c")
 
     async def publish(self, policy: str, version: int, path: Path | None = None) -> None:
-        """Raises EngineLost."""
         self._weights.write()
         self._send(_Publish(policy, version))
 
     async def rest(self) -> None:
-        """No memory to release between samplings."""
+        """Does nothing."""
 
     async def close(self) -> None:
         if self._pipe.closed:
@@ -171,7 +162,6 @@ class ForkedEngine:
             os.waitpid(self._pid, 0)
 
     def _send(self, message: object) -> None:
-        """Raises EngineLost."""
         try:
             with self._sending:
                 self._pipe.send(message)
@@ -179,7 +169,6 @@ class ForkedEngine:
             raise EngineLost(f"cannot send to sampling process {self._pid}: {error}") from error
 
     def _receive(self) -> _Answer | None:
-        """None if the process has ended."""
         try:
             answer: _Answer = self._pipe.recv()
         except (EOFError, OSError):
@@ -190,7 +179,6 @@ class ForkedEngine:
 def _run_fork(
     engine: RolloutEngine, weights: SharedWeights, messages: int, cancelled: int, parent: int
 ) -> NoReturn:
-    """The fork's whole life; never returns into the parent's code."""
     try:
         _set_up_fork((messages, cancelled), parent)
         asyncio.run(_ForkServer(engine, weights, Connection(messages), cancelled).run())
@@ -202,7 +190,7 @@ def _run_fork(
 
 
 def _set_up_fork(open_descriptors: Sequence[int], parent: int) -> None:
-    """Tie the fork's life to the parent; close the parent's files and ignore its signals."""
+    """Close the parent's files, ignore its signals, and end when it ends."""
     end_with_parent(parent, signal.SIGKILL)
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
@@ -236,7 +224,7 @@ class _ForkServer:
                 self._send(await self._generate(message))
 
     async def _generate(self, message: _Generate) -> _Answer:
-        """Sends all answers of the call but the last, which it returns."""
+        """Sends all answers but the last, which it returns."""
         index_of = {id(request): index for index, request in enumerate(message.requests)}
         try:
             async for answer in self._engine.generate(message.requests):
@@ -264,7 +252,6 @@ class _ForkServer:
 
 
 def portable(error: Exception) -> Exception:
-    """A copy for another process, with the traceback as a note; a RuntimeError if the error cannot be pickled."""
     trace = "".join(traceback.format_exception(error))
     try:
         copy: Exception = pickle.loads(pickle.dumps(error))

@@ -1,8 +1,7 @@
 """Matrix products of few rows with constant weights, faster than `F.linear` on some CPUs.
 
-On x86 `F.linear` uses MKL, which does not use the widest instructions of non-Intel processors. There, oneDNN with a
-reordered weight takes a quarter to nine tenths of MKL's time for 1 to 256 rows (benchmarks/products.py). With oneDNN,
-unlike MKL, a row's bits do not depend on the other rows.
+On x86 `F.linear` uses MKL, which does not use the widest instructions of non-Intel processors;
+there, oneDNN with a reordered weight is faster (benchmarks/products.py).
 """
 
 import platform
@@ -14,11 +13,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 LARGE = 2**18
-"""Elements of a weight from which oneDNN is faster; MKL keeps smaller weights in a core's cache."""
+"""Elements of a weight from which oneDNN is faster."""
 
 
 class Product:
-    """x (R, I) → (R, O) through a weight (O, I) and a bias (O,), without gradients."""
+    """Product of x (R, I) with a weight (O, I) and a bias (O,), without gradients."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         self.weight, self.bias = weight, bias
@@ -28,7 +27,7 @@ class Product:
 
 
 class OrderedProduct(Product):
-    """A linear layer with a copy of its weight in oneDNN's order. float32 on the CPU only."""
+    """Product with a copy of its weight in oneDNN's order. float32 on the CPU only."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         ordered: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), None)
@@ -43,7 +42,6 @@ class OrderedProduct(Product):
 
 
 def fastest_product(weight: Tensor, bias: Tensor | None) -> Product:
-    """An `OrderedProduct` where it is faster, otherwise a `Product`."""
     supported = weight.dtype == torch.float32 and weight.device.type == "cpu"
     if supported and weight.numel() >= LARGE and onednn_is_faster():
         return OrderedProduct(weight, bias)
@@ -52,7 +50,7 @@ def fastest_product(weight: Tensor, bias: Tensor | None) -> Product:
 
 @cache
 def onednn_is_faster() -> bool:
-    """Decided by the processor's vendor, not by timing: a machine has to compute the same bits each time."""
+    """Decided by the processor's vendor: timing could change the bits between runs."""
     if platform.machine() != "x86_64" or not hasattr(torch.ops.mkldnn, "_linear_pointwise"):
         return False
     try:
@@ -62,9 +60,6 @@ def onednn_is_faster() -> bool:
 
 
 def _padded_rows(rows: int) -> int:
-    """Rows to compute for `rows`: at most a quarter more from 33 on.
-
-    oneDNN compiles code for each number of rows (0.5 ms) and caches it, hundreds of MiB if rows leave a batch singly.
-    """
+    """At most a quarter more rows from 33 on: oneDNN compiles and caches code per number of rows."""
     unit = 1 << max(3, (rows - 1).bit_length() - 3)
     return -(-rows // unit) * unit

@@ -9,7 +9,7 @@ from worker.rollout.cpu.forked_engine import EngineLost, ForkedEngine, SharedWei
 from worker.rollout.engine import Generated, GenerateRequest, RolloutEngine
 
 LEAST_ROWS = 24
-"""Fewest completions per engine: smaller batches are not faster."""
+"""Fewest completions per engine."""
 
 
 def process_count(cores: int, prompts: int, completions: int) -> int:
@@ -20,7 +20,7 @@ def process_count(cores: int, prompts: int, completions: int) -> int:
 def with_forks(
     engine: RolloutEngine, processes: int, weights: SharedWeights, warn: Callable[[str], None]
 ) -> "ParallelEngines":
-    """`engine` and forks of it, in `processes` processes or as many as the machine allows."""
+    """`engine` and forks of it, in at most `processes` processes."""
     forks = list[RolloutEngine]()
     try:
         while len(forks) < processes - 1:
@@ -31,10 +31,7 @@ def with_forks(
 
 
 class ParallelEngines:
-    """`RolloutEngine` that distributes requests over equal engines.
-
-    A lost engine is removed with a warning; `first` answers its open requests.
-    """
+    """`RolloutEngine` over equal engines; a lost one is removed, and `first` answers its requests."""
 
     def __init__(
         self, first: RolloutEngine, others: Sequence[RolloutEngine], warn: Callable[[str], None]
@@ -83,7 +80,7 @@ class ParallelEngines:
         return [self._first, *self._others]
 
     async def _answers(self, shares: Sequence[Sequence[GenerateRequest]]) -> AsyncGenerator[Generated, None]:
-        """Answers of all engines as they arrive; those of a lost engine are missing. Raises any engine's exception."""
+        """Answers as they arrive; those of a lost engine are missing."""
         arrived: asyncio.Queue[Generated | Exception | None] = asyncio.Queue()
 
         async def run(engine: RolloutEngine, share: Sequence[GenerateRequest]) -> None:
@@ -123,9 +120,8 @@ class ParallelEngines:
 
 
 def distribute(requests: Sequence[GenerateRequest], engines: int) -> list[list[GenerateRequest]]:
-    """Whole requests per engine, for at most `engines` with `LEAST_ROWS` each; depends on the requests alone.
-
-    Longest prompts go first, each to the engine with the fewest completions so far.
+    """Requests per engine, longest prompts first, each to the engine with the fewest completions; a
+    function of the requests alone.
     """
     rows = sum(request.n for request in requests)
     shares: list[list[GenerateRequest]] = [[] for _ in range(max(1, min(engines, rows // LEAST_ROWS)))]

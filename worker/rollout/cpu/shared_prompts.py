@@ -1,4 +1,4 @@
-"""Keys and values of prompts, stored once for all completions of a prompt."""
+"""Keys and values of prompts."""
 
 from itertools import groupby
 
@@ -8,11 +8,10 @@ from transformers import DynamicCache
 
 
 class SharedPrompts:
-    """Keys and values of P prompts, and the prompt of each of R rows; rows of a prompt are adjacent."""
+    """Keys and values of P prompts, stored once for the R rows that complete them."""
 
     def __init__(self, cache: DynamicCache, padding: Tensor | None, prompt_of: Tensor) -> None:
-        """cache: after the prompts' forward pass. padding: (P, L), 0 on the left of shorter prompts, or None.
-        prompt_of: (R,) int64, ascending."""
+        """padding: (P, L), 0 on the left of shorter prompts. prompt_of: (R,) int64, ascending."""
         self._layers = [(layer.keys, layer.values) for layer in cache.layers]
         self._padding = padding
         self._prompt_of = prompt_of
@@ -28,8 +27,9 @@ class SharedPrompts:
         self._index_rows()
 
     def attend(self, layer: int, query: Tensor) -> tuple[Tensor, Tensor]:
-        """Attention over the prompts alone for the scaled query (R, heads, D): its output (R, heads, D) and the
-        log-sum-exp of its scores (R, heads)."""
+        """Attention over the prompts for the scaled query (R, heads, D): output (R, heads, D) and
+        log-sum-exp of the scores (R, heads).
+        """
         keys, values = self._layers[layer]
         prompts, groups, length, size = keys.shape
         heads = query.shape[1]
@@ -48,7 +48,7 @@ class SharedPrompts:
         counts = [len(list(rows)) for _, rows in groupby(self._prompt_of.tolist())]
         self._most_rows = max(counts)
         self._line_of: Tensor | None = None
-        """(R,) int64 in P x most_rows; None if all prompts have equally many rows."""
+        """(R,) in P x most_rows; None if all prompts have equally many rows."""
         if min(counts) < self._most_rows:
             line_of = [
                 prompt * self._most_rows + row for prompt, count in enumerate(counts) for row in range(count)
@@ -74,6 +74,8 @@ class SharedPrompts:
 
 
 def combine_attention(output: Tensor, total: Tensor, more: Tensor, more_total: Tensor) -> Tensor:
-    """Exact attention (R, heads, D) over two sets of keys, from the output and log-sum-exp (R, heads) of each."""
+    """Attention (R, heads, D) over two sets of keys, from the output and log-sum-exp (R, heads) of
+    each.
+    """
     share = torch.sigmoid(more_total - total).unsqueeze(-1)
     return torch.lerp(output, more, share)

@@ -1,7 +1,7 @@
 """Adapters on a vLLM server: each version has its own name and folder.
 
-vLLM caches prompts by adapter name and path, so neither is ever reused. After unloading, running requests may still
-read the folder, which is therefore deleted one publication later.
+vLLM caches prompts by both, so neither is ever reused. Running requests may still read an
+unloaded folder, which is therefore deleted one publication later.
 """
 
 import shutil
@@ -17,7 +17,6 @@ class Version:
     policy: str
     version: int
     name: str
-    """Name on the server."""
     folder: Path
     owned: bool
     """Whether we created the folder."""
@@ -33,7 +32,6 @@ class Adapters:
 
     @property
     def held(self) -> list[Version]:
-        """Versions loaded on the server, oldest first."""
         return list(self._held)
 
     def new(self, policy: str, version: int, path: Path | None) -> Version:
@@ -43,7 +41,7 @@ class Adapters:
         return Version(policy, version, name, path or self._root / name, owned=path is None)
 
     def add(self, new: Version) -> list[Version]:
-        """Record a loaded version and return the versions to unload."""
+        """Record a loaded version and return those to unload."""
         for old in self._leaving:
             discard(old)
         older = [
@@ -59,7 +57,6 @@ class Adapters:
         return list(self._leaving)
 
     def name(self, request: GenerateRequest) -> str:
-        """Name of the requested weights on the server. Raises ValueError if the version is not loaded."""
         if request.policy is None:
             return BASE
         names = {version.version: version.name for version in self._held if version.policy == request.policy}

@@ -1,8 +1,8 @@
 """Checks from log-probabilities that a vLLM server samples from the trained policy.
 
-In float32 they agree to 1e-3. In bfloat16 trainer and server round differently: published mean differences without any
-adapter are 0.02 to 0.04 nats (Qwen 2.5 0.5B, trl issue 6789 and Fast-LLM pull request 525; Qwen 3 1.7B, vLLM issue
-18352), more for mixtures of experts. The limit there is relative to the server's gap for the base model.
+In bfloat16, published mean differences without an adapter are 0.02 to 0.04 nats (trl issue
+6789, Fast-LLM pull request 525, vLLM issue 18352), more for mixtures of experts; the limit is
+therefore relative to the base model's gap.
 """
 
 import math
@@ -10,18 +10,19 @@ from collections.abc import Sequence
 from typing import Literal
 
 LARGEST_GAP = 1e-3
-"""Nats: largest difference of a token's log-probability in float32."""
+"""Nats per token, in float32."""
 BASE_FACTOR, BASE_ROOM = 2.0, 0.02
-"""bfloat16: the policy's mean gap may be this multiple of the base model's plus this many nats."""
+"""In bfloat16 the policy's mean gap may be this multiple of the base model's, plus this many nats."""
 MOST_GAP = 0.3
 """Nats: a larger mean gap is never rounding."""
 CHANGED = 1e-4
 """Nats, float32: an adapter that moves a token further in the trainer must move it on the server."""
 _VISIBLE = 12.0
-"""Standard errors by which the adapter's effect must exceed rounding before its absence proves anything."""
+"""Standard errors by which the adapter's effect must exceed rounding."""
 _APPLIED = 0.4
-"""Least share of the trainer's effect on the server: 5 standard errors below 1, 3 above 0 at a barely visible
-effect."""
+"""Least share of the trainer's effect on the server: 5 standard errors below 1, 3 above 0 at a
+barely visible effect.
+"""
 _SILENT = 0.25
 """Share of the trainer's effect below which the server shows none."""
 
@@ -30,10 +31,11 @@ Response = Literal["applied", "unseen", "left_out", "other"]
 
 
 def verdict(base_gap: float, adapter_gap: float, exact: bool) -> Verdict:
-    """`apart` is more than rounding explains and less than wrong weights cause; importance weights correct for it.
+    """`apart` is more than rounding explains and less than wrong weights cause; importance weights
+    correct for it.
 
-    exact: everything is float32, and `adapter_gap` is the largest gap of a token. Otherwise both gaps are means over
-    tokens, of completions of the base model and of the policy. NaN is a mismatch.
+    exact: everything is float32 and `adapter_gap` is the largest of a token; otherwise gaps are
+    means.
     """
     if exact:
         return "agree" if adapter_gap <= LARGEST_GAP else "mismatch"
@@ -43,11 +45,11 @@ def verdict(base_gap: float, adapter_gap: float, exact: bool) -> Verdict:
 
 
 def response(server: Sequence[float], trainer: Sequence[float], noise: float) -> Response:
-    """The server's response to the adapter: slope of its effect on the trainer's, 1 if the adapter is applied and 0 if
-    it is not or is another one, ± √2 · noise / (√n · effect).
+    """Slope of the adapter's effect on the server over that in the trainer, 1 if the adapter is
+    applied, 0 if not, ± √2 · noise / (√n · effect).
 
-    server, trainer: per token, log-probability with the adapter minus without. noise: root mean square of the base
-    model's gaps.
+    server, trainer: per token, log-probability with the adapter minus without. noise: root mean
+    square of the base model's gaps.
     """
     effect, server_effect = root_mean_square(trainer), root_mean_square(server)
     if not effect >= max(CHANGED, _VISIBLE * noise / math.sqrt(max(1, len(trainer)))):

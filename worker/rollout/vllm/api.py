@@ -1,4 +1,4 @@
-"""HTTP client of a vLLM server: completions, scores, adapters."""
+"""HTTP client of a vLLM server."""
 
 import json
 import math
@@ -14,18 +14,16 @@ from worker.rollout.noise import hash64
 
 CONNECT_SECONDS = 10.0
 LOAD_SECONDS = 120.0
-"""Seconds to load an adapter from disk."""
 SLEEP_SECONDS = 300.0
-"""Seconds to move the weights between GPU and main memory."""
 CONNECTIONS = 256
-"""Concurrent requests; each covers all completions of one prompt."""
+"""Each covers all completions of one prompt."""
 _NUMBERED = "token_id:"
 _SEED_BITS = (1 << 62) - 1
 """vLLM adds the completion's number and accepts signed 64-bit numbers."""
 
 
 class ServerLost(Exception):
-    """The server does not respond, or responds with an error of its own."""
+    """The server does not respond, or has an error of its own."""
 
 
 class ServerRefused(Exception):
@@ -44,7 +42,9 @@ class Piece:
 
 
 class Api:
-    """No read timeout for a silent completion, which may be queued behind others."""
+    """Client whose methods raise ServerLost and ServerRefused. A silent completion has no timeout: it
+    may be queued.
+    """
 
     def __init__(self, socket: Path) -> None:
         self._client = httpx.AsyncClient(
@@ -67,7 +67,6 @@ class Api:
             return False
 
     async def load(self, name: str, path: Path) -> None:
-        """Raises Refused, ServerLost."""
         body: dict[str, Any] = {"lora_name": name, "lora_path": str(path)}
         if has_fused_experts(path):
             body["is_3d_lora_weight"] = True
@@ -75,29 +74,26 @@ class Api:
         await self._post("/v1/load_lora_adapter", body, LOAD_SECONDS, refuses_from=300)
 
     async def unload(self, name: str) -> None:
-        """The name is freed at once, the weights when others replace them. Raises Refused, ServerLost."""
+        """The name is freed at once, the weights when others replace them."""
         await self._post("/v1/unload_lora_adapter", {"lora_name": name}, CONNECT_SECONDS)
 
     async def sleep(self) -> None:
-        """Move weights and adapters to main memory and drop keys and values. No requests until `wake`. Raises Refused,
-        ServerLost."""
+        """Move weights and adapters to main memory and drop keys and values. No requests until `wake`."""
         await self._post("/sleep?level=1", None, SLEEP_SECONDS)
 
     async def release_cache(self) -> None:
-        """Release the memory of keys and values only. No requests until `wake`. Raises Refused if unsupported,
-        ServerLost."""
+        """Release keys and values only. No requests until `wake`."""
         # Level 0 stops it and moves nothing.
         await self._post("/sleep?level=0", None, SLEEP_SECONDS)
         await self._post("/release_kv_cache_memory", None, SLEEP_SECONDS)
 
     async def wake(self, tag: str | None = None) -> None:
-        """Restore what `sleep` released, or only `tag`. Raises Refused, ServerLost."""
+        """Restore what `sleep` released, or only `tag`."""
         answer = await self._post("/wake_up" + (f"?tags={tag}" if tag else ""), None, SLEEP_SECONDS)
         if answer["status"] != "awake":
             raise ServerLost(f"it does not wake up: {answer}")
 
     async def names(self) -> list[str]:
-        """Names of the base model and of adapters. Raises ServerLost."""
         try:
             answer = await self._client.get("/v1/models")
             return [model["id"] for model in answer.raise_for_status().json()["data"]]
@@ -105,8 +101,7 @@ class Api:
             raise ServerLost(str(error) or type(error).__name__) from error
 
     async def complete(self, body: dict[str, Any]) -> AsyncGenerator[Piece, None]:
-        """body: from `completion`. Closing the generator aborts the request on the server. Raises Refused,
-        ServerLost."""
+        """body: from `completion`. Closing the generator aborts the request on the server."""
         try:
             async with self._client.stream("POST", "/v1/completions", json=body) as answer:
                 if answer.status_code != 200:
@@ -124,7 +119,7 @@ class Api:
             raise ServerLost(str(error) or type(error).__name__) from error
 
     async def score(self, model: str, token_ids: Sequence[int], first: int) -> list[float]:
-        """Log-probabilities at temperature 1 of the tokens from index `first` ≥ 1 on. Raises Refused, ServerLost."""
+        """Log-probabilities at temperature 1 of the tokens from index `first` ≥ 1 on."""
         body = {"model": model, "prompt": list(token_ids), "max_tokens": 1, "prompt_logprobs": 0}
         answer = await self._post("/v1/completions", body, None)
         places = answer["choices"][0]["prompt_logprobs"]
@@ -157,12 +152,10 @@ def has_fused_experts(adapter: Path) -> bool:
 
 
 def sampled(request: GenerateRequest) -> int:
-    """Completions to request: one if greedy, since vLLM refuses several equal ones."""
     return request.n if request.sampling.temperature > 0 else 1
 
 
 def completion(model: str, request: GenerateRequest) -> dict[str, Any]:
-    """Request body for `request.n` completions."""
     sampling, noise = request.sampling, request.noise
     return {
         "model": model,
@@ -210,7 +203,6 @@ def _pieces(chunk: dict[str, Any]) -> list[Piece]:
 
 
 def _likeliest(top: dict[str, float] | None) -> list[tuple[int, float]]:
-    """Empty if the server returned tokens as text."""
     numbered = [
         (int(key.removeprefix(_NUMBERED)), value)
         for key, value in (top or {}).items()

@@ -1,4 +1,4 @@
-"""GPU memory that a job or a server on demand needs: model arithmetic in, `Demand` out."""
+"""GPU memory that a job or a server on demand needs."""
 
 from collections.abc import Sequence
 
@@ -10,11 +10,11 @@ from worker.rollout.vllm.sizing import Demand, batch_limits
 BUSY_TOKENS = 8192
 """Tokens of a micro-batch that keep a GPU busy."""
 TRAINER_SHARE = 0.75
-"""Share of free memory for the trainer's activations (`worker.policy.forward.activations`)."""
+"""Share of free memory for activations (`worker.policy.forward.activations`)."""
 HEAD_BYTES = 5 * 2**29
-"""Bytes of the trainer's logits, computed in slices (`worker.policy.forward.logprobs`)."""
+"""Bytes of the trainer's logits (`worker.policy.forward.logprobs`)."""
 STATE_BYTES = 12
-"""Bytes per adapter parameter from the first update on: gradient and two moments in float32."""
+"""Bytes per adapter parameter: gradient and two moments in float32."""
 
 
 def job_demand(
@@ -28,8 +28,9 @@ def job_demand(
     gpus: int = 1,
     shared: bool = True,
 ) -> Demand:
-    """weights: bytes of the whole model. longest: tokens of the longest prompt with its completion. gpus: GPUs of the
-    server. shared: the trainer uses the same GPU."""
+    """weights: bytes of the whole model. longest: tokens of prompt and completion. gpus: of the
+    server. shared: the trainer uses the same GPU.
+    """
     tokens, sequences = batch_limits(gpu_total)
     sequences = min(rows, sequences)
     busy = max(longest, min(BUSY_TOKENS, rows * longest))
@@ -71,8 +72,6 @@ def served_demand(
 
 
 def fused_experts(shape: TransformerShape, target_parameters: Sequence[str] | None) -> bool:
-    """Whether an adapter has experts in PEFT's form, all of a layer in one tensor. target_parameters: from
-    adapter_config.json."""
     return shape.experts > 0 and bool(target_parameters)
 
 
@@ -83,7 +82,7 @@ def _activations(pass_bytes: int) -> int:
 def memory_of(devices: Sequence[str]) -> tuple[int, int]:
     """Free bytes on the fullest GPU and total bytes of the smallest; zeros if unknown.
 
-    devices: as in CUDA_VISIBLE_DEVICES, also GPUs that this process does not see; empty: the first visible one.
+    devices: as in CUDA_VISIBLE_DEVICES; empty: the first visible one.
     """
     gpus = list_gpus(",".join(devices)) if devices else list_gpus()[:1]
     if len(gpus) < len(devices):

@@ -1,7 +1,6 @@
 """Rollout engine on a vLLM server; each update sends it the policy as an adapter.
 
-Token ids in and out. Seeds depend on the request alone. The server batches requests by arrival, so equal jobs agree up
-to rounding, not to the bit.
+The server batches requests by arrival, so equal jobs agree up to rounding, not to the bit.
 """
 
 import asyncio
@@ -25,10 +24,8 @@ Export = Callable[[str, Path], None]
 
 
 class Probe(Protocol):
-    """Checks that the server samples from the trained policy."""
-
     async def look(self, api: Api, requests: Sequence[GenerateRequest], names: Sequence[str]) -> bool:
-        """Whether the check is conclusive; requests are for versions after an update. Raises JobFailure, ServerLost."""
+        """Whether the check is conclusive. Raises JobFailure, ServerLost."""
 
 
 class VllmEngine:
@@ -105,7 +102,6 @@ class VllmEngine:
                 pass  # a fresh server has never heard of it
 
     async def rest(self) -> None:
-        """Raises JobFailure."""
         try:
             await self._server.rest()
         except ServerLost as error:
@@ -123,7 +119,7 @@ class VllmEngine:
         return api
 
     async def _recover(self, why: str) -> Api:
-        """Start another server with everything that the last one held. Raises JobFailure the second time."""
+        """Start another server with everything that the last one held."""
         api = await self._server.restart(why)
         for version in self._adapters.held:
             try:
@@ -145,7 +141,7 @@ class VllmEngine:
     async def _round(
         self, requests: dict[int, GenerateRequest]
     ) -> AsyncGenerator[tuple[int, Generated], None]:
-        """Answers as they finish; when cancelled, all remaining ones at once. Raises Refused, ServerLost."""
+        """Answers as they finish; when cancelled, all remaining ones at once."""
         api = await self._server.awake()
         names = {number: self._adapters.name(request) for number, request in requests.items()}
         running = self._running = _RunningRequests(requests)
@@ -208,7 +204,6 @@ class _RunningRequests:
         self._loop.call_soon_threadsafe(self._ended.put_nowait, (None, None))
 
     async def next(self, quiet_seconds: float) -> int | None:
-        """The next finished request; None after `wake`. Raises Refused, ServerLost."""
         try:
             number, error = await asyncio.wait_for(self._ended.get(), min(_LOOK_SECONDS, quiet_seconds))
         except TimeoutError:

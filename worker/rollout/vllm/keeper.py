@@ -1,9 +1,9 @@
 """Keeper of a vLLM server: `python keeper.py FOLDER COMMAND…`.
 
-A vLLM server consists of several processes that do not notice when their starter is killed. The keeper does: on EOF on
-standard input, on SIGTERM, SIGINT or SIGHUP, or when the server ends, it kills the whole session, itself included, and
-removes FOLDER (socket and adapters). `reinforge.system.launch` has SIGTERM sent when the starter's thread ends.
-Standard library only; started by file name in its own session.
+The server's processes do not notice when their starter is killed. The keeper does: on EOF on
+standard input, on SIGTERM, SIGINT or SIGHUP, or when the server ends, it kills the whole
+session and removes FOLDER (socket and adapters). Standard library only; started by file name in
+its own session.
 """
 
 import os
@@ -16,7 +16,7 @@ import time
 from types import FrameType
 
 GRACE_SECONDS = 5.0
-"""Seconds from SIGTERM to SIGKILL: a server that ends by itself removes its shared memory."""
+"""From SIGTERM to SIGKILL: a server that ends by itself removes its shared memory."""
 
 
 def main(arguments: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Memory sizes from a model's configuration: keys and values, training passes, vLLM."""
+"""Memory sizes from a model's configuration."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,8 +6,7 @@ from typing import Any
 HALF = 2
 """Bytes of a bfloat16 number."""
 _CONTEXT_BYTES, _GRAPH_BYTES, _GROUP_BYTES = 3 * 2**28, 3 * 2**29, 2**30
-"""Bytes of a process that uses CUDA, of vLLM's CUDA graphs with and without adapters, and of communication with other
-GPUs: conservative estimates."""
+"""Conservative estimates for CUDA itself, vLLM's CUDA graphs, and communication between GPUs."""
 _LOGIT_COPIES = 4
 """float32 tensors (sequences, vocabulary) during sampling."""
 
@@ -17,7 +16,7 @@ class TransformerShape:
     layers: int
     hidden: int
     intermediate: int
-    """Feed-forward width that a token uses, all its experts together."""
+    """Feed-forward width of a token's experts together."""
     vocabulary: int
     heads: int
     key_heads: int
@@ -28,7 +27,7 @@ class TransformerShape:
     expert_intermediate: int = 0
 
     def kv_token(self, bytes_per_number: int = HALF, tensor_parallel: int = 1) -> int:
-        """Bytes of one token's keys and values on each GPU. An upper bound for models with windows or states."""
+        """Bytes of one token's keys and values per GPU; an upper bound for models with windows or states."""
         if self.latent:
             return self.layers * self.latent * bytes_per_number
         return 2 * self.layers * -(-self.key_heads // tensor_parallel) * self.head_width * bytes_per_number
@@ -37,14 +36,13 @@ class TransformerShape:
     def activation_token(self) -> int:
         """Bytes per token that a bfloat16 training pass keeps without gradient checkpointing.
 
-        Eight numbers of the hidden width and four of the feed-forward width per layer: within 2 % of the measured 1.23,
-        2.60 and 5.64 MiB of Qwen 2.5 0.5B, 1.5B and 7B with adapters.
+        Within 2 % of the measured 1.23, 2.60 and 5.64 MiB of Qwen 2.5 0.5B, 1.5B and 7B with adapters.
         """
         return self.layers * self._activation_layer
 
     @property
     def checkpointed_token(self) -> int:
-        """Bytes per token with gradient checkpointing: each layer's input, and one layer."""
+        """Bytes per token with gradient checkpointing."""
         return self.layers * self.hidden * HALF + self._activation_layer
 
     @property
@@ -54,7 +52,7 @@ class TransformerShape:
     def working(
         self, *, tokens: int, sequences: int, rank: int, loras: int = 1, tensor_parallel: int = 1
     ) -> int:
-        """Bytes that vLLM takes on each GPU besides weights and cache. tokens, sequences: most per batch."""
+        """Bytes that vLLM takes per GPU besides weights and cache. tokens, sequences: most per batch."""
         pass_bytes = tokens * (8 * self.hidden + 3 * self.intermediate) * HALF
         logits = sequences * self.vocabulary * 4 * _LOGIT_COPIES
         # vLLM has room for adapters on all layers that could have one, and one adapter more.
@@ -68,7 +66,6 @@ class TransformerShape:
 
 
 def model_shape(config: Any) -> TransformerShape:
-    """config: a transformers configuration."""
     text = config.get_text_config()
     hidden = _first(text, "hidden_size", "n_embd") or 1
     heads = _first(text, "num_attention_heads", "n_head") or 1

@@ -13,54 +13,52 @@ MAX_LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 BASE = "base"
 """Name of the model without an adapter."""
 STREAM_INTERVAL = 16
-"""Tokens between two pieces of a completion; the first piece has one token."""
+"""Tokens per piece of a completion; the first piece has one."""
 BATCH_TOKENS, SEQUENCES = 2048, 128
-"""Most tokens (unless a prompt is longer) and completions of a forward batch on the CPU: vLLM's defaults."""
+"""Most tokens and completions of a forward batch on the CPU: vLLM's defaults."""
 _GIB = 2**30
 
 _SLEEPS: dict[str, Sleep] = {"on": "weights", "cache": "cache", "off": "no"}
 FLOAT32_HEAD = json.dumps({"head_dtype": "float32"})
-"""Keeps the head's products in float32 as in the trainer: bfloat16 would round logits of 16 to 32 to 0.125."""
+"""As in the trainer: bfloat16 would round logits of 16 to 32 to 0.125."""
 
 STRUCTURED_OUTPUTS = {"backend": "guidance", "disable_any_whitespace": True}
-"""Without the second option a model may write white space between parts of a JSON value until its tokens run out."""
+"""Without the second option a model may write white space until its tokens run out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     model: Path
     dtype: str
-    """`float32` or `bfloat16`, as in the trainer; vLLM's default is bfloat16."""
+    """`float32` or `bfloat16`, as in the trainer."""
     device: str
     """`cpu` or `cuda`."""
     max_model_len: int
-    """Tokens of the longest prompt with its completion, at least 3."""
+    """At least 3."""
     rank: int
-    """Rank of the largest adapter."""
     loras: int = 1
     """Adapters per batch."""
     held: int = 3
     """Loaded adapters: versions that can still be sampled, the newest, and one for evaluation."""
     cache_bytes: int | None = _GIB
-    """Bytes of keys and values per device; None: the rest of `share` on a GPU."""
+    """Bytes per device; None: the rest of `share` on a GPU."""
     threads: int = 1
     sequences: int = 256
     """Most completions of a forward batch on a GPU."""
     batch_tokens: int = 2048
     """Most tokens of a forward batch on a GPU."""
     share: float = 0.4
-    """Share of each GPU's memory; vLLM does not start if less is free."""
+    """Of each GPU's memory; vLLM does not start if less is free."""
     tensor_parallel: int = 1
-    """GPUs that share the model."""
     fused_experts: bool = False
-    """Adapters may have experts, all of a layer in one tensor, as PEFT writes them."""
+    """Adapters may have all experts of a layer in one tensor."""
     sleeps: Sleep = "no"
-    """Memory that vLLM can release. On the CPU it stops but keeps its memory."""
+    """Memory that vLLM can release; none on the CPU."""
 
     gpu_memory: float | None = None
     """The user's share of each GPU's memory, in place of `share` and `cache_bytes`."""
     devices: tuple[str, ...] = ()
-    """GPUs of its own, as CUDA_VISIBLE_DEVICES names them; none: the trainer's."""
+    """GPUs of its own; none: the trainer's."""
 
     def arguments(self, socket: Path) -> list[str]:
         words = [
@@ -97,7 +95,6 @@ class Options:
         return words + (["--enable-sleep-mode"] if self.sleeps != "no" else [])
 
     def environment(self) -> dict[str, str]:
-        """Environment variables besides the inherited ones."""
         variables = {
             "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1",
             "VLLM_NO_USAGE_STATS": "1",
@@ -133,5 +130,5 @@ def configured_sleep() -> Sleep | None:
 
 
 def allowed_rank(rank: int) -> int:
-    """The smallest --max-lora-rank with room for `rank`, at most 512 (the job's own limit)."""
+    """The smallest --max-lora-rank with room for `rank`."""
     return next(allowed for allowed in MAX_LORA_RANKS if rank <= allowed)

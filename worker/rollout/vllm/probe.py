@@ -1,7 +1,6 @@
 """Probe after an update: does the vLLM server sample from the trained policy?
 
-Samples a few completions and compares their log-probabilities with the trainer's. Without it, a server that ignores the
-adapter would corrupt every later step without an error.
+A server that ignores the adapter would otherwise corrupt every later step without an error.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -29,11 +28,13 @@ PROMPTS = 4
 TOKENS = 32
 """Most tokens per completion."""
 OTHERS = 3
-"""Consecutive mismatching probes that fail the job: a first one may be rounding."""
+"""Consecutive mismatches that fail the job: a first one may be rounding."""
 
 Tokens = Sequence[Sequence[int]]
 Score = Callable[[Tokens, Tokens, float], list[list[float]]]
-"""Log-probabilities of completions' tokens under logits / temperature, from prompts, completions and temperature."""
+"""Log-probabilities of completions under logits / temperature, from prompts, completions and
+temperature.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +55,13 @@ class AdapterProbe:
         notify: Callable[[str], None] = lambda _: None,
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """policy, base: the trainer's log-probabilities with and without its adapter. exact: everything is float32."""
+        """policy, base: the trainer with and without its adapter. exact: everything is float32."""
         self._policy, self._base, self._exact = policy, base, exact
         self._notify, self._warn = notify, warn
         self._calls, self._others, self._reported = 0, 0, False
 
     async def look(self, api: Api, requests: Sequence[GenerateRequest], names: Sequence[str]) -> bool:
-        """Whether the probe is conclusive; an update may be too small to see. In bfloat16, where that can last, only
-        the 1st, 2nd, 4th, 8th, … call probes.
+        """Whether the probe is conclusive; in bfloat16 only the 1st, 2nd, 4th, 8th, … call probes.
 
         Raises JobFailure `sampler_mismatch`, `adapter_not_applied`; ServerLost.
         """
@@ -125,7 +125,7 @@ class AdapterProbe:
             )
 
     async def _effects(self, api: Api, sampled: list[_Sampled]) -> tuple[list[float], list[float]]:
-        """Per token, the adapter's effect on its log-probability at temperature 1: on the server, in the trainer."""
+        """Per token, the adapter's effect on its log-probability: on the server, in the trainer."""
         server: list[float] = []
         for row in sampled:
             ids = [*row.request.prompt_ids, *row.token_ids]

@@ -1,4 +1,4 @@
-"""Process of one vLLM server: run by a keeper, with its progress read from its log."""
+"""Process of one vLLM server, run by a keeper."""
 
 import contextlib
 import os
@@ -57,7 +57,7 @@ class ServerProcess:
                 env={**_environment(), **options.environment(), "TMPDIR": str(folder)},
             )
         self.pid = self._process.pid
-        """Process id of the keeper, and id of its session."""
+        """Process id of the keeper and of its session."""
 
     @property
     def ended(self) -> bool:
@@ -65,13 +65,11 @@ class ServerProcess:
 
     @property
     def stage(self) -> Stage:
-        """Progress of the start."""
         text = self._read(self._log_start)
         done = max((place + 1 for place, (mark, _) in enumerate(STAGES) if mark in text), default=0)
         return Stage(done, len(STAGES), STAGES[done - 1][1] if done else "importing")
 
     def log_end(self, lines: int = LOG_LINES) -> str:
-        """Last log lines of this server."""
         return "\n".join(self._read(self._log_start).splitlines()[-lines:])
 
     def close(self, grace: float = END_SECONDS) -> None:
@@ -92,8 +90,9 @@ class ServerProcess:
 
 
 def _environment() -> dict[str, str]:
-    """Our environment without Python paths for our packages and without our allocator's settings, some of which vLLM's
-    sleep does not support."""
+    """Ours without Python paths for our packages and without allocator settings, which vLLM's sleep
+    may not support.
+    """
     allocator = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
     ours = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "OMP_NUM_THREADS", *allocator)
     return {key: value for key, value in os.environ.items() if key not in ours}

@@ -15,9 +15,9 @@ from worker.rollout.vllm.process import ServerProcess, Stage
 from worker.rollout.vllm.sizing import Sleep
 
 START_SECONDS = 900.0
-"""Most seconds of a start; large models take minutes to load."""
+"""Large models take minutes to load."""
 QUIET_SECONDS = 300.0
-"""Seconds without any output for running requests after which the server counts as hung."""
+"""Seconds without output for running requests after which the server counts as hung."""
 _LOOK_SECONDS = 0.1
 
 Notify = Callable[[str], None]
@@ -29,7 +29,7 @@ class Stopped(Exception):
 
 
 class EngineFailure(JobFailure):
-    """Failure with the end of the server's log in place of a traceback; `worker.training.job_end` reports it."""
+    """Failure with the end of the server's log in place of a traceback."""
 
     def __init__(self, message: str, code: str, hint: str, log_end: str) -> None:
         super().__init__(message, code=code, hint=hint)
@@ -37,8 +37,7 @@ class EngineFailure(JobFailure):
 
 
 class VllmServer:
-    """`api` exists between `ready` and `close`. `adapters` is the parent folder of adapters, removed with this
-    process."""
+    """`api` exists between `ready` and `close`; `adapters` is the parent folder of adapters."""
 
     def __init__(
         self,
@@ -50,8 +49,9 @@ class VllmServer:
         progress: Progress = lambda _: None,
         make_room: Callable[[], None] = lambda: None,
     ) -> None:
-        """log: appended to; None: a temporary one. notify: receives messages for users. progress: called when the stage
-        of the start changes. make_room: called before the server takes memory."""
+        """log: appended to; None: a temporary one. notify: receives messages for users. make_room: called
+        before the server takes memory.
+        """
         self._python, self._options = python, options
         self._notify, self._progress, self._make_room = notify, progress, make_room
         self._root = Path(tempfile.mkdtemp(prefix="rf-vllm-"))
@@ -73,7 +73,7 @@ class VllmServer:
         return None if self._process is None else self._process.pid
 
     async def ready(self) -> Api:
-        """Raises JobFailure `vllm_start_failed` with the end of its log, Stopped."""
+        """Raises JobFailure `vllm_start_failed`, Stopped."""
         if self.api is not None:
             return self.api
         started = time.monotonic()
@@ -104,7 +104,7 @@ class VllmServer:
         return api
 
     async def rest(self) -> None:
-        """Sleep until `awake`, if configured. Raises Refused, ServerLost."""
+        """Sleep until `awake`, if configured. Raises ServerRefused, ServerLost."""
         if self.api is None or self._sleeps == "no" or self._asleep != "no":
             return
         if self._sleeps == "cache":
@@ -121,7 +121,7 @@ class VllmServer:
         self._asleep = "weights"
 
     async def awake(self) -> Api:
-        """`ready`, and woken up. Also raises Refused, ServerLost."""
+        """As `ready`, and woken up. Also raises ServerRefused, ServerLost."""
         api = await self.ready()
         if self._asleep != "no":
             self._make_room()

@@ -7,18 +7,18 @@ from typing import Literal
 from reinforge.errors import JobFailure
 
 Sleep = Literal["no", "cache", "weights"]
-"""What a server releases during updates: nothing; its cache; cache and weights, which move to main memory."""
+"""What a server releases during updates; weights move to main memory."""
 
 BLOCK = 16
 """Tokens of a vLLM cache block."""
 RESERVE_BYTES = 2**30
-"""GPU bytes left for fragmentation and growth elsewhere."""
+"""GPU bytes left for fragmentation and growth."""
 HOST_RESERVE_BYTES = 2 * 2**30
-"""Bytes of main memory left to others when weights move there."""
+"""Main memory left to others when weights move there."""
 SERVED_ROWS = 32
 """Full-context completions that a server without a job has room for, within `SERVED_SHARE`."""
 SERVED_SHARE = 0.5
-"""Largest share of the memory that is free besides the weights; the rest is for later jobs."""
+"""Largest share of the memory besides the weights; the rest is for later jobs."""
 _LARGE_BYTES = 70 * 2**30
 _GIB = 2**30
 
@@ -28,19 +28,16 @@ class Demand:
     """Bytes on each GPU, and counts."""
 
     weights: int
-    """Bytes of the server's copy of the model."""
     working: int
-    """Bytes that vLLM takes besides weights and cache."""
+    """What vLLM takes besides weights and cache."""
     kv_token: int
-    """Bytes of one token's keys and values."""
     longest: int
     """Tokens of the longest prompt with its completion."""
     rows: int
-    """Concurrent completions."""
     activations: int = 0
-    """Bytes of the trainer's activations on the same GPU for efficient micro-batches; 0 without a trainer."""
+    """The trainer's, on the same GPU, for efficient micro-batches."""
     row_activations: int = 0
-    """Bytes of activations of its longest row alone, with gradient checkpointing."""
+    """Those of its longest row alone, with gradient checkpointing."""
     checkpointed_activations: int = 0
 
 
@@ -67,11 +64,10 @@ def sizes(
     sleeps: Sleep | None = None,
     host_free: int | None = None,
 ) -> Sizes:
-    """Sizes of a server that shares a GPU of `gpu_total` bytes with the trainer.
+    """Sizes of a server that shares a GPU with the trainer.
 
-    The cache holds all rows at their longest, or as many as fit. The server sleeps only as deeply as the trainer's
-    activations need. sleeps: a fixed mode from the worker's owner. host_free: free main memory for sleeping weights;
-    None: unknown. Raises JobFailure `gpu_memory_short` (retryable).
+    The server sleeps only as deeply as the trainer's activations need. sleeps: a fixed mode.
+    host_free: free main memory; None: unknown. Raises JobFailure `gpu_memory_short` (retryable).
     """
     row = math.ceil(demand.longest / BLOCK) * BLOCK * demand.kv_token
     spare = 2 * BLOCK * demand.kv_token
@@ -94,7 +90,7 @@ def sizes(
 
 
 def _needed_sleep(rest: int, cache_bytes: int, demand: Demand) -> Sleep:
-    """rest: bytes for cache and activations besides the server's weights. cache_bytes: of a full cache."""
+    """rest: bytes for cache and activations. cache_bytes: of a full cache."""
     if demand.activations == 0 or cache_bytes + demand.activations <= rest:
         return "no"
     if demand.row_activations <= rest:
@@ -105,8 +101,9 @@ def _needed_sleep(rest: int, cache_bytes: int, demand: Demand) -> Sleep:
 
 
 def served_sizes(gpu_free: int, gpu_total: int, demand: Demand) -> Sizes:
-    """Sizes of a server on demand besides jobs. `demand.longest` is the model's context, cut to what fits. Raises
-    JobFailure `gpu_memory_short` (retryable)."""
+    """Sizes of a server on demand; `demand.longest` is cut to what fits. Raises JobFailure
+    `gpu_memory_short` (retryable).
+    """
     rest = gpu_free - RESERVE_BYTES - demand.weights - demand.working
     tokens = max(0, int(rest * SERVED_SHARE)) // demand.kv_token // BLOCK * BLOCK - 2 * BLOCK
     context = min(demand.longest, tokens)

@@ -6,8 +6,7 @@ from reinforge.errors import JobFailure
 
 
 def check_tensor_parallel(config: Any, gpus: int, variable: str) -> None:
-    """config: a transformers configuration. Raises JobFailure `impossible_placement` if `gpus` GPUs cannot share the
-    model."""
+    """Raises JobFailure `impossible_placement`. config: a transformers configuration."""
     if gpus == 1:
         return
     text = config.get_text_config()
