@@ -1,1 +1,1 @@
-"""What this machine has: GPUs and their assignment, memory, processor share, the vLLM environment."""
+"""What this machine has: GPUs, memory, processor share, vLLM's environment."""

@@ -10,23 +10,21 @@ from worker.machine import settings
 
 WIDTH_PER_THREAD = 256
 NICE = 5
-"""Niceness of a trainer that computes on the CPU: a server on the same machine takes precedence."""
+"""A server on the same machine takes precedence."""
 
 
 def give_way_on_processor() -> None:
-    """Lower the priority without a GPU. With one, the trainer's thread only feeds it and must not wait
-    behind rewards.
-    """
+    """Lower the priority, unless on a GPU: the trainer's thread must then not wait behind rewards."""
     if not torch.cuda.is_available():
         give_way(NICE)
 
 
 def set_threads(hidden_size: int) -> int:
-    """Set the threads per matrix product that suit a model of this width, unless OMP_NUM_THREADS is set.
+    """Set the threads per matrix product for a model of this width, unless OMP_NUM_THREADS is set.
+    Returns how many such groups fit the cores.
 
-    Returns how many such groups of threads fit the cores. Below some width a second thread costs more than it
-    saves, most of all on a busy machine: the starter model (128 wide) generates in 0.33 s with one thread and
-    in 0.65 s with two.
+    Below some width a second thread costs more than it saves: the starter model (128 wide)
+    generates in 0.33 s with one and in 0.65 s with two.
     """
     if settings.threads_are_set():
         return 1
@@ -37,7 +35,7 @@ def set_threads(hidden_size: int) -> int:
 
 
 def available_cores() -> int:
-    """Cores this process may use: its affinity, and a container's quota."""
+    """By affinity and a container's quota."""
     cores = len(os.sched_getaffinity(0))
     try:
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()

@@ -1,7 +1,6 @@
-"""Assigns GPUs to jobs; locks them against other jobs, deployments and reward models.
+"""Assigns GPUs to jobs, by locks on `$REINFORGE_HOME/gpus/<uuid>`.
 
-A GPU is taken by a lock on `$REINFORGE_HOME/gpus/<uuid>`. The lock ends with the last process that holds its
-descriptor: the worker and its trainer, however they end.
+A lock ends with the last process that holds its descriptor: the worker and its trainer.
 """
 
 import contextlib
@@ -20,14 +19,14 @@ from worker.machine.gpus import ORDER, VISIBLE, Gpu, list_gpus
 from worker.settings import WorkerSettings
 
 SAMPLER_VARIABLE = "REINFORGE_VLLM_DEVICES"
-"""What the trainer's vLLM server gets as CUDA_VISIBLE_DEVICES (`worker.rollout.vllm.options`)."""
+"""CUDA_VISIBLE_DEVICES of the trainer's vLLM server."""
 TRAINERS, SAMPLERS, PER_JOB = (
     "REINFORGE_TRAINER_DEVICES",
     "REINFORGE_SAMPLER_DEVICES",
     "REINFORGE_GPUS_PER_JOB",
 )
 _REQUEST_SECONDS = 45.0
-"""Within this time a queued job wakes the workers again and renews its request for a GPU."""
+"""Within this time a queued job renews its request for a GPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ class Pools:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """GPUs of one job: the trainer's, and one for each separate sampler."""
+    """GPUs of one job: the trainer's, and one per separate sampler."""
 
     trainers: tuple[Gpu, ...] = ()
     samplers: tuple[tuple[Gpu, ...], ...] = ()
@@ -63,7 +62,6 @@ class Placement:
         return not self.samplers
 
     def environment(self) -> dict[str, str]:
-        """The trainer's: it sees only its own GPUs, and its vLLM server the sampler's."""
         if not self.trainers:
             return {}
         variables = ORDER | {VISIBLE: ",".join(gpu.device for gpu in self.trainers)}
@@ -74,7 +72,7 @@ class Placement:
 
 
 def pools(gpus: Sequence[Gpu], settings: WorkerSettings) -> Pools:
-    """Apply the settings to the GPUs that the worker sees. Raises InvalidInput with the variable as `param`."""
+    """Apply the settings to the visible GPUs. Raises InvalidInput with the variable as `param`."""
     trainers = _named(gpus, settings.trainer_devices, TRAINERS)
     samplers = _named(gpus, settings.sampler_devices, SAMPLERS)
     if both := [gpu.device for gpu in samplers if gpu in trainers]:
@@ -130,10 +128,7 @@ def _named(gpus: Sequence[Gpu], value: str, variable: str) -> tuple[Gpu, ...]:
 
 
 def place(available: Pools, full: Collection[str]) -> Placement | None:
-    """The next job's GPUs, the first free ones; None while too few are free.
-
-    taken: uuids of GPUs without a free seat.
-    """
+    """The next job's GPUs; None while too few are free. full: uuids of GPUs without a free seat."""
     if not available.trainers:
         return Placement()
     trainer = next((gpu for gpu in available.trainers if gpu.uuid not in full), None)
@@ -147,7 +142,7 @@ def place(available: Pools, full: Collection[str]) -> Placement | None:
 
 @dataclass(slots=True)
 class Hold:
-    """GPUs locked until `release`. Without GPUs it holds nothing."""
+    """GPUs locked until `release`; may be none."""
 
     placement: Placement = field(default_factory=Placement)
     locks: dict[str, int] = field(default_factory=dict)
@@ -184,15 +179,12 @@ class Hold:
 
 
 class GpuLocks:
-    """The GPU locks of one machine, in a folder shared by its workers."""
-
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def take(self, available: Pools, holder: str, *, urgent: bool = False) -> Hold | None:
-        """GPUs for a job; None while too few are free.
-
-        holder: written into the lock, for people. urgent: a job is queued; idle holders are asked to release.
+        """None while too few are free. holder: a text for people. urgent: a job is queued; idle holders
+        are asked to release.
         """
         if not available.trainers:
             return Hold()
@@ -216,12 +208,12 @@ class GpuLocks:
         return None
 
     def lock(self, gpu: Gpu, seats: int, holder: str) -> int | None:
-        """A descriptor with the lock of a free seat; None if all are taken."""
+        """Descriptor of the lock of a free seat."""
         locked = (self._lock(path, holder) for path in self._seats(gpu, seats))
         return next((descriptor for descriptor in locked if descriptor is not None), None)
 
     def take_whole(self, gpu: Gpu, seats: int, holder: str) -> Hold | None:
-        """All seats, for exclusive use; None while any is taken."""
+        """All seats; None while any is taken."""
         locks: dict[str, int] = {}
         for path in self._seats(gpu, seats):
             descriptor = self._lock(path, holder)
@@ -244,7 +236,7 @@ class GpuLocks:
         return descriptor
 
     def holders(self, available: Pools) -> str:
-        """Who holds the GPUs, in words; the text is as old as its lock."""
+        """Who holds the GPUs, in words; as old as the lock."""
         lines = []
         for gpu in dict.fromkeys((*available.trainers, *available.samplers)):
             texts = []
@@ -267,16 +259,16 @@ def gpu_locks(settings: WorkerSettings) -> GpuLocks:
 
 
 class JobGpus:
-    """The GPUs of a training worker, taken before it claims a job: any worker can take a waiting job."""
+    """GPUs of a training worker, taken before it claims a job: any worker can take a waiting job."""
 
     def __init__(self, settings: WorkerSettings, list_: Callable[[], list[Gpu]] = list_gpus) -> None:
         self._pools, self._locks = pools(list_(), settings), gpu_locks(settings)
         self.waits_for: str | None = None
-        """Why this worker takes no job now; None if it does."""
+        """Why this worker takes no job now."""
 
     @property
     def device(self) -> str:
-        """What jobs compute on here, for people."""
+        """A text for people."""
         names = list(dict.fromkeys(gpu.name for gpu in self._pools.trainers))
         if not names:
             return "cpu"
@@ -285,7 +277,7 @@ class JobGpus:
 
     @contextlib.contextmanager
     def held(self, holder: str, *, urgent: bool = False) -> Iterator[Hold | None]:
-        """Context with the next job's GPUs; None while too few are free. urgent: a job is known to be queued."""
+        """Context with the next job's GPUs. urgent: a job is known to be queued."""
         hold = self._locks.take(self._pools, holder, urgent=urgent)
         if hold is None:
             self.waits_for = f"every GPU is taken ({self._locks.holders(self._pools)})"
@@ -299,7 +291,7 @@ class JobGpus:
 
 
 def placement_report() -> dict[str, Any]:
-    """Concurrent jobs of this machine's GPUs, as `jobs`; or the error why none can be placed."""
+    """Concurrent `jobs`, or the error why none can be placed."""
     try:
         return {"jobs": pools(list_gpus(), WorkerSettings()).jobs}
     except InvalidInput as error:

@@ -1,4 +1,4 @@
-"""The NVIDIA devices of this machine, read from the system without torch. Standard library only."""
+"""The NVIDIA devices of this machine, without torch. Standard library only."""
 
 import csv
 import subprocess
@@ -11,22 +11,20 @@ from worker.machine.settings import DEVICE
 
 VISIBLE = settings.VISIBLE_DEVICES
 ORDER = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-"""With it, numbers in CUDA_VISIBLE_DEVICES are those of nvidia-smi."""
+"""With it, CUDA numbers devices as nvidia-smi does."""
 DEVICES = Path("/dev")
 DRIVER = Path("/proc/driver/nvidia")
 _NONE = ("", "-1")
-"""Values of CUDA_VISIBLE_DEVICES with which a process sees no device."""
+"""Values of CUDA_VISIBLE_DEVICES that hide all devices."""
 _DRIVERS = {13: 580, 12: 525, 11: 450}
-"""CUDA's major version → the oldest driver that runs it (CUDA Toolkit release notes, table of minor version
-compatibility)."""
+"""CUDA's major version → the oldest driver that runs it (CUDA Toolkit release notes)."""
 
 
 def gpu_present(visible_devices: str | None = None) -> bool:
-    """Whether this process may open an NVIDIA device that neither CUDA_VISIBLE_DEVICES nor REINFORGE_DEVICE hides.
+    """Whether this process may open an NVIDIA device that is not hidden.
 
-    visible_devices: replaces CUDA_VISIBLE_DEVICES.
-
-    The driver alone does not count: a container without a device sees the host's driver.
+    The driver alone does not count: a container without a device sees the host's. visible_devices:
+    replaces CUDA_VISIBLE_DEVICES.
     """
     names = settings.visible_devices() if visible_devices is None else visible_devices
     if settings.requested_device() == "cpu" or names in _NONE:
@@ -37,17 +35,17 @@ def gpu_present(visible_devices: str | None = None) -> bool:
 @dataclass(frozen=True, slots=True)
 class Gpu:
     device: str
-    """What CUDA_VISIBLE_DEVICES calls it: its number in nvidia-smi, or the id of a MIG device."""
+    """Its name in CUDA_VISIBLE_DEVICES: a number of nvidia-smi, or the id of a MIG device."""
     uuid: str
     name: str = "NVIDIA GPU"
     total: int = 0
     """Bytes; 0 if unknown."""
     free: int = 0
-    """Free bytes when queried; 0 if unknown."""
+    """Bytes when queried; 0 if unknown."""
 
 
 def list_gpus(visible_devices: str | None = None) -> list[Gpu]:
-    """GPUs that this process may use, in the order of CUDA_VISIBLE_DEVICES, which `visible_devices` replaces."""
+    """GPUs that this process may use, in the order of CUDA_VISIBLE_DEVICES."""
     names = settings.visible_devices() if visible_devices is None else visible_devices
     if not gpu_present(names):
         return []
@@ -55,7 +53,7 @@ def list_gpus(visible_devices: str | None = None) -> list[Gpu]:
 
 
 def visible(gpus: Sequence[Gpu], value: str | None) -> list[Gpu]:
-    """GPUs that a value of CUDA_VISIBLE_DEVICES names, by number or id; like CUDA, up to the first unknown one."""
+    """GPUs that a value of CUDA_VISIBLE_DEVICES names; like CUDA, up to the first unknown one."""
     if value is None:
         return list(gpus)
     named: list[Gpu] = []
@@ -72,8 +70,8 @@ def visible(gpus: Sequence[Gpu], value: str | None) -> list[Gpu]:
 
 
 def parse_nvidia_smi(text: str) -> list[Gpu]:
-    """Parse `--query-gpu=index,uuid,name,memory.total,memory.free --format=csv,noheader,nounits`; memory is
-    in MiB.
+    """Reads `--query-gpu=index,uuid,name,memory.total,memory.free --format=csv,noheader,nounits`, in
+    MiB.
     """
     rows = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines())]
     return [Gpu(row[0], row[1], row[2], _mib(row[3]), _mib(row[4])) for row in rows if len(row) == 5]
@@ -97,7 +95,7 @@ def _from_nvidia_smi() -> list[Gpu]:
 
 
 def _from_the_kernel() -> list[Gpu]:
-    """GPUs without nvidia-smi: device files, with name and id from the driver. CUDA numbers what it can open."""
+    """GPUs without nvidia-smi: device files, with name and id from the driver."""
     described: dict[str, dict[str, str]] = {}
     for information in sorted((DRIVER / "gpus").glob("*/information")):
         lines = information.read_text(errors="replace").splitlines()
@@ -113,13 +111,13 @@ def _from_the_kernel() -> list[Gpu]:
 
 
 def hide_unwanted(environment: MutableMapping[str, str]) -> None:
-    """Hide all devices in a child's environment with REINFORGE_DEVICE=cpu: some libraries query CUDA themselves."""
+    """Hide devices from a child with REINFORGE_DEVICE=cpu: some libraries query CUDA themselves."""
     if environment.get(DEVICE) == "cpu":
         environment[VISIBLE] = ""
 
 
 def driver_version() -> str | None:
-    """For example `550.54.15`; None if unknown."""
+    """For example `550.54.15`."""
     try:
         text = (DRIVER / "version").read_text(errors="replace")
     except OSError:
@@ -129,9 +127,9 @@ def driver_version() -> str | None:
 
 
 def cannot_open(torch_version: str, cuda: str | None, driver: str | None, reason: str) -> tuple[str, str]:
-    """Sentence about a device that torch cannot open, and what to do.
+    """A sentence about a device that torch cannot open, and what to do.
 
-    cuda: the version torch is built for; None for a CPU build. reason: torch's error message.
+    cuda: the version torch is built for; None for a CPU build. reason: torch's message.
     """
     on_purpose = f"To compute on the CPU on purpose, set {DEVICE}=cpu on the worker."
     if cuda is None:

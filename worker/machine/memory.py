@@ -1,4 +1,4 @@
-"""Available memory, and detection of out-of-memory errors, which have four types."""
+"""Available memory, and detection of out-of-memory errors."""
 
 import errno
 import gc
@@ -15,12 +15,11 @@ _TEXTS = (
     "CUDA error: out of memory",
     "CUBLAS_STATUS_ALLOC_FAILED",
 )
-"""Texts of plain RuntimeErrors: of PyTorch's CPU allocator, of the CUDA driver and of cuBLAS."""
+"""Plain RuntimeErrors of PyTorch's CPU allocator, of CUDA and of cuBLAS."""
 _REQUESTED = re.compile(r"tried to allocate ([\d.]+ [A-Za-z]+)", re.IGNORECASE)
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """PyTorch's CPU allocator raises a plain RuntimeError, mapping a file an OSError."""
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
     if isinstance(error, RuntimeError):
@@ -29,18 +28,17 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def requested_amount(error: BaseException) -> str | None:
-    """Size of the failed allocation, such as `2.00 GiB`, if its message names it."""
+    """For example `2.00 GiB`, if the message names it."""
     match = _REQUESTED.search(str(error))
     return match[1] if match else None
 
 
 def with_amount(amount: str | None) -> str:
-    """For a sentence about what failed."""
     return f" (an allocation of {amount} failed)" if amount else ""
 
 
 def out_of_memory(device: torch.device, what: str) -> JobFailure:
-    """The failure that pauses a job; its weights are those of its last whole step."""
+    """The failure that pauses a job."""
     place = "GPU" if device.type == "cuda" else "machine"
     return JobFailure(
         f"The trainer ran out of memory: {what}.",
@@ -52,14 +50,14 @@ def out_of_memory(device: torch.device, what: str) -> JobFailure:
 
 
 def release(device: torch.device) -> None:
-    """Free unused cached memory, as after an interrupted pass."""
+    """Free unused cached memory."""
     gc.collect()
     if device.type == "cuda":
         torch.cuda.empty_cache()
 
 
 def memory_in_words(device: torch.device) -> str:
-    """Such as `3.2 of 79.6 GiB are at hand`; empty if unknown."""
+    """For example `3.2 of 79.6 GiB are at hand`; empty if unknown."""
     at_hand, total = memory_at_hand(device), total_memory(device)
     if at_hand is None or total is None:
         return ""
@@ -67,14 +65,14 @@ def memory_in_words(device: torch.device) -> str:
 
 
 def total_memory(device: torch.device) -> int | None:
-    """Bytes of the device, or of the machine; None if unknown."""
+    """Bytes of the device, or of the machine for the CPU."""
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[1])
     return total_ram()
 
 
 def total_ram(root: Path = Path("/")) -> int | None:
-    """Bytes of this machine, or of the container. `root`: of /proc and /sys."""
+    """Bytes of this machine, or of the container. root: of /proc and /sys."""
     system = _field(root / "proc/meminfo", "MemTotal:")
     if system is None:
         return None
@@ -83,7 +81,7 @@ def total_ram(root: Path = Path("/")) -> int | None:
 
 
 def memory_at_hand(device: torch.device) -> int | None:
-    """Bytes that tensors on `device` may still take; None if unknown."""
+    """Bytes that tensors may still take."""
     if device.type != "cuda":
         return available_ram()
     free, _ = torch.cuda.mem_get_info(device)
@@ -92,10 +90,7 @@ def memory_at_hand(device: torch.device) -> int | None:
 
 
 def available_ram(root: Path = Path("/")) -> int | None:
-    """Bytes that this process may still take: Linux's estimate, within a container's limit.
-
-    `root`: of /proc and /sys.
-    """
+    """Bytes that this process may still take, within a container's limit. root: of /proc and /sys."""
     system = _field(root / "proc/meminfo", "MemAvailable:")
     if system is None:
         return None
@@ -110,7 +105,6 @@ def available_ram(root: Path = Path("/")) -> int | None:
 
 
 def _field(path: Path, name: str) -> int | None:
-    """The number after a name at the beginning of a line."""
     try:
         words = [line.split() for line in path.read_text(encoding="ascii").splitlines()]
     except OSError:

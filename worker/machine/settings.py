@@ -1,7 +1,6 @@
-"""Environment variables of the worker's computing processes: trainer, sampling process, reward models, diagnosis.
+"""Environment variables of the worker's computing processes. Standard library only.
 
-Standard library only. A variable that is set and empty counts as unset. Each is read when it is needed, since tests
-and the processes themselves change some. `worker.settings` has those of supervisor and RPC worker.
+Each is read when needed, since tests and processes change some; set and empty counts as unset.
 """
 
 import os
@@ -20,7 +19,7 @@ REWARD_SECRETS = "REINFORGE_REWARD_SECRETS"
 
 
 def variable(name: str) -> str | None:
-    """A variable that the job file names, as `api_key_env` of a judge does."""
+    """A variable that the job file names, as `api_key_env` of a judge."""
     return os.environ.get(name) or None
 
 
@@ -29,12 +28,12 @@ def requested_device() -> str:
 
 
 def visible_devices() -> str | None:
-    """CUDA_VISIBLE_DEVICES; empty: no device. None: unset."""
+    """CUDA_VISIBLE_DEVICES; empty: no device."""
     return os.environ.get(VISIBLE_DEVICES)
 
 
 def hide_devices() -> None:
-    """Hide all GPUs from libraries of this process that query CUDA themselves, with REINFORGE_DEVICE=cpu."""
+    """Hide all GPUs from this process's libraries with REINFORGE_DEVICE=cpu."""
     if requested_device() == "cpu":
         os.environ[VISIBLE_DEVICES] = ""
 
@@ -46,18 +45,17 @@ def gpu_share() -> float | None:
 
 
 def threads_are_set() -> bool:
-    """Whether the user fixed torch's number of threads."""
     return "OMP_NUM_THREADS" in os.environ
 
 
 def vllm_python() -> Path | None:
-    """Interpreter that has vLLM, if named."""
+    """Interpreter that has vLLM."""
     path = variable(VLLM_PYTHON)
     return Path(path) if path else None
 
 
 def vllm_gpu_memory() -> float | None:
-    """Share of a GPU's memory that vLLM takes; None: computed by `worker.rollout.vllm.sizing`."""
+    """Share of a GPU's memory; None: computed by `worker.rollout.vllm.sizing`."""
     share = variable(VLLM_GPU_MEMORY)
     return float(share) if share else None
 
@@ -68,15 +66,14 @@ def vllm_devices() -> list[str]:
 
 
 def vllm_sleep() -> str | None:
-    """What vLLM releases during updates: `on` weights and cache, `cache`, `off` nothing.
-
-    None: computed by `worker.rollout.vllm.sizing`.
-    """
+    """What vLLM releases during updates: `on` weights and cache, `cache`, `off` nothing."""
     return variable(VLLM_SLEEP)
 
 
 def allowed_hosts() -> str:
-    """Hosts and networks inside the user's network that judges and endpoint graders may call, comma-separated."""
+    """Hosts and networks inside the user's network that judges and endpoint graders may call,
+    comma-separated.
+    """
     return variable("REINFORGE_ALLOW_HOSTS") or ""
 
 
@@ -86,26 +83,28 @@ def hub_endpoint() -> str | None:
 
 
 def sandbox_address() -> str:
-    """`SANDBOX_URL` before `SANDBOX_SOCKET`; empty: none."""
+    """`SANDBOX_URL` before `SANDBOX_SOCKET`."""
     return variable("SANDBOX_URL") or variable("SANDBOX_SOCKET") or ""
 
 
 def sandbox_key_file() -> Path | None:
-    """Key file of a sandbox on another machine."""
     path = variable("SANDBOX_KEY_FILE")
     return Path(path) if path else None
 
 
 def record_descriptor() -> int:
-    """File descriptor that the trainer writes its records to."""
     return int(variable(RECORD_DESCRIPTOR) or 3)
 
 
 def take_reward_secrets() -> str:
-    """JSON of `worker.rewards.secrets`, removed from the environment: child processes must not inherit it."""
+    """JSON of `worker.rewards.secrets`, removed from the environment: child processes must not inherit
+    it.
+    """
     return os.environ.pop(REWARD_SECRETS, "{}")
 
 
 def plugins_enabled() -> bool:
-    """As `reinforge.settings.plugins_enabled`, for `worker.algorithm`, which does not import `reinforge`."""
+    """As `reinforge.settings.plugins_enabled`, for `worker.algorithm`, which does not import
+    `reinforge`.
+    """
     return variable("REINFORGE_PLUGINS") != "off"

@@ -7,7 +7,7 @@ from worker.machine.gpus import cannot_open, driver_version, gpu_present
 
 
 class GpuUnavailable(Exception):
-    """Torch cannot open the GPU, or none exists although one was required."""
+    """Torch cannot open the GPU, or a required one is missing."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
@@ -15,7 +15,7 @@ class GpuUnavailable(Exception):
 
 
 def compute_device() -> torch.device:
-    """The device of REINFORGE_DEVICE. Never falls back from a broken GPU to the CPU. Raises GpuUnavailable."""
+    """Never falls back from a broken GPU to the CPU. Raises GpuUnavailable."""
     demanded = settings.requested_device()
     if demanded not in ("auto", "cpu", "cuda"):
         raise GpuUnavailable(
@@ -38,7 +38,7 @@ def compute_device() -> torch.device:
 
 
 def _reason() -> str:
-    """Torch's error message about CUDA."""
+    """Torch's message about CUDA."""
     try:
         torch.empty(0, device="cuda")
     except (RuntimeError, AssertionError) as error:
@@ -47,7 +47,7 @@ def _reason() -> str:
 
 
 def report() -> dict[str, str | bool | None]:
-    """For `reinforge doctor`: torch's version, the GPU's name if used, else the problem and its remedy."""
+    """For `reinforge doctor`: torch's version, the GPU's name, or the problem and its remedy."""
     facts: dict[str, str | bool | None] = {
         "torch": torch.__version__,
         "gpu": None,

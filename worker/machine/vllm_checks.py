@@ -1,4 +1,4 @@
-"""Checks before a vLLM server starts on a GPU: its build, its compiler, and the model's division."""
+"""Checks before a vLLM server starts on a GPU."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def check_gpu_build() -> None:
 
 
 def check_devices(model: Path) -> None:
-    """Raises JobFailure `impossible_placement` if the model cannot be divided among vLLM's GPUs."""
+    """Raises JobFailure `impossible_placement` if vLLM's GPUs cannot share the model."""
     gpus = len(settings.vllm_devices())
     if gpus < 2:
         return

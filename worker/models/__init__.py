@@ -1,1 +1,1 @@
-"""Base models as files: sources, inspection, prompt rendering. Imports no torch."""
+"""Base models as files: sources, inspection, rendering. Imports no torch."""

@@ -1,7 +1,5 @@
-"""Trainable architectures: the causal language models of the installed transformers, read without importing it.
-
-Importing transformers takes seconds, too long for an RPC server; its table of classes is a literal in one of its
-files.
+"""Trainable architectures: the causal language models of the installed transformers, whose table
+is read without the slow import.
 """
 
 import ast
@@ -19,7 +17,7 @@ _TABLE = "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES"
 
 @cache
 def causal_models() -> frozenset[str]:
-    """`model_type`s; empty where transformers is not installed or has no such table."""
+    """`model_type`s; empty where transformers has no such table."""
     spec = find_spec("transformers")
     if spec is None or spec.origin is None:
         return frozenset()

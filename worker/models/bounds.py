@@ -6,12 +6,12 @@ from reinforge.errors import InvalidInput
 
 MAX_DIMENSIONS = 16
 MAX_ELEMENTS = 1 << 48
-"""Maximum elements of one tensor, and of all."""
+"""Of one tensor, and of all."""
 MAX_TENSORS = 1_000_000
 MAX_NAME = 1000
 """Characters of a tensor's name."""
 MAX_LINEAR_LAYERS = 256
-"""Different names of layers, as q_proj and up_proj; models have about ten."""
+"""Different names, as q_proj; models have about ten."""
 MAX_CONFIG_NUMBER = (1 << 31) - 1
 _MAX_LABEL = 200
 
@@ -25,7 +25,7 @@ _SIZES = (
 
 
 def check_config(config: dict[str, Any]) -> None:
-    """Raises InvalidInput `damaged_model` for sizes that no model has, and for names that are no text."""
+    """Raises InvalidInput `damaged_model`."""
     nested = config.get("text_config")
     for part in (config, nested if isinstance(nested, dict) else {}):
         for key in _SIZES:
@@ -51,7 +51,7 @@ def check_linear_layers(names: list[str]) -> None:
 
 
 def label(text: str | None) -> str | None:
-    """Untrusted text, shortened for lists."""
+    """Untrusted text, shortened."""
     return None if text is None else text[:_MAX_LABEL]
 
 

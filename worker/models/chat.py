@@ -1,7 +1,7 @@
-"""Renders chat templates and counts their tokens, without torch.
+"""Renders chat templates, equal to transformers' `apply_chat_template`, and counts tokens, without
+torch.
 
-Equal to transformers' `apply_chat_template(messages, add_generation_prompt=True)` (tested). Templates are untrusted
-programs and run in Jinja's sandbox.
+Templates are untrusted programs and run in Jinja's sandbox.
 """
 
 import json
@@ -28,7 +28,7 @@ _REASONING = ("reasoning_content", "thinking", "reasoning")
 
 
 class PromptRenderer:
-    """Template and tokenizer of one model. Raises InvalidInput (param `model`) when they cannot be used."""
+    """Template and tokenizer of one model. Raises InvalidInput (param `model`)."""
 
     def __init__(self, folder: Path) -> None:
         if not (folder / "tokenizer.json").is_file():
@@ -56,9 +56,9 @@ class PromptRenderer:
         """Whether the template reads `tools`."""
 
     def render(self, messages: list[Message], tools: list[dict[str, Any]] | None = None) -> str:
-        """The prompt of one conversation, up to where the assistant begins; without a template, the bare texts.
+        """The prompt up to where the assistant begins; without a template, the bare texts.
 
-        Raises InvalidInput `prompt_not_renderable` when the template refuses the messages, `tools_not_supported`.
+        Raises InvalidInput `prompt_not_renderable`, `tools_not_supported`.
         """
         if tools and not self.takes_tools:
             raise InvalidInput(
@@ -88,32 +88,28 @@ class PromptRenderer:
             raise _unrenderable(f"{type(error).__name__}: {error}") from error
 
     def render_row(self, messages: list[Message], tools: list[dict[str, Any]] | None) -> str:
-        """The prompt of a dataset's row, as training renders it: without its tools where they have no place.
-
-        Raises InvalidInput `prompt_not_renderable`.
-        """
+        """As `render`, without tools where the template has no place for them, as in training."""
         if not tools or not self.takes_tools:
             return self.render(messages)
         return self.render(tool_calls.prepared(messages), tools)
 
     def encode(self, text: str) -> list[int]:
-        """Token ids of a rendered prompt. A template writes its own special tokens; bare texts get the usual ones."""
+        """A template writes its own special tokens; bare texts get the usual ones."""
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=self._template is None).ids
         return ids
 
     def count(self, texts: list[str]) -> list[int]:
-        """Tokens of each rendered prompt, as `encode` gives them."""
         encodings = self._tokenizer.encode_batch(texts, add_special_tokens=self._template is None)
         return [len(encoding.ids) for encoding in encodings]
 
 
 def has_place_for_tools(template: str) -> bool:
-    """Raises jinja2.TemplateError for what is no template."""
+    """Raises jinja2.TemplateError."""
     return "tools" in jinja2.meta.find_undeclared_variables(_environment().parse(template))
 
 
 def renderer(folder: Path) -> PromptRenderer:
-    """A renderer, kept until one of the files it was made from changes."""
+    """Cached until one of its files changes."""
     names = (
         "tokenizer.json",
         "tokenizer_config.json",
@@ -157,7 +153,7 @@ def _unrenderable(why: str) -> InvalidInput:
 
 
 def _aliased(message: Message) -> Message:
-    """Reasoning goes by several names; templates read the first or the second."""
+    """Templates read the first or the second name of reasoning."""
     reasoning = next((message[key] for key in _REASONING if key in message), None)
     if reasoning is None:
         return message
@@ -182,7 +178,7 @@ def _environment() -> ImmutableSandboxedEnvironment:
 
 
 class _Generation(jinja2.ext.Extension):
-    """`{% generation %}…{% endgeneration %}` marks what the assistant wrote; a prompt renders through it."""
+    """Renders `{% generation %}…{% endgeneration %}`, which marks the assistant's text."""
 
     tags = {"generation"}
 
@@ -192,7 +188,7 @@ class _Generation(jinja2.ext.Extension):
 
 
 class _Dict:
-    """`dict(…)` and `dict.fromkeys` without the class itself and what hangs on it."""
+    """`dict(…)` and `dict.fromkeys` without access to the class."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
         return dict(*args, **kwargs)
@@ -202,7 +198,7 @@ class _Dict:
 
 
 class _Namespace(Namespace):
-    """Jinja's namespace, closed for names that begin with an underscore."""
+    """Jinja's namespace without names that begin with an underscore."""
 
     def __init__(*args: Any, **kwargs: Any) -> None:
         # `self` is positional only, so that a template may use the name.

@@ -1,6 +1,7 @@
 """Folders allowed as models: those below configured roots, with links resolved.
 
-A folder outside gets the same answer whether it exists or not, so that nobody can probe for files of this machine.
+A folder outside gets the same answer whether it exists or not, so that nobody can probe this
+machine's files.
 """
 
 import os
@@ -11,19 +12,19 @@ from pathlib import Path
 from reinforge.errors import InvalidInput
 
 OWN = "own-models"
-"""Below the worker's home: the root where no other is configured."""
+"""The default root, in the worker's home."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFolders:
-    """roots: folders below which models may lie. home: the platform's own, no part of a root that holds it."""
+    """roots: folders below which models may lie. home: the platform's own, excluded from roots."""
 
     roots: tuple[Path, ...] = ()
     home: Path | None = None
 
     @classmethod
     def configured(cls, setting: str, home: Path) -> "ModelFolders":
-        """By the setting, absolute paths with `:` between. Raises InvalidInput `model_folders_invalid`."""
+        """setting: absolute paths, `:` between. Raises InvalidInput `model_folders_invalid`."""
         named = [Path(name) for entry in setting.split(os.pathsep) if (name := entry.strip())]
         roots = tuple(Path(os.path.realpath(path)) for path in named or [home / OWN])
         if not all(path.is_absolute() for path in named):
@@ -37,7 +38,7 @@ class ModelFolders:
     def check(self, source: str, folder: Path, downloads: Path) -> None:
         """Raises InvalidInput `folder_not_allowed` unless the folder and all its files lie below a root.
 
-        downloads: no folder to name, for models of the hub are opened by their tokens.
+        downloads: not allowed, since tokens open models of the hub.
         """
         try:
             real, downloaded = Path(os.path.realpath(folder)), os.path.realpath(downloads)
@@ -61,7 +62,6 @@ class ModelFolders:
 
 
 def not_allowed(source: str) -> InvalidInput:
-    """The answer for every folder outside."""
     return InvalidInput(
         f"{source} is not below a folder that this worker reads models from.",
         code="folder_not_allowed",
@@ -71,7 +71,6 @@ def not_allowed(source: str) -> InvalidInput:
 
 
 def _real_entries(folder: Path) -> Iterable[Path]:
-    """Resolved paths of the folder's entries; empty without the folder."""
     if not folder.is_dir():
         return []
     return [Path(os.path.realpath(entry.path)) for entry in os.scandir(folder)]

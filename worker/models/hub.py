@@ -1,6 +1,7 @@
-"""Models from the hub: a revision is pinned to its commit, then downloaded, resumably, and checked by size.
+"""Models from the hub: a revision is pinned to its commit, then downloaded, resumably, and checked
+by size.
 
-`HF_ENDPOINT` names another hub than huggingface.co; `HF_TOKEN` is used where a model brings no token of its own.
+`HF_ENDPOINT` names another hub; `HF_TOKEN` is the default token.
 """
 
 import hashlib
@@ -20,13 +21,13 @@ FILES = ["*.safetensors", "*.json", "*.jinja", "tokenizer.model", "*.txt", "READ
 COMMIT = re.compile(r"[0-9a-f]{40}\Z")
 _COMPLETE = ".reinforge-complete"
 _ACCESS = ".reinforge-access"
-"""Tokens that may read this download: their hashes, one a line."""
+"""Hashes of the tokens that may read this download, one a line."""
 _AT_ONCE = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
-    """A repository at a commit, and its files to download: name and bytes."""
+    """A repository at a commit, and its files: name and bytes."""
 
     repository: str
     commit: str
@@ -38,7 +39,6 @@ class Pinned:
 
 
 def is_complete(target: Path, commit: str) -> bool:
-    """Whether this commit has been downloaded here; then the hub is not needed."""
     try:
         return (target / _COMPLETE).read_text().strip() == commit
     except FileNotFoundError:
@@ -46,7 +46,7 @@ def is_complete(target: Path, commit: str) -> bool:
 
 
 def pin(repository: str, revision: str | None, token: str | None) -> Pinned:
-    """Resolve a revision to its commit . Raises InvalidInput `model_not_found`, `unsafe_weights`, Unavailable."""
+    """Raises InvalidInput `model_not_found`, `unsafe_weights`, Unavailable."""
     from huggingface_hub import HfApi
     from huggingface_hub.hf_api import RepoFile
     from huggingface_hub.utils import filter_repo_objects
@@ -66,9 +66,10 @@ def pin(repository: str, revision: str | None, token: str | None) -> Pinned:
 
 
 def check_access(repository: str, commit: str, target: Path, token: str | None) -> None:
-    """Check once that the hub lets this token read the files of a download. Downloads nothing.
+    """Check once that the hub lets this token read a download; otherwise anyone who knows a commit
+    could read another token's.
 
-    Without it, anyone who knows a commit could read another token's private download. Raises InvalidInput, Unavailable.
+    Raises InvalidInput, Unavailable.
     """
     from huggingface_hub import get_hf_file_metadata, hf_hub_url
 
@@ -137,7 +138,7 @@ def fetch(
 
 
 def bytes_there(target: Path) -> int:
-    """Bytes of a download so far, unfinished files included."""
+    """Unfinished files included."""
     total = 0
     for folder, _, names in os.walk(target):
         for name in names:

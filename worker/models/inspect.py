@@ -1,4 +1,4 @@
-"""Facts about a base model, read from its files' headers and configuration; loads no weights."""
+"""Facts about a base model from its files' headers and configuration; loads no weights."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -16,9 +16,9 @@ from worker.models.sources import ModelStore, OnDownload, content_files
 from worker.models.tokenizer_files import chat_template, read_json
 
 _NOT_LINEAR = ("embed", "wte", "wpe", "norm", "lm_head", "embed_out", "output_layer", "shared", "score")
-"""Parts of names of two-dimensional weights that are no linear layers, or the output layer, which LoRA leaves out."""
+"""Parts of names of two-dimensional weights that LoRA does not adapt."""
 _EXPERTS = "experts"
-"""In a job's `adapter.targets`, and part of the names of experts' weights in nearly every checkpoint."""
+"""In a job's `adapter.targets` and in experts' names."""
 
 
 def inspect_model(
@@ -32,10 +32,10 @@ def inspect_model(
     hashing: Callable[[], None] | None = None,
     apart: Apart | None = None,
 ) -> dict[str, Any]:
-    """The fields of `BaseModelInfo` that a worker knows, and the source with its revision pinned.
+    """The fields of `BaseModelInfo` that a worker knows, with the revision pinned.
 
-    token: opens a private model of the hub. added, any_folder: as in `ModelStore`. begun, hashing: called when these
-    phases begin. apart: limited processes that read the files, this one without. Raises InvalidInput with param
+    token: opens a private model. added, any_folder: as in `ModelStore`. begun, hashing: called when
+    these phases begin. apart: limited processes that read the files. Raises InvalidInput with param
     `source`, Unavailable `hub_unavailable`.
     """
     model = store.find(source, token=token, added=added, any_folder=any_folder, begun=begun)
@@ -52,8 +52,7 @@ def inspect_model(
 
 
 def read_facts(folder: Path, _: dict[str, Any]) -> dict[str, Any]:
-    """Facts from the configuration, the weights' headers and the card; runs in a child process
-    (`worker.isolated.process`)."""
+    """Facts from configuration, headers and card; runs in a child process."""
     config = read_json(folder / "config.json")
     check_config(config)
     check_architecture(config)
@@ -83,7 +82,7 @@ def read_facts(folder: Path, _: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_tensors(folder: Path) -> list[Tensor]:
-    """All tensors of a model, each once. Raises InvalidInput when an announced part is missing or damaged."""
+    """All tensors, each once. Raises InvalidInput when a part is missing or damaged."""
     index = read_json(folder / "model.safetensors.index.json").get("weight_map")
     if isinstance(index, dict):
         parts = sorted({str(name) for name in index.values()})
@@ -103,14 +102,15 @@ def read_tensors(folder: Path) -> list[Tensor]:
 
 
 def linear_layers(tensors: list[Tensor]) -> list[str]:
-    """Names that an adapter's layers have: the last part of the name of every linear layer but the output's. Where
-    there are experts, of those outside of feed-forward blocks, and `experts`, which "all-linear" does not mean."""
+    """Last parts of the names of linear layers but the output's. Where there are experts, those
+    outside feed-forward blocks, and `experts`, which "all-linear" does not mean.
+    """
     names = {tensor.name.split(".")[-2] for tensor in _adapted(tensors)}
     return sorted(names | ({_EXPERTS} if _blocks(tensors) else set()))
 
 
 def _adapted(tensors: list[Tensor]) -> list[Tensor]:
-    """What "all-linear" means (`worker.policy.targets` for the model itself)."""
+    """What "all-linear" means (as `worker.policy.targets`)."""
     blocks = _blocks(tensors)
     # Experts may stand in a layer itself, with its number before them.
     without = {block for block in blocks if not block.isdigit()} | ({_EXPERTS, "router"} if blocks else set())
@@ -118,8 +118,9 @@ def _adapted(tensors: list[Tensor]) -> list[Tensor]:
 
 
 def _blocks(tensors: list[Tensor]) -> set[str]:
-    """Names of what holds experts, such as `mlp`: what stands before `experts`, or around two tensors of three
-    dimensions with the first in common."""
+    """Names of what holds experts, such as `mlp`: before `experts`, or around two tensors of three
+    dimensions with the first in common.
+    """
     paths = [tensor.name.removesuffix(".weight").split(".") for tensor in tensors]
     layers = {path[path.index(_EXPERTS) - 1] for path in paths if _EXPERTS in path[1:]}
     stacks = Counter(
@@ -131,8 +132,7 @@ def _blocks(tensors: list[Tensor]) -> set[str]:
 
 
 def shape(config: dict[str, Any], tensors: list[Tensor]) -> dict[str, int | None]:
-    """What estimates of memory need (`reinforge.base_models.memory.ModelShape`); None for what the configuration
-    does not say."""
+    """For `reinforge.base_models.memory.ModelShape`; None for what the configuration lacks."""
     heads = whole_number(config, ("num_attention_heads", "n_head", "num_heads"))
     hidden = hidden_size(config)
     head_dim = whole_number(config, ("head_dim",)) or (hidden // heads if hidden and heads else None)
@@ -156,7 +156,6 @@ def _is_linear(tensor: Tensor) -> bool:
 
 
 def context_length(config: dict[str, Any]) -> int | None:
-    """Tokens that the model was made for."""
     return whole_number(config, CONTEXT_KEYS)
 
 

@@ -16,9 +16,9 @@ Conversation = tuple[list[dict[str, Any]], list[dict[str, Any]] | None]
 @dataclass(frozen=True, slots=True)
 class Rendered:
     text: str
-    """The prompt, up to the start of the model's message."""
+    """Up to the start of the model's message."""
     token_ids: tuple[int, ...]
-    """Token ids of `text`; empty above `max_tokens`."""
+    """Empty above `max_tokens`."""
     tokens: int
     refusal: str | None = None
     """Why the conversation cannot be a prompt; the rest is empty then."""
@@ -26,16 +26,16 @@ class Rendered:
 
 class Renderer(Protocol):
     takes_tools: bool
-    """Whether the prompt has a place for tools; where it has none they are left out."""
+    """Tools are omitted where the prompt has no place for them."""
 
     def render(self, conversations: Sequence[Conversation], max_tokens: int) -> list[Rendered]: ...
 
     def plain_ids(self, text: str) -> tuple[int, ...]:
-        """Token ids of text inside a completion, without special tokens."""
+        """Ids inside a completion, without special tokens."""
 
 
 class ChatRenderer:
-    """Renders with a tokenizer's chat template; plain text, joined by blank lines, when it has none."""
+    """Without a chat template, texts are joined by blank lines."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer

@@ -1,6 +1,6 @@
-"""Names, types and shapes of the tensors of a safetensors file, from its header.
+"""Names, types and shapes in a safetensors file's header.
 
-Layout: 8 bytes length (little endian) of a JSON header, the header, the tensors' bytes.
+Layout: length of the header (8 bytes, little endian), JSON header, tensors.
 """
 
 import json
@@ -29,15 +29,11 @@ class Tensor:
 
     @property
     def size(self) -> int:
-        """Number of elements."""
         return math.prod(self.shape)
 
 
 def read_header(path: Path) -> list[Tensor]:
-    """Tensors of one file.
-
-    Raises InvalidInput `damaged_weights` when it is not a whole safetensors file, or beyond `worker.models.bounds`.
-    """
+    """Raises InvalidInput `damaged_weights`, also beyond `worker.models.bounds`."""
     total = path.stat().st_size
     try:
         with path.open("rb") as file:
@@ -81,7 +77,6 @@ def read_header(path: Path) -> list[Tensor]:
 
 
 def _tensor(name: str, entry: dict[str, Any]) -> Tensor:
-    """Raises _Damaged and what an entry of another form raises."""
     dtype, shape = entry["dtype"], entry["shape"]
     if len(name) > MAX_NAME:
         raise _Damaged(f"a tensor's name has {len(name):,} characters, at most {MAX_NAME:,} are allowed")

@@ -1,8 +1,7 @@
 """Finds a base model's files: `builtin:starter-arith`, a folder, or `hub:org/name@revision`.
 
-A source may end in `#template=plain`: a model without a chat template is then used with the one of that name
-(`reinforge.base_models.chat_templates`), from a folder of links beside it; nothing is written into a folder that is
-not ours.
+With `#template=plain`, a model without a chat template gets one in a folder of links: nothing
+is written into a folder that is not ours.
 """
 
 import hashlib
@@ -27,28 +26,24 @@ _HUB = re.compile(
     r"(?P<repository>[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@(?P<revision>[A-Za-z0-9][\w./-]*))?\Z"
 )
 _CONTENT = ("*.safetensors", "*.json", "*.jinja", "tokenizer.model", "merges.txt", "vocab.txt")
-"""Files that decide what the model does; cards and licences may change without changing it."""
+"""Files that decide what the model does."""
 _CHUNK = 1 << 20
 
 OnDownload = Callable[[Path, int], None]
-"""Called when a download starts: target folder, total bytes."""
+"""Arguments: target folder, total bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelLocation:
-    """A model on this machine."""
-
     folder: Path
     source: str
-    """The requested source, with a hub revision replaced by its commit."""
+    """The source with its revision replaced by the commit."""
     commit: str | None = None
 
 
 class ModelStore:
-    """Finds a model's folder, downloading it when needed, and names its content."""
-
     def __init__(self, folder: Path, folders: ModelFolders | None = None) -> None:
-        """folder: where downloads go. folders: below which others may be named; None: below none."""
+        """folder: for downloads. folders: below which others may be named; None: none."""
         self._folder, self._folders = folder, folders or ModelFolders()
 
     def resolve(
@@ -61,9 +56,9 @@ class ModelStore:
     ) -> Path:
         """The folder of a source, complete and on this machine; `token` opens private models of the hub.
 
-        added: the source of a model that was added before; its folder and the token's access were checked then.
-        Raises InvalidInput (`model_not_found`, `model_gated`, `unsafe_weights`, `not_a_model`, `folder_not_allowed`,
-        all with param `source`) and Unavailable `hub_unavailable`.
+        added: folder and access were checked when the model was added. Raises InvalidInput
+        (`model_not_found`, `model_gated`, `unsafe_weights`, `not_a_model`, `folder_not_allowed`, all
+        with param `source`) and Unavailable `hub_unavailable`.
         """
         return self.find(source, token=token, added=added, on_progress=on_progress).folder
 
@@ -77,7 +72,7 @@ class ModelStore:
         begun: OnDownload | None = None,
         on_progress: ProgressCallback = ignore_progress,
     ) -> ModelLocation:
-        """Like `resolve`, with source and commit. any_folder: every folder is allowed."""
+        """As `resolve`. any_folder: every folder is allowed."""
         plain, _, template = source.partition("#template=")
         if not added and not any_folder and _is_folder(plain):
             self._folders.check(plain, _absolute(plain), downloads=self._folder)
@@ -110,9 +105,8 @@ class ModelStore:
         return ModelLocation(_absolute(source), source)
 
     def content_hash(self, folder: Path, on_progress: ProgressCallback = ignore_progress) -> str:
-        """SHA-256 over the names and contents of the files that make the model; hashes of large files are kept.
-
-        A file counts as unchanged while its size and times are.
+        """SHA-256 over the names and contents of `content_files`; a file counts as unchanged while its
+        size and times are.
         """
         stored = self._stored_hashes()
         lines, hashes = [], {}
@@ -126,7 +120,6 @@ class ModelStore:
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
     def target(self, repository: str, commit: str) -> Path:
-        """Where a commit of a repository is downloaded to."""
         return self._folder / re.sub(r"[^\w.-]", "--", f"{repository}@{commit}")
 
     def _from_hub(
@@ -162,7 +155,7 @@ class ModelStore:
         return ModelLocation(target, f"hub:{repository}@{revision}", revision)
 
     def _with_template(self, folder: Path, name: str) -> Path:
-        """A folder of links to the model's files, and a chat template beside them."""
+        """A folder of links to the model's files, and the template."""
         if name not in TEMPLATES:
             raise _invalid(
                 f"There is no chat template {name!r}.", "unknown_template", f"Known: {', '.join(TEMPLATES)}."
@@ -212,7 +205,7 @@ def model_store(settings: WorkerSettings) -> ModelStore:
 
 
 def content_files(folder: Path) -> list[Path]:
-    """Files that make the model, sorted by name; sub-folders do not count."""
+    """Files that make the model, sorted by name, without sub-folders."""
     return sorted({path for pattern in _CONTENT for path in folder.glob(pattern) if path.is_file()})
 
 
@@ -221,7 +214,7 @@ def _is_folder(source: str) -> bool:
 
 
 def _absolute(source: str) -> Path:
-    """Raises InvalidInput; says nothing of what is there."""
+    """Raises InvalidInput, which does not show whether the path exists."""
     try:
         folder = Path(source).expanduser()
     except RuntimeError:  # there is no such user
@@ -238,7 +231,7 @@ def _absolute(source: str) -> Path:
 
 
 def check_folder(folder: Path, source: str) -> None:
-    """Raises InvalidInput unless the folder holds a configuration and safetensors weights."""
+    """Raises InvalidInput without a configuration and safetensors weights."""
     try:
         _check_folder(folder, source)
     except OSError as error:  # a part of the path may not be read
@@ -266,8 +259,6 @@ def _check_folder(folder: Path, source: str) -> None:
 
 
 def _same(one: Path, other: Path) -> bool:
-    """Whether two folders of links have equal content."""
-
     def held(folder: Path) -> dict[str, str]:
         template = "chat_template.jinja"
         return {

@@ -1,4 +1,4 @@
-"""Chat template and special tokens from a tokenizer's files, in the places that Hugging Face's libraries read."""
+"""Chat template and special tokens from a tokenizer's files."""
 
 import json
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class ChatTemplate:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object from a model's folder; {} when the file is missing. Raises InvalidInput `damaged_model`."""
+    """{} when the file is missing. Raises InvalidInput `damaged_model`."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -34,9 +34,9 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def chat_template(folder: Path, *, tools: bool = False) -> ChatTemplate | None:
-    """The default template: `chat_template.jinja` wins over `tokenizer_config.json`.
+    """The default template; `chat_template.jinja` precedes `tokenizer_config.json`.
 
-    tools: the one for conversations with tools, where the model has several and one is named `tool_use`.
+    tools: the one named `tool_use`, if any.
     """
     apart = folder / "additional_chat_templates" / "tool_use.jinja"
     if tools and apart.is_file():
@@ -52,7 +52,7 @@ def chat_template(folder: Path, *, tools: bool = False) -> ChatTemplate | None:
 
 
 def special_tokens(folder: Path) -> dict[str, str]:
-    """`bos_token`, `eos_token` … as templates see them; models may add names of their own."""
+    """`bos_token`, `eos_token` …; models may add names of their own."""
     config = read_json(folder / "special_tokens_map.json") | read_json(folder / "tokenizer_config.json")
     extra = config.get("extra_special_tokens")
     candidates = {key: value for key, value in config.items() if key.endswith("_token")}

@@ -1,4 +1,4 @@
-"""Label probabilities, scores and log-probabilities of reference answers, from checkpoints."""
+"""Label probabilities, scores and log-probabilities from checkpoints."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,7 +17,9 @@ def label_probabilities(
     max_tokens: int,
     batch_size: int,
 ) -> list[dict[str, float]]:
-    """Label → probability for each text, or pair of texts (NLI); exclusive unless the checkpoint says otherwise."""
+    """Label → probability per text, or pair of texts (NLI); exclusive unless the checkpoint says
+    otherwise.
+    """
     config = loaded.model.config
     names = [str(config.id2label[index]) for index in range(config.num_labels)]
     if len(names) < 2:
@@ -34,7 +36,6 @@ def label_probabilities(
 def scores(
     loaded: LoadedRewardModel, texts: Sequence[str], *, max_tokens: int, batch_size: int
 ) -> list[float]:
-    """The one output of a reward model for each text."""
     if loaded.model.config.num_labels != 1:
         raise ModelLoadFailed(
             f"the checkpoint has {loaded.model.config.num_labels} outputs, a reward model one: it is a classifier"
@@ -54,7 +55,7 @@ def reference_logprobs(
     max_tokens: int,
     batch_size: int,
 ) -> list[tuple[float, int]]:
-    """(sum of log-probabilities, tokens) of each reference after its context, under the model."""
+    """(sum of log-probabilities, tokens) per reference after its context."""
     ids = loaded.texts.join(contexts, references, _room(loaded, max_tokens))
     results: list[tuple[float, int]] = []
     for rows in _batches(len(ids), batch_size):
@@ -77,7 +78,6 @@ def _logits(
     max_tokens: int,
     batch_size: int,
 ) -> Iterator[Tensor]:
-    """Logits, batch by batch."""
     rows = loaded.texts.encode(texts, pairs, _room(loaded, max_tokens))
     token, kind = loaded.pad_ids
     for places in _batches(len(rows), batch_size):

@@ -23,10 +23,7 @@ class ModelLoadFailed(Exception):
 
 
 class LoadedRewardModel:
-    """A model in evaluation mode, and its texts.
-
-    pad_ids: padding token and padding token type.
-    """
+    """pad_ids: padding token and padding token type."""
 
     def __init__(
         self, model: PreTrainedModel, texts: CheckpointTexts, pad_ids: tuple[int | None, int]
@@ -42,23 +39,21 @@ class LoadedRewardModel:
 
     @property
     def longest(self) -> int | None:
-        """Maximum number of tokens."""
         value = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
         return int(value) if value else None
 
 
 class Shelf:
-    """The newest `MAX_CHECKPOINTS` checkpoints."""
+    """The newest `MAX_CHECKPOINTS` checkpoints. Its methods raise ModelLoadFailed, GpuUnavailable."""
 
     def __init__(self) -> None:
         self._loaded: OrderedDict[tuple[str, str], LoadedRewardModel] = OrderedDict()
 
     def classifier(self, path: str) -> LoadedRewardModel:
-        """A model with a classification head. Raises LoadFailed, GpuUnavailable."""
+        """A model with a classification head."""
         return self._get(("classifier", path), AutoModelForSequenceClassification.from_pretrained)
 
     def language_model(self, path: str) -> LoadedRewardModel:
-        """Raises LoadFailed, GpuUnavailable."""
         return self._get(("language_model", path), AutoModelForCausalLM.from_pretrained)
 
     def _get(self, key: tuple[str, str], load: Callable[..., Any]) -> LoadedRewardModel:

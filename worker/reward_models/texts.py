@@ -1,4 +1,6 @@
-"""A checkpoint's chat template and tokenizer, in a limited child process: a hostile one fails only its own request."""
+"""A checkpoint's chat template and tokenizer, in a limited child process: a hostile one fails only
+its own request.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +10,6 @@ from reinforge.errors import InvalidInput
 from worker.isolated.process import Apart, batches
 
 SECONDS = 60.0
-"""One request, as in a job."""
 MEMORY_BYTES = 4 << 30
 
 
@@ -21,7 +22,7 @@ class TextFailed(Exception):
 
 
 class CheckpointTexts:
-    """Texts of one checkpoint as token ids. Every method raises TextFailed."""
+    """Every method raises TextFailed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -30,7 +31,7 @@ class CheckpointTexts:
         )
 
     def load(self) -> tuple[int | None, int]:
-        """Padding ids of tokens and token types. Read before the weights."""
+        """Padding ids of tokens and token types."""
         answer = self._ask("describe", {})
         return answer["pad_id"], answer["pad_type_id"]
 
@@ -45,7 +46,7 @@ class CheckpointTexts:
     def encode(
         self, texts: Sequence[str], pairs: Sequence[str] | None, max_tokens: int
     ) -> list[tuple[list[int], list[int] | None]]:
-        """(token ids, token types where the model reads them) of each text."""
+        """(token ids, token types where the model reads them) per text."""
         rows: list[tuple[list[int], list[int] | None]] = []
         for part in batches(list(zip(texts, texts if pairs is None else pairs, strict=True))):
             second = None if pairs is None else [pair for _, pair in part]
@@ -57,7 +58,7 @@ class CheckpointTexts:
     def join(
         self, contexts: Sequence[str], references: Sequence[str], max_tokens: int
     ) -> list[tuple[list[int], int]]:
-        """(token ids of context and reference, tokens of the reference) of each row."""
+        """(token ids of context and reference, tokens of the reference) per row."""
         rows: list[tuple[list[int], int]] = []
         for part in batches(list(zip(contexts, references, strict=True))):
             payload = {

@@ -1,1 +1,1 @@
-"""Sampling on demand: one base model and a few adapters in a separate process."""
+"""Sampling on demand in a separate process."""

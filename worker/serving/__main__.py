@@ -1,6 +1,6 @@
-"""`python -m worker.serving [--engine E]`: samples from models for the calls worker that started it.
+"""`python -m worker.serving [--engine E]`: samples for the RPC worker that started it.
 
-It speaks `worker.serving_client.protocol` and ends itself at EOF on its standard input, whatever it is doing.
+It speaks `worker.serving_client.protocol` and ends at EOF on its standard input.
 """
 
 import argparse

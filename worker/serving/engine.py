@@ -1,7 +1,6 @@
-"""Protocol of a serving engine, in this process or on a server.
+"""Protocol of a serving engine.
 
-The loop (`worker.serving.server`) calls it from one thread: `step` must not wait for one run alone, since
-others follow.
+The loop calls it from one thread: `step` must not wait for one run alone.
 """
 
 from collections.abc import Callable, Collection
@@ -10,14 +9,12 @@ from typing import Any, Protocol
 from worker.serving_client.protocol import Order
 
 Event = dict[str, Any]
-"""As `reinforge.schemas.playground.SampleEvent` has it: `prompt`, `delta`, `done`."""
+"""As `reinforge.schemas.playground.SampleEvent`."""
 Say = Callable[[str], None]
 """Reports progress before the first token."""
 
 
 class OrderRun(Protocol):
-    """A running order."""
-
     @property
     def order(self) -> Order: ...
 
@@ -35,17 +32,14 @@ class OrderRun(Protocol):
 
 
 class Engine(Protocol):
-    """Base models with adapters, loaded when an order needs them."""
-
     def fits(self, order: Order) -> bool:
         """Whether the order can start beside the running ones."""
 
     def start(self, order: Order, in_use: Collection[str | None], say: Say) -> OrderRun:
-        """Load what is missing and begin. Adapters `in_use` stay; others are evicted, least recently used
-        first.
+        """Load what is missing and begin; adapters not `in_use` may be evicted.
 
-        Raises JobFailure `model_load_failed`, `invalid_adapter`, and out-of-memory errors; partial loads are
-        released.
+        Raises JobFailure `model_load_failed`, `invalid_adapter`, and out-of-memory errors; partial
+        loads are released.
         """
 
     def relieve(self) -> None:

@@ -1,4 +1,4 @@
-"""Runs one order: decode batches in sequence, one token per turn, events on request."""
+"""Runs one order: decode batches in sequence."""
 
 from reinforge.errors import InvalidInput
 from worker.policy.load import LoadedModel
@@ -16,7 +16,7 @@ from worker.serving_client.protocol import Order
 
 
 class Generation:
-    """Turns an order into events. Call `step` under the order's adapter until `finished`.
+    """Events of an order. Call `step` under the order's adapter until `finished`.
 
     Batches depend on the order alone, so that the same seed gives the same text.
     """
@@ -28,10 +28,10 @@ class Generation:
         self._plan = plan(_requests(order, base), tokens_in_cache)
         self._batch: DecodeBatch | None = None
         self._places: list[Event] = []
-        """Prompt and sample of every row of the batch."""
+        """Prompt and sample of every row."""
         self._texts: list[TextStream] = []
         self._open: list[int] = []
-        """Rows of the batch whose end has not been reported."""
+        """Rows whose end has not been reported."""
         self._token_texts = TokenTexts(base.tokenizer)
         self._grammar = Grammar(order.json_schema, base) if order.json_schema is not None else None
         self._documents: GrammarRows | None = None
@@ -48,7 +48,7 @@ class Generation:
         return self._batch is None and not self._plan
 
     def step(self) -> None:
-        """Run the prompts of the next batch, or sample one token for every running row."""
+        """Run the prompts of the next batch, or sample one token per running row."""
         if self._batch is None:
             self._batch = DecodeBatch(Decoder(self._base.model), self._plan.pop(0), _never)
             self._places = [
@@ -70,7 +70,6 @@ class Generation:
             self._read()
 
     def take_events(self) -> list[Event]:
-        """Events since the last call."""
         self._read()
         events, self._events = self._events, []
         return events
@@ -80,7 +79,7 @@ class Generation:
         return any(self._batch.reason(row) is None for row in self._open)
 
     def _read(self) -> None:
-        """Read the texts of the batch's rows; release the batch once all have ended."""
+        """Read the rows' texts; release the batch once all have ended."""
         if self._batch is None:
             return
         still = []
@@ -111,7 +110,6 @@ class Generation:
         return True
 
     def _tokens(self, row: int, count: int) -> Event:
-        """Number of tokens, and the log-probabilities of unreported tokens."""
         start, self._reported[row] = self._reported[row], count
         return {"tokens": count} | ({"logprobs": self._log.entries(row, start)} if self._log else {})
 

@@ -1,7 +1,7 @@
-"""Constrained decoding to a JSON Schema: masks tokens that would violate it.
+"""Constrained decoding to a JSON Schema by llguidance.
 
-llguidance compiles the schema in the serving process, which may be lost without harm; its fuel bounds time
-and memory of the compilation and of every token. References to other documents are not followed.
+Its fuel bounds time and memory of compilation and tokens. References to other documents are not
+followed.
 """
 
 import json
@@ -15,12 +15,12 @@ from worker.policy.load import LoadedModel
 from worker.rollout.decoding import DecodeBatch
 
 SPACE = r"[ \n]{0,20}"
-"""White space between the parts; without a bound a model may write spaces until its tokens run out."""
+"""Unbounded, a model may write spaces until its tokens run out."""
 _PARAM = "response_format"
 
 
 class Grammar:
-    """A compiled schema for one model. Raises InvalidInput `unsupported`, `invalid_schema`."""
+    """A compiled schema. Raises InvalidInput `unsupported`, `invalid_schema`."""
 
     def __init__(self, schema: dict[str, Any], base: LoadedModel) -> None:
         try:
@@ -59,13 +59,10 @@ class Grammar:
         self._width = width
 
     def rows(self, count: int) -> "GrammarRows":
-        """State for a new batch of `count` rows."""
         return GrammarRows([self._matcher.deep_copy() for _ in range(count)], self._width)
 
 
 class GrammarRows:
-    """Parser states of one batch's rows."""
-
     def __init__(self, matchers: list[Any], width: int) -> None:
         self._matchers, self._width = matchers, width
         self._read = [0] * len(matchers)

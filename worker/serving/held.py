@@ -1,4 +1,4 @@
-"""The model in memory: one base model at a time with an LRU set of adapters."""
+"""The model in memory: one base model with an LRU set of adapters."""
 
 import gc
 from collections import OrderedDict
@@ -14,7 +14,7 @@ from worker.serving.engine import Say
 from worker.serving_client.protocol import Order
 
 ADAPTERS = 8
-"""At most so many are in memory together, beside those in use; fewer where they do not fit."""
+"""Most in memory, beside those in use."""
 
 
 class HeldModel:
@@ -26,19 +26,14 @@ class HeldModel:
 
     @property
     def adapters(self) -> list[str]:
-        """Names of those in memory, the least recently used first."""
+        """Names, the least recently used first."""
         return list(self._adapters)
 
     def fits(self, order: Order) -> bool:
-        """Whether the order's base model is the one in memory."""
         return self._key == (order.folder, order.model_sha256)
 
     def host(self, order: Order, in_use: Collection[str | None], say: Say) -> LocalHost:
-        """The host with the order's model and adapter, loaded if necessary.
-
-        Adapters `in_use` stay; others are evicted if memory is short. Raises JobFailure `model_load_failed`,
-        `invalid_adapter`, and out-of-memory errors; then nothing is held.
-        """
+        """Loads what is missing, as `Engine.start`. After an exception nothing is held."""
         others = [name for name in self._adapters if name not in (order.adapter, *in_use)]
         try:
             return self._loaded(order, in_use, say)
@@ -55,7 +50,6 @@ class HeldModel:
             raise
 
     def drop(self) -> None:
-        """Free the memory."""
         self._host, self._key = None, None
         self._adapters.clear()
         gc.collect()

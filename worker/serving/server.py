@@ -14,7 +14,7 @@ from worker.serving.engine import Engine, OrderRun
 from worker.serving_client.protocol import Order, Reply
 
 EVENTS_EVERY_SECONDS = 0.05
-"""Events of an order are collected for this time before sending; the first are sent at once."""
+"""Interval of an order's events after the first, which are sent at once."""
 
 
 @dataclass
@@ -24,7 +24,7 @@ class _Active:
 
 
 class ServingServer:
-    """`inbox` gets parsed messages of `worker.serving_client.protocol`; `send` passes replies on."""
+    """`inbox` gets messages of `worker.serving_client.protocol`; `send` passes replies on."""
 
     def __init__(
         self, inbox: "queue.SimpleQueue[dict[str, Any]]", send: Callable[[Reply], None], engine: Engine
@@ -33,10 +33,9 @@ class ServingServer:
         self._waiting: deque[Order] = deque()
         self._active: list[_Active] = []
         self._notified: set[str] = set()
-        """Orders that were told what they wait for."""
+        """Orders whose reason for waiting has been sent."""
 
     def run(self) -> None:
-        """Serve forever."""
         while True:
             self.turn()
 
@@ -63,7 +62,7 @@ class ServingServer:
             self._end(active)
 
     def _admit(self) -> None:
-        """Start orders in order of arrival: one for another model waits until the model is free."""
+        """Start orders by arrival: one for another model waits until the model is free."""
         while self._waiting:
             order = self._waiting[0]
             if self._active and not self._engine.fits(order):

@@ -1,19 +1,17 @@
 """Streams a completion's text in pieces that never change later.
 
-One character may take several tokens, and a token's text may depend on the one before. A window of the last
-tokens is therefore decoded as a whole, and only final text is emitted.
+A token's text may depend on others, so a window of the last tokens is decoded as a whole.
 """
 
 from collections.abc import Callable, Sequence
 
 _INCOMPLETE = "\ufffd"
 _WINDOW = 32
-"""Tokens after which the window moves; it holds one to two such lengths."""
+"""Tokens after which the window moves."""
 _GIVE_UP = 256
 """Tokens without a complete character, after which the text is emitted as decoded."""
 
 Decode = Callable[[Sequence[int]], str]
-"""Token ids to text, without special tokens."""
 
 
 class Detokenizer:
@@ -22,12 +20,12 @@ class Detokenizer:
         self._start = 0
         """First token of the window."""
         self._whole = 0
-        """Tokens up to here end with a whole character; the window's next start."""
+        """Tokens up to here end with a whole character."""
         self._emitted = 0
-        """Emitted characters of the window's text."""
+        """Characters of the window's text."""
 
     def push(self, tokens: Sequence[int]) -> str:
-        """The text that has become final; `tokens` are all tokens so far."""
+        """New final text; `tokens` are all tokens so far."""
         text = self._decode(tokens[self._start :])
         certain = text.rstrip(_INCOMPLETE)
         if len(tokens) - self._start > _GIVE_UP:
@@ -49,12 +47,11 @@ class TextStream:
         self._held = ""
         """Possible beginning of a stop text."""
         self.text = ""
-        """All emitted text; after `finish` the whole completion."""
+        """After `finish` the whole completion."""
         self.stopped = False
         """A stop text occurred; nothing more is emitted."""
 
     def push(self, tokens: Sequence[int]) -> str:
-        """New text; `tokens` are all tokens so far."""
         if self.stopped:
             return ""
         candidate = self._held + self._detokenizer.push(tokens)
@@ -67,7 +64,6 @@ class TextStream:
         return self._give(candidate[: len(candidate) - held])
 
     def finish(self, tokens: Sequence[int]) -> str:
-        """The remaining text after the last token."""
         rest = self.push(tokens)
         if self.stopped:
             return rest
@@ -91,7 +87,6 @@ class TextStream:
         return min(places, default=None)
 
     def _beginning_of_stop(self, text: str) -> int:
-        """Length of the longest suffix of `text` that begins a stop text."""
         longest = max((len(stop) for stop in self._stop), default=1) - 1
         for length in range(min(longest, len(text)), 0, -1):
             if any(stop.startswith(text[-length:]) for stop in self._stop):

@@ -1,7 +1,6 @@
-"""Log-probabilities of sampled tokens with the likeliest alternatives, in the shape of OpenAI's `logprobs.content`.
+"""Log-probabilities and alternatives of tokens as in OpenAI's `logprobs.content`.
 
-They are the sampler's own: of logits / temperature over the whole vocabulary, before top-p (at temperature 0: those
-at temperature 1). The end token is one of them, so that their sum is the completion's.
+They are the sampler's own, before top-p, the end token included: their sum is the completion's.
 """
 
 import re
@@ -20,8 +19,6 @@ Entry = dict[str, Any]
 
 
 class TokenTexts:
-    """Tokens as text and bytes. One token may hold only part of a character."""
-
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
         self._specials = set(tokenizer.all_special_ids)
@@ -49,12 +46,11 @@ class TokenTexts:
 
 
 class TokenLog:
-    """The alternatives of one batch. Call `look` before every `advance`."""
+    """Alternatives of one batch. Call `look` before every `advance`."""
 
     def __init__(self, batch: DecodeBatch, texts: TokenTexts, top: int) -> None:
         self._batch, self._texts, self._top = batch, texts, top
         self._likeliest: list[list[list[tuple[int, float]]]] = [[] for _ in batch.rows]
-        """By row and place: the likeliest tokens."""
 
     def look(self) -> None:
         if not self._top:
@@ -65,7 +61,6 @@ class TokenLog:
             self._likeliest[row].append(list(zip(tokens, logprobs, strict=True)))
 
     def entries(self, row: int, start: int) -> list[Entry]:
-        """Entries of the row's tokens from position `start` on."""
         tokens, logprobs = self._batch.tokens(row), self._batch.logprobs(row)
         return [
             self._entry(tokens[place], logprobs[place])
@@ -83,7 +78,7 @@ class TokenLog:
 
 @cache
 def _byte_of_character() -> dict[str, int]:
-    """The alphabet of byte-level tokenizers: printable bytes are themselves, others U+0100 and up."""
+    """Byte-level tokenizers' alphabet: printable bytes are themselves, others U+0100 and up."""
     plain = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     others = [byte for byte in range(256) if byte not in plain]
     return {chr(byte): byte for byte in plain} | {chr(256 + place): byte for place, byte in enumerate(others)}

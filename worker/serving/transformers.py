@@ -1,4 +1,4 @@
-"""Serving engine in this process: a transformers model with PEFT adapters; orders take turns."""
+"""Serving engine in this process: a transformers model with PEFT adapters."""
 
 from collections.abc import Collection
 
@@ -13,12 +13,10 @@ from worker.serving_client.protocol import Order
 
 CPU_CACHE_BYTES = 512 * 1024**2
 GPU_CACHE_SHARE = 0.1
-"""Share of free memory for the KV cache of one order: training may be using the same device."""
+"""Small: training may be using the same device."""
 
 
 class TransformersServing:
-    """`worker.serving.engine.Engine` with one base model at a time."""
-
     def __init__(self, *, adapters: int = ADAPTERS) -> None:
         self._held = HeldModel(adapters=adapters)
 
@@ -35,8 +33,6 @@ class TransformersServing:
 
 
 class _Run:
-    """A generation under its adapter."""
-
     def __init__(self, generation: Generation, host: LocalHost) -> None:
         self._generation, self._host = generation, host
 
@@ -56,11 +52,11 @@ class _Run:
         return self._generation.take_events()
 
     def close(self) -> None:
-        """Nothing to do: its memory is freed with it."""
+        """Does nothing."""
 
 
 def tokens_in_cache(host: LocalHost) -> int:
-    """Tokens whose keys and values one order may hold."""
+    """Most tokens of one order's KV cache."""
     model = host.base.model
     room = CPU_CACHE_BYTES
     if model.device.type == "cuda":

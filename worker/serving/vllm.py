@@ -30,8 +30,6 @@ T = TypeVar("T")
 
 
 class VllmServing:
-    """`worker.serving.engine.Engine` with one server and one base model at a time."""
-
     def __init__(self, *, adapters: int = ADAPTERS, threads: int = 1, log: Path | None = None) -> None:
         self._most, self._threads, self._log = adapters, threads, log
         self._loop = asyncio.new_event_loop()
@@ -49,8 +47,9 @@ class VllmServing:
         return held.model.device != "cpu" or not mixed
 
     def start(self, order: Order, in_use: Collection[str | None], say: Say) -> OrderRun:
-        """Raises JobFailure `engine_missing`, `vllm_needs_compiler`, `model_load_failed`, `gpu_memory_short`,
-        `impossible_placement`, `invalid_adapter`; Unavailable `serving_lost`."""
+        """Raises JobFailure `engine_missing`, `vllm_needs_compiler`, `model_load_failed`,
+        `gpu_memory_short`, `impossible_placement`, `invalid_adapter`; Unavailable `serving_lost`.
+        """
         held = self._held
         if held is None or held.key != _key(order) or held.lost or _rank(order) > held.rank:
             self.close()
@@ -74,10 +73,9 @@ class VllmServing:
         return run
 
     def relieve(self) -> None:
-        """Nothing to do: the server manages its memory."""
+        """Does nothing: the server manages its memory."""
 
     def close(self) -> None:
-        """End the server."""
         held, self._held = self._held, None
         if held is not None:
             self._wait(held.server.close())

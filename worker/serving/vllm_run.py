@@ -20,11 +20,11 @@ from worker.serving.vllm_model import ServedModel
 from worker.serving_client.protocol import Order
 
 WAIT_SECONDS = 0.01
-"""A turn waits this long for replies to any order."""
+"""Wait of a turn for replies."""
 
 
 class VllmRun:
-    """`worker.serving.engine.OrderRun`. `loop` collects replies; events are emitted in the caller's thread."""
+    """`loop` collects replies; events are emitted in the caller's thread."""
 
     def __init__(
         self,
@@ -39,8 +39,8 @@ class VllmRun:
         lost: Callable[[str], ReinforgeError],
         closed: Callable[["VllmRun"], None],
     ) -> None:
-        """name: the server's name of the weights. news: set when any order has a reply. lost: the error of a
-        failed server. Raises InvalidInput.
+        """name: the server's name of the weights. news: set when any order has a reply. lost: the error of
+        a failed server. Raises InvalidInput.
         """
         self._order, self._news, self._lost, self._closed = order, news, lost, closed
         self._quiet_seconds, self._last_output_at = quiet_seconds, time.monotonic()
@@ -114,8 +114,6 @@ class VllmRun:
 
 
 class _Row:
-    """One growing completion."""
-
     def __init__(
         self, order: Order, model: ServedModel, decode: Any, texts: TokenTexts, prompt: int, sample: int
     ) -> None:
@@ -147,7 +145,6 @@ class _Row:
         return events
 
     def _reported(self) -> Event:
-        """Number of tokens, and the log-probabilities of unreported ones."""
         untold, self._untold = self._untold, []
         return {"tokens": len(self._ids)} | ({} if self._most is None else {"logprobs": untold})
 

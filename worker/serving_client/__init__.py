@@ -1,1 +1,1 @@
-"""The RPC server's side of the serving process: engine choice, placement, lifetime, protocol."""
+"""The RPC server's side of the serving process."""

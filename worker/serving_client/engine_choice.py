@@ -1,7 +1,4 @@
-"""Chooses the engine for on-demand sampling: deployments, the playground and stand-alone evaluations.
-
-A job's `rollout.engine` selects its own engine; `auto` is resolved here as well.
-"""
+"""Chooses the engine for on-demand sampling, and for jobs with `auto`."""
 
 from typing import Literal
 
@@ -12,7 +9,7 @@ Engine = Literal["transformers", "vllm"]
 
 
 def job_engines() -> list[Engine]:
-    """Engines available to jobs, first the one that `rollout.engine: auto` selects: vLLM on a GPU if possible."""
+    """Engines available to jobs, first the one that `rollout.engine: auto` selects."""
     installed: list[Engine] = ["transformers"]
     if vllm_python() is None:
         return installed
@@ -20,7 +17,7 @@ def job_engines() -> list[Engine]:
 
 
 def serving_engine(engine: Literal["auto"] | Engine) -> tuple[Engine, str]:
-    """The engine, and why. `auto`: as `gpu_engine`."""
+    """The engine, and why."""
     if engine != "auto":
         return engine, f"REINFORGE_SERVING_ENGINE={engine}"
     return gpu_engine()

@@ -1,7 +1,5 @@
-"""Places models for deployments, the playground and reward tests without taking memory from jobs.
-
-They get a free GPU until idle or until a queued job needs it; else a small fixed share of a job's GPU if they
-fit; else the CPU, or a refusal.
+"""Places models for deployments, the playground and reward tests without taking memory from jobs:
+a free GPU until a queued job needs it, else a small share of a job's GPU, else the CPU.
 """
 
 import time
@@ -21,7 +19,7 @@ from worker.serving_client.engine_choice import Engine, gpu_engine
 SHARE = 0.1
 """Most of a GPU's memory beside a job; enforced by torch."""
 FREE_SHARE = 0.5
-"""Most of the memory the job leaves free at that moment: its next update may need the rest."""
+"""Most of the memory the job leaves free: its next update may need the rest."""
 OVERHEAD = 2**30
 """Bytes beside the weights: CUDA's context, activations, keys and values."""
 _TRIES, _PAUSE_SECONDS = 3, 0.1
@@ -34,7 +32,7 @@ class ServingPlace:
     gpu: Gpu | None = None
     """None: as the process detects it."""
     share: float | None = None
-    """Share of the GPU's memory; None: all of it."""
+    """None: all of the GPU's memory."""
     hidden: bool = False
     """The CPU, because jobs use every GPU."""
 
@@ -61,8 +59,8 @@ def choose(
 ) -> ServingPlace:
     """Raises Unavailable `gpu_busy`.
 
-    free: an unused GPU. busy: GPUs of jobs. weights: bytes of the model's files. ram: available bytes; None
-    if unknown. best: the engine for an exclusive GPU.
+    free: an unused GPU. busy: GPUs of jobs. weights, ram: bytes. best: the engine for an exclusive
+    GPU.
     """
     engine = best if requested == "auto" else requested
     if free is not None:
@@ -88,7 +86,7 @@ def _busy(why: str) -> Unavailable:
 
 @dataclass(slots=True)
 class Launch:
-    """How a process is started, and its lock; `place` None: as its environment says."""
+    """`place` None: as the environment says."""
 
     place: ServingPlace | None = None
     hold: Hold = field(default_factory=Hold)
@@ -99,8 +97,6 @@ class Launch:
 
 
 class Places:
-    """Finds a place for a model on this machine, with the lock of its GPU if it has one."""
-
     def __init__(
         self,
         locks: GpuLocks,
@@ -115,7 +111,7 @@ class Places:
         self._gpus, self._ram = gpus, ram
 
     def find(self, folder: str) -> Launch:
-        """For the model in a folder. Raises Unavailable `gpu_busy`."""
+        """Raises Unavailable `gpu_busy`."""
         gpus = self._gpus()
         if not gpus:
             engine: Engine = "transformers" if self._requested == "auto" else self._requested
@@ -153,7 +149,6 @@ class Places:
 
 
 def available_ram() -> int | None:
-    """Available bytes by the kernel's estimate; None if unknown."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     except OSError:

@@ -1,7 +1,7 @@
-"""Manages the serving process: started on demand, ended when idle, shared by threads.
+"""Manages the serving process: started on demand, ended when idle.
 
-It ends in every case: it sees EOF on its standard input, the kernel kills it with the thread that started it
-(`reinforge.system.launch`), and its whole group is killed here.
+It always ends: by EOF on its standard input, with the thread that started it
+(`reinforge.system.launch`), or with its group.
 """
 
 import contextlib
@@ -29,16 +29,14 @@ log = logging.getLogger(__name__)
 SERVING: tuple[str, ...] = (sys.executable, "-P", "-m", "worker.serving")
 END_GRACE_SECONDS = 2.0
 PLACED_AGAIN_SECONDS = 30.0
-"""On the CPU of a GPU host or beside a job: interval at which an order first looks for a free GPU."""
+"""Interval at which an order first looks for a better place."""
 _STDERR = 2
 Replies = queue.SimpleQueue[Reply]
 
 
 class ServingProcess:
-    """Sends orders to the process and returns replies. Thread-safe.
-
-    Start orders in threads that live as long as the worker: the kernel ends the process with the thread that
-    started it.
+    """Thread-safe. Start orders in threads that live as long as the worker: the kernel ends the
+    process with the thread that started it.
     """
 
     def __init__(
@@ -57,7 +55,6 @@ class ServingProcess:
 
     @property
     def pid(self) -> int | None:
-        """The process's id; None while none runs."""
         child = self._child
         return None if child is None or child.ended else child.pid
 
@@ -65,8 +62,8 @@ class ServingProcess:
     def order(self, order: Order, starting: Callable[[], None]) -> Iterator[Replies]:
         """Run an order; the queue gets its replies, the last with `ended` or `error`.
 
-        Leaving the block cancels the rest. `starting` is called if the process has to be started first.
-        Raises Unavailable `serving_lost`, `gpu_busy`.
+        Leaving the block cancels it. `starting` is called before a start. Raises Unavailable
+        `serving_lost`, `gpu_busy`.
         """
         with self._lock:
             self._open += 1
@@ -88,7 +85,6 @@ class ServingProcess:
                     self._idle.start()
 
     def close(self) -> None:
-        """End the process."""
         with self._lock:
             child, self._child = self._child, None
             if self._idle is not None:
@@ -108,7 +104,6 @@ class ServingProcess:
         child.end()
 
     def _running(self, order: Order, starting: Callable[[], None]) -> "_ServingRun":
-        """Raises Unavailable `gpu_busy`."""
         if self.pid is None:
             starting()
         with self._lock:
@@ -139,8 +134,6 @@ class ServingProcess:
 
 
 class _ServingRun:
-    """One run of the process."""
-
     def __init__(self, command: Sequence[str], launch_: Launch, folder: str) -> None:
         self.launch, self._folder = launch_, folder
         self._registering = threading.Lock()
@@ -165,7 +158,7 @@ class _ServingRun:
         self._reader.start()
 
     def to_be_placed_again(self, folder: str) -> bool:
-        """Whether a better place may be free, or another model does not fit in this one."""
+        """Whether a better place may be free, or another model does not fit here."""
         place = self.launch.place
         if place is None or not place.limited:
             return False
@@ -182,7 +175,6 @@ class _ServingRun:
         return replies
 
     def cancel(self, id: str) -> None:
-        """No effect if the order has ended."""
         if self._replies.pop(id, None) is not None:
             self._write({"cancel": id})
 

@@ -23,11 +23,11 @@ class Order(BaseModel):
 
     id: str
     model: str
-    """Display name of the model."""
+    """Display name."""
     folder: str
     model_sha256: str | None = None
     adapter: str | None = None
-    """Names the adapter's content; None samples the base model."""
+    """Names the adapter's content; None: the base model."""
     adapter_folder: str | None = None
     prompts: list[SamplePrompt]
     samples_per_prompt: int = 1
@@ -36,10 +36,10 @@ class Order(BaseModel):
     seed: int = 0
     stop: list[str] = []
     top_logprobs: int | None = None
-    """None: no log-probabilities; otherwise the sampled tokens' and those of this many alternatives."""
+    """Alternatives per token; None: no log-probabilities at all."""
 
     json_schema: dict[str, Any] | None = None
-    """Completions are JSON that fits it; None leaves them free."""
+    """Schema of the completions."""
 
 
 class Reply(BaseModel):
