@@ -10,7 +10,7 @@ from worker.machine import settings
 
 WIDTH_PER_THREAD = 256
 NICE = 5
-"""A server on the same machine takes precedence."""
+"""Niceness of a trainer on the CPU: a server on the same machine takes precedence."""
 
 
 def give_way_on_processor() -> None:
@@ -20,11 +20,11 @@ def give_way_on_processor() -> None:
 
 
 def set_threads(hidden_size: int) -> int:
-    """Set the threads per matrix product for a model of this width, unless OMP_NUM_THREADS is set.
-    Returns how many such groups fit the cores.
+    """Set the threads per matrix product, unless OMP_NUM_THREADS is set; returns how many such groups
+    fit the cores.
 
-    Below some width a second thread costs more than it saves: the starter model (128 wide)
-    generates in 0.33 s with one and in 0.65 s with two.
+    A second thread slows narrow models down: the starter model (128 wide) generates in 0.33 s with
+    one and in 0.65 s with two.
     """
     if settings.threads_are_set():
         return 1
@@ -35,7 +35,7 @@ def set_threads(hidden_size: int) -> int:
 
 
 def available_cores() -> int:
-    """By affinity and a container's quota."""
+    """Cores by affinity and a container's quota."""
     cores = len(os.sched_getaffinity(0))
     try:
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()

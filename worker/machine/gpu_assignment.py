@@ -26,7 +26,6 @@ TRAINERS, SAMPLERS, PER_JOB = (
     "REINFORGE_GPUS_PER_JOB",
 )
 _REQUEST_SECONDS = 45.0
-"""Within this time a queued job renews its request for a GPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,6 @@ class Placement:
 
     @property
     def shared(self) -> bool:
-        """Whether trainer and sampler are on the same GPU."""
         return not self.samplers
 
     def environment(self) -> dict[str, str]:
@@ -72,7 +70,7 @@ class Placement:
 
 
 def pools(gpus: Sequence[Gpu], settings: WorkerSettings) -> Pools:
-    """Apply the settings to the visible GPUs. Raises InvalidInput with the variable as `param`."""
+    """Pools by the settings. Raises InvalidInput with the variable as `param`."""
     trainers = _named(gpus, settings.trainer_devices, TRAINERS)
     samplers = _named(gpus, settings.sampler_devices, SAMPLERS)
     if both := [gpu.device for gpu in samplers if gpu in trainers]:
@@ -154,7 +152,6 @@ class Hold:
         return tuple(self.locks.values())
 
     def drop_samplers(self) -> None:
-        """Release the GPUs that a job without a server does not use."""
         for gpu in (gpu for group in self.placement.samplers for gpu in group):
             if (descriptor := self.locks.pop(gpu.uuid, None)) is not None:
                 os.close(descriptor)
@@ -162,7 +159,6 @@ class Hold:
 
     @property
     def requested(self) -> bool:
-        """Whether a job is waiting for one of them."""
         now = time.time()
         for uuid in self.locks:
             with contextlib.suppress(OSError):
@@ -183,8 +179,8 @@ class GpuLocks:
         self._folder = folder
 
     def take(self, available: Pools, holder: str, *, urgent: bool = False) -> Hold | None:
-        """None while too few are free. holder: a text for people. urgent: a job is queued; idle holders
-        are asked to release.
+        """GPUs for a job; None while too few are free. holder: a text for people. urgent: a job is queued;
+        idle holders are asked to release.
         """
         if not available.trainers:
             return Hold()
@@ -208,7 +204,6 @@ class GpuLocks:
         return None
 
     def lock(self, gpu: Gpu, seats: int, holder: str) -> int | None:
-        """Descriptor of the lock of a free seat."""
         locked = (self._lock(path, holder) for path in self._seats(gpu, seats))
         return next((descriptor for descriptor in locked if descriptor is not None), None)
 
@@ -236,7 +231,6 @@ class GpuLocks:
         return descriptor
 
     def holders(self, available: Pools) -> str:
-        """Who holds the GPUs, in words; as old as the lock."""
         lines = []
         for gpu in dict.fromkeys((*available.trainers, *available.samplers)):
             texts = []
@@ -259,16 +253,14 @@ def gpu_locks(settings: WorkerSettings) -> GpuLocks:
 
 
 class JobGpus:
-    """GPUs of a training worker, taken before it claims a job: any worker can take a waiting job."""
+    """GPUs of a worker, taken before it claims a job: any worker can take a waiting job."""
 
     def __init__(self, settings: WorkerSettings, list_: Callable[[], list[Gpu]] = list_gpus) -> None:
         self._pools, self._locks = pools(list_(), settings), gpu_locks(settings)
         self.waits_for: str | None = None
-        """Why this worker takes no job now."""
 
     @property
     def device(self) -> str:
-        """A text for people."""
         names = list(dict.fromkeys(gpu.name for gpu in self._pools.trainers))
         if not names:
             return "cpu"

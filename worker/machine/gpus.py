@@ -35,7 +35,7 @@ def gpu_present(visible_devices: str | None = None) -> bool:
 @dataclass(frozen=True, slots=True)
 class Gpu:
     device: str
-    """Its name in CUDA_VISIBLE_DEVICES: a number of nvidia-smi, or the id of a MIG device."""
+    """Its name in CUDA_VISIBLE_DEVICES: a number, or the id of a MIG device."""
     uuid: str
     name: str = "NVIDIA GPU"
     total: int = 0
@@ -117,7 +117,6 @@ def hide_unwanted(environment: MutableMapping[str, str]) -> None:
 
 
 def driver_version() -> str | None:
-    """For example `550.54.15`."""
     try:
         text = (DRIVER / "version").read_text(errors="replace")
     except OSError:
@@ -127,9 +126,9 @@ def driver_version() -> str | None:
 
 
 def cannot_open(torch_version: str, cuda: str | None, driver: str | None, reason: str) -> tuple[str, str]:
-    """A sentence about a device that torch cannot open, and what to do.
+    """Sentences about a device that torch cannot open, and what to do.
 
-    cuda: the version torch is built for; None for a CPU build. reason: torch's message.
+    cuda: of torch's build; None: a CPU build. reason: torch's message.
     """
     on_purpose = f"To compute on the CPU on purpose, set {DEVICE}=cpu on the worker."
     if cuda is None:

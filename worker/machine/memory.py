@@ -15,7 +15,6 @@ _TEXTS = (
     "CUDA error: out of memory",
     "CUBLAS_STATUS_ALLOC_FAILED",
 )
-"""Plain RuntimeErrors of PyTorch's CPU allocator, of CUDA and of cuBLAS."""
 _REQUESTED = re.compile(r"tried to allocate ([\d.]+ [A-Za-z]+)", re.IGNORECASE)
 
 
@@ -38,7 +37,6 @@ def with_amount(amount: str | None) -> str:
 
 
 def out_of_memory(device: torch.device, what: str) -> JobFailure:
-    """The failure that pauses a job."""
     place = "GPU" if device.type == "cuda" else "machine"
     return JobFailure(
         f"The trainer ran out of memory: {what}.",
@@ -50,14 +48,13 @@ def out_of_memory(device: torch.device, what: str) -> JobFailure:
 
 
 def release(device: torch.device) -> None:
-    """Free unused cached memory."""
     gc.collect()
     if device.type == "cuda":
         torch.cuda.empty_cache()
 
 
 def memory_in_words(device: torch.device) -> str:
-    """For example `3.2 of 79.6 GiB are at hand`; empty if unknown."""
+    """For example `3.2 of 79.6 GiB are at hand`."""
     at_hand, total = memory_at_hand(device), total_memory(device)
     if at_hand is None or total is None:
         return ""
@@ -81,7 +78,6 @@ def total_ram(root: Path = Path("/")) -> int | None:
 
 
 def memory_at_hand(device: torch.device) -> int | None:
-    """Bytes that tensors may still take."""
     if device.type != "cuda":
         return available_ram()
     free, _ = torch.cuda.mem_get_info(device)

@@ -49,7 +49,6 @@ def threads_are_set() -> bool:
 
 
 def vllm_python() -> Path | None:
-    """Interpreter that has vLLM."""
     path = variable(VLLM_PYTHON)
     return Path(path) if path else None
 
@@ -71,9 +70,7 @@ def vllm_sleep() -> str | None:
 
 
 def allowed_hosts() -> str:
-    """Hosts and networks inside the user's network that judges and endpoint graders may call,
-    comma-separated.
-    """
+    """Hosts and networks that judges and endpoint graders may call, comma-separated."""
     return variable("REINFORGE_ALLOW_HOSTS") or ""
 
 

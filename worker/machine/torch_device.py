@@ -7,8 +7,6 @@ from worker.machine.gpus import cannot_open, driver_version, gpu_present
 
 
 class GpuUnavailable(Exception):
-    """Torch cannot open the GPU, or a required one is missing."""
-
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
         self.message, self.hint = message, hint
@@ -38,7 +36,6 @@ def compute_device() -> torch.device:
 
 
 def _reason() -> str:
-    """Torch's message about CUDA."""
     try:
         torch.empty(0, device="cuda")
     except (RuntimeError, AssertionError) as error:

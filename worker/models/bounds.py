@@ -6,7 +6,7 @@ from reinforge.errors import InvalidInput
 
 MAX_DIMENSIONS = 16
 MAX_ELEMENTS = 1 << 48
-"""Of one tensor, and of all."""
+"""Maximum elements of one tensor, and of all."""
 MAX_TENSORS = 1_000_000
 MAX_NAME = 1000
 """Characters of a tensor's name."""

@@ -1,5 +1,4 @@
-"""Renders chat templates, equal to transformers' `apply_chat_template`, and counts tokens, without
-torch.
+"""Renders chat templates as transformers' `apply_chat_template`, and counts tokens, without torch.
 
 Templates are untrusted programs and run in Jinja's sandbox.
 """
@@ -53,7 +52,6 @@ class PromptRenderer:
             ) from error
 
         self.takes_tools = takes_tools
-        """Whether the template reads `tools`."""
 
     def render(self, messages: list[Message], tools: list[dict[str, Any]] | None = None) -> str:
         """The prompt up to where the assistant begins; without a template, the bare texts.
@@ -153,7 +151,6 @@ def _unrenderable(why: str) -> InvalidInput:
 
 
 def _aliased(message: Message) -> Message:
-    """Templates read the first or the second name of reasoning."""
     reasoning = next((message[key] for key in _REASONING if key in message), None)
     if reasoning is None:
         return message
@@ -178,7 +175,7 @@ def _environment() -> ImmutableSandboxedEnvironment:
 
 
 class _Generation(jinja2.ext.Extension):
-    """Renders `{% generation %}…{% endgeneration %}`, which marks the assistant's text."""
+    """`{% generation %}` marks the assistant's text."""
 
     tags = {"generation"}
 

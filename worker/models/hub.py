@@ -67,7 +67,7 @@ def pin(repository: str, revision: str | None, token: str | None) -> Pinned:
 
 def check_access(repository: str, commit: str, target: Path, token: str | None) -> None:
     """Check once that the hub lets this token read a download; otherwise anyone who knows a commit
-    could read another token's.
+    could read another token's private one.
 
     Raises InvalidInput, Unavailable.
     """
@@ -138,7 +138,7 @@ def fetch(
 
 
 def bytes_there(target: Path) -> int:
-    """Unfinished files included."""
+    """Bytes downloaded, unfinished files included."""
     total = 0
     for folder, _, names in os.walk(target):
         for name in names:

@@ -18,7 +18,6 @@ from worker.models.tokenizer_files import chat_template, read_json
 _NOT_LINEAR = ("embed", "wte", "wpe", "norm", "lm_head", "embed_out", "output_layer", "shared", "score")
 """Parts of names of two-dimensional weights that LoRA does not adapt."""
 _EXPERTS = "experts"
-"""In a job's `adapter.targets` and in experts' names."""
 
 
 def inspect_model(
@@ -34,9 +33,9 @@ def inspect_model(
 ) -> dict[str, Any]:
     """The fields of `BaseModelInfo` that a worker knows, with the revision pinned.
 
-    token: opens a private model. added, any_folder: as in `ModelStore`. begun, hashing: called when
-    these phases begin. apart: limited processes that read the files. Raises InvalidInput with param
-    `source`, Unavailable `hub_unavailable`.
+    added, any_folder: as in `ModelStore`. begun, hashing: called when these phases begin. apart:
+    limited processes that read the files. Raises InvalidInput with param `source`, Unavailable
+    `hub_unavailable`.
     """
     model = store.find(source, token=token, added=added, any_folder=any_folder, begun=begun)
     folder = model.folder
@@ -52,7 +51,6 @@ def inspect_model(
 
 
 def read_facts(folder: Path, _: dict[str, Any]) -> dict[str, Any]:
-    """Facts from configuration, headers and card; runs in a child process."""
     config = read_json(folder / "config.json")
     check_config(config)
     check_architecture(config)
@@ -102,8 +100,8 @@ def read_tensors(folder: Path) -> list[Tensor]:
 
 
 def linear_layers(tensors: list[Tensor]) -> list[str]:
-    """Last parts of the names of linear layers but the output's. Where there are experts, those
-    outside feed-forward blocks, and `experts`, which "all-linear" does not mean.
+    """Last parts of the names of linear layers but the output's; with experts, those outside
+    feed-forward blocks, and `experts`, which "all-linear" does not mean.
     """
     names = {tensor.name.split(".")[-2] for tensor in _adapted(tensors)}
     return sorted(names | ({_EXPERTS} if _blocks(tensors) else set()))
@@ -118,8 +116,8 @@ def _adapted(tensors: list[Tensor]) -> list[Tensor]:
 
 
 def _blocks(tensors: list[Tensor]) -> set[str]:
-    """Names of what holds experts, such as `mlp`: before `experts`, or around two tensors of three
-    dimensions with the first in common.
+    """Names such as `mlp`: before `experts`, or around two tensors of three dimensions with the first
+    in common.
     """
     paths = [tensor.name.removesuffix(".weight").split(".") for tensor in tensors]
     layers = {path[path.index(_EXPERTS) - 1] for path in paths if _EXPERTS in path[1:]}
@@ -132,7 +130,7 @@ def _blocks(tensors: list[Tensor]) -> set[str]:
 
 
 def shape(config: dict[str, Any], tensors: list[Tensor]) -> dict[str, int | None]:
-    """For `reinforge.base_models.memory.ModelShape`; None for what the configuration lacks."""
+    """What `reinforge.base_models.memory.ModelShape` needs; None for what the configuration lacks."""
     heads = whole_number(config, ("num_attention_heads", "n_head", "num_heads"))
     hidden = hidden_size(config)
     head_dim = whole_number(config, ("head_dim",)) or (hidden // heads if hidden and heads else None)

@@ -10,7 +10,6 @@ from reinforge.grading import tool_calls
 from worker.models.chat import has_place_for_tools
 
 Conversation = tuple[list[dict[str, Any]], list[dict[str, Any]] | None]
-"""Messages and tools."""
 
 
 @dataclass(frozen=True, slots=True)

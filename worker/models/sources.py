@@ -1,7 +1,7 @@
 """Finds a base model's files: `builtin:starter-arith`, a folder, or `hub:org/name@revision`.
 
-With `#template=plain`, a model without a chat template gets one in a folder of links: nothing
-is written into a folder that is not ours.
+`#template=plain` adds a chat template in a folder of links: nothing is written into a folder
+that is not ours.
 """
 
 import hashlib
@@ -155,7 +155,6 @@ class ModelStore:
         return ModelLocation(target, f"hub:{repository}@{revision}", revision)
 
     def _with_template(self, folder: Path, name: str) -> Path:
-        """A folder of links to the model's files, and the template."""
         if name not in TEMPLATES:
             raise _invalid(
                 f"There is no chat template {name!r}.", "unknown_template", f"Known: {', '.join(TEMPLATES)}."

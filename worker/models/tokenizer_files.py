@@ -12,7 +12,6 @@ from reinforge.errors import InvalidInput
 class ChatTemplate:
     text: str
     source: str
-    """Name of its file."""
 
 
 def read_json(path: Path) -> dict[str, Any]:

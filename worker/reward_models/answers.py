@@ -93,7 +93,6 @@ def _logits(
 
 
 def _filled(rows: Sequence[Sequence[int]], value: int, loaded: LoadedRewardModel) -> Tensor:
-    """Rows padded on the right."""
     longest = max(map(len, rows))
     return torch.tensor(
         [[*row, *[value] * (longest - len(row))] for row in rows], dtype=torch.int64, device=loaded.device

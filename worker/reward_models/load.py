@@ -50,7 +50,6 @@ class Shelf:
         self._loaded: OrderedDict[tuple[str, str], LoadedRewardModel] = OrderedDict()
 
     def classifier(self, path: str) -> LoadedRewardModel:
-        """A model with a classification head."""
         return self._get(("classifier", path), AutoModelForSequenceClassification.from_pretrained)
 
     def language_model(self, path: str) -> LoadedRewardModel:

@@ -22,7 +22,7 @@ class TextFailed(Exception):
 
 
 class CheckpointTexts:
-    """Every method raises TextFailed."""
+    """Texts of one checkpoint as token ids. Every method raises TextFailed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

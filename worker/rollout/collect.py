@@ -27,7 +27,6 @@ class Rollout:
     sample_no: int
     completion: tuple[Segment, ...]
     text: str
-    """Without special tokens, as rewards receive it."""
     finish_reason: FinishReason
     score: Score | None = None
 
@@ -41,14 +40,14 @@ class Rollout:
 
     @property
     def sampler_logprobs(self) -> tuple[float, ...]:
-        """0 for tokens of the environment."""
+        """Per completion token; 0 for tokens of the environment."""
         return tuple(
             chain.from_iterable(s.sampler_logprobs or (0.0,) * len(s.token_ids) for s in self.completion)
         )
 
     @property
     def sampler_entropies(self) -> tuple[float, ...] | None:
-        """Nats; 0 for tokens of the environment, None if any is unknown."""
+        """Nats; 0 for tokens of the environment; None if any is unknown."""
         if any(s.by == "policy" and s.token_ids and s.sampler_entropies is None for s in self.completion):
             return None
         entropies = (s.sampler_entropies or (0.0,) * len(s.token_ids) for s in self.completion)
@@ -86,7 +85,6 @@ class Collected:
     """By prompt number."""
     generate_seconds: float
     score_seconds: float
-    """Time after the last completion."""
 
     @property
     def rollouts(self) -> list[Rollout]:
@@ -119,7 +117,7 @@ class Collector:
     async def collect(
         self, prompts: Sequence[Prompt], sampling_round: Round, progress: ProgressCallback
     ) -> Collected:
-        """Raises Interrupted, and what the engine and the scorer raise."""
+        """Raises Interrupted, and exceptions of engine and scorer."""
         groups: list[list[Rollout]] = [[] for _ in prompts]
         unsampled, unscored = (dict.fromkeys(range(len(prompts))) for _ in range(2))
         started = time.monotonic()

@@ -10,7 +10,7 @@ from worker.rollout.kv_cache import roomy_cache
 
 
 class Decoder:
-    """Prefill and decode steps of one batch; prompts are padded on the left."""
+    """Prefill and decode steps; prompts are padded on the left."""
 
     def __init__(self, model: PreTrainedModel) -> None:
         self._model = model
@@ -39,7 +39,6 @@ class Decoder:
         return logits[prompt_of]
 
     def step(self, tokens: Tensor) -> Tensor:
-        """Logits (R, V) after tokens (R,)."""
         if self._mask is not None:
             self._mask = torch.cat([self._mask, self._mask.new_ones((len(tokens), 1))], dim=1)
         logits = self._next(tokens)

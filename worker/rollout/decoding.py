@@ -19,7 +19,7 @@ from worker.rollout.noise import uniform
 from worker.rollout.sampling import choose
 
 COMPACT_AT = 0.75
-"""Ended rows leave the batch when at most this share of its rows still runs."""
+"""Ended rows leave the batch when at most this share still runs."""
 REASONS: tuple[FinishReason, ...] = ("stop", "length", "cancelled")
 _RUNNING = -1
 
@@ -52,14 +52,12 @@ class DecodeBatch:
         self._lengths = np.zeros(rows, np.int64)
         self._reasons = np.full(rows, _RUNNING, np.int8)
         self._batch_rows = np.arange(rows)
-        """Row of each line of the forward batch."""
         self._stop_ids = np.array(self.sampling.stop_ids, np.int64)
         self._step = 0
         prompts = [part.request.prompt_ids for part in parts]
         self._logits = decoder.prefill(prompts, torch.from_numpy(self._prompt_of))
 
     def advance(self) -> None:
-        """Sample one token per running row, and compute the next logits."""
         rows = self._batch_rows
         tokens, logprobs, entropies = choose(
             self._logits,
@@ -83,7 +81,6 @@ class DecodeBatch:
         self._logits = self._decoder.step(tokens)
 
     def end(self, reason: FinishReason, rows: Sequence[int] | None = None) -> None:
-        """Ended rows keep their reason."""
         chosen = np.arange(len(self._reasons)) if rows is None else np.asarray(rows, np.int64)
         self._reasons[chosen[self._reasons[chosen] == _RUNNING]] = REASONS.index(reason)
 

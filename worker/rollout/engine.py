@@ -1,4 +1,4 @@
-"""The protocol of rollout engines: token ids in, token ids and log-probabilities out."""
+"""Protocol of rollout engines."""
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,6 @@ class Sampling:
     stop: tuple[str, ...] = ()
     """Texts that end a completion and are included in it."""
     entropies: bool = False
-    """Return them, if the engine can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,7 @@ class GenerateRequest:
     policy: str | None
     """None: the base model."""
     version: int
-    """Step of publication; engines refuse other versions."""
+    """Step of publication; others are refused."""
     prompt_ids: tuple[int, ...]
     n: int
     sampling: Sampling
@@ -54,7 +53,7 @@ class Sample:
     """From log-softmax of logits / temperature, before top-p."""
     finish_reason: FinishReason
     entropies: tuple[float, ...] | None = None
-    """Nats, of the distribution of `logprobs`; None if not requested or not computable."""
+    """Nats, of the distribution of `logprobs`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ class Generated:
 
 class RolloutEngine(Protocol):
     def generate(self, requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
-        """Answers requests as they finish, in any order."""
+        """Answers requests in any order."""
 
     def cancel(self) -> None:
         """End running requests as `cancelled`, with partial samples. Callable from any thread."""

@@ -1,4 +1,4 @@
-"""Key-value cache with spare capacity: appending a token does not copy the cache."""
+"""Key-value cache whose spare capacity avoids a copy per token."""
 
 import torch
 from torch import Tensor
@@ -48,7 +48,6 @@ class RoomyLayer(DynamicLayer):  # type: ignore[misc]
 
 
 def _grown(states: Tensor, like: Tensor, length: int, capacity: int) -> Tensor:
-    """(rows, heads, capacity, size), starting with the present states."""
     rows, heads, _, size = like.shape
     larger = torch.empty((rows, heads, capacity, size), dtype=like.dtype, device=like.device)
     if length:

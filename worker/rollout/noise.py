@@ -1,7 +1,7 @@
-"""Sampling noise as a pure function of seed and counters, so that it has no state to save.
+"""Sampling noise as a pure function of seed and counters, without state to save.
 
-A counter-based hash (splitmix64, Steele et al. 2014) of `(seed, stream, step, prompt no, sample
-no, token no)` gives the uniform number that decides one token.
+A counter-based hash (splitmix64, Steele et al. 2014) of `(seed, stream, step, prompt, sample,
+token)` gives the uniform number of one token.
 """
 
 from enum import IntEnum
@@ -41,7 +41,6 @@ def hash64(seed: int, stream: Stream, *counters: npt.ArrayLike) -> UInts:
 
 
 def permutation(seed: int, stream: Stream, number: int, size: int) -> list[int]:
-    """The `number`-th order of `range(size)`."""
     keys = hash64(seed, stream, number, np.arange(size))
     return [int(index) for index in np.argsort(keys, kind="stable")]
 

@@ -17,8 +17,8 @@ def choose(
     """Tokens (R,) int64, log-probabilities (R,) float32 and, if `entropies`, entropies (R,) in nats,
     for logits (R, V) and noise (R,) in (0, 1).
 
-    The latter two are before top-p. The cumulative sum is float64: float32 would not reach the tail
-    of a large vocabulary.
+    Log-probabilities and entropies are before top-p. float32 sums would not reach the tail of a
+    large vocabulary.
     """
     scaled = logits.float() / (temperature or 1.0)
     logprobs = torch.log_softmax(scaled, dim=-1)

@@ -9,23 +9,18 @@ _LONGEST_CHARACTER = 4
 
 
 class Text:
-    """Decoder that caches the text of single tokens."""
-
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
         self._pieces: dict[int, str] = {}
 
     def completion(self, token_ids: Sequence[int]) -> str:
-        """Without special tokens."""
         return self.completions([token_ids])[0]
 
     def completions(self, rows: Sequence[Sequence[int]]) -> list[str]:
         return self._decode(rows, skip_special_tokens=True)
 
     def pieces(self, token_ids: Sequence[int]) -> list[str]:
-        """One string per token, special tokens included. A character of several tokens belongs to its
-        last.
-        """
+        """One string per token, special ones included; a character of several tokens belongs to its last."""
         if missing := [token for token in dict.fromkeys(token_ids) if token not in self._pieces]:
             texts = self._decode([[token] for token in missing], skip_special_tokens=False)
             self._pieces.update(zip(missing, texts, strict=True))

@@ -1,7 +1,5 @@
-"""In-process rollout engine on the trainer's own model.
-
-Decoding runs in the caller's thread, one token per turn of the event loop, so that finished
-groups are scored meanwhile.
+"""In-process rollout engine on the trainer's model: one token per turn of the event loop, so that
+finished groups are scored meanwhile.
 """
 
 import asyncio
@@ -34,8 +32,8 @@ _LEAST_CACHE_BYTES = 256 * 1024**2
 class TransformersEngine:
     """`RolloutEngine` over a loaded model.
 
-    sampling_as: context of a batch for a policy; yields a function that creates contexts in which
-    the model computes as that policy. copies: engines that share the memory for caches.
+    sampling_as: context of a batch for a policy; yields a creator of contexts in which the model
+    computes as that policy. copies: engines that share the memory for caches.
     """
 
     def __init__(
@@ -148,9 +146,7 @@ class TransformersEngine:
 
 
 def plan(requests: Sequence[GenerateRequest], tokens_in_cache: int) -> list[list[Part]]:
-    """Forward batches of requests with equal policy and sampling, longest prompts first, within the
-    cache.
-    """
+    """Batches of equal policy and sampling, longest prompts first, within the cache."""
     return plan_parts([Part(request, 0, request.n) for request in requests], tokens_in_cache)
 
 

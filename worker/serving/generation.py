@@ -16,7 +16,7 @@ from worker.serving_client.protocol import Order
 
 
 class Generation:
-    """Events of an order. Call `step` under the order's adapter until `finished`.
+    """Events of one order. Call `step` under the order's adapter until `finished`.
 
     Batches depend on the order alone, so that the same seed gives the same text.
     """
@@ -28,16 +28,13 @@ class Generation:
         self._plan = plan(_requests(order, base), tokens_in_cache)
         self._batch: DecodeBatch | None = None
         self._places: list[Event] = []
-        """Prompt and sample of every row."""
         self._texts: list[TextStream] = []
         self._open: list[int] = []
-        """Rows whose end has not been reported."""
         self._token_texts = TokenTexts(base.tokenizer)
         self._grammar = Grammar(order.json_schema, base) if order.json_schema is not None else None
         self._documents: GrammarRows | None = None
         self._log: TokenLog | None = None
         self._reported: list[int] = []
-        """Reported tokens of every row."""
         self._events: list[Event] = [
             {"type": "prompt", "prompt": number, "tokens": len(prompt.ids)}
             for number, prompt in enumerate(order.prompts)
@@ -48,7 +45,6 @@ class Generation:
         return self._batch is None and not self._plan
 
     def step(self) -> None:
-        """Run the prompts of the next batch, or sample one token per running row."""
         if self._batch is None:
             self._batch = DecodeBatch(Decoder(self._base.model), self._plan.pop(0), _never)
             self._places = [
@@ -79,7 +75,6 @@ class Generation:
         return any(self._batch.reason(row) is None for row in self._open)
 
     def _read(self) -> None:
-        """Read the rows' texts; release the batch once all have ended."""
         if self._batch is None:
             return
         still = []
@@ -91,7 +86,6 @@ class Generation:
             self._batch = self._log = None
 
     def _read_row(self, batch: DecodeBatch, row: int) -> bool:
-        """Whether the row has ended."""
         text, reason, tokens = self._texts[row], batch.reason(row), batch.tokens(row)
         count = len(tokens)
         if reason == "stop" and tokens and tokens[-1] in self._base.stop_ids:

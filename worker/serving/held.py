@@ -14,7 +14,7 @@ from worker.serving.engine import Say
 from worker.serving_client.protocol import Order
 
 ADAPTERS = 8
-"""Most in memory, beside those in use."""
+"""Most adapters in memory, beside those in use."""
 
 
 class HeldModel:

@@ -1,4 +1,4 @@
-"""The serving process's loop: accepts orders at any time and advances each by one token per turn."""
+"""The serving process's loop: every turn advances each order by one token."""
 
 import queue
 import time
@@ -14,7 +14,7 @@ from worker.serving.engine import Engine, OrderRun
 from worker.serving_client.protocol import Order, Reply
 
 EVENTS_EVERY_SECONDS = 0.05
-"""Interval of an order's events after the first, which are sent at once."""
+"""Time between an order's events; the first are sent at once."""
 
 
 @dataclass
@@ -24,8 +24,6 @@ class _Active:
 
 
 class ServingServer:
-    """`inbox` gets messages of `worker.serving_client.protocol`; `send` passes replies on."""
-
     def __init__(
         self, inbox: "queue.SimpleQueue[dict[str, Any]]", send: Callable[[Reply], None], engine: Engine
     ) -> None:
@@ -40,7 +38,7 @@ class ServingServer:
             self.turn()
 
     def turn(self) -> None:
-        """Process new messages, waiting if idle, and give every order one step."""
+        """Process messages, waiting if idle, and give every order one step."""
         self._receive()
         self._admit()
         for active in list(self._active):

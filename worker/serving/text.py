@@ -1,6 +1,6 @@
 """Streams a completion's text in pieces that never change later.
 
-A token's text may depend on others, so a window of the last tokens is decoded as a whole.
+A token's text may depend on others, so the last tokens are decoded together.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,11 +18,8 @@ class Detokenizer:
     def __init__(self, decode: Decode) -> None:
         self._decode = decode
         self._start = 0
-        """First token of the window."""
         self._whole = 0
-        """Tokens up to here end with a whole character."""
         self._emitted = 0
-        """Characters of the window's text."""
 
     def push(self, tokens: Sequence[int]) -> str:
         """New final text; `tokens` are all tokens so far."""
@@ -39,7 +36,7 @@ class Detokenizer:
 
 
 class TextStream:
-    """One completion's text: whole characters, up to and excluding the first stop text."""
+    """Whole characters, up to and excluding the first stop text."""
 
     def __init__(self, decode: Decode, stop: Sequence[str] = ()) -> None:
         self._decode, self._stop = decode, tuple(stop)

@@ -1,6 +1,5 @@
-"""Log-probabilities and alternatives of tokens as in OpenAI's `logprobs.content`.
-
-They are the sampler's own, before top-p, the end token included: their sum is the completion's.
+"""Log-probabilities and alternatives as in OpenAI's `logprobs.content`: the sampler's own, before
+top-p, end token included.
 """
 
 import re

@@ -13,7 +13,7 @@ from worker.serving_client.protocol import Order
 
 CPU_CACHE_BYTES = 512 * 1024**2
 GPU_CACHE_SHARE = 0.1
-"""Small: training may be using the same device."""
+"""Share for one order's KV cache: training may be using the same device."""
 
 
 class TransformersServing:

@@ -1,4 +1,4 @@
-"""Serving engine on a vLLM server: one base model, several adapters, concurrent orders."""
+"""Serving engine on a vLLM server: one base model, several adapters."""
 
 import asyncio
 import shutil
@@ -114,7 +114,7 @@ class VllmServing:
         return self._held
 
     def _adapter(self, held: "_Held", order: Order, in_use: Collection[str | None], say: Say) -> str:
-        """The server's name of the order's weights. Raises JobFailure `invalid_adapter`, ServerLost."""
+        """The server's name of the order's weights."""
         if order.adapter is None:
             return BASE
         assert order.adapter_folder is not None
@@ -171,5 +171,4 @@ def _key(order: Order) -> tuple[str, str | None]:
 
 
 def _rank(order: Order) -> int:
-    """0 for the base model."""
     return 0 if order.adapter_folder is None else adapter_rank(Path(order.adapter_folder))

@@ -1,4 +1,4 @@
-"""Tokenizer and sizes of a base model whose weights are in a vLLM server."""
+"""Tokenizer and sizes of a base model in a vLLM server."""
 
 import json
 import math
@@ -23,9 +23,9 @@ from worker.rollout.vllm.tensor_parallel import check_tensor_parallel
 
 _GIB = 2**30
 _MOST_CACHE_BYTES = 4 * _GIB
-"""For keys and values on the CPU."""
+"""Largest KV cache on the CPU."""
 _LONGEST, _LONGEST_UNKNOWN = 2**15, 2**13
-"""Default context lengths: most tokens, and tokens for models without a limit."""
+"""Largest default context in tokens, and that of models without a limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,6 @@ class ServedModel:
     folder: Path
     tokenizer: Any
     stop_ids: tuple[int, ...]
-    """Ids that end a completion."""
     vocabulary: int
     context: int
     """Tokens; less than the model's own if the KV cache is too small."""
@@ -43,7 +42,7 @@ class ServedModel:
     sequences: int = 256
     batch_tokens: int = 2048
     share: float = 0.4
-    """These three on a GPU, as `Options` has them."""
+    """As in `Options`, with the two sizes above."""
     fused_experts: bool = False
 
     def options(self, *, rank: int, adapters: int, together: int, threads: int) -> Options:
@@ -132,7 +131,6 @@ def on_gpu(
 
 
 def _weights(folder: Path) -> int:
-    """Bytes of a model in bfloat16."""
     return 2 * sum(math.prod(tensor.shape) for tensor in read_tensors(folder))
 
 
@@ -146,7 +144,6 @@ def _stop_ids(folder: Path, tokenizer: Any) -> tuple[int, ...]:
 
 
 def adapter_rank(folder: Path) -> int:
-    """The largest rank of its matrices. Raises JobFailure `invalid_adapter`."""
     try:
         config = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
         return max(int(config["r"]), *map(int, (config.get("rank_pattern") or {}).values()), 1)

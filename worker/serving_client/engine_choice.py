@@ -17,14 +17,13 @@ def job_engines() -> list[Engine]:
 
 
 def serving_engine(engine: Literal["auto"] | Engine) -> tuple[Engine, str]:
-    """The engine, and why."""
     if engine != "auto":
         return engine, f"REINFORGE_SERVING_ENGINE={engine}"
     return gpu_engine()
 
 
 def gpu_engine() -> tuple[Engine, str]:
-    """vLLM if it can use an NVIDIA device, else transformers; and why."""
+    """vLLM if it can use an NVIDIA device; and why."""
     if not gpu_present():
         return "transformers", "no NVIDIA device is here"
     if vllm_python() is None:

@@ -1,5 +1,5 @@
-"""Places models for deployments, the playground and reward tests without taking memory from jobs:
-a free GPU until a queued job needs it, else a small share of a job's GPU, else the CPU.
+"""Places models for sampling and reward tests without taking memory from jobs: a free GPU, else a
+small share of a job's, else the CPU.
 """
 
 import time
@@ -17,7 +17,6 @@ from worker.machine.settings import GPU_SHARE
 from worker.serving_client.engine_choice import Engine, gpu_engine
 
 SHARE = 0.1
-"""Most of a GPU's memory beside a job; enforced by torch."""
 FREE_SHARE = 0.5
 """Most of the memory the job leaves free: its next update may need the rest."""
 OVERHEAD = 2**30
@@ -30,15 +29,12 @@ _TRIES, _PAUSE_SECONDS = 3, 0.1
 class ServingPlace:
     engine: Engine
     gpu: Gpu | None = None
-    """None: as the process detects it."""
     share: float | None = None
     """None: all of the GPU's memory."""
     hidden: bool = False
-    """The CPU, because jobs use every GPU."""
 
     @property
     def limited(self) -> bool:
-        """Whether a free GPU would be better."""
         return self.share is not None or self.hidden
 
     def environment(self) -> dict[str, str]:
@@ -86,8 +82,6 @@ def _busy(why: str) -> Unavailable:
 
 @dataclass(slots=True)
 class Launch:
-    """`place` None: as the environment says."""
-
     place: ServingPlace | None = None
     hold: Hold = field(default_factory=Hold)
     at: float = field(default_factory=time.monotonic)

@@ -1,7 +1,7 @@
 """Manages the serving process: started on demand, ended when idle.
 
-It always ends: by EOF on its standard input, with the thread that started it
-(`reinforge.system.launch`), or with its group.
+It always ends: at EOF on its standard input, with the thread that started it, or with its
+group.
 """
 
 import contextlib
@@ -158,7 +158,7 @@ class _ServingRun:
         self._reader.start()
 
     def to_be_placed_again(self, folder: str) -> bool:
-        """Whether a better place may be free, or another model does not fit here."""
+        """Whether a better place may be free or needed."""
         place = self.launch.place
         if place is None or not place.limited:
             return False

@@ -23,7 +23,6 @@ class Order(BaseModel):
 
     id: str
     model: str
-    """Display name."""
     folder: str
     model_sha256: str | None = None
     adapter: str | None = None
@@ -39,7 +38,6 @@ class Order(BaseModel):
     """Alternatives per token; None: no log-probabilities at all."""
 
     json_schema: dict[str, Any] | None = None
-    """Schema of the completions."""
 
 
 class Reply(BaseModel):

@@ -17,12 +17,12 @@ _ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj", "head_dim", "scaling")
 _MLP = ("gate_proj", "up_proj", "down_proj", "act_fn")
 _TOLERANCE = 1e-4
 COPIED_BYTES = 2**31
-"""Weights of larger models are not copied into a faster order."""
+"""Larger models' weights are not copied into a faster order."""
 MakeProduct = Callable[[Tensor, Tensor | None], Product]
 
 
 class DecodeStep:
-    """Decode step of models built like Llama, Mistral, Qwen 2 and Qwen 3. Raises UnsupportedLayer."""
+    """Decode step of models like Llama, Mistral, Qwen 2 and Qwen 3. Raises UnsupportedLayer."""
 
     def __init__(self, model: PreTrainedModel, make: MakeProduct = fastest_product) -> None:
         self._model = model
@@ -39,7 +39,7 @@ class DecodeStep:
         cache: DynamicCache,
         prompts: SharedPrompts | None = None,
     ) -> Tensor:
-        """Logits (R, V) after token ids (R,) at positions (R,); appends the tokens to the cache.
+        """Logits (R, V) after token ids (R,) at positions (R,); appends to the cache.
 
         padding: (R, columns with the new one), 0 over padding. prompts: keys and values before the
         cache.
@@ -70,7 +70,7 @@ def _fast_step(model: PreTrainedModel, make: MakeProduct) -> DecodeStep | None:
 
 
 class UnsupportedLayer(Exception):
-    """A layer is not a plain linear layer, for example because it has an adapter."""
+    """A layer is not plainly linear, for example because it has an adapter."""
 
 
 class _Layer:
@@ -99,7 +99,7 @@ class _Layer:
         cache: RoomyLayer,
         attend_prompts: Callable[[Tensor], tuple[Tensor, Tensor]] | None,
     ) -> Tensor:
-        """Attention (R, H) of x (R, H) over the prompts, the cache and itself."""
+        """(R, H) → (R, H), over the prompts, the cache and `x`."""
         rows, size, heads = len(x), self._size, self._query_heads
         projected = self._project(_norm(self._attention_norm, x)).view(rows, -1, size)
         query_key = projected[:, : heads + self._key_heads]
@@ -126,8 +126,8 @@ class _Layer:
 
 
 class _JoinedLinear:
-    """Linear layers of one input as one product if all are `MergedLinear`s, which then hold views of
-    its weight; otherwise one product per layer.
+    """One product if all layers are `MergedLinear`s, which then hold views of its weight; otherwise
+    one per layer.
     """
 
     def __init__(self, modules: Sequence[Any], make: MakeProduct) -> None:
@@ -157,7 +157,6 @@ def _product(module: Any, make: MakeProduct) -> Product:
 
 
 def _dense(module: Any) -> Any:
-    """The module's plain linear layer. Raises UnsupportedLayer."""
     if getattr(module, "disable_adapters", False):
         module = module.base_layer
     if type(module) is torch.nn.Linear or hasattr(module, "set_weight"):
@@ -166,8 +165,8 @@ def _dense(module: Any) -> Any:
 
 
 def supports_decode_step(model: PreTrainedModel) -> bool:
-    """Checks the model's parts, and the step's logits on a small batch, since an architecture may
-    compute more than its parts show.
+    """Compares the step's logits on a small batch too: an architecture may compute more than its parts
+    show.
     """
     if model.dtype not in (torch.float32, torch.float64) or not _has_parts(model):
         return False

@@ -1,4 +1,4 @@
-"""Decoder with the fast decode step and shared prompts, for models that support it."""
+"""Decoder with the fast decode step and shared prompts."""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,13 +12,11 @@ from worker.rollout.decoder import Decoder
 from worker.rollout.kv_cache import roomy_cache
 
 SHARED_FROM = 64
-"""Prompt tokens from which a cache per prompt is worth a second attention product per step."""
+"""Prompt tokens from which a shared cache is worth a second attention product per step."""
 
 
 def decoder_for(model: PreTrainedModel) -> Callable[[], Decoder]:
-    """Creator of a batch's decoder from the present weights: the fast one if the base weights pass the
-    check.
-    """
+    """Creator of a batch's decoder; the fast one if the base weights pass the check."""
     return partial(_decoder if supports_decode_step(model) else Decoder, model)
 
 
@@ -32,7 +30,6 @@ class FastDecoder(Decoder):
         super().__init__(model)
         self._decode_step = step
         self._prompts: SharedPrompts | None = None
-        """Keys and values before the cache's first column."""
 
     def keep(self, rows: Tensor) -> None:
         super().keep(rows)

@@ -1,4 +1,4 @@
-"""Rollout engine in a forked copy of this process, to use an idle core.
+"""Rollout engine in a forked copy of this process.
 
 Torch's thread pool does not survive a fork, so the fork computes with one thread.
 """
@@ -30,7 +30,7 @@ from worker.rollout.engine import Generated, GenerateRequest, RolloutEngine, Sam
 
 Weights = Mapping[str, Tensor]
 _SIGNALS = {signal.SIGINT, signal.SIGTERM}
-"""Sent to the whole process group; only the parent handles them."""
+"""Sent to the whole group; only the parent handles them."""
 
 
 class EngineLost(Exception):
@@ -38,7 +38,7 @@ class EngineLost(Exception):
 
 
 class SharedWeights:
-    """A policy's weights in memory that all forks of this process share."""
+    """A policy's weights in memory that all forks share."""
 
     def __init__(self, read: Callable[[], Weights], load: Callable[[Weights], None]) -> None:
         self._read, self._load = read, load
@@ -81,7 +81,7 @@ class _Answer:
 
 
 class ForkedEngine:
-    """`RolloutEngine` in a fork made by the constructor; one `generate` at a time. Its methods raise
+    """`RolloutEngine` in a fork, made by the constructor; one `generate` at a time. Methods raise
     EngineLost.
     """
 

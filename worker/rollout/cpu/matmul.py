@@ -1,7 +1,7 @@
-"""Matrix products of few rows with constant weights, faster than `F.linear` on some CPUs.
+"""Matrix products of few rows with constant weights.
 
-On x86 `F.linear` uses MKL, which does not use the widest instructions of non-Intel processors;
-there, oneDNN with a reordered weight is faster (benchmarks/products.py).
+On x86 `F.linear` uses MKL, without the widest instructions on non-Intel processors; oneDNN with
+a reordered weight is faster there (benchmarks/products.py).
 """
 
 import platform
@@ -17,7 +17,7 @@ LARGE = 2**18
 
 
 class Product:
-    """Product of x (R, I) with a weight (O, I) and a bias (O,), without gradients."""
+    """x (R, I) → (R, O), weight (O, I), bias (O,); without gradients."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         self.weight, self.bias = weight, bias
@@ -27,7 +27,7 @@ class Product:
 
 
 class OrderedProduct(Product):
-    """Product with a copy of its weight in oneDNN's order. float32 on the CPU only."""
+    """Copies its weight in oneDNN's order. float32 on the CPU only."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         ordered: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), None)
@@ -60,6 +60,8 @@ def onednn_is_faster() -> bool:
 
 
 def _padded_rows(rows: int) -> int:
-    """At most a quarter more rows from 33 on: oneDNN compiles and caches code per number of rows."""
+    """Rows to compute: at most a quarter more from 33 on, since oneDNN compiles code per number of
+    rows.
+    """
     unit = 1 << max(3, (rows - 1).bit_length() - 3)
     return -(-rows // unit) * unit

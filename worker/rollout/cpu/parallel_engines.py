@@ -13,14 +13,14 @@ LEAST_ROWS = 24
 
 
 def process_count(cores: int, prompts: int, completions: int) -> int:
-    """Processes for `prompts` x `completions` rows at once: at most one per core and prompt."""
+    """Processes for `prompts` x `completions` rows: at most one per core and prompt."""
     return max(1, min(cores, prompts, prompts * completions // LEAST_ROWS))
 
 
 def with_forks(
     engine: RolloutEngine, processes: int, weights: SharedWeights, warn: Callable[[str], None]
 ) -> "ParallelEngines":
-    """`engine` and forks of it, in at most `processes` processes."""
+    """`engine` and forks of it."""
     forks = list[RolloutEngine]()
     try:
         while len(forks) < processes - 1:
@@ -80,7 +80,6 @@ class ParallelEngines:
         return [self._first, *self._others]
 
     async def _answers(self, shares: Sequence[Sequence[GenerateRequest]]) -> AsyncGenerator[Generated, None]:
-        """Answers as they arrive; those of a lost engine are missing."""
         arrived: asyncio.Queue[Generated | Exception | None] = asyncio.Queue()
 
         async def run(engine: RolloutEngine, share: Sequence[GenerateRequest]) -> None:
@@ -120,7 +119,7 @@ class ParallelEngines:
 
 
 def distribute(requests: Sequence[GenerateRequest], engines: int) -> list[list[GenerateRequest]]:
-    """Requests per engine, longest prompts first, each to the engine with the fewest completions; a
+    """Requests per engine: longest prompts first, to the engine with the fewest completions; a
     function of the requests alone.
     """
     rows = sum(request.n for request in requests)

@@ -27,8 +27,8 @@ class SharedPrompts:
         self._index_rows()
 
     def attend(self, layer: int, query: Tensor) -> tuple[Tensor, Tensor]:
-        """Attention over the prompts for the scaled query (R, heads, D): output (R, heads, D) and
-        log-sum-exp of the scores (R, heads).
+        """Attention for the scaled query (R, heads, D): output (R, heads, D) and log-sum-exp of the scores
+        (R, heads).
         """
         keys, values = self._layers[layer]
         prompts, groups, length, size = keys.shape
@@ -48,7 +48,7 @@ class SharedPrompts:
         counts = [len(list(rows)) for _, rows in groupby(self._prompt_of.tolist())]
         self._most_rows = max(counts)
         self._line_of: Tensor | None = None
-        """(R,) in P x most_rows; None if all prompts have equally many rows."""
+        """(R,) in P x most_rows; None if prompts have equally many rows."""
         if min(counts) < self._most_rows:
             line_of = [
                 prompt * self._most_rows + row for prompt, count in enumerate(counts) for row in range(count)
@@ -60,7 +60,6 @@ class SharedPrompts:
             self._bias = zeros.masked_fill_(self._padding == 0, -torch.inf).unsqueeze(1)
 
     def _to_lines(self, query: Tensor) -> Tensor:
-        """(R, …) → (P x most_rows, …)."""
         if self._line_of is None:
             return query
         lines = query.new_zeros((len(self._layers[0][0]) * self._most_rows, *query.shape[1:]))
@@ -74,8 +73,6 @@ class SharedPrompts:
 
 
 def combine_attention(output: Tensor, total: Tensor, more: Tensor, more_total: Tensor) -> Tensor:
-    """Attention (R, heads, D) over two sets of keys, from the output and log-sum-exp (R, heads) of
-    each.
-    """
+    """Attention (R, heads, D) over two sets of keys, from outputs and log-sum-exps (R, heads)."""
     share = torch.sigmoid(more_total - total).unsqueeze(-1)
     return torch.lerp(output, more, share)

@@ -1,6 +1,6 @@
-"""Adapters on a vLLM server: each version has its own name and folder.
+"""Adapters on a vLLM server.
 
-vLLM caches prompts by both, so neither is ever reused. Running requests may still read an
+vLLM caches prompts by name and folder, so neither is reused. Running requests may read an
 unloaded folder, which is therefore deleted one publication later.
 """
 
@@ -19,7 +19,6 @@ class Version:
     name: str
     folder: Path
     owned: bool
-    """Whether we created the folder."""
 
 
 class Adapters:
@@ -41,7 +40,7 @@ class Adapters:
         return Version(policy, version, name, path or self._root / name, owned=path is None)
 
     def add(self, new: Version) -> list[Version]:
-        """Record a loaded version and return those to unload."""
+        """Record a loaded version; returns those to unload."""
         for old in self._leaving:
             discard(old)
         older = [

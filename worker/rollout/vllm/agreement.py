@@ -1,8 +1,7 @@
 """Checks from log-probabilities that a vLLM server samples from the trained policy.
 
 In bfloat16, published mean differences without an adapter are 0.02 to 0.04 nats (trl issue
-6789, Fast-LLM pull request 525, vLLM issue 18352), more for mixtures of experts; the limit is
-therefore relative to the base model's gap.
+6789, Fast-LLM pull request 525, vLLM issue 18352), hence the relative limit.
 """
 
 import math
@@ -12,30 +11,27 @@ from typing import Literal
 LARGEST_GAP = 1e-3
 """Nats per token, in float32."""
 BASE_FACTOR, BASE_ROOM = 2.0, 0.02
-"""In bfloat16 the policy's mean gap may be this multiple of the base model's, plus this many nats."""
+"""bfloat16: limit as a multiple of the base model's mean gap, plus nats."""
 MOST_GAP = 0.3
 """Nats: a larger mean gap is never rounding."""
 CHANGED = 1e-4
-"""Nats, float32: an adapter that moves a token further in the trainer must move it on the server."""
+"""Nats, float32: an adapter that moves a token further must also move it on the server."""
 _VISIBLE = 12.0
 """Standard errors by which the adapter's effect must exceed rounding."""
 _APPLIED = 0.4
-"""Least share of the trainer's effect on the server: 5 standard errors below 1, 3 above 0 at a
-barely visible effect.
+"""Least share of the effect on the server: 5 standard errors below 1, 3 above 0 at a barely
+visible effect.
 """
 _SILENT = 0.25
-"""Share of the trainer's effect below which the server shows none."""
 
 Verdict = Literal["agree", "apart", "mismatch"]
 Response = Literal["applied", "unseen", "left_out", "other"]
 
 
 def verdict(base_gap: float, adapter_gap: float, exact: bool) -> Verdict:
-    """`apart` is more than rounding explains and less than wrong weights cause; importance weights
-    correct for it.
+    """`apart`: more than rounding, less than wrong weights; importance weights correct for it.
 
-    exact: everything is float32 and `adapter_gap` is the largest of a token; otherwise gaps are
-    means.
+    exact: float32, with `adapter_gap` the largest of a token; otherwise gaps are means.
     """
     if exact:
         return "agree" if adapter_gap <= LARGEST_GAP else "mismatch"
@@ -45,10 +41,10 @@ def verdict(base_gap: float, adapter_gap: float, exact: bool) -> Verdict:
 
 
 def response(server: Sequence[float], trainer: Sequence[float], noise: float) -> Response:
-    """Slope of the adapter's effect on the server over that in the trainer, 1 if the adapter is
-    applied, 0 if not, ± √2 · noise / (√n · effect).
+    """Slope of the adapter's effect on the server over the trainer's: 1 if applied, 0 if not, ± √2 ·
+    noise / (√n · effect).
 
-    server, trainer: per token, log-probability with the adapter minus without. noise: root mean
+    server, trainer: per token, log-probability with minus without the adapter. noise: root mean
     square of the base model's gaps.
     """
     effect, server_effect = root_mean_square(trainer), root_mean_square(server)

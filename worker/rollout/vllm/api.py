@@ -16,18 +16,18 @@ CONNECT_SECONDS = 10.0
 LOAD_SECONDS = 120.0
 SLEEP_SECONDS = 300.0
 CONNECTIONS = 256
-"""Each covers all completions of one prompt."""
+"""Concurrent requests; each covers all completions of one prompt."""
 _NUMBERED = "token_id:"
 _SEED_BITS = (1 << 62) - 1
 """vLLM adds the completion's number and accepts signed 64-bit numbers."""
 
 
 class ServerLost(Exception):
-    """The server does not respond, or has an error of its own."""
+    """The server does not respond, or has an error."""
 
 
 class ServerRefused(Exception):
-    """The server refused the request."""
+    """The request was refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,12 @@ class Piece:
     """NaN if the server returned none."""
     finish_reason: FinishReason | None
     tops: list[list[tuple[int, float]]] = field(default_factory=list)
-    """Per token, if requested: the most probable tokens, in falling order."""
+    """Per token, if requested: the likeliest, in falling order."""
 
 
 class Api:
-    """Client whose methods raise ServerLost and ServerRefused. A silent completion has no timeout: it
-    may be queued.
+    """Methods raise ServerLost and ServerRefused. A silent completion has no timeout: it may be
+    queued.
     """
 
     def __init__(self, socket: Path) -> None:
@@ -78,7 +78,7 @@ class Api:
         await self._post("/v1/unload_lora_adapter", {"lora_name": name}, CONNECT_SECONDS)
 
     async def sleep(self) -> None:
-        """Move weights and adapters to main memory and drop keys and values. No requests until `wake`."""
+        """Move weights and adapters to main memory and drop the cache. No requests until `wake`."""
         await self._post("/sleep?level=1", None, SLEEP_SECONDS)
 
     async def release_cache(self) -> None:
@@ -101,7 +101,7 @@ class Api:
             raise ServerLost(str(error) or type(error).__name__) from error
 
     async def complete(self, body: dict[str, Any]) -> AsyncGenerator[Piece, None]:
-        """body: from `completion`. Closing the generator aborts the request on the server."""
+        """Closing the generator aborts the request on the server."""
         try:
             async with self._client.stream("POST", "/v1/completions", json=body) as answer:
                 if answer.status_code != 200:
@@ -143,7 +143,6 @@ class Api:
 
 
 def has_fused_experts(adapter: Path) -> bool:
-    """Whether all experts of a layer are one tensor, as in PEFT's `target_parameters`."""
     try:
         config = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8"))
         return bool(config.get("target_parameters"))
@@ -178,7 +177,7 @@ def completion(model: str, request: GenerateRequest) -> dict[str, Any]:
 
 
 async def _lines(answer: httpx.Response) -> AsyncGenerator[bytes, None]:
-    """Lines ended by LF only: generated text may contain Unicode's other line ends."""
+    """Lines ended by LF only: text may contain Unicode's other line ends."""
     rest = b""
     async for part in answer.aiter_bytes():
         *lines, rest = (rest + part).split(b"\n")

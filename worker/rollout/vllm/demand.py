@@ -28,8 +28,8 @@ def job_demand(
     gpus: int = 1,
     shared: bool = True,
 ) -> Demand:
-    """weights: bytes of the whole model. longest: tokens of prompt and completion. gpus: of the
-    server. shared: the trainer uses the same GPU.
+    """weights: bytes of the whole model. longest: tokens of prompt and completion. gpus: the server's.
+    shared: with the trainer.
     """
     tokens, sequences = batch_limits(gpu_total)
     sequences = min(rows, sequences)
@@ -59,7 +59,6 @@ def served_demand(
     gpu_total: int,
     gpus: int = 1,
 ) -> Demand:
-    """loras: adapters per batch."""
     tokens, sequences = batch_limits(gpu_total)
     working = shape.working(
         tokens=tokens,

@@ -1,6 +1,6 @@
-"""Rollout engine on a vLLM server; each update sends it the policy as an adapter.
+"""Rollout engine on a vLLM server, which gets each update as an adapter.
 
-The server batches requests by arrival, so equal jobs agree up to rounding, not to the bit.
+It batches requests by arrival, so equal jobs agree up to rounding, not to the bit.
 """
 
 import asyncio
@@ -34,7 +34,6 @@ class VllmEngine:
     ) -> None:
         self._server, self._export = server, export
         self._probe = probe
-        """None after a conclusive check."""
         self._adapters = Adapters(server.adapters, staleness=staleness)
         self._cancelled = threading.Event()
         server.stopped = self._cancelled.is_set
@@ -119,7 +118,6 @@ class VllmEngine:
         return api
 
     async def _recover(self, why: str) -> Api:
-        """Start another server with everything that the last one held."""
         api = await self._server.restart(why)
         for version in self._adapters.held:
             try:
@@ -141,7 +139,7 @@ class VllmEngine:
     async def _round(
         self, requests: dict[int, GenerateRequest]
     ) -> AsyncGenerator[tuple[int, Generated], None]:
-        """Answers as they finish; when cancelled, all remaining ones at once."""
+        """Answers as they finish; when cancelled, all others at once."""
         api = await self._server.awake()
         names = {number: self._adapters.name(request) for number, request in requests.items()}
         running = self._running = _RunningRequests(requests)

@@ -1,9 +1,8 @@
 """Keeper of a vLLM server: `python keeper.py FOLDER COMMAND…`.
 
-The server's processes do not notice when their starter is killed. The keeper does: on EOF on
-standard input, on SIGTERM, SIGINT or SIGHUP, or when the server ends, it kills the whole
-session and removes FOLDER (socket and adapters). Standard library only; started by file name in
-its own session.
+The server's processes do not notice when their starter is killed. On EOF on standard input,
+SIGTERM, SIGINT or SIGHUP, or when the server ends, the keeper kills the whole session and
+removes FOLDER. Standard library only; started by file name.
 """
 
 import os
@@ -16,7 +15,7 @@ import time
 from types import FrameType
 
 GRACE_SECONDS = 5.0
-"""From SIGTERM to SIGKILL: a server that ends by itself removes its shared memory."""
+"""Seconds until SIGKILL: a server that ends by itself removes its shared memory."""
 
 
 def main(arguments: list[str]) -> None:

@@ -9,9 +9,7 @@ from worker.machine import settings
 from worker.rollout.vllm.sizing import Sleep
 
 MAX_LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
-"""Values that --max-lora-rank accepts."""
 BASE = "base"
-"""Name of the model without an adapter."""
 STREAM_INTERVAL = 16
 """Tokens per piece of a completion; the first piece has one."""
 BATCH_TOKENS, SEQUENCES = 2048, 128
@@ -32,33 +30,32 @@ class Options:
     dtype: str
     """`float32` or `bfloat16`, as in the trainer."""
     device: str
-    """`cpu` or `cuda`."""
     max_model_len: int
     """At least 3."""
     rank: int
     loras: int = 1
     """Adapters per batch."""
     held: int = 3
-    """Loaded adapters: versions that can still be sampled, the newest, and one for evaluation."""
+    """Loaded adapters: versions still sampled, the newest, and one for evaluation."""
     cache_bytes: int | None = _GIB
     """Bytes per device; None: the rest of `share` on a GPU."""
     threads: int = 1
     sequences: int = 256
-    """Most completions of a forward batch on a GPU."""
+    """Most completions of a forward batch, on a GPU."""
     batch_tokens: int = 2048
-    """Most tokens of a forward batch on a GPU."""
+    """Most tokens of a forward batch, on a GPU."""
     share: float = 0.4
-    """Of each GPU's memory; vLLM does not start if less is free."""
+    """Share of each GPU's memory; vLLM does not start if less is free."""
     tensor_parallel: int = 1
     fused_experts: bool = False
     """Adapters may have all experts of a layer in one tensor."""
     sleeps: Sleep = "no"
-    """Memory that vLLM can release; none on the CPU."""
+    """Memory that vLLM can release; on the CPU it only stops."""
 
     gpu_memory: float | None = None
     """The user's share of each GPU's memory, in place of `share` and `cache_bytes`."""
     devices: tuple[str, ...] = ()
-    """GPUs of its own; none: the trainer's."""
+    """The server's own GPUs; none: the trainer's."""
 
     def arguments(self, socket: Path) -> list[str]:
         words = [
@@ -125,10 +122,8 @@ class Options:
 
 
 def configured_sleep() -> Sleep | None:
-    """Sleep mode from the environment; None: `sizing` decides."""
     return _SLEEPS.get(settings.vllm_sleep() or "")
 
 
 def allowed_rank(rank: int) -> int:
-    """The smallest --max-lora-rank with room for `rank`."""
     return next(allowed for allowed in MAX_LORA_RANKS if rank <= allowed)

@@ -1,6 +1,6 @@
 """Probe after an update: does the vLLM server sample from the trained policy?
 
-A server that ignores the adapter would otherwise corrupt every later step without an error.
+One that ignores the adapter would corrupt every later step without an error.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -26,15 +26,12 @@ from worker.rollout.vllm.options import BASE
 
 PROMPTS = 4
 TOKENS = 32
-"""Most tokens per completion."""
 OTHERS = 3
 """Consecutive mismatches that fail the job: a first one may be rounding."""
 
 Tokens = Sequence[Sequence[int]]
 Score = Callable[[Tokens, Tokens, float], list[list[float]]]
-"""Log-probabilities of completions under logits / temperature, from prompts, completions and
-temperature.
-"""
+"""Arguments: prompts, completions, temperature. Returns log-probabilities per token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +122,7 @@ class AdapterProbe:
             )
 
     async def _effects(self, api: Api, sampled: list[_Sampled]) -> tuple[list[float], list[float]]:
-        """Per token, the adapter's effect on its log-probability: on the server, in the trainer."""
+        """The adapter's effect per token: on the server, in the trainer."""
         server: list[float] = []
         for row in sampled:
             ids = [*row.request.prompt_ids, *row.token_ids]

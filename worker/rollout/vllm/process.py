@@ -17,7 +17,7 @@ STAGES = (
     ("KV cache size", "reserving the cache"),
     ("Application startup complete", "ready"),
 )
-"""Log lines that end each stage of the start, and the next stage."""
+"""Log lines that end each stage, and the next stage."""
 END_SECONDS = keeper.GRACE_SECONDS + 2.0
 LOG_LINES = 30
 _LOG_BYTES = 32_768
@@ -31,7 +31,7 @@ class Stage:
 
 
 class ServerProcess:
-    """Start it in a long-lived thread: the kernel reports that thread's end to the keeper."""
+    """Start it in a long-lived thread, whose end the kernel reports to the keeper."""
 
     def __init__(self, python: Path, options: Options, folder: Path, log: Path) -> None:
         """folder: private, removed with the server. log: appended to."""
@@ -90,8 +90,8 @@ class ServerProcess:
 
 
 def _environment() -> dict[str, str]:
-    """Ours without Python paths for our packages and without allocator settings, which vLLM's sleep
-    may not support.
+    """Our environment without Python paths for our packages and without allocator settings, some of
+    which vLLM's sleep does not support.
     """
     allocator = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
     ours = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "OMP_NUM_THREADS", *allocator)

@@ -1,4 +1,4 @@
-"""A vLLM server for an engine: started when first needed, restarted once after a failure."""
+"""A vLLM server of an engine: started on demand, restarted once after a failure."""
 
 import asyncio
 import contextlib
@@ -15,9 +15,9 @@ from worker.rollout.vllm.process import ServerProcess, Stage
 from worker.rollout.vllm.sizing import Sleep
 
 START_SECONDS = 900.0
-"""Large models take minutes to load."""
+"""Most seconds of a start; large models take minutes to load."""
 QUIET_SECONDS = 300.0
-"""Seconds without output for running requests after which the server counts as hung."""
+"""Seconds without output after which the server counts as hung."""
 _LOOK_SECONDS = 0.1
 
 Notify = Callable[[str], None]
@@ -29,15 +29,13 @@ class Stopped(Exception):
 
 
 class EngineFailure(JobFailure):
-    """Failure with the end of the server's log in place of a traceback."""
-
     def __init__(self, message: str, code: str, hint: str, log_end: str) -> None:
         super().__init__(message, code=code, hint=hint)
         self.traceback = log_end
 
 
 class VllmServer:
-    """`api` exists between `ready` and `close`; `adapters` is the parent folder of adapters."""
+    """`api` exists between `ready` and `close`."""
 
     def __init__(
         self,
@@ -121,7 +119,7 @@ class VllmServer:
         self._asleep = "weights"
 
     async def awake(self) -> Api:
-        """As `ready`, and woken up. Also raises ServerRefused, ServerLost."""
+        """As `ready`, and woken up."""
         api = await self.ready()
         if self._asleep != "no":
             self._make_room()
@@ -130,7 +128,6 @@ class VllmServer:
         return api
 
     async def _warm(self, api: Api) -> None:
-        """The first request takes seconds."""
         try:
             await asyncio.wait_for(api.score(BASE, (0, 0), 1), START_SECONDS)
         except (ServerLost, ServerRefused, TimeoutError) as error:
@@ -142,7 +139,7 @@ class VllmServer:
             ) from error
 
     async def restart(self, why: str) -> Api:
-        """Replace it by a new server without adapters. Raises JobFailure `vllm_lost` the second time."""
+        """Start a new server without adapters. Raises JobFailure `vllm_lost` the second time."""
         if self._restarts:
             raise self._failure(
                 f"vLLM failed again after a restart: {why}",

@@ -12,13 +12,12 @@ Sleep = Literal["no", "cache", "weights"]
 BLOCK = 16
 """Tokens of a vLLM cache block."""
 RESERVE_BYTES = 2**30
-"""GPU bytes left for fragmentation and growth."""
+"""GPU memory left for fragmentation."""
 HOST_RESERVE_BYTES = 2 * 2**30
-"""Main memory left to others when weights move there."""
 SERVED_ROWS = 32
-"""Full-context completions that a server without a job has room for, within `SERVED_SHARE`."""
+"""Full-context completions on a server without a job, within `SERVED_SHARE`."""
 SERVED_SHARE = 0.5
-"""Largest share of the memory besides the weights; the rest is for later jobs."""
+"""Share of the memory besides the weights; the rest is for later jobs."""
 _LARGE_BYTES = 70 * 2**30
 _GIB = 2**30
 
@@ -29,15 +28,14 @@ class Demand:
 
     weights: int
     working: int
-    """What vLLM takes besides weights and cache."""
+    """Bytes that vLLM takes besides weights and cache."""
     kv_token: int
     longest: int
-    """Tokens of the longest prompt with its completion."""
     rows: int
     activations: int = 0
-    """The trainer's, on the same GPU, for efficient micro-batches."""
+    """Bytes of the trainer's activations on the same GPU, for efficient micro-batches."""
     row_activations: int = 0
-    """Those of its longest row alone, with gradient checkpointing."""
+    """Bytes of activations of its longest row alone, with gradient checkpointing."""
     checkpointed_activations: int = 0
 
 
@@ -48,11 +46,10 @@ class Sizes:
     max_num_seqs: int
     sleeps: Sleep
     share: float
-    """vLLM's share of GPU memory; it does not start if less is free."""
 
 
 def batch_limits(gpu_total: int) -> tuple[int, int]:
-    """Most tokens and completions of a forward batch: vLLM's defaults for large and other GPUs."""
+    """Most tokens and completions: vLLM's defaults for large and other GPUs."""
     return (8192, 1024) if gpu_total >= _LARGE_BYTES else (2048, 256)
 
 
@@ -64,10 +61,11 @@ def sizes(
     sleeps: Sleep | None = None,
     host_free: int | None = None,
 ) -> Sizes:
-    """Sizes of a server that shares a GPU with the trainer.
+    """Sizes of a server that shares a GPU with the trainer; it sleeps only as deeply as activations
+    need.
 
-    The server sleeps only as deeply as the trainer's activations need. sleeps: a fixed mode.
-    host_free: free main memory; None: unknown. Raises JobFailure `gpu_memory_short` (retryable).
+    sleeps: a fixed mode. host_free: free main memory; None: unknown. Raises JobFailure
+    `gpu_memory_short` (retryable).
     """
     row = math.ceil(demand.longest / BLOCK) * BLOCK * demand.kv_token
     spare = 2 * BLOCK * demand.kv_token
