@@ -35,7 +35,7 @@ def gpu_present(visible_devices: str | None = None) -> bool:
 @dataclass(frozen=True, slots=True)
 class Gpu:
     device: str
-    """Its name in CUDA_VISIBLE_DEVICES: a number, or the id of a MIG device."""
+    """Name in CUDA_VISIBLE_DEVICES: a number, or the id of a MIG device."""
     uuid: str
     name: str = "NVIDIA GPU"
     total: int = 0

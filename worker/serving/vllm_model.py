@@ -144,6 +144,7 @@ def _stop_ids(folder: Path, tokenizer: Any) -> tuple[int, ...]:
 
 
 def adapter_rank(folder: Path) -> int:
+    """Raises JobFailure `invalid_adapter`."""
     try:
         config = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
         return max(int(config["r"]), *map(int, (config.get("rank_pattern") or {}).values()), 1)

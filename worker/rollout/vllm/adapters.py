@@ -56,6 +56,7 @@ class Adapters:
         return list(self._leaving)
 
     def name(self, request: GenerateRequest) -> str:
+        """Raises ValueError if the version is not loaded."""
         if request.policy is None:
             return BASE
         names = {version.version: version.name for version in self._held if version.policy == request.policy}

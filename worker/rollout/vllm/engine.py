@@ -101,6 +101,7 @@ class VllmEngine:
                 pass  # a fresh server has never heard of it
 
     async def rest(self) -> None:
+        """Raises JobFailure."""
         try:
             await self._server.rest()
         except ServerLost as error:

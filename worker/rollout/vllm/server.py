@@ -119,7 +119,7 @@ class VllmServer:
         self._asleep = "weights"
 
     async def awake(self) -> Api:
-        """As `ready`, and woken up."""
+        """As `ready`, and woken up. Also raises ServerRefused, ServerLost."""
         api = await self.ready()
         if self._asleep != "no":
             self._make_room()
