@@ -14,6 +14,9 @@ Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
 """Range of a 32-bit database column."""
 Large = Annotated[int, Field(ge=0, le=2**63 - 1)]
 
+PROMPT_CHARACTERS = 1000
+ANSWER_CHARACTERS = 500
+
 
 class RecordModel(BaseModel):
     model_config = ConfigDict(extra="forbid", ser_json_inf_nan="null")
@@ -79,6 +82,14 @@ class RowStatus(RecordModel):
     """First 2,000 characters."""
 
 
+class PromptHead(RecordModel):
+    """Beginning of a dataset row's prompt, and its reference answer."""
+
+    row_index: Count
+    prompt: str = Field(max_length=PROMPT_CHARACTERS)
+    answer: str | None = Field(default=None, max_length=ANSWER_CHARACTERS)
+
+
 class Rollouts(BaseRecord):
     """Scored completions of one step or evaluation."""
 
@@ -90,6 +101,8 @@ class Rollouts(BaseRecord):
     rows: list[RowStatus]
     revisions: dict[str, str] = Field(default_factory=dict)
     """Reward name → `rew_…@revision` (or hash)."""
+    prompts: list[PromptHead] = Field(default_factory=list)
+    """Rows that the attempt has not reported in this split before."""
 
 
 class Evaluated(BaseRecord):

@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from backend.models.base import Base
 
 _DIALECT = postgresql.dialect()  # type: ignore[no-untyped-call]
+_SKIP = " ON CONFLICT DO NOTHING"
 
 
 async def insert_many(
@@ -21,6 +22,7 @@ async def insert_many(
     rows: Sequence[Mapping[str, Any]],
     *,
     same: Mapping[str, Any] | None = None,
+    skip_existing: bool = False,
 ) -> None:
     """`same` values apply to all rows."""
     if not rows:
@@ -28,13 +30,15 @@ async def insert_many(
     same = same or {}
     if len(rows) == 1:
         row = {**same, **{name: rows[0].get(name) for name in columns}}
-        await _insert_one(session, table, row)
+        await _insert_one(session, table, row, skip_existing)
         return
-    statement = _statement(table, tuple(same), tuple(columns))
+    statement = _statement(table, tuple(same), tuple(columns), skip_existing)
     await session.execute(statement, {**same, "rows": orjson.dumps(rows).decode()})
 
 
-async def _insert_one(session: AsyncSession, table: type[Base], row: Mapping[str, Any]) -> None:
+async def _insert_one(
+    session: AsyncSession, table: type[Base], row: Mapping[str, Any], skip_existing: bool
+) -> None:
     sql_table = table.metadata.tables[table.__tablename__]
     values = {
         name: orjson.dumps(value).decode()
@@ -42,7 +46,7 @@ async def _insert_one(session: AsyncSession, table: type[Base], row: Mapping[str
         else value
         for name, value in row.items()
     }
-    await session.execute(_statement_of_one(table, tuple(row)), values)
+    await session.execute(_statement_of_one(table, tuple(row), skip_existing), values)
 
 
 async def insert_columns(
@@ -74,20 +78,25 @@ def _statement_of_columns(table: type[Base], names: tuple[str, ...], replacing: 
 
 
 @functools.cache
-def _statement_of_one(table: type[Base], names: tuple[str, ...]) -> TextClause:
+def _statement_of_one(table: type[Base], names: tuple[str, ...], skip_existing: bool) -> TextClause:
     sql_table = table.metadata.tables[table.__tablename__]
     values = ", ".join(_parameters(sql_table, names))
-    return text(f"INSERT INTO {sql_table.name} ({', '.join(names)}) VALUES ({values})")
+    return text(
+        f"INSERT INTO {sql_table.name} ({', '.join(names)}) VALUES ({values}){_SKIP if skip_existing else ''}"
+    )
 
 
 @functools.cache
-def _statement(table: type[Base], same: tuple[str, ...], varying: tuple[str, ...]) -> TextClause:
+def _statement(
+    table: type[Base], same: tuple[str, ...], varying: tuple[str, ...], skip_existing: bool
+) -> TextClause:
     sql_table = table.metadata.tables[table.__tablename__]
     values = _parameters(sql_table, same) + [f"rows.{name}" for name in varying]
     shape = ", ".join(f"{name} {_type(sql_table, name)}" for name in varying)
     return text(
         f"INSERT INTO {sql_table.name} ({', '.join((*same, *varying))}) SELECT {', '.join(values)}"
         f" FROM json_to_recordset(CAST(:rows AS json)) AS rows ({shape})"
+        f"{_SKIP if skip_existing else ''}"
     )
 
 

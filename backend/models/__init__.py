@@ -4,7 +4,7 @@ from backend.models.audit import AuditEntry
 from backend.models.base import Base, now
 from backend.models.base_model import BaseModel
 from backend.models.checkpoint import Adapter, Checkpoint, CheckpointPermission, ResumeState
-from backend.models.completion import Completion, StepRollouts
+from backend.models.completion import Completion, JobPrompt, PromptDraw, StepRollouts
 from backend.models.dataset import Dataset
 from backend.models.deployment import Deployment
 from backend.models.diagnosis import FindingRow, LogLineRow
@@ -50,6 +50,7 @@ __all__ = [
     "JobChange",
     "JobCommand",
     "JobObject",
+    "JobPrompt",
     "JobReward",
     "JudgeRow",
     "Label",
@@ -58,6 +59,7 @@ __all__ = [
     "MetricPoint",
     "MetricSeries",
     "Project",
+    "PromptDraw",
     "ResumeState",
     "Reward",
     "RewardRevision",

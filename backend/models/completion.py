@@ -75,3 +75,47 @@ class Completion(Base):
     STORAGE MAIN (by migration): with values outside the row, the planner scans all rows even for a rare
     word.
     """
+
+
+class PromptDraw(Base):
+    """Sums over the completions of one prompt in one step; a resume deletes them with the step."""
+
+    __tablename__ = "prompt_draw"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["job_id", "split", "step"],
+            ["step_rollouts.job_id", "step_rollouts.split", "step_rollouts.step"],
+            ondelete="CASCADE",
+        ),
+        # In the order in which draws are grouped by dataset row, without looking at the rows themselves.
+        Index(
+            "ix_prompt_draw_rows",
+            *("job_id", "split", "row_index", "step", "prompt_no"),
+            postgresql_include=["completions", "scored", "passed", "reward_sum"],
+        ),
+    )
+
+    job_id: Mapped[str] = mapped_column(primary_key=True)
+    split: Mapped[str] = mapped_column(primary_key=True)
+    step: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    prompt_no: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    row_index: Mapped[int]
+    prompt_hash: Mapped[str]
+    completions: Mapped[int]
+    scored: Mapped[int]
+    """Completions with a reward."""
+    passed: Mapped[int]
+    """Completions whose reward is above the job's `evaluation.pass_above`."""
+    reward_sum: Mapped[float]
+
+
+class JobPrompt(Base):
+    """Beginning of a dataset row's prompt, and its reference answer."""
+
+    __tablename__ = "job_prompt"
+
+    job_id: Mapped[str] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"), primary_key=True)
+    split: Mapped[str] = mapped_column(primary_key=True)
+    row_index: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    prompt: Mapped[str]
+    answer: Mapped[str | None]

@@ -32,6 +32,7 @@ from backend.rpc.wake_ups import WakeUps
 from backend.webhooks.events import queue_finding_event
 from backend.workers.claim import HELD_OUT_REWARD
 from backend.workers.ending import end_attempt
+from backend.workers.records import prompt_draws
 from backend.workers.records.held_out import includes_shaping
 from backend.workers.records.metering import Meter
 from backend.workers.records.metric_points import Points
@@ -160,6 +161,7 @@ class Applier:
                 await self.session.execute(table)
             rows = [row.model_dump() for row in record.rows]
             await insert_many(self.session, Completion, _ROW, rows, same=where)
+            await prompt_draws.store(self.session, self.job, record)
         self._meter.count_rollouts(record)
         data = {"step": record.step, "split": record.split, "count": len(record.rows)}
         self._tell("completions", data, record.step)

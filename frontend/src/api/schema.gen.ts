@@ -406,6 +406,33 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/prompts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Prompts
+         * @description Every dataset row that a job drew, over all steps: pass share, series of mean rewards and category.
+         *
+         *     Categories: `never_solved`: no completion ever passed. `newly_lost`: an earlier draw was solved and the
+         *     last draws failed. `won`: the first draws failed and the last are solved. `most_variable`: of the other
+         *     prompts with three or more draws, the tenth with the highest variance of the draws' mean rewards. A draw
+         *     is solved if at least half of its scored completions pass, and failed if none does. First and last draws
+         *     are two each, one with fewer than four draws. `q` is a part of the prompt's first 1,000 characters,
+         *     without regard to case. Prompts without the value that is sorted by come last.
+         */
+        get: operations["listJobPrompts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/check": {
         parameters: {
             query?: never;
@@ -3128,7 +3155,8 @@ export interface components {
         };
         /**
          * AdaptiveEntropy
-         * @description A bonus whose coefficient follows the entropy and acts only at or below the target (Skywork-OR1).
+         * @description A bonus whose coefficient follows the entropy and acts only at or below the target
+         *     (Skywork-OR1).
          */
         AdaptiveEntropy: {
             /**
@@ -3138,7 +3166,8 @@ export interface components {
             type: "adaptive";
             /**
              * Target
-             * @description Mean nats per token below which the bonus acts. Skywork-OR1: 0.2; models of 2 to 10 nats need more.
+             * @description Mean nats per token below which the bonus acts. Skywork-OR1: 0.2; models of 2 to 10 nats need
+             *     more.
              * @default 0.2
              */
             target?: number;
@@ -3150,7 +3179,8 @@ export interface components {
             initial?: number;
             /**
              * Step
-             * @description Change of the coefficient per update: up at or below the target, down above it. Skywork-OR1: 0.005.
+             * @description Change of the coefficient per update: up at or below the target, down above it. Skywork-OR1:
+             *     0.005.
              * @default 0.005
              */
             step?: number;
@@ -3168,7 +3198,7 @@ export interface components {
         AdaptiveKl: {
             /**
              * Target
-             * @description Target in mean nats per token; usually 0.01 to 0.1.
+             * @description Mean nats per token; usually 0.01 to 0.1.
              * @default 0.05
              */
             target?: number;
@@ -3183,13 +3213,13 @@ export interface components {
         Algorithm: {
             /**
              * Preset
-             * @description Preset of the settings; a label only.
+             * @description Preset of the settings; only a label.
              * @default grpo
              */
             preset?: string | null;
             /**
              * Shaping
-             * @description Shaping: from the rewards of a completion to one number.
+             * @description From a completion's rewards to one number.
              * @default {
              *       "mask_truncated": false,
              *       "soft_overlong": {
@@ -3222,7 +3252,7 @@ export interface components {
             shaping?: components["schemas"]["WeightedSum"] | components["schemas"]["MoGrpo"] | components["schemas"]["Gdpo"] | components["schemas"]["Pow3r"] | components["schemas"]["Vpo"];
             /**
              * Selection
-             * @description Selection: which groups and completions are trained on.
+             * @description Groups and completions to train on.
              * @default {
              *       "type": "keep_all"
              *     }
@@ -3230,7 +3260,7 @@ export interface components {
             selection?: components["schemas"]["KeepAll"] | components["schemas"]["DynamicSampling"] | components["schemas"]["Gfpo"] | components["schemas"]["GfpoAdaptive"] | components["schemas"]["GuidedCorrection"] | components["schemas"]["Axpo"];
             /**
              * Advantage
-             * @description Advantage: how much better a completion is than the others of its group.
+             * @description How much better a completion is than others of its group.
              * @default {
              *       "type": "grpo",
              *       "std": "sample",
@@ -3239,7 +3269,7 @@ export interface components {
              */
             advantage?: components["schemas"]["GrpoAdvantage"] | components["schemas"]["DrGrpoAdvantage"] | components["schemas"]["GrpoBatchStdAdvantage"] | components["schemas"]["RlooAdvantage"] | components["schemas"]["ReinforcePpAdvantage"] | components["schemas"]["ReinforcePpBaselineAdvantage"] | components["schemas"]["ProcessAdvantage"] | components["schemas"]["LengthCorrectedAdvantage"] | components["schemas"]["GaeAdvantage"] | components["schemas"]["GagpoAdvantage"] | components["schemas"]["LampoAdvantage"] | components["schemas"]["GtpoAdvantage"] | components["schemas"]["GrpoSAdvantage"] | components["schemas"]["EdaAdvantage"] | components["schemas"]["PasskMaxAdvantage"] | components["schemas"]["OpoAdvantage"] | components["schemas"]["IdentityAdvantage"];
             /**
-             * @description Loss: what is minimised.
+             * @description What is minimised.
              * @default {
              *       "ratio_level": "token",
              *       "surrogate": {
@@ -3276,7 +3306,7 @@ export interface components {
             loss?: components["schemas"]["Loss"];
             /**
              * Critic
-             * @description A second model that predicts the reward; only advantage `gae` reads it.
+             * @description Second model that predicts the reward; only advantage `gae` reads it.
              * @default {
              *       "type": "none"
              *     }
@@ -3284,7 +3314,7 @@ export interface components {
             critic?: components["schemas"]["NoCritic"] | components["schemas"]["ValueHead"];
             /**
              * Updates Per Step
-             * @description Optimizer updates per step: the groups are split into this many mini-batches.
+             * @description Optimizer updates per step: groups are split into this many mini-batches.
              * @default 1
              */
             updates_per_step?: number;
@@ -3298,8 +3328,8 @@ export interface components {
             reference?: components["schemas"]["Reference"];
             /**
              * Packages
-             * @description Installed packages of preset and parts, with their versions. Filled in when a job is created; a machine with
-             *     other versions refuses the job.
+             * @description Packages of preset and parts, with versions. Filled in at creation; machines with other versions
+             *     refuse the job.
              */
             packages?: {
                 [key: string]: string;
@@ -3307,7 +3337,7 @@ export interface components {
         };
         /**
          * AllTokens
-         * @description Every token of a completion is trained on.
+         * @description Trains on every token of a completion.
          */
         AllTokens: {
             /**
@@ -3519,7 +3549,7 @@ export interface components {
             branches?: number;
             /**
              * Correct Above
-             * @description A completion is right if its reward exceeds this.
+             * @description A completion is right above this reward.
              * @default 0.5
              */
             correct_above?: number;
@@ -3599,7 +3629,7 @@ export interface components {
         };
         /**
          * BetaBy
-         * @description β by the value of a column, for rows that may drift more or less than others (DeepSeek-V3.2, by domain).
+         * @description β by a column's value, for example by domain (DeepSeek-V3.2).
          */
         BetaBy: {
             /**
@@ -3609,16 +3639,13 @@ export interface components {
             column: string;
             /**
              * Values
-             * @description β of each value; other values use `beta`.
+             * @description β of each value; others use `beta`.
              */
             values: {
                 [key: string]: number;
             };
         };
-        /**
-         * Blob
-         * @description An immutable file, named by its content.
-         */
+        /** Blob */
         Blob: {
             /** Sha256 */
             sha256: string;
@@ -3719,7 +3746,7 @@ export interface components {
         };
         /**
          * Cached
-         * @description What a worker has in its caches: hashes of objects, and jobs that have a run folder.
+         * @description Contents of a worker's caches: hashes of objects, and jobs with a run folder.
          */
         Cached: {
             /**
@@ -3759,12 +3786,12 @@ export interface components {
             labels: number;
             /**
              * Compared
-             * @description Labels with a value of the reward; everything below is about them.
+             * @description Labels with a reward; everything below is about them.
              */
             compared: number;
             /**
              * Agreement
-             * @description Share on which person and reward say the same.
+             * @description Share on which person and reward agree.
              */
             agreement: number | null;
             /**
@@ -3784,37 +3811,25 @@ export interface components {
             right_passed: number;
             /**
              * Right Failed
-             * @description The person says right, the reward does not: good answers that go unpaid.
+             * @description Labelled right, not rewarded.
              */
             right_failed: number;
             /**
              * Wrong Passed
-             * @description The person says wrong, the reward pays: what training will find.
+             * @description Labelled wrong, rewarded: what training will exploit.
              */
             wrong_passed: number;
             /** Wrong Failed */
             wrong_failed: number;
-            /**
-             * Right Share
-             * @description Labels that say right.
-             */
+            /** Right Share */
             right_share: number | null;
-            /**
-             * Passed Share
-             * @description Values that pass.
-             */
+            /** Passed Share */
             passed_share: number | null;
-            /**
-             * Milliseconds
-             * @description Mean time of the reward per completion.
-             */
+            /** Milliseconds */
             milliseconds: number | null;
             /** Cost Per 1000 */
             cost_per_1000: number | null;
-            /**
-             * Enough
-             * @description At least 30 labels were compared.
-             */
+            /** Enough */
             enough: boolean;
         };
         /**
@@ -3833,9 +3848,9 @@ export interface components {
         };
         /**
          * CallChunk
-         * @description Events of a call under way (`sample`), in the order of `seq`; one that was sent before changes nothing.
+         * @description Events of a running `sample` RPC, ordered by `seq`; repeated ones change nothing.
          *
-         *     Without events it only asks whether somebody still waits: 404 when nobody does.
+         *     Without events it asks whether somebody waits: 404 if not.
          */
         CallChunk: {
             /** Seq */
@@ -3859,10 +3874,7 @@ export interface components {
             /** Deadline Seconds */
             deadline_seconds: number;
         };
-        /**
-         * Change
-         * @description A difference from the base on the held-out rows.
-         */
+        /** Change */
         Change: {
             /** Value */
             value: number;
@@ -3870,13 +3882,13 @@ export interface components {
             low: number;
             /**
              * High
-             * @description Bounds of the 95 % interval over rows.
+             * @description Upper bound of the 95 % interval over rows.
              */
             high: number;
         };
         /**
          * ChangeApplied
-         * @description A change asked for while the job ran is at work from `step` on. Said again by an attempt that repeats it.
+         * @description A requested change acts from `step` on. An attempt that repeats it reports it again.
          */
         ChangeApplied: {
             /** Sequence */
@@ -3893,10 +3905,7 @@ export interface components {
             /** Step */
             step: number;
         };
-        /**
-         * ChartBand
-         * @description Area between two metrics.
-         */
+        /** ChartBand */
         ChartBand: {
             /** Label */
             label: string;
@@ -3905,10 +3914,7 @@ export interface components {
             /** High */
             high: string;
         };
-        /**
-         * ChartLine
-         * @description One line of a chart.
-         */
+        /** ChartLine */
         ChartLine: {
             /** Key */
             key: string;
@@ -3921,10 +3927,7 @@ export interface components {
              */
             always: boolean;
         };
-        /**
-         * ChartScale
-         * @description Value axis.
-         */
+        /** ChartScale */
         ChartScale: {
             /**
              * Format
@@ -4111,7 +4114,7 @@ export interface components {
         };
         /**
          * CheckpointSaved
-         * @description An adapter that can be served, as a PEFT folder in an uncompressed tar.
+         * @description Servable adapter, as a PEFT folder in an uncompressed tar.
          */
         CheckpointSaved: {
             /** Sequence */
@@ -4178,7 +4181,8 @@ export interface components {
         };
         /**
          * Cispo
-         * @description -min(w, ratio_cap)·A·log policy, the weight without gradient: capped tokens still learn (MiniMax-M1, ScaleRL).
+         * @description -min(w, ratio_cap)·A·log policy, weight without gradient: capped tokens still learn (MiniMax-M1,
+         *     ScaleRL).
          */
         Cispo: {
             /**
@@ -4188,14 +4192,14 @@ export interface components {
             type: "cispo";
             /**
              * Ratio Cap
-             * @description Upper bound of the weight itself, not a distance from 1; no lower bound. ScaleRL: 5.
+             * @description Upper bound of the weight itself, not a distance from 1. ScaleRL: 5.
              * @default 5
              */
             ratio_cap?: number;
         };
         /**
          * CispoTwoSided
-         * @description -clip(w, 1 - eps_low, 1 + eps_high)·A·log policy, the weight without gradient (CISPO as in verl).
+         * @description -clip(w, 1 - eps_low, 1 + eps_high)·A·log policy, weight without gradient (CISPO in verl).
          */
         CispoTwoSided: {
             /**
@@ -4205,7 +4209,7 @@ export interface components {
             type: "cispo_two_sided";
             /**
              * Eps Low
-             * @description The weight is at least 1 - eps_low; 1 for no lower bound.
+             * @description The weight is at least 1 - eps_low; 1 for no bound.
              * @default 0.2
              */
             eps_low?: number;
@@ -4310,7 +4314,7 @@ export interface components {
         };
         /**
          * Classifier
-         * @description A sequence-classification or NLI checkpoint: the value of the label that it gives.
+         * @description Value of the label from a sequence-classification or NLI checkpoint.
          */
         Classifier: {
             /**
@@ -4321,7 +4325,7 @@ export interface components {
             name?: string;
             /**
              * Model
-             * @description A folder on the worker with config.json and .safetensors files, or `hub:org/name@revision`.
+             * @description Folder on the worker with config.json and .safetensors files, or `hub:org/name@revision`.
              */
             model: string;
             /**
@@ -4332,7 +4336,7 @@ export interface components {
             max_tokens?: number;
             /**
              * Batch Size
-             * @description Texts that the model reads at once.
+             * @description Texts per batch.
              * @default 16
              */
             batch_size?: number;
@@ -4343,7 +4347,7 @@ export interface components {
             type: "classifier";
             /**
              * Input
-             * @description Text to classify; the premise for NLI.
+             * @description Text to classify; for NLI the premise.
              * @default {{ sample.output_text }}
              */
             input?: string;
@@ -4354,14 +4358,14 @@ export interface components {
             hypothesis?: string | null;
             /**
              * Labels
-             * @description Label of the checkpoint → its value; labels that are not named count 0.
+             * @description Label → value; others count 0.
              */
             labels: {
                 [key: string]: number;
             };
             /**
              * Output
-             * @description The labels' values weighted by their probabilities, or the value of the likeliest label.
+             * @description The values weighted by probability, or the likeliest label's value.
              * @default expected
              * @enum {string}
              */
@@ -4376,27 +4380,27 @@ export interface components {
             type: "classifier";
             /**
              * Name
-             * @description Names the reward's part in metrics and completions.
+             * @description Name in metrics and completions.
              * @default classifier
              */
             name?: string;
             /**
              * Weight
-             * @description Factor in the sum; negative ones punish, 0 only shows it.
+             * @description Factor in the sum; negative punishes, 0 only displays.
              * @default 1
              */
             weight?: number;
             /**
              * On Error
-             * @description What an error does to its row: leave its group's statistics and the loss, count as 0, or pause the job. What a
-             *     judge or endpoint did wrong is never counted as 0.
+             * @description What an error does to its row: exclude it from group statistics and loss, count as 0, or pause
+             *     the job. A judge's or endpoint's error never counts as 0.
              * @default drop
              * @enum {string}
              */
             on_error?: "drop" | "zero" | "pause";
             /**
              * Model
-             * @description A folder on the worker with config.json and .safetensors files, or `hub:org/name@revision`.
+             * @description Folder on the worker with config.json and .safetensors files, or `hub:org/name@revision`.
              */
             model: string;
             /**
@@ -4407,13 +4411,13 @@ export interface components {
             max_tokens?: number;
             /**
              * Batch Size
-             * @description Texts that the model reads at once.
+             * @description Texts per batch.
              * @default 16
              */
             batch_size?: number;
             /**
              * Input
-             * @description Text to classify; the premise for NLI.
+             * @description Text to classify; for NLI the premise.
              * @default {{ sample.output_text }}
              */
             input?: string;
@@ -4424,14 +4428,14 @@ export interface components {
             hypothesis?: string | null;
             /**
              * Labels
-             * @description Label of the checkpoint → its value; labels that are not named count 0.
+             * @description Label → value; others count 0.
              */
             labels: {
                 [key: string]: number;
             };
             /**
              * Output
-             * @description The labels' values weighted by their probabilities, or the value of the likeliest label.
+             * @description The values weighted by probability, or the likeliest label's value.
              * @default expected
              * @enum {string}
              */
@@ -4439,34 +4443,31 @@ export interface components {
         };
         /**
          * ColumnRoles
-         * @description Which column of the dataset plays which part; the others stay readable by rewards as `item.<column>`.
+         * @description Roles of dataset columns; rewards can read all columns as `item.<column>`.
          */
         ColumnRoles: {
             /**
              * Prompt
-             * @description Column with the prompt as text; default `prompt` when the dataset has one.
+             * @description Column with the prompt as text; default `prompt` if there is one.
              */
             prompt?: string | null;
             /**
              * Messages
-             * @description Column with chat messages; default `messages` when the dataset has one. Wins over `prompt`.
+             * @description Column with chat messages; default `messages` if there is one. Wins over `prompt`.
              */
             messages?: string | null;
             /**
              * Answer
-             * @description Column with the reference answer: rewards read it as `item.answer`, whatever it is called in the data.
+             * @description Column with the reference answer; rewards read it as `item.answer`, whatever its name.
              */
             answer?: string | null;
             /**
              * Slice
-             * @description Column whose values split metrics, for example `domain`; the 20 most frequent ones.
+             * @description Column whose 20 most frequent values split metrics, for example `domain`.
              */
             slice?: string | null;
         };
-        /**
-         * Command
-         * @description What the platform asks of a running trainer; applied at the next step boundary.
-         */
+        /** Command */
         Command: {
             /** Id */
             id: string;
@@ -4480,7 +4481,7 @@ export interface components {
         };
         /**
          * CommandApplied
-         * @description What a command asked for is done, after `step` completed steps.
+         * @description A command was executed after `step` completed steps.
          */
         CommandApplied: {
             /** Sequence */
@@ -4605,10 +4606,7 @@ export interface components {
              */
             entropies?: number[];
         };
-        /**
-         * CompletionGroup
-         * @description The completions of one prompt at one step.
-         */
+        /** CompletionGroup */
         CompletionGroup: {
             /**
              * Object
@@ -4657,7 +4655,7 @@ export interface components {
         };
         /**
          * CompletionHits
-         * @description Completions over all steps that match a search.
+         * @description Search results over all steps.
          */
         CompletionHits: {
             /**
@@ -4707,7 +4705,7 @@ export interface components {
         };
         /**
          * CompletionRow
-         * @description The narrow row; `Completion` has the rest.
+         * @description Summary; `Completion` has the rest.
          */
         CompletionRow: {
             /** Step */
@@ -4756,7 +4754,7 @@ export interface components {
         };
         /**
          * CosineLength
-         * @description Adds `weight` · a value that falls with length along a cosine: short and right is best, short and wrong worst.
+         * @description Adds `weight` · a cosine of length: short and right is best, short and wrong worst.
          */
         CosineLength: {
             /**
@@ -4772,7 +4770,7 @@ export interface components {
             limit?: number | null;
             /**
              * Correct Above
-             * @description A completion is right if the combined reward, before additions, exceeds this.
+             * @description A completion is right above this combined reward, before additions.
              * @default 0.5
              */
             correct_above?: number;
@@ -4811,45 +4809,46 @@ export interface components {
         DataSpec: {
             /**
              * Dataset
-             * @description Id of a dataset (`file-…`), or a path when training offline.
+             * @description Dataset id (`file-…`), or a path when training offline.
              */
             dataset: string;
             /**
              * Held Out
-             * @description Id or path of a second dataset kept for evaluation. Without it a share of `dataset` is held out.
+             * @description Id or path of a second dataset for evaluation. Without it a share of `dataset` is held out.
              */
             held_out?: string | null;
             /**
              * Held Out Rows
-             * @description Rows of `dataset` to hold out when there is no `held_out`; default a tenth, at most 256; 0 for none.
+             * @description Rows of `dataset` to hold out if there is no `held_out`; default a tenth, at most 256; 0 for
+             *     none.
              */
             held_out_rows?: number | null;
             /**
              * Split By
-             * @description `prompt`: rows whose prompts are equal but for white space and capitals stay on one side of the split.
+             * @description `prompt`: rows with equal prompts (ignoring white space and case) stay on one side of the split.
              * @default row
              * @enum {string}
              */
             split_by?: "row" | "prompt";
             /**
-             * @description Which column plays which part.
+             * @description Roles of the columns.
              * @default {}
              */
             columns?: components["schemas"]["ColumnRoles"];
             /**
              * Prompt Template
-             * @description Text with `{column}` placeholders that becomes the user message, for datasets without a prompt column.
+             * @description User message with `{column}` placeholders, for datasets without a prompt column.
              */
             prompt_template?: string | null;
             /**
              * System Prompt
-             * @description System message put before every prompt that does not start with one.
+             * @description System message for prompts that do not start with one.
              */
             system_prompt?: string | null;
             /**
              * Sampling
-             * @description Order of rows: a new seeded shuffle per epoch; as they stand; or drawn anew for each step, rows that pass about
-             *     half of the time most often (`frontier`).
+             * @description Order of rows: a new seeded shuffle per epoch; as stored; or drawn for each step, preferring
+             *     rows that pass about half of the time (`frontier`).
              * @default shuffle
              * @enum {string}
              */
@@ -4983,7 +4982,7 @@ export interface components {
         };
         /**
          * DatasetUpdate
-         * @description What is not given stays as it is.
+         * @description Omitted fields stay.
          */
         DatasetUpdate: {
             /** Name */
@@ -5087,10 +5086,7 @@ export interface components {
             /** Milliseconds */
             milliseconds: number;
         };
-        /**
-         * DeltaEvent
-         * @description The next piece of a completion.
-         */
+        /** DeltaEvent */
         DeltaEvent: {
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -5112,7 +5108,7 @@ export interface components {
         };
         /**
          * DeploymentChange
-         * @description Other weights behind the same name; what is under way ends with the old ones.
+         * @description Other weights behind the same name; running requests finish with the old ones.
          */
         DeploymentChange: {
             /** Adapter */
@@ -5206,7 +5202,7 @@ export interface components {
         };
         /**
          * DoneEvent
-         * @description A completion has ended. `text` is all of it, `logprobs` those of tokens without a piece.
+         * @description Whole completion (tokens with the end token); `logprobs` of tokens without a piece.
          */
         DoneEvent: {
             /**
@@ -5234,7 +5230,7 @@ export interface components {
         };
         /**
          * DpoPair
-         * @description + weight · DPO loss between the best and the worst completion of each prompt with different rewards.
+         * @description + weight · DPO loss between a prompt's best and worst completion, if their rewards differ.
          */
         DpoPair: {
             /**
@@ -5244,7 +5240,7 @@ export interface components {
             type: "dpo_pair";
             /**
              * Weight
-             * @description η: weight relative to the policy loss; the term is a mean over pairs.
+             * @description η, relative to the policy loss; the term is a mean over pairs.
              * @default 0.1
              */
             weight?: number;
@@ -5257,7 +5253,8 @@ export interface components {
         };
         /**
          * Dppo
-         * @description -A·min(r, ratio_cap)·log policy, without tokens for which policy and sampler already differ too much (DPPO).
+         * @description -A·min(r, ratio_cap)·log policy, without tokens on which policy and sampler already differ too
+         *     much (DPPO).
          */
         Dppo: {
             /**
@@ -5267,7 +5264,7 @@ export interface components {
             type: "dppo";
             /**
              * Divergence
-             * @description Distance per token that distinguishes only "this token or another": |policy - sampler|, or KL(sampler ‖
+             * @description Distance per token between "this token" and "another": |policy - sampler|, or KL(sampler ‖
              *     policy).
              * @default binary_tv
              * @enum {string}
@@ -5275,7 +5272,8 @@ export interface components {
             divergence?: "binary_tv" | "binary_kl";
             /**
              * Delta
-             * @description Tokens at a larger distance that would move further away are dropped. Paper: 0.15 for TV, 0.05 for KL.
+             * @description Tokens at a larger distance that would move further are dropped. Paper: 0.15 for TV, 0.05 for
+             *     KL.
              * @default 0.15
              */
             delta?: number;
@@ -5288,7 +5286,7 @@ export interface components {
         };
         /**
          * DrGrpoAdvantage
-         * @description A_i = R_i - mean_g: no division by the standard deviation.
+         * @description A_i = R_i - mean_g, without dividing by the standard deviation.
          */
         DrGrpoAdvantage: {
             /**
@@ -5299,7 +5297,8 @@ export interface components {
         };
         /**
          * Drpo
-         * @description -A·r + |A|·μ·(r - 1)² / (2·delta), r = policy ÷ sampler μ: a quadratic penalty instead of a clip (DRPO).
+         * @description -A·r + |A|·μ·(r - 1)² / (2·delta), r = policy ÷ sampler μ: a quadratic penalty instead of a clip
+         *     (DRPO).
          */
         Drpo: {
             /**
@@ -5309,15 +5308,15 @@ export interface components {
             type: "drpo";
             /**
              * Delta
-             * @description Smaller values penalise more. Paper: 12.5, which changes the gradient by at most 8 %; below 1 the penalty can
-             *     reverse it.
+             * @description Smaller values penalise more. Paper: 12.5, which changes the gradient by at most 8 %; below 1
+             *     the penalty can reverse it.
              * @default 12.5
              */
             delta?: number;
             /**
              * Mu Weighted
-             * @description Weigh the penalty by the sampler's probability μ; without it (SPO) rare tokens are penalised as much as common
-             *     ones.
+             * @description Weigh the penalty by the sampler's probability μ; otherwise (SPO) rare tokens are penalised like
+             *     common ones.
              * @default true
              */
             mu_weighted?: boolean;
@@ -5346,8 +5345,8 @@ export interface components {
             type: "dynamic_sampling";
             /**
              * By
-             * @description Name of the reward whose spread decides; default the combined one. Name the correctness reward if length or
-             *     format are rewarded too.
+             * @description Reward whose spread decides; default the combined one. Name the correctness reward if length or
+             *     format count too.
              */
             by?: string | null;
             /**
@@ -5358,43 +5357,43 @@ export interface components {
             tolerance?: number;
             /**
              * Max Rounds
-             * @description Most rounds of sampling per step; then the step trains on fewer groups.
+             * @description Most sampling rounds per step; then the step trains on fewer groups.
              * @default 10
              */
             max_rounds?: number;
         };
         /**
          * EarlyStop
-         * @description When a job ends before its last step, with success and with what it has; never, unless a field says so.
+         * @description Conditions under which a job ends early, with success; by default none.
          */
         EarlyStop: {
             /**
              * Patience
-             * @description End the job after this many evaluations in a row without a better held-out reward; without a value it goes on.
+             * @description End after this many evaluations in a row without a better held-out reward; default never.
              */
             patience?: number | null;
             /**
              * Min Delta
-             * @description By how much more than the best one a held-out reward is better.
+             * @description Minimum improvement over the best held-out reward.
              * @default 0
              */
             min_delta?: number;
             /**
              * No Signal Steps
-             * @description End the job when, over this many steps, the share of groups whose rewards are all equal is `no_signal_share`;
-             *     without a value it goes on.
+             * @description End when, over this many steps, the share of groups with equal rewards is `no_signal_share`;
+             *     default never.
              */
             no_signal_steps?: number | null;
             /**
              * No Signal Share
-             * @description The share at which it ends.
+             * @description Share of groups at which the job ends.
              * @default 1
              */
             no_signal_share?: number;
         };
         /**
          * EdaAdvantage
-         * @description GRPO's advantage divided by the completion's entropy relative to its group's; larger for confident
+         * @description GRPO's advantage divided by the completion's entropy relative to its group; larger for confident
          *     completions.
          */
         EdaAdvantage: {
@@ -5416,10 +5415,7 @@ export interface components {
              */
             max_scale?: number;
         };
-        /**
-         * Ended
-         * @description The last record of an attempt.
-         */
+        /** Ended */
         Ended: {
             /** Sequence */
             sequence: number;
@@ -5451,7 +5447,7 @@ export interface components {
         };
         /**
          * EndpointGrader
-         * @description A score from a server of yours: one signed POST for each completion.
+         * @description Score from your server: one signed POST per completion.
          */
         EndpointGrader: {
             /**
@@ -5467,12 +5463,12 @@ export interface components {
             type: "endpoint";
             /**
              * Url
-             * @description Gets `{id, item, sample, prompt}` and answers `{score}`, beside it `reason` and `parts` if it likes.
+             * @description Receives `{id, item, sample, prompt}`, returns `{score}` and optionally `reason` and `parts`.
              */
             url: string;
             /**
              * Headers
-             * @description Sent along. They are stored as they are: a password has no place here, requests are signed.
+             * @description Additional headers, stored unencrypted: no passwords. Requests are signed.
              */
             headers?: {
                 [key: string]: string;
@@ -5485,13 +5481,13 @@ export interface components {
             timeout_s?: number;
             /**
              * Retries
-             * @description After a time-out, 429 or 5xx, with growing pauses.
+             * @description Retries after a time-out, 429 or 5xx, with growing pauses.
              * @default 3
              */
             retries?: number;
             /**
              * Range
-             * @description Scores beyond are cut; by default none is.
+             * @description Limits of scores; default none.
              */
             range?: [
                 number,
@@ -5499,7 +5495,7 @@ export interface components {
             ] | null;
             /**
              * Secret Env
-             * @description Offline: environment variable with the secret that signs. On a server the project's secret does.
+             * @description Offline: environment variable with the signing secret; a server uses the project's.
              */
             secret_env?: string | null;
         };
@@ -5512,32 +5508,32 @@ export interface components {
             type: "endpoint";
             /**
              * Name
-             * @description Names the reward's part in metrics and completions.
+             * @description Name in metrics and completions.
              * @default endpoint
              */
             name?: string;
             /**
              * Weight
-             * @description Factor in the sum; negative ones punish, 0 only shows it.
+             * @description Factor in the sum; negative punishes, 0 only displays.
              * @default 1
              */
             weight?: number;
             /**
              * On Error
-             * @description What an error does to its row: leave its group's statistics and the loss, count as 0, or pause the job. What a
-             *     judge or endpoint did wrong is never counted as 0.
+             * @description What an error does to its row: exclude it from group statistics and loss, count as 0, or pause
+             *     the job. A judge's or endpoint's error never counts as 0.
              * @default drop
              * @enum {string}
              */
             on_error?: "drop" | "zero" | "pause";
             /**
              * Url
-             * @description Gets `{id, item, sample, prompt}` and answers `{score}`, beside it `reason` and `parts` if it likes.
+             * @description Receives `{id, item, sample, prompt}`, returns `{score}` and optionally `reason` and `parts`.
              */
             url: string;
             /**
              * Headers
-             * @description Sent along. They are stored as they are: a password has no place here, requests are signed.
+             * @description Additional headers, stored unencrypted: no passwords. Requests are signed.
              */
             headers?: {
                 [key: string]: string;
@@ -5550,13 +5546,13 @@ export interface components {
             timeout_s?: number;
             /**
              * Retries
-             * @description After a time-out, 429 or 5xx, with growing pauses.
+             * @description Retries after a time-out, 429 or 5xx, with growing pauses.
              * @default 3
              */
             retries?: number;
             /**
              * Range
-             * @description Scores beyond are cut; by default none is.
+             * @description Limits of scores; default none.
              */
             range?: [
                 number,
@@ -5564,7 +5560,7 @@ export interface components {
             ] | null;
             /**
              * Secret Env
-             * @description Offline: environment variable with the secret that signs. On a server the project's secret does.
+             * @description Offline: environment variable with the signing secret; a server uses the project's.
              */
             secret_env?: string | null;
         };
@@ -5576,13 +5572,13 @@ export interface components {
             low: number;
             /**
              * High
-             * @description The middle 95 % of the bootstrap's resamples.
+             * @description Upper bound of the middle 95 % of bootstrap resamples.
              */
             high: number;
         };
         /**
          * Evaluated
-         * @description Held-out evaluation of the policy after `step` steps (0: the base model).
+         * @description Held-out evaluation after `step` steps (0: base model).
          */
         Evaluated: {
             /** Sequence */
@@ -5632,7 +5628,7 @@ export interface components {
         };
         /**
          * Evaluation
-         * @description A replay has `job` and `report`; a stand-alone one what it samples, `settings` and `summary`.
+         * @description Replays have `job` and `report`; others `settings`, `summary` and what they sample.
          */
         Evaluation: {
             /**
@@ -5698,7 +5694,7 @@ export interface components {
         };
         /**
          * EvaluationRows
-         * @description Rewards by row, for comparisons; rows in ascending order.
+         * @description Rewards by row, ascending, for comparisons.
          */
         EvaluationRows: {
             /**
@@ -5716,7 +5712,7 @@ export interface components {
         EvaluationSpec: {
             /**
              * Every Steps
-             * @description 0: only before the first and after the last step.
+             * @description Steps between evaluations; 0: only before the first and after the last step.
              * @default 10
              */
             every_steps?: number;
@@ -5728,26 +5724,26 @@ export interface components {
             rows?: number;
             /**
              * Samples Per Row
-             * @description Completions of each held-out row; more make the held-out reward less noisy.
+             * @description Completions per held-out row; more make the held-out reward less noisy.
              * @default 4
              */
             samples_per_row?: number;
             /**
              * Temperature
-             * @description Evaluation samples like training; 0 is greedy.
+             * @description Sampling temperature; 0 is greedy.
              * @default 1
              */
             temperature?: number;
             /**
              * Pass Above
-             * @description A completion passes when its reward is larger than this: for pass@k, pass rates and frontier sampling.
+             * @description A completion passes above this reward: for pass@k, pass rates and frontier sampling.
              * @default 0.5
              */
             pass_above?: number;
             /**
              * Answer
-             * @description What in a completion is its answer, for maj@k: the last \boxed{…}, the last <answer>…</answer>, the last number
-             *     or the last line; by default maj@k is not measured.
+             * @description A completion's answer for maj@k: the last \boxed{…}, the last <answer>…</answer>, the last
+             *     number or the last line; by default maj@k is not measured.
              */
             answer?: ("boxed" | "tagged" | "last_number" | "last_line") | null;
         };
@@ -5755,7 +5751,7 @@ export interface components {
         EvaluationSummary: {
             /**
              * Rows
-             * @description With at least one scored completion; the estimates are about them.
+             * @description Rows with a scored completion; the estimates are about them.
              */
             rows: number;
             /** Completions */
@@ -5764,7 +5760,7 @@ export interface components {
             error_share: number;
             /**
              * Truncated Share
-             * @description Cut off at the token limit.
+             * @description Share cut off at the token limit.
              */
             truncated_share: number;
             /** Tokens Mean */
@@ -5776,14 +5772,13 @@ export interface components {
         };
         /**
          * Expectation
-         * @description One of: `value`; `least` and/or `most`; `above`, a completion that has to get less; `not_applicable`.
+         * @description One of: `value`; `least` and/or `most`; `above`; `not_applicable`.
          */
         Expectation: {
             /** Value */
             value?: number | null;
             /**
              * Tolerance
-             * @description How far the reward may be from `value`.
              * @default 0.000001
              */
             tolerance?: number;
@@ -5793,7 +5788,7 @@ export interface components {
             most?: number | null;
             /**
              * Above
-             * @description Another completion of the same row, which has to get a smaller reward.
+             * @description Another completion of the row, which must get a smaller reward.
              */
             above?: string | null;
             /**
@@ -5845,10 +5840,7 @@ export interface components {
             /** Status Details */
             status_details?: string | null;
         };
-        /**
-         * Finding
-         * @description What a detector noticed, with evidence and what to do.
-         */
+        /** Finding */
         Finding: {
             /** Sequence */
             sequence: number;
@@ -5981,7 +5973,7 @@ export interface components {
         };
         /**
          * Flip
-         * @description A completion that passes under one revision only.
+         * @description A completion that passes under only one revision.
          */
         Flip: {
             /** Step */
@@ -5999,7 +5991,7 @@ export interface components {
         };
         /**
          * ForkStart
-         * @description `resume_path` is of another job: a resume state, or a checkpoint where no resume state of the step is kept.
+         * @description Marks `resume_path` as another job's: a resume state, or else a checkpoint.
          */
         ForkStart: {
             /** Step */
@@ -6025,8 +6017,8 @@ export interface components {
         };
         /**
          * GaeAdvantage
-         * @description Advantage of each token over a critic's expectation (PPO). Needs `algorithm.critic`; ignores groups, so one
-         *     completion per prompt is enough.
+         * @description Advantage of tokens over a critic's expectation (PPO). Needs `algorithm.critic`; ignores groups,
+         *     so one completion per prompt is enough.
          */
         GaeAdvantage: {
             /**
@@ -6042,21 +6034,22 @@ export interface components {
             gamma?: number;
             /**
              * Lam
-             * @description λ: how far credit reaches back. 1 compares the whole return with the value (no bias, more noise), 0 trusts the
-             *     critic after one token. verl: 1; PPO and TRL: 0.95, with which a final reward fades over dozens of tokens.
+             * @description λ: how far credit reaches back. 1 compares the whole return with the value (no bias, more
+             *     noise), 0 trusts the critic after one token. verl: 1; PPO, TRL: 0.95, where final rewards fade
+             *     over dozens of tokens.
              * @default 1
              */
             lam?: number;
             /**
              * Whiten
-             * @description Normalise advantages to mean 0 and spread 1 over all tokens of the step.
+             * @description Normalise to mean 0 and deviation 1 over the step's tokens.
              * @default true
              */
             whiten?: boolean;
         };
         /**
          * GagpoAdvantage
-         * @description Credit per turn of an agent: values of states that several completions reached, and generalised advantages.
+         * @description Credit per turn of an agent, with values of states that several completions reached.
          */
         GagpoAdvantage: {
             /**
@@ -6078,7 +6071,7 @@ export interface components {
             lam?: number;
             /**
              * State Scope
-             * @description Whether equal states count as one within a prompt's completions or over all.
+             * @description Equal states count as one within a prompt's completions, or over all.
              * @default group
              * @enum {string}
              */
@@ -6092,35 +6085,36 @@ export interface components {
         };
         /**
          * Gate
-         * @description A part runs only where another part scored above a bound.
+         * @description Runs a part only where another scored above a bound.
          */
         Gate: {
             /**
              * Part
-             * @description The part that decides; it should be the cheaper one.
+             * @description The deciding part, which should be the cheaper one.
              */
             part: string;
             /**
              * Above
-             * @description Run where that part scored more than this.
+             * @description The part runs where the deciding one scored more.
              * @default 0
              */
             above?: number;
             /**
              * Otherwise
-             * @description What stands for the score in the formula where it did not run.
+             * @description Score in the formula where the part did not run.
              * @default 0
              */
             otherwise?: number;
         };
         /**
          * Gdpo
-         * @description MO-GRPO's sum, normalised to mean 0 and deviation 1 over the whole batch. Needs `advantage: identity`.
+         * @description MO-GRPO's sum, normalised to mean 0 and deviation 1 over the batch. Needs `advantage: identity`.
          */
         Gdpo: {
             /**
              * Mask Truncated
-             * @description Compare completions that hit the token limit with the others, but do not train on them (overlong filtering).
+             * @description Compare completions at the token limit with the others, but do not train on them (overlong
+             *     filtering).
              * @default false
              */
             mask_truncated?: boolean;
@@ -6138,19 +6132,20 @@ export interface components {
         };
         /**
          * Gfpo
-         * @description Compares and trains only the best completions of each group by length (GFPO), which keeps answers short.
+         * @description Compares and trains only the shortest or most efficient completions of each group (GFPO), for
+         *     short answers.
          */
         Gfpo: {
             /**
              * Metric
-             * @description Keep the shortest completions, or those with the most reward per token, which needs graded rewards.
+             * @description Keep the shortest completions, or those with most reward per token, which needs graded rewards.
              * @default length
              * @enum {string}
              */
             metric?: "length" | "token_efficiency";
             /**
              * First
-             * @description An earlier selection of groups.
+             * @description Earlier selection of groups.
              * @default {
              *       "type": "keep_all"
              *     }
@@ -6163,27 +6158,27 @@ export interface components {
             type: "gfpo";
             /**
              * Keep
-             * @description Completions to keep per group. Paper: 8 of 16 or 24, 4 of 8.
+             * @description Completions per group. Paper: 8 of 16 or 24, 4 of 8.
              * @default 4
              */
             keep?: number;
         };
         /**
          * GfpoAdaptive
-         * @description GFPO that keeps fewer completions of easier prompts, by the quartile of their mean reward among all prompts so
-         *     far.
+         * @description GFPO that keeps fewer completions of easier prompts, by the quartile of their mean reward among
+         *     all prompts so far.
          */
         GfpoAdaptive: {
             /**
              * Metric
-             * @description Keep the shortest completions, or those with the most reward per token, which needs graded rewards.
+             * @description Keep the shortest completions, or those with most reward per token, which needs graded rewards.
              * @default length
              * @enum {string}
              */
             metric?: "length" | "token_efficiency";
             /**
              * First
-             * @description An earlier selection of groups.
+             * @description Earlier selection of groups.
              * @default {
              *       "type": "keep_all"
              *     }
@@ -6196,25 +6191,25 @@ export interface components {
             type: "gfpo_adaptive";
             /**
              * Keep Easy
-             * @description Completions to keep in the quartile with most reward.
+             * @description Completions in the quartile with most reward.
              * @default 4
              */
             keep_easy?: number;
             /**
              * Keep Medium
-             * @description Completions to keep in the next quartile.
+             * @description Completions in the next quartile.
              * @default 6
              */
             keep_medium?: number;
             /**
              * Keep Hard
-             * @description Completions to keep in the third quartile.
+             * @description Completions in the third quartile.
              * @default 8
              */
             keep_hard?: number;
             /**
              * Keep Very Hard
-             * @description Completions to keep in the quartile with least reward, and during the warm-up.
+             * @description Completions in the quartile with least reward, and during the warm-up.
              * @default 8
              */
             keep_very_hard?: number;
@@ -6281,10 +6276,7 @@ export interface components {
             /** Cases */
             cases: components["schemas"]["GoldenCaseCreate"][];
         };
-        /**
-         * GoldenOutcome
-         * @description What one case came to.
-         */
+        /** GoldenOutcome */
         GoldenOutcome: {
             /** Passed */
             passed: boolean;
@@ -6296,13 +6288,10 @@ export interface components {
             status: string;
             /**
              * Other Value
-             * @description Value of the completion that has to get less.
+             * @description Reward of the completion that must get less.
              */
             other_value?: number | null;
-            /**
-             * Message
-             * @description Why it did not pass.
-             */
+            /** Message */
             message?: string | null;
             /**
              * Wall Ms
@@ -6508,10 +6497,7 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        /**
-         * GroupHead
-         * @description One prompt of a step and how its completions did.
-         */
+        /** GroupHead */
         GroupHead: {
             /** Prompt No */
             prompt_no: number;
@@ -6542,10 +6528,7 @@ export interface components {
              */
             truncated?: number;
         };
-        /**
-         * GroupList
-         * @description The groups of one step by `prompt_no`, all of them.
-         */
+        /** GroupList */
         GroupList: {
             /**
              * Object
@@ -6592,7 +6575,7 @@ export interface components {
         };
         /**
          * GrpoAdvantage
-         * @description A_i = (R_i - mean_g) / (std_g + eps); exactly 0 for a group with equal rewards.
+         * @description A_i = (R_i - mean_g) / (std_g + eps); 0 for a group with equal rewards.
          */
         GrpoAdvantage: {
             /**
@@ -6602,21 +6585,22 @@ export interface components {
             type: "grpo";
             /**
              * Std
-             * @description `sample` divides the squares by G - 1 (TRL, verl), `population` by G; for 2 completions they differ by √2.
+             * @description `sample` divides the squares by G - 1 (TRL, verl), `population` by G; at G = 2 they differ by
+             *     √2.
              * @default sample
              * @enum {string}
              */
             std?: "sample" | "population";
             /**
              * Eps
-             * @description Added to the standard deviation against division by almost 0. TRL: 1e-4, verl: 1e-6.
+             * @description Added to the standard deviation. TRL: 1e-4, verl: 1e-6.
              * @default 0.0001
              */
             eps?: number;
         };
         /**
          * GrpoBatchStdAdvantage
-         * @description A_i = (R_i - mean_g) / (std of the raw rewards over the whole batch + eps).
+         * @description A_i = (R_i - mean_g) / (batch's std of raw rewards + eps).
          */
         GrpoBatchStdAdvantage: {
             /**
@@ -6633,7 +6617,7 @@ export interface components {
         };
         /**
          * GrpoSAdvantage
-         * @description Like `gtpo`, with a completion's mean entropy: one advantage for all its tokens.
+         * @description Like `gtpo` with a completion's mean entropy and one advantage for its tokens.
          */
         GrpoSAdvantage: {
             /**
@@ -6643,13 +6627,13 @@ export interface components {
             type: "grpo_s";
             /**
              * Base
-             * @description Reward of every right completion before normalisation.
+             * @description Reward of right completions before normalisation.
              * @default 1
              */
             base?: number;
             /**
              * Entropy Weight
-             * @description Weight of the completion's share of its side's entropy. Paper: 0.1, with a base of 1.
+             * @description Weight of the completion's share of its side's entropy. Paper: 0.1, with base 1.
              * @default 0.1
              */
             entropy_weight?: number;
@@ -6662,7 +6646,7 @@ export interface components {
             norm_scope?: "separate" | "joint";
             /**
              * Correct Above
-             * @description A completion is right if its reward exceeds this.
+             * @description A completion is right above this reward.
              * @default 0.5
              */
             correct_above?: number;
@@ -6685,27 +6669,27 @@ export interface components {
             type: "gtpo";
             /**
              * Base
-             * @description Reward of every token of a right completion before normalisation.
+             * @description Reward of a right completion's tokens before normalisation.
              * @default 1
              */
             base?: number;
             /**
              * Entropy Weight
-             * @description Weight of the token's share of its position's entropy. Paper: 0.1, with a base of 1.
+             * @description Weight of the token's share of its position's entropy. Paper: 0.1, with base 1.
              * @default 0.1
              */
             entropy_weight?: number;
             /**
              * Norm Scope
-             * @description `separate` (paper) normalises right and wrong tokens separately, so both have mean 0 and their difference is
-             *     lost; `joint` normalises them together.
+             * @description `separate` (paper) normalises right and wrong tokens separately, which loses their difference;
+             *     `joint` together.
              * @default separate
              * @enum {string}
              */
             norm_scope?: "separate" | "joint";
             /**
              * Correct Above
-             * @description A completion is right if its reward exceeds this.
+             * @description A completion is right above this reward.
              * @default 0.5
              */
             correct_above?: number;
@@ -6718,7 +6702,7 @@ export interface components {
         };
         /**
          * GuidedCorrection
-         * @description Repairs completions below full reward before they are compared (EDGE-GRPO): with a cue, with the answer, or by
+         * @description Corrects imperfect completions before they are compared (EDGE-GRPO): by a cue, the answer, or
          *     the dataset's solution.
          */
         GuidedCorrection: {
@@ -6729,7 +6713,7 @@ export interface components {
             type: "guided_correction";
             /**
              * Full Reward
-             * @description Completions with less reward are repaired. Paper: 2, accuracy and format.
+             * @description Completions with less are corrected. Paper: 2, accuracy and format.
              * @default 1
              */
             full_reward?: number;
@@ -6741,13 +6725,13 @@ export interface components {
             cue?: string;
             /**
              * Cue Share
-             * @description Share of repairs by the cue alone.
+             * @description Share corrected by the cue alone.
              * @default 0.5
              */
             cue_share?: number;
             /**
              * Answer Share
-             * @description Share of repairs by cue and answer; the rest are replaced by the solution.
+             * @description Share corrected by cue and answer; the rest are replaced by the solution.
              * @default 0.25
              */
             answer_share?: number;
@@ -6759,7 +6743,7 @@ export interface components {
             max_tokens?: number;
             /**
              * Max Prompt Tokens
-             * @description Prompts of at least this many tokens are not repaired.
+             * @description Prompts with this many tokens or more are not corrected.
              * @default 256
              */
             max_prompt_tokens?: number;
@@ -6841,14 +6825,14 @@ export interface components {
             weight?: number;
             /**
              * Execute Token
-             * @description The token that executes pending code.
+             * @description Token that executes pending code.
              * @default <tool_call>
              */
             execute_token?: string;
         };
         /**
          * Hyperparameters
-         * @description OpenAI's, in OpenAI's ranges; what else is given is looked up in `backend.openai.hyperparameters`.
+         * @description OpenAI's, in OpenAI's ranges; `backend.openai.hyperparameters` reads others.
          */
         Hyperparameters: {
             /** Batch Size */
@@ -6874,7 +6858,7 @@ export interface components {
         };
         /**
          * IdentityAdvantage
-         * @description Uses rewards that shaping has already compared (MO-GRPO, GDPO).
+         * @description Uses rewards that shaping has compared (MO-GRPO, GDPO).
          */
         IdentityAdvantage: {
             /**
@@ -6897,13 +6881,14 @@ export interface components {
             image_url: string;
             /**
              * Detail
-             * @description How closely it is looked at, for judges that ask.
+             * @description Resolution, for judges with such a setting.
              */
             detail?: ("auto" | "low" | "high") | null;
         };
         /**
          * ImportanceWeights
-         * @description Weighs the policy term by trainer ÷ sampler probability, which differ between engines (TIS, MIS).
+         * @description Weighs the policy term by trainer ÷ sampler probability, which differ between engines (TIS,
+         *     MIS).
          */
         ImportanceWeights: {
             /**
@@ -6913,7 +6898,7 @@ export interface components {
             type: "importance";
             /**
              * Mode
-             * @description Weight per token or per completion; outside the bounds it is truncated (TIS) or 0 (MIS).
+             * @description Weight per token or completion; outside the bounds truncated (TIS) or 0 (MIS).
              * @default sequence_mask
              * @enum {string}
              */
@@ -6926,7 +6911,7 @@ export interface components {
             ratio_max?: number;
             /**
              * Ratio Min
-             * @description Lower bound; default: none.
+             * @description Lower bound; default none.
              */
             ratio_min?: number | null;
         };
@@ -6962,7 +6947,7 @@ export interface components {
         };
         /**
          * InvitationAccept
-         * @description Signed-in users need the token only; others become users by the name they give.
+         * @description Signed-in users need only the token; others give their name.
          */
         InvitationAccept: {
             /** Token */
@@ -7022,10 +7007,7 @@ export interface components {
             /** Url */
             url: string;
         };
-        /**
-         * InvitationOffer
-         * @description What an invitation offers to whoever holds its address.
-         */
+        /** InvitationOffer */
         InvitationOffer: {
             /**
              * Object
@@ -7127,7 +7109,7 @@ export interface components {
         };
         /**
          * JobChangeView
-         * @description `reward` and `revision` of a reward's change, `setting`, `value` and `before` of a setting's.
+         * @description Rewards' changes have `reward` and `revision`, settings' `setting`, `value` and `before`.
          */
         JobChangeView: {
             /**
@@ -7375,11 +7357,11 @@ export interface components {
         };
         /**
          * JobEvent
-         * @description What `GET /api/v1/jobs/{id}/events` lists and the live stream carries.
+         * @description Event in `GET /api/v1/jobs/{id}/events` and the live stream.
          *
-         *     type: `status` (data: Job), `metrics` (data: {step, kind, values, ts}), `completions` (data: {step, split, count}),
-         *     `checkpoint` (data: Checkpoint), `log` (data: LogEntry), `finding`, `phase` (data: {phase, step, done, total}),
-         *     `rewind` (data: {to_step}).
+         *     type: `status` (data: Job), `metrics` (data: {step, kind, values, ts}), `completions` (data:
+         *     {step, split, count}), `checkpoint` (data: Checkpoint), `log` (data: LogEntry), `finding`,
+         *     `phase` (data: {phase, step, done, total}), `rewind` (data: {to_step}).
          */
         JobEvent: {
             /** Seq */
@@ -7424,7 +7406,7 @@ export interface components {
         };
         /**
          * JobFamily
-         * @description A job, what it was forked from and every fork of those, oldest first.
+         * @description A job, its ancestors and all their forks, oldest first.
          */
         JobFamily: {
             /**
@@ -7438,7 +7420,7 @@ export interface components {
         };
         /**
          * JobFork
-         * @description A new job that goes on from a step of another: with the specification as it was there, but for `set`.
+         * @description A new job that continues another from a step, with the changes in `set`.
          */
         JobFork: {
             /** Step */
@@ -7476,10 +7458,74 @@ export interface components {
             /** Hint */
             hint?: string | null;
         };
-        /**
-         * JobSetting
-         * @description A number that can be changed while the job runs.
-         */
+        /** JobPrompt */
+        JobPrompt: {
+            /** Row Index */
+            row_index: number;
+            /** Prompt Hash */
+            prompt_hash: string;
+            /** Prompt */
+            prompt: string | null;
+            /** Answer */
+            answer: string | null;
+            /** Category */
+            category: ("never_solved" | "newly_lost" | "won" | "most_variable") | null;
+            /** Draws */
+            draws: number;
+            /** Completions */
+            completions: number;
+            /** Scored */
+            scored: number;
+            /** Pass Share */
+            pass_share: number | null;
+            /** First Pass Share */
+            first_pass_share: number | null;
+            /** Last Pass Share */
+            last_pass_share: number | null;
+            /** First Reward */
+            first_reward: number | null;
+            /** Last Reward */
+            last_reward: number | null;
+            /** Variance */
+            variance: number | null;
+            /** Last Step */
+            last_step: number;
+            /** Last Prompt No */
+            last_prompt_no: number;
+            series: components["schemas"]["PromptSeries"];
+        };
+        /** JobPromptPage */
+        JobPromptPage: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["JobPrompt"][];
+            /**
+             * Has More
+             * @default false
+             */
+            has_more?: boolean;
+            /** Next Cursor */
+            next_cursor?: string | null;
+            /** Total */
+            total: number;
+            /** Prompts */
+            prompts: number;
+            /**
+             * Categories
+             * @default {}
+             */
+            categories?: {
+                [key: string]: number;
+            };
+            /** Pass Above */
+            pass_above: number;
+        };
+        /** JobSetting */
         JobSetting: {
             /** Setting */
             setting: string;
@@ -7513,10 +7559,10 @@ export interface components {
             name?: string | null;
             /**
              * Model
-             * @description Id of a base model (`starter-arith`), or a folder when training offline.
+             * @description Base model id (`starter-arith`), or a folder when training offline.
              */
             model: string;
-            /** @description Which rows train, and how they become prompts. */
+            /** @description Rows to train on, and how they become prompts. */
             data: components["schemas"]["DataSpec"];
             /**
              * Environment
@@ -7528,7 +7574,7 @@ export interface components {
             environment?: components["schemas"]["SingleTurnSpec"];
             /**
              * Rewards
-             * @description What scores a completion; their weighted sum is its reward.
+             * @description Scores of a completion; the reward is their weighted sum.
              */
             rewards: (components["schemas"]["PythonReward"] | components["schemas"]["StoredGrader"] | components["schemas"]["StringCheckReward"] | components["schemas"]["TextSimilarityReward"] | components["schemas"]["ScoreModelReward"] | components["schemas"]["LabelModelReward"] | components["schemas"]["MultiReward"] | components["schemas"]["EndpointReward"] | components["schemas"]["ClassifierReward"] | components["schemas"]["RewardModelReward"] | components["schemas"]["ReferenceLogprobReward"] | components["schemas"]["ProgramTestsReward"] | components["schemas"]["RankingJudgeReward"])[];
             /**
@@ -7636,7 +7682,7 @@ export interface components {
              */
             rollout?: components["schemas"]["RolloutSpec"];
             /**
-             * @description What is trained on top of the frozen base model.
+             * @description Trained weights on top of the frozen base model.
              * @default {
              *       "type": "lora",
              *       "rank": 16,
@@ -7663,7 +7709,7 @@ export interface components {
              */
             optimizer?: components["schemas"]["Optimizer"];
             /**
-             * @description When held-out rows are sampled and scored.
+             * @description Sampling and scoring of held-out rows.
              * @default {
              *       "every_steps": 10,
              *       "rows": 64,
@@ -7674,7 +7720,7 @@ export interface components {
              */
             evaluation?: components["schemas"]["EvaluationSpec"];
             /**
-             * @description When the job ends, and what it keeps on the way.
+             * @description When the job ends and what it saves.
              * @default {
              *       "steps": 100,
              *       "early_stop": {
@@ -7688,7 +7734,7 @@ export interface components {
             limits?: components["schemas"]["LimitsSpec"];
             /**
              * Seed
-             * @description Seed of the held-out split, the order of rows and the sampling.
+             * @description Seed of held-out split, row order and sampling.
              * @default 0
              */
             seed?: number;
@@ -7700,10 +7746,7 @@ export interface components {
                 [key: string]: string;
             };
         };
-        /**
-         * JobStart
-         * @description A step that a fork can go on from.
-         */
+        /** JobStart */
         JobStart: {
             /** Step */
             step: number;
@@ -7728,28 +7771,20 @@ export interface components {
          * @enum {string}
          */
         JobStatus: "validating" | "queued" | "starting" | "running" | "pausing" | "paused" | "cancelling" | "succeeded" | "failed" | "cancelled";
-        /**
-         * JobTrainingCheck
-         * @description Whether a job is training, by its stored series.
-         */
+        /** JobTrainingCheck */
         JobTrainingCheck: {
             /**
              * State
-             * @description `nothing`: no step yet. `early`: too few steps. `yes`, `no`, `unsure`. `stuck`: little is left to learn.
+             * @description `nothing`: no step yet. `early`: too few steps. `yes`, `no`, `unsure`. `stuck`: little is left
+             *     to learn.
              * @enum {string}
              */
             state: "nothing" | "early" | "yes" | "unsure" | "no" | "stuck";
-            /**
-             * Message
-             * @description The answer in one sentence.
-             */
+            /** Message */
             message: string;
-            /** @description What matters most now: the worst problem, or that there is none. */
+            /** @description The worst problem, or that there is none. */
             summary: components["schemas"]["Observation"];
-            /**
-             * Observations
-             * @description Everything that the curves show, the worst first.
-             */
+            /** Observations */
             observations?: components["schemas"]["Observation"][];
             /**
              * Object
@@ -7759,59 +7794,57 @@ export interface components {
             object?: "training_check";
             /** Job */
             job: string;
-            /**
-             * Step
-             * @description Completed steps of the job.
-             */
+            /** Step */
             step: number;
             /**
              * Verdict
-             * @description Verdict of a job that has ended or paused; `message` is then the verdict's.
+             * @description Verdict on an ended or paused job, repeated in `message`.
              */
             verdict?: ("learned" | "no_change" | "worse_than_base" | "unknown") | null;
         };
         /**
          * Judge
-         * @description A judge, for `reinforge train`. On a server judges belong to the project and jobs only name them.
+         * @description A judge for `reinforge train`; on a server jobs name the project's judges.
          */
         Judge: {
             /**
              * Base Url
-             * @description Where `/chat/completions` is found, for example `https://api.openai.com/v1`.
+             * @description Address before `/chat/completions`, for example `https://api.openai.com/v1`.
              */
             base_url: string;
             /**
              * Model
-             * @description The model's name there.
+             * @description Model name on that server.
              */
             model: string;
             /**
              * Api Key Env
-             * @description Environment variable with the key; by default no key is sent.
+             * @description Environment variable with the key; default no key.
              */
             api_key_env?: string | null;
             /**
              * Input Price
-             * @description Per million tokens of input, in a currency of your choice.
+             * @description Per million input tokens, in any currency.
              * @default 0
              */
             input_price?: number;
             /**
              * Output Price
-             * @description Per million tokens of output.
+             * @description Per million output tokens.
              * @default 0
              */
             output_price?: number;
             /**
              * Structured
-             * @description How the reply's form is asked for: by schema, as any JSON, or by the prompt alone, for servers without either.
+             * @description How JSON replies are requested: by schema, as any JSON, or by the prompt alone, for servers with
+             *     neither.
              * @default json_schema
              * @enum {string}
              */
             structured?: "json_schema" | "json_object" | "prompt";
             /**
              * Concurrency
-             * @description Requests under way at the same time.
+             * @description Maximum concurrent requests.
              * @default 8
              */
             concurrency?: number;
@@ -7823,14 +7856,14 @@ export interface components {
             timeout_seconds?: number;
             /**
              * Retries
-             * @description After a time-out, 429 or 5xx, with growing pauses.
+             * @description Retries after a time-out, 429 or 5xx, with growing pauses.
              * @default 4
              */
             retries?: number;
         };
         /**
          * JudgeChange
-         * @description What is not given stays; `api_key: null` removes the key.
+         * @description Omitted fields stay; `api_key: null` removes the key.
          */
         JudgeChange: {
             /** Base Url */
@@ -7960,29 +7993,29 @@ export interface components {
         KlPenalty: {
             /**
              * Beta
-             * @description Weight of the penalty; 0 for none. Papers: 0.001 (R1-Zero, INTELLECT-2) to 0.04 (DeepSeekMath).
+             * @description Weight; 0 for none. Papers: 0.001 (R1-Zero, INTELLECT-2) to 0.04 (DeepSeekMath).
              * @default 0
              */
             beta?: number;
             /**
              * Estimator
-             * @description Estimator, with x = log policy - log reference: k2 is x² / 2, k3 is exp(-x) - 1 + x, unbiased_k3 is k3 times the
-             *     policy ratio (DeepSeek-V3.2).
+             * @description Estimator, with x = log policy - log reference: k2 is x² / 2, k3 is exp(-x) - 1 + x, unbiased_k3
+             *     is k3 times the policy ratio (DeepSeek-V3.2).
              * @default k3
              * @enum {string}
              */
             estimator?: "k2" | "k3" | "unbiased_k3";
             /**
              * Level
-             * @description `token`: estimate per token, averaged like the loss; `sequence`: from each completion's mean x, averaged over
-             *     completions.
+             * @description `token`: per token, averaged like the loss; `sequence`: from each completion's mean x, averaged
+             *     over completions.
              * @default token
              * @enum {string}
              */
             level?: "token" | "sequence";
-            /** @description Adapt β to the KL; `beta` is its initial value. */
+            /** @description Adapt β to the KL; `beta` is the initial value. */
             adaptive?: components["schemas"]["AdaptiveKl"] | null;
-            /** @description β by the value of a column. Metrics per value need the column in `data.columns.slice`. */
+            /** @description β by a column's value. Metrics per value need the column in `data.columns.slice`. */
             beta_by?: components["schemas"]["BetaBy"] | null;
         };
         /** LabelCreate */
@@ -8026,12 +8059,12 @@ export interface components {
             name?: string;
             /**
              * Model
-             * @description Name of a judge of the project, or of the job file's `judges`.
+             * @description A judge of the project, or of the job file's `judges`.
              */
             model: string;
             /**
              * Input
-             * @description The conversation that the judge is shown.
+             * @description Conversation shown to the judge.
              */
             input: components["schemas"]["Message"][];
             /**
@@ -8046,12 +8079,12 @@ export interface components {
             type: "label_model";
             /**
              * Labels
-             * @description What the judge chooses from.
+             * @description Labels the judge can choose.
              */
             labels: string[];
             /**
              * Passing Labels
-             * @description Those that score 1.
+             * @description Labels that score 1.
              */
             passing_labels: string[];
         };
@@ -8064,32 +8097,32 @@ export interface components {
             type: "label_model";
             /**
              * Name
-             * @description Names the reward's part in metrics and completions.
+             * @description Name in metrics and completions.
              * @default label_model
              */
             name?: string;
             /**
              * Weight
-             * @description Factor in the sum; negative ones punish, 0 only shows it.
+             * @description Factor in the sum; negative punishes, 0 only displays.
              * @default 1
              */
             weight?: number;
             /**
              * On Error
-             * @description What an error does to its row: leave its group's statistics and the loss, count as 0, or pause the job. What a
-             *     judge or endpoint did wrong is never counted as 0.
+             * @description What an error does to its row: exclude it from group statistics and loss, count as 0, or pause
+             *     the job. A judge's or endpoint's error never counts as 0.
              * @default drop
              * @enum {string}
              */
             on_error?: "drop" | "zero" | "pause";
             /**
              * Model
-             * @description Name of a judge of the project, or of the job file's `judges`.
+             * @description A judge of the project, or of the job file's `judges`.
              */
             model: string;
             /**
              * Input
-             * @description The conversation that the judge is shown.
+             * @description Conversation shown to the judge.
              */
             input: components["schemas"]["Message"][];
             /**
@@ -8099,19 +8132,16 @@ export interface components {
             sampling_params?: components["schemas"]["SamplingParams"];
             /**
              * Labels
-             * @description What the judge chooses from.
+             * @description Labels the judge can choose.
              */
             labels: string[];
             /**
              * Passing Labels
-             * @description Those that score 1.
+             * @description Labels that score 1.
              */
             passing_labels: string[];
         };
-        /**
-         * LabelPlace
-         * @description A stored completion.
-         */
+        /** LabelPlace */
         LabelPlace: {
             /**
              * Split
@@ -8156,7 +8186,8 @@ export interface components {
         };
         /**
          * LampoAdvantage
-         * @description 1 / (G - 1) · Σ_j w_ij (R_i - R_j) over the pairs of a group, weighted by the completions' probabilities.
+         * @description 1 / (G - 1) · Σ_j w_ij (R_i - R_j) over pairs of a group, weighted by the completions'
+         *     probabilities.
          */
         LampoAdvantage: {
             /**
@@ -8166,8 +8197,8 @@ export interface components {
             type: "lampo";
             /**
              * Weight
-             * @description `lambda`: more for pairs in the wrong order under the policy; `confidence`: more for pairs with different
-             *     probabilities; `uniform`: equal, which is RLOO.
+             * @description `lambda`: more for pairs that the policy orders wrongly; `confidence`: more for different
+             *     probabilities; `uniform`: RLOO.
              * @default lambda
              * @enum {string}
              */
@@ -8179,10 +8210,7 @@ export interface components {
              */
             tau?: number;
         };
-        /**
-         * Leak
-         * @description A held-out row whose prompt is also trained on.
-         */
+        /** Leak */
         Leak: {
             /**
              * Kind
@@ -8235,7 +8263,7 @@ export interface components {
          * LearnableLambda
          * @description Token mean weighted by completion length with a trained exponent λ (λ-GRPO).
          *
-         *     λ = 0 is the token mean, λ > 0 favours long completions, λ < 0 short ones; limited to ± 4.
+         *     λ > 0 favours long completions, λ < 0 short ones; limited to ± 4.
          */
         LearnableLambda: {
             /**
@@ -8245,7 +8273,7 @@ export interface components {
             type: "lambda";
             /**
              * R
-             * @description Effect of a length one standard deviation above its group's mean on the base of the power. λ-GRPO: 1/9.
+             * @description Effect of one standard deviation of length on the power's base. λ-GRPO: 1/9.
              * @default 0.1111111111111111
              */
             r?: number;
@@ -8257,7 +8285,7 @@ export interface components {
             initial?: number;
             /**
              * Learning Rate
-             * @description Learning rate of λ (plain gradient descent); 0 keeps λ. Third-party recipe: 0.1.
+             * @description Learning rate of λ (gradient descent); 0 keeps λ. Third-party recipe: 0.1.
              * @default 0.1
              */
             learning_rate?: number;
@@ -8275,7 +8303,7 @@ export interface components {
          * LengthCorrectedAdvantage
          * @description R_i / L_i, L_i in tokens, normalised in the group (TIC-GRPO).
          *
-         *     Equal rewards differ by length: short completions gain while rewards are positive.
+         *     With equal positive rewards, short completions gain.
          */
         LengthCorrectedAdvantage: {
             /**
@@ -8292,7 +8320,7 @@ export interface components {
             std?: "sample" | "population";
             /**
              * Eps
-             * @description Added to the standard deviation, which is small because rewards are divided by hundreds of tokens.
+             * @description Added to the standard deviation, which is small after the division by length.
              * @default 1e-8
              */
             eps?: number;
@@ -8323,11 +8351,11 @@ export interface components {
             steps?: number;
             /**
              * Max Seconds
-             * @description Wall time of one attempt; the job then ends after the step with what it has.
+             * @description Wall time of one attempt; the job then ends after the current step.
              */
             max_seconds?: number | null;
             /**
-             * @description When it ends before its last step.
+             * @description Conditions for ending before the last step.
              * @default {
              *       "min_delta": 0,
              *       "no_signal_share": 1
@@ -8348,7 +8376,8 @@ export interface components {
             error_share?: number;
             /**
              * Judge Budget
-             * @description What judges may cost, by their prices; the job then pauses, and resuming it allows the same again.
+             * @description Maximum cost of judges, by their prices; the job then pauses, and resuming allows the same
+             *     again.
              */
             judge_budget?: number | null;
         };
@@ -8398,7 +8427,7 @@ export interface components {
             type?: "lora";
             /**
              * Rank
-             * @description Rank of the two small matrices beside each layer: more can learn more and takes more memory.
+             * @description Rank of the adapter matrices: more can learn more and takes more memory.
              * @default 16
              */
             rank?: number;
@@ -8409,29 +8438,26 @@ export interface components {
             alpha?: number | null;
             /**
              * Dropout
-             * @description Fixed at 0: with dropout the trainer's and the sampler's log-probabilities would differ.
+             * @description Fixed at 0: otherwise the trainer's and the sampler's log-probabilities would differ.
              * @default 0
              * @constant
              */
             dropout?: 0;
             /**
              * Targets
-             * @description Layers that get an adapter: all linear ones (of a mixture of experts attention's alone), or names such as
-             *     `q_proj`, and `experts` for all experts.
+             * @description Layers with an adapter: all linear ones (in a mixture of experts only attention's), or names
+             *     such as `q_proj`, and `experts` for all experts.
              * @default all-linear
              */
             targets?: "all-linear" | string[];
         };
-        /**
-         * Loss
-         * @description The loss, the only differentiable part.
-         */
+        /** Loss */
         Loss: {
             /**
              * Ratio Level
-             * @description Level at which new and old policy are compared: `token`; the completion by geometric mean (`sequence`, GSPO),
-             *     with each token's own gradient (`gspo_token`), by arithmetic mean (`arithmetic`, GRPO-S) or by product
-             *     (`trajectory`); `action`.
+             * @description Level at which new and old policy are compared: `token`; the completion by geometric mean
+             *     (`sequence`, GSPO), with each token's gradient (`gspo_token`), by arithmetic mean (`arithmetic`,
+             *     GRPO-S) or by product (`trajectory`); `action`.
              * @default token
              * @enum {string}
              */
@@ -8456,13 +8482,13 @@ export interface components {
             aggregation?: components["schemas"]["SeqMean"] | components["schemas"]["TokenMean"] | components["schemas"]["Constant"] | components["schemas"]["SeqSumMean"] | components["schemas"]["LearnableLambda"];
             /**
              * Force Aggregation
-             * @description Allow `token_mean` or `constant` for an objective with one value per completion, although it then weighs
-             *     completions by length.
+             * @description Allow `token_mean` or `constant` for objectives with one value per completion, although
+             *     completions are then weighed by length.
              * @default false
              */
             force_aggregation?: boolean;
             /**
-             * @description Penalty for the distance from the base model.
+             * @description Penalty for distance from the base model.
              * @default {
              *       "beta": 0,
              *       "estimator": "k3",
@@ -8496,8 +8522,9 @@ export interface components {
             off_policy_mask?: components["schemas"]["NoOffPolicyMask"] | components["schemas"]["OffPolicySequenceMask"];
             /**
              * Mismatch
-             * @description Correction for different probabilities of sampler and trainer. Default with rollout.engine `vllm`: importance,
-             *     mode token_truncate, ratio_max 2, unless the surrogate compares with the sampler itself.
+             * @description Correction for different probabilities of sampler and trainer. Default with rollout.engine
+             *     `vllm`: importance, mode token_truncate, ratio_max 2, unless the surrogate compares with the
+             *     sampler itself.
              * @default {
              *       "type": "none"
              *     }
@@ -8505,7 +8532,7 @@ export interface components {
             mismatch?: components["schemas"]["NoMismatchCorrection"] | components["schemas"]["ImportanceWeights"];
             /**
              * Aux
-             * @description An additional term.
+             * @description Additional term.
              * @default {
              *       "type": "none"
              *     }
@@ -8514,7 +8541,7 @@ export interface components {
         };
         /**
          * Me
-         * @description Who is asking, and for which project.
+         * @description The requesting user or key, and its project.
          */
         Me: {
             /** Etag */
@@ -8672,14 +8699,11 @@ export interface components {
              */
             train?: number | null;
         };
-        /**
-         * Message
-         * @description One chat message for a judge.
-         */
+        /** Message */
         Message: {
             /**
              * Role
-             * @description Who says it; `developer` is told to judges as `system`.
+             * @description Role; judges get `developer` as `system`.
              * @default user
              * @enum {string}
              */
@@ -8737,10 +8761,7 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /**
-         * Metric
-         * @description A metric with a fixed key.
-         */
+        /** Metric */
         Metric: {
             /** Key */
             key: string;
@@ -8771,7 +8792,7 @@ export interface components {
         };
         /**
          * MetricChart
-         * @description A chart, or with `{1}` in its id a template: one chart for each id that families fill in.
+         * @description A chart, or with `{1}` in its id a template that families fill in.
          */
         MetricChart: {
             /**
@@ -8786,14 +8807,11 @@ export interface components {
             section: "Headline" | "Signal" | "Policy" | "Critic" | "Speed and memory" | "Optimizer" | "Held-out rows" | "Other";
             /** Title */
             title: string;
-            /**
-             * Unit
-             * @description What the axis measures.
-             */
+            /** Unit */
             unit: string;
             /**
              * About
-             * @description Key of the metric that explains the chart; empty for charts of families.
+             * @description Key of the explaining metric; empty for families.
              */
             about: string;
             /**
@@ -8819,15 +8837,15 @@ export interface components {
             always: boolean;
             /**
              * Minimum Lines
-             * @description Measured lines without which it is not shown, because another chart shows the same.
+             * @description Hidden with fewer measured lines, because another chart shows them.
              * @default 1
              */
             minimum_lines: number;
         };
         /**
          * MetricColumns
-         * @description Records of kind `step_metrics` that follow each other with the same keys: `step[i]`, `ts[i]` and `values[key][i]`
-         *     are what record `sequence + i` says. Workers of earlier releases send it.
+         * @description Consecutive `step_metrics` records with equal keys: `step[i]`, `ts[i]`, `values[key][i]` are
+         *     record `sequence + i`. For workers of earlier releases.
          */
         MetricColumns: {
             /**
@@ -8850,12 +8868,12 @@ export interface components {
          * MetricFamily
          * @description Metrics whose keys contain a name of the job: a reward, a part, a slice, k of pass@k.
          *
-         *     `{1}` in title, meaning, chart and label is the first group of the pattern, and so on.
+         *     `{1}` in title, meaning, chart and label is the pattern's first group.
          */
         MetricFamily: {
             /**
              * Pattern
-             * @description Regular expression of the whole key, valid in Python and JavaScript. The first family that matches counts.
+             * @description Regular expression of the whole key, for Python and JavaScript. The first match counts.
              */
             pattern: string;
             /** Unit */
@@ -8877,13 +8895,12 @@ export interface components {
             better: "higher" | "lower" | "neither";
             /**
              * Chart
-             * @description Id of the chart that shows the metric; empty: none.
+             * @description Id of its chart; empty: none.
              * @default
              */
             chart: string;
             /**
              * Label
-             * @description Name of its line there.
              * @default
              */
             label: string;
@@ -8907,14 +8924,16 @@ export interface components {
         };
         /**
          * MoGrpo
-         * @description A_i = Σ_k weight_k · (r_{i,k} - mean_g) / (std_g + eps): rewards count by weight, regardless of scale.
+         * @description A_i = Σ_k weight_k · (r_{i,k} - mean_g) / (std_g + eps): rewards count by weight, regardless of
+         *     scale.
          *
          *     Needs `advantage: identity`.
          */
         MoGrpo: {
             /**
              * Mask Truncated
-             * @description Compare completions that hit the token limit with the others, but do not train on them (overlong filtering).
+             * @description Compare completions at the token limit with the others, but do not train on them (overlong
+             *     filtering).
              * @default false
              */
             mask_truncated?: boolean;
@@ -8977,7 +8996,7 @@ export interface components {
         };
         /**
          * Multi
-         * @description Several graders, and a formula that makes one score of theirs.
+         * @description Several graders, combined to one score by a formula.
          */
         Multi: {
             /**
@@ -8993,7 +9012,7 @@ export interface components {
             type: "multi";
             /**
              * Graders
-             * @description Key → grader. A list is taken too, and keyed by `name`.
+             * @description Key → grader. A list is keyed by `name`.
              */
             graders: {
                 [key: string]: components["schemas"]["StringCheck"] | components["schemas"]["TextSimilarity"] | components["schemas"]["ScoreModel"] | components["schemas"]["LabelModel"] | components["schemas"]["PythonGrader"] | components["schemas"]["EndpointGrader"] | components["schemas"]["Classifier"] | components["schemas"]["RewardModel"] | components["schemas"]["ReferenceLogprob"] | components["schemas"]["ProgramTests"];
@@ -9005,7 +9024,7 @@ export interface components {
             calculate_output: string;
             /**
              * Gates
-             * @description Part → when it runs; a part without a gate always does.
+             * @description Part → when it runs; without a gate it always does.
              */
             gates?: {
                 [key: string]: components["schemas"]["Gate"];
@@ -9020,27 +9039,27 @@ export interface components {
             type: "multi";
             /**
              * Name
-             * @description Names the reward's part in metrics and completions.
+             * @description Name in metrics and completions.
              * @default multi
              */
             name?: string;
             /**
              * Weight
-             * @description Factor in the sum; negative ones punish, 0 only shows it.
+             * @description Factor in the sum; negative punishes, 0 only displays.
              * @default 1
              */
             weight?: number;
             /**
              * On Error
-             * @description What an error does to its row: leave its group's statistics and the loss, count as 0, or pause the job. What a
-             *     judge or endpoint did wrong is never counted as 0.
+             * @description What an error does to its row: exclude it from group statistics and loss, count as 0, or pause
+             *     the job. A judge's or endpoint's error never counts as 0.
              * @default drop
              * @enum {string}
              */
             on_error?: "drop" | "zero" | "pause";
             /**
              * Graders
-             * @description Key → grader. A list is taken too, and keyed by `name`.
+             * @description Key → grader. A list is keyed by `name`.
              */
             graders: {
                 [key: string]: components["schemas"]["StringCheck"] | components["schemas"]["TextSimilarity"] | components["schemas"]["ScoreModel"] | components["schemas"]["LabelModel"] | components["schemas"]["PythonGrader"] | components["schemas"]["EndpointGrader"] | components["schemas"]["Classifier"] | components["schemas"]["RewardModel"] | components["schemas"]["ReferenceLogprob"] | components["schemas"]["ProgramTests"];
@@ -9052,16 +9071,13 @@ export interface components {
             calculate_output: string;
             /**
              * Gates
-             * @description Part → when it runs; a part without a gate always does.
+             * @description Part → when it runs; without a gate it always does.
              */
             gates?: {
                 [key: string]: components["schemas"]["Gate"];
             };
         };
-        /**
-         * Negligible
-         * @description Values that are too small to describe.
-         */
+        /** Negligible */
         Negligible: {
             /** Below */
             below: number;
@@ -9085,7 +9101,7 @@ export interface components {
         };
         /**
          * NoAuxiliary
-         * @description No term besides the policy loss.
+         * @description No additional term.
          */
         NoAuxiliary: {
             /**
@@ -9096,7 +9112,7 @@ export interface components {
         };
         /**
          * NoCritic
-         * @description No critic: completions are compared with each other (GRPO and related methods).
+         * @description Completions are compared with each other (GRPO and related methods).
          */
         NoCritic: {
             /**
@@ -9107,7 +9123,7 @@ export interface components {
         };
         /**
          * NoEntropyBonus
-         * @description The entropy is not part of the loss.
+         * @description Entropy is not part of the loss.
          */
         NoEntropyBonus: {
             /**
@@ -9118,7 +9134,7 @@ export interface components {
         };
         /**
          * NoMismatchCorrection
-         * @description No correction: sampler and trainer count as equal.
+         * @description Sampler and trainer count as equal.
          */
         NoMismatchCorrection: {
             /**
@@ -9129,7 +9145,7 @@ export interface components {
         };
         /**
          * NoOffPolicyMask
-         * @description No completion is dropped for its drift.
+         * @description Drops no completion for drift.
          */
         NoOffPolicyMask: {
             /**
@@ -9138,10 +9154,7 @@ export interface components {
              */
             type: "none";
         };
-        /**
-         * Observation
-         * @description One thing that the curves show.
-         */
+        /** Observation */
         Observation: {
             /** Code */
             code: string;
@@ -9153,30 +9166,25 @@ export interface components {
             severity: "error" | "warning" | "success" | "info";
             /** Title */
             title: string;
-            /**
-             * Message
-             * @description The evidence.
-             */
+            /** Message */
             message: string;
-            /**
-             * Hint
-             * @description What to do.
-             */
+            /** Hint */
             hint?: string | null;
             /**
              * Step
-             * @description Where it began, if that can be told.
+             * @description Where it began, if known.
              */
             step?: number | null;
             /**
              * Doubt
-             * @description Part of a sentence: why a rising reward proves nothing.
+             * @description Why a rising reward proves nothing; part of a sentence.
              */
             doubt?: string | null;
         };
         /**
          * OffPolicySequenceMask
-         * @description Drops the policy term of bad completions from which the policy has moved away (DeepSeek-V3.2, eq. 9).
+         * @description Drops the policy term of bad completions from which the policy has drifted (DeepSeek-V3.2, eq.
+         *     9).
          */
         OffPolicySequenceMask: {
             /**
@@ -9186,7 +9194,7 @@ export interface components {
             type: "sequence";
             /**
              * Delta
-             * @description Dropped at A < 0 if the mean of log sampler - log policy over the tokens exceeds this. TRL suggests 0.5.
+             * @description Dropped at A < 0 if the mean of log sampler - log policy exceeds this. TRL suggests 0.5.
              * @default 0.5
              */
             delta?: number;
@@ -9204,7 +9212,7 @@ export interface components {
         };
         /**
          * OpoAdvantage
-         * @description A_i = R_i - Σ_j L_j R_j / Σ_j L_j: a baseline weighted by length in tokens.
+         * @description A_i = R_i - Σ_j L_j R_j / Σ_j L_j: baseline weighted by length in tokens.
          */
         OpoAdvantage: {
             /**
@@ -9223,16 +9231,16 @@ export interface components {
             type?: "adamw";
             /**
              * Learning Rate
-             * @description `auto` becomes a number when the job is created: 0.16 ÷ the base model's hidden size (128 → 1.25e-3). Above a
-             *     hidden size of 512 it stays within 2e-5 and 1e-4 and was not measured.
+             * @description `auto` becomes a number at creation: 0.16 ÷ the base model's hidden size (128 → 1.25e-3). Above
+             *     a hidden size of 512 it stays within 2e-5 and 1e-4, which was not measured.
              * @default auto
              */
             learning_rate?: "auto" | number;
             /**
              * Initial Learning Rate
-             * @description Learning rate of the first step after the warm-up. It falls to `learning_rate`, half of the way in 4 steps and
-             *     nine tenths in 14. Default with `learning_rate: auto`: three times that rate at hidden sizes from 128 to 256,
-             *     and that rate itself at others; with a number: the number itself, from the first step on.
+             * @description Learning rate of the first step after the warm-up. It falls to `learning_rate`: half of the way
+             *     in 4 steps, nine tenths in 14. Default for `auto`: three times that rate at hidden sizes 128 to
+             *     256, else equal to it; for a number: that number.
              */
             initial_learning_rate?: number | null;
             /**
@@ -9255,13 +9263,13 @@ export interface components {
             eps?: number;
             /**
              * Weight Decay
-             * @description Pull of the adapter's weights towards 0, decoupled from the gradient.
+             * @description Pull of adapter weights towards 0, decoupled from the gradient.
              * @default 0
              */
             weight_decay?: number;
             /**
              * Clip Norm
-             * @description Longest gradient; a longer one is scaled down to it.
+             * @description Maximum gradient norm; larger gradients are scaled down.
              * @default 1
              */
             clip_norm?: number;
@@ -9273,16 +9281,13 @@ export interface components {
             warmup_steps?: number;
             /**
              * Schedule
-             * @description Course of the learning rate after the warm-up.
+             * @description Learning rate after the warm-up.
              * @default constant
              * @enum {string}
              */
             schedule?: "constant" | "linear" | "cosine";
         };
-        /**
-         * Origin
-         * @description The stored completion that a case was made from.
-         */
+        /** Origin */
         Origin: {
             /** Job */
             job: string;
@@ -9793,10 +9798,7 @@ export interface components {
             /** Project Ids */
             project_ids: string[];
         };
-        /**
-         * Phase
-         * @description The trainer is doing something else now; drives the progress line.
-         */
+        /** Phase */
         Phase: {
             /** Sequence */
             sequence: number;
@@ -9823,19 +9825,20 @@ export interface components {
         };
         /**
          * Pow3r
-         * @description Rubrics whose weights move, per prompt, to the criteria that still distinguish completions (POW3R).
+         * @description Rubrics whose weights move, per prompt, to criteria that still distinguish completions (POW3R).
          *
-         *     Needs a reward that returns `criteria`. Metrics show the reward's own score and the shaped reward.
+         *     Needs a reward that returns `criteria`.
          */
         Pow3r: {
             /**
              * Mask Truncated
-             * @description Compare completions that hit the token limit with the others, but do not train on them (overlong filtering).
+             * @description Compare completions at the token limit with the others, but do not train on them (overlong
+             *     filtering).
              * @default false
              */
             mask_truncated?: boolean;
             /**
-             * @description Penalty for nearing the token limit.
+             * @description Penalty near the token limit.
              * @default {
              *       "weight": 0
              *     }
@@ -9881,15 +9884,15 @@ export interface components {
             type: "pow3r";
             /**
              * Weights
-             * @description Weight of each criterion, by the names that the reward returns; negative for faults; default 1.
+             * @description Weight of each criterion, by the reward's names; negative for faults; default 1.
              */
             weights?: {
                 [key: string]: number;
             };
             /**
              * Categories
-             * @description Category of each criterion. Categories count equally, whatever their number of criteria; unlisted criteria share
-             *     one.
+             * @description Category of each criterion. Categories count equally, whatever their size; unlisted criteria
+             *     share one.
              */
             categories?: {
                 [key: string]: string;
@@ -9931,25 +9934,25 @@ export interface components {
             type: "ppo_clip";
             /**
              * Eps Low
-             * @description Tokens of bad completions have no gradient below ratio 1 - eps_low. Papers: 0.2; GSPO 3e-4.
+             * @description Bad completions' tokens have no gradient below ratio 1 - eps_low. Papers: 0.2; GSPO 3e-4.
              * @default 0.2
              */
             eps_low?: number;
             /**
              * Eps High
-             * @description Tokens of good completions have no gradient above ratio 1 + eps_high. Papers: 0.2; clip-higher 0.28 (DAPO) to
-             *     0.4; GSPO 4e-4; R1-Zero 10.
+             * @description Good completions' tokens have no gradient above ratio 1 + eps_high. Papers: 0.2; clip-higher
+             *     0.28 (DAPO) to 0.4; GSPO 4e-4; R1-Zero 10.
              * @default 0.2
              */
             eps_high?: number;
             /**
              * Delta
-             * @description Two-sided clip: tokens of bad completions have no gradient above this ratio. INTELLECT-2: 4.
+             * @description Two-sided clip: bad completions' tokens have no gradient above this ratio. INTELLECT-2: 4.
              */
             delta?: number | null;
             /**
              * Dual Clip
-             * @description Dual clip: bounds the loss of a bad completion's token at dual_clip · |A|, equivalent to `delta`. verl: 3.
+             * @description Bounds the loss of a bad completion's token at dual_clip · |A|, equivalent to `delta`. verl: 3.
              */
             dual_clip?: number | null;
         };
@@ -10105,18 +10108,15 @@ export interface components {
              * @enum {string}
              */
             code: "worse_than_base" | "truncated" | "reward_follows_length" | "answers_disagree" | "reward_errors" | "past_best" | "no_held_out" | "not_compared" | "few_rows";
-            /**
-             * Step
-             * @description Where it began.
-             */
+            /** Step */
             step?: number | null;
             /** Message */
             message: string;
         };
         /**
          * ProcessAdvantage
-         * @description Process supervision: step rewards, normalised over the group's steps; a token gets the sum of those that end at
-         *     or after it. Needs a reward that returns `steps`; ignores the outcome.
+         * @description Normalised step rewards; a token gets the sum of those at or after it. Needs a reward that
+         *     returns `steps`; ignores the outcome.
          */
         ProcessAdvantage: {
             /**
@@ -10126,7 +10126,7 @@ export interface components {
             type: "process";
             /**
              * Std
-             * @description Standard deviation over all steps of the group.
+             * @description Standard deviation over the group's steps.
              * @default sample
              * @enum {string}
              */
@@ -10140,10 +10140,10 @@ export interface components {
         };
         /**
          * ProgramTests
-         * @description Code by hidden tests: the share of the row's tests that the program in the completion passes, in the sandbox.
+         * @description Share of the row's hidden tests that the completion's program passes, in the sandbox.
          *
-         *     Expected outputs stay outside of it. Tests may be written as MBPP, HumanEval, APPS or lists of
-         *     `{input, output}` and `{call, expected}` have them.
+         *     Expected outputs stay outside of it. Formats: MBPP, HumanEval, APPS, or lists of `{input,
+         *     output}` and `{call, expected}`.
          */
         ProgramTests: {
             /**
@@ -10159,25 +10159,25 @@ export interface components {
             type: "program_tests";
             /**
              * Tests
-             * @description Column of the row with its tests.
+             * @description Column with the row's tests.
              * @default tests
              */
             tests?: string;
             /**
              * Entry
-             * @description Column with, or the name itself of, the function that HumanEval's tests call `candidate`.
+             * @description The function that HumanEval's tests call `candidate`: its name, or a column with it.
              */
             entry?: string | null;
             /**
              * Code
-             * @description Where the program is: the last fenced block of the completion, or all of it.
+             * @description The program: the completion's last fenced block, or all of it.
              * @default block
              * @enum {string}
              */
             code?: "block" | "text";
             /**
              * Prefix
-             * @description Column with source that comes before the completion's, such as HumanEval's prompt.
+             * @description Column with source to put before the completion's, such as HumanEval's prompt.
              */
             prefix?: string | null;
             /**
@@ -10188,20 +10188,20 @@ export interface components {
             all_or_nothing?: boolean;
             /**
              * Output
-             * @description How a script's output is compared: lines without trailing blanks, words, or to the last byte.
+             * @description Comparison of a script's output: lines without trailing blanks, words, or exact bytes.
              * @default lines
              * @enum {string}
              */
             output?: "lines" | "words" | "exact";
             /**
              * Tolerance
-             * @description Absolute and relative, of numbers in outputs (`words`) and values.
+             * @description Absolute and relative, for numbers in outputs (`words`) and values.
              * @default 0
              */
             tolerance?: number;
             /**
              * In Process
-             * @description Tests that judge from within the program's own process, which a program can fool: left out, or counted.
+             * @description Tests that run in the program's process, which a program can fool: left out, or counted.
              * @default leave_out
              * @enum {string}
              */
@@ -10220,7 +10220,7 @@ export interface components {
             memory_mib?: number;
             /**
              * Output Kib
-             * @description Output of one test; more is a failed test.
+             * @description Output of one test; more fails it.
              * @default 64
              */
             output_kib?: number;
@@ -10234,45 +10234,45 @@ export interface components {
             type: "program_tests";
             /**
              * Name
-             * @description Names the reward's part in metrics and completions.
+             * @description Name in metrics and completions.
              * @default program_tests
              */
             name?: string;
             /**
              * Weight
-             * @description Factor in the sum; negative ones punish, 0 only shows it.
+             * @description Factor in the sum; negative punishes, 0 only displays.
              * @default 1
              */
             weight?: number;
             /**
              * On Error
-             * @description What an error does to its row: leave its group's statistics and the loss, count as 0, or pause the job. What a
-             *     judge or endpoint did wrong is never counted as 0.
+             * @description What an error does to its row: exclude it from group statistics and loss, count as 0, or pause
+             *     the job. A judge's or endpoint's error never counts as 0.
              * @default drop
              * @enum {string}
              */
             on_error?: "drop" | "zero" | "pause";
             /**
              * Tests
-             * @description Column of the row with its tests.
+             * @description Column with the row's tests.
              * @default tests
              */
             tests?: string;
             /**
              * Entry
-             * @description Column with, or the name itself of, the function that HumanEval's tests call `candidate`.
+             * @description The function that HumanEval's tests call `candidate`: its name, or a column with it.
              */
             entry?: string | null;
             /**
              * Code
-             * @description Where the program is: the last fenced block of the completion, or all of it.
+             * @description The program: the completion's last fenced block, or all of it.
              * @default block
              * @enum {string}
              */
             code?: "block" | "text";
             /**
              * Prefix
-             * @description Column with source that comes before the completion's, such as HumanEval's prompt.
+             * @description Column with source to put before the completion's, such as HumanEval's prompt.
              */
             prefix?: string | null;
             /**
@@ -10283,20 +10283,20 @@ export interface components {
             all_or_nothing?: boolean;
             /**
              * Output
-             * @description How a script's output is compared: lines without trailing blanks, words, or to the last byte.
+             * @description Comparison of a script's output: lines without trailing blanks, words, or exact bytes.
              * @default lines
              * @enum {string}
              */
             output?: "lines" | "words" | "exact";
             /**
              * Tolerance
-             * @description Absolute and relative, of numbers in outputs (`words`) and values.
+             * @description Absolute and relative, for numbers in outputs (`words`) and values.
              * @default 0
              */
             tolerance?: number;
             /**
              * In Process
-             * @description Tests that judge from within the program's own process, which a program can fool: left out, or counted.
+             * @description Tests that run in the program's process, which a program can fool: left out, or counted.
              * @default leave_out
              * @enum {string}
              */
@@ -10315,7 +10315,7 @@ export interface components {
             memory_mib?: number;
             /**
              * Output Kib
-             * @description Output of one test; more is a failed test.
+             * @description Output of one test; more fails it.
              * @default 64
              */
             output_kib?: number;
@@ -10339,7 +10339,7 @@ export interface components {
         };
         /**
          * ProgressEvent
-         * @description Progress of `inspect_model`; with bytes done and in total during a download.
+         * @description Progress of `inspect_model`, with bytes during a download.
          */
         ProgressEvent: {
             /**
@@ -10374,10 +10374,7 @@ export interface components {
              */
             created_at: string;
         };
-        /**
-         * ProjectAccess
-         * @description A project with what the asker is in it.
-         */
+        /** ProjectAccess */
         ProjectAccess: {
             /** Etag */
             etag: string;
@@ -10498,10 +10495,7 @@ export interface components {
             /** Budgets */
             budgets: components["schemas"]["Budget"][];
         };
-        /**
-         * PromptEvent
-         * @description Number of tokens of a rendered prompt.
-         */
+        /** PromptEvent */
         PromptEvent: {
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -10514,8 +10508,36 @@ export interface components {
             tokens: number;
         };
         /**
+         * PromptHead
+         * @description Beginning of a dataset row's prompt, and its reference answer.
+         */
+        PromptHead: {
+            /** Row Index */
+            row_index: number;
+            /** Prompt */
+            prompt: string;
+            /** Answer */
+            answer?: string | null;
+        };
+        /**
+         * PromptSeries
+         * @description At most 40 points; a point is the mean of successive draws.
+         */
+        PromptSeries: {
+            /**
+             * Steps
+             * @default []
+             */
+            steps?: number[];
+            /**
+             * Rewards
+             * @default []
+             */
+            rewards?: number[];
+        };
+        /**
          * PromptView
-         * @description Which rows become which prompts: the same fields as a job's `data`.
+         * @description How rows become prompts: the fields of a job's `data`.
          */
         PromptView: {
             /** @default {} */
@@ -10548,17 +10570,17 @@ export interface components {
             source: string;
             /**
              * Image Tag
-             * @description Taken for OpenAI's sake; the worker's packages are used whatever it says.
+             * @description Accepted for OpenAI's clients and ignored: the worker's packages are used.
              */
             image_tag?: string | null;
             /**
              * Entry
-             * @description Name of the function; needed when the code defines several and none is called `grade`.
+             * @description Function name; needed with several functions and none called `grade`.
              */
             entry?: string | null;
             /**
              * Isolate
-             * @description `sample` runs every completion in a process of its own: for code that executes completions.
+             * @description `sample` runs each completion in its own process: for code that executes completions.
              * @default batch
              * @enum {string}
              */
@@ -10572,7 +10594,8 @@ export interface components {
         };
         /**
          * PythonReward
-         * @description Python code run in the sandbox. Exactly one of `reward` (stored), `source` (inline) or `path` (offline).
+         * @description Python code run in the sandbox: exactly one of `reward` (stored), `source` (inline) or `path`
+         *     (offline).
          */
         PythonReward: {
             /**
@@ -10582,20 +10605,20 @@ export interface components {
             type: "python";
             /**
              * Name
-             * @description Names the reward's part in metrics and completions.
+             * @description Name in metrics and completions.
              * @default reward
              */
             name?: string;
             /**
              * Weight
-             * @description Factor in the sum; negative ones punish, 0 only shows it.
+             * @description Factor in the sum; negative punishes, 0 only displays.
              * @default 1
              */
             weight?: number;
             /**
              * On Error
-             * @description What an error does to its row: leave its group's statistics and the loss, count as 0, or pause the job. What a
-             *     judge or endpoint did wrong is never counted as 0.
+             * @description What an error does to its row: exclude it from group statistics and loss, count as 0, or pause
+             *     the job. A judge's or endpoint's error never counts as 0.
              * @default drop
              * @enum {string}
              */
@@ -10607,12 +10630,12 @@ export interface components {
             reward?: string | null;
             /**
              * Revision
-             * @description Revision of the stored reward; default its newest when the job is created.
+             * @description Revision of the stored reward; default the newest at creation.
              */
             revision?: number | null;
             /**
              * Source
-             * @description The code itself.
+             * @description Inline code.
              */
             source?: string | null;
             /**
@@ -10622,19 +10645,19 @@ export interface components {
             path?: string | null;
             /**
              * Entry
-             * @description Name of the function; needed when the module defines several and none is called `grade`.
+             * @description Function name; needed with several functions and none called `grade`.
              */
             entry?: string | null;
             /**
              * Granularity
-             * @description What one call sees: a completion, the completions of one prompt together, or a batch.
+             * @description What one call gets: a completion, all completions of a prompt, or a batch.
              * @default sample
              * @enum {string}
              */
             granularity?: "sample" | "group" | "batch";
             /**
              * Isolate
-             * @description `sample` runs every completion in a process of its own: for rewards that execute completions.
+             * @description `sample` runs each completion in its own process: for rewards that execute completions.
              * @default batch
              * @enum {string}
              */
@@ -10647,7 +10670,7 @@ export interface components {
             timeout_seconds?: number;
             /**
              * Judges
-             * @description Judges that are asked about each completion first; the code finds what they said in `sample["judges"]`.
+             * @description Judges to ask about each completion first; the code reads the answers in `sample["judges"]`.
              */
             judges?: {
                 [key: string]: components["schemas"]["ScoreModel"] | components["schemas"]["LabelModel"];
@@ -10655,7 +10678,7 @@ export interface components {
         };
         /**
          * QueuePlace
-         * @description Where a queued job stands among all projects' jobs, if nothing else happens.
+         * @description Place of a queued job among all projects' jobs.
          */
         QueuePlace: {
             /** Position */
@@ -10686,7 +10709,7 @@ export interface components {
         };
         /**
          * RankingJudge
-         * @description A judge that sees the completions of one prompt together and ranks them: 1 for the best, 0 for the last.
+         * @description A judge that ranks the completions of a prompt: 1 for the best, 0 for the last.
          */
         RankingJudge: {
             /**
@@ -10702,12 +10725,12 @@ export interface components {
             type: "ranking_judge";
             /**
              * Model
-             * @description Name of a judge of the project, or of the job file's `judges`.
+             * @description A judge of the project, or of the job file's `judges`.
              */
             model: string;
             /**
              * Criteria
-             * @description What makes a completion better. `{{ item.column }}` may be used, `sample` may not.
+             * @description What makes a completion better. May use `{{ item.column }}`, not `sample`.
              * @default The better answer is right, complete and to the point.
              */
             criteria?: string;
@@ -10718,7 +10741,7 @@ export interface components {
             sampling_params?: components["schemas"]["SamplingParams"];
             /**
              * Max Characters
-             * @description Maximum characters of each completion; a longer one is cut in the middle, with a note to the judge.
+             * @description Maximum per completion; longer ones are cut in the middle, with a note to the judge.
              * @default 8000
              */
             max_characters?: number;
@@ -10732,32 +10755,32 @@ export interface components {
             type: "ranking_judge";
             /**
              * Name
-             * @description Names the reward's part in metrics and completions.
+             * @description Name in metrics and completions.
              * @default ranking_judge
              */
             name?: string;
             /**
              * Weight
-             * @description Factor in the sum; negative ones punish, 0 only shows it.
+             * @description Factor in the sum; negative punishes, 0 only displays.
              * @default 1
              */
             weight?: number;
             /**
              * On Error
-             * @description What an error does to its row: leave its group's statistics and the loss, count as 0, or pause the job. What a
-             *     judge or endpoint did wrong is never counted as 0.
+             * @description What an error does to its row: exclude it from group statistics and loss, count as 0, or pause
+             *     the job. A judge's or endpoint's error never counts as 0.
              * @default drop
              * @enum {string}
              */
             on_error?: "drop" | "zero" | "pause";
             /**
              * Model
-             * @description Name of a judge of the project, or of the job file's `judges`.
+             * @description A judge of the project, or of the job file's `judges`.
              */
             model: string;
             /**
              * Criteria
-             * @description What makes a completion better. `{{ item.column }}` may be used, `sample` may not.
+             * @description What makes a completion better. May use `{{ item.column }}`, not `sample`.
              * @default The better answer is right, complete and to the point.
              */
             criteria?: string;
@@ -10768,7 +10791,7 @@ export interface components {
             sampling_params?: components["schemas"]["SamplingParams"];
             /**
              * Max Characters
-             * @description Maximum characters of each completion; a longer one is cut in the middle, with a note to the judge.
+             * @description Maximum per completion; longer ones are cut in the middle, with a note to the judge.
              * @default 8000
              */
             max_characters?: number;
@@ -10809,21 +10832,23 @@ export interface components {
         Reference: {
             /**
              * Refresh Every
-             * @description Steps after which the reference becomes the policy; 0 keeps the base model (iterative GRPO: every iteration).
+             * @description Steps after which the reference becomes the policy; 0 keeps the base model (iterative GRPO:
+             *     every iteration).
              * @default 0
              */
             refresh_every?: number;
             /**
              * Mixup
-             * @description Share of the policy in the new reference, for each adapter matrix; the rest is the old reference. 1 copies the
-             *     policy, so that the KL falls to 0. TRL: 0.6.
+             * @description Share of the policy in the new reference, per adapter matrix; the rest is the old reference. 1
+             *     copies the policy: the KL falls to 0. TRL: 0.6.
              * @default 1
              */
             mixup?: number;
         };
         /**
          * ReferenceLogprob
-         * @description How probable the reference answer is after prompt and completion, under a model that is not trained.
+         * @description Probability of the reference answer after prompt and completion, under a model that is not
+         *     trained.
          */
         ReferenceLogprob: {
             /**
@@ -10846,7 +10871,7 @@ export interface components {
             max_tokens?: number;
             /**
              * Batch Size
-             * @description Texts that the model reads at once.
+             * @description Texts per batch.
              * @default 16
              */
             batch_size?: number;
@@ -10857,32 +10882,32 @@ export interface components {
             type: "reference_logprob";
             /**
              * Reference
-             * @description The answer whose probability counts.
+             * @description Answer whose probability counts.
              * @default {{ item.answer }}
              */
             reference?: string;
             /**
              * Completion
-             * @description What stands before it; an empty text leaves the completion out.
+             * @description Text before the answer; empty to omit the completion.
              * @default {{ sample.output_text }}
              */
             completion?: string;
             /**
              * Joiner
-             * @description Between the two.
+             * @description Text between completion and answer.
              * @default
              */
             joiner?: string;
             /**
              * Reduce
-             * @description Over the answer's tokens.
+             * @description Reduction over the answer's tokens.
              * @default mean
              * @enum {string}
              */
             reduce?: "mean" | "sum";
             /**
              * Transform
-             * @description `probability` is exp of it, between 0 and 1.
+             * @description `probability` is its exp, between 0 and 1.
              * @default logprob
              * @enum {string}
              */
@@ -10897,20 +10922,20 @@ export interface components {
             type: "reference_logprob";
             /**
              * Name
-             * @description Names the reward's part in metrics and completions.
+             * @description Name in metrics and completions.
              * @default reference_logprob
              */
             name?: string;
             /**
              * Weight
-             * @description Factor in the sum; negative ones punish, 0 only shows it.
+             * @description Factor in the sum; negative punishes, 0 only displays.
              * @default 1
              */
             weight?: number;
             /**
              * On Error
-             * @description What an error does to its row: leave its group's statistics and the loss, count as 0, or pause the job. What a
-             *     judge or endpoint did wrong is never counted as 0.
+             * @description What an error does to its row: exclude it from group statistics and loss, count as 0, or pause
+             *     the job. A judge's or endpoint's error never counts as 0.
              * @default drop
              * @enum {string}
              */
@@ -10929,38 +10954,38 @@ export interface components {
             max_tokens?: number;
             /**
              * Batch Size
-             * @description Texts that the model reads at once.
+             * @description Texts per batch.
              * @default 16
              */
             batch_size?: number;
             /**
              * Reference
-             * @description The answer whose probability counts.
+             * @description Answer whose probability counts.
              * @default {{ item.answer }}
              */
             reference?: string;
             /**
              * Completion
-             * @description What stands before it; an empty text leaves the completion out.
+             * @description Text before the answer; empty to omit the completion.
              * @default {{ sample.output_text }}
              */
             completion?: string;
             /**
              * Joiner
-             * @description Between the two.
+             * @description Text between completion and answer.
              * @default
              */
             joiner?: string;
             /**
              * Reduce
-             * @description Over the answer's tokens.
+             * @description Reduction over the answer's tokens.
              * @default mean
              * @enum {string}
              */
             reduce?: "mean" | "sum";
             /**
              * Transform
-             * @description `probability` is exp of it, between 0 and 1.
+             * @description `probability` is its exp, between 0 and 1.
              * @default logprob
              * @enum {string}
              */
@@ -11010,16 +11035,16 @@ export interface components {
             type: "reinforce";
             /**
              * Weighted
-             * @description Multiply by the ratio to the old policy, without gradient, for more than one update per step.
+             * @description Multiply by the ratio to the old policy, without gradient, for several updates per step.
              * @default false
              */
             weighted?: boolean;
         };
         /**
          * ReinforcePpAdvantage
-         * @description Return-to-go of token rewards, whitened over all tokens of the batch, so that the batch is the baseline.
+         * @description Return-to-go of token rewards, whitened over all tokens of the batch; ignores groups.
          *
-         *     Long completions weigh more in the whitening; groups are ignored.
+         *     Long completions weigh more.
          */
         ReinforcePpAdvantage: {
             /**
@@ -11053,8 +11078,8 @@ export interface components {
             type: "reinforce_pp_baseline";
             /**
              * Level
-             * @description `token`: whitened over all tokens of the batch; long completions weigh more, and groups with equal rewards are
-             *     changed too. `sequence`: divided by the deviation over completions.
+             * @description `token`: whitened over the batch's tokens; long completions weigh more, and groups with equal
+             *     rewards change. `sequence`: divided by the deviation over completions.
              * @default token
              * @enum {string}
              */
@@ -11147,7 +11172,7 @@ export interface components {
         };
         /**
          * RepeatedPrompt
-         * @description A prompt that several rows have, but for white space and capitals.
+         * @description A prompt of several rows, ignoring white space and case.
          */
         RepeatedPrompt: {
             /** Text */
@@ -11164,7 +11189,7 @@ export interface components {
         Repetition: {
             /**
              * Weight
-             * @description Penalty of a completion that only repeats itself; 0 for none.
+             * @description Maximum penalty; 0 for none.
              * @default 0
              */
             weight?: number;
@@ -11177,7 +11202,7 @@ export interface components {
         };
         /**
          * ReplayCreate
-         * @description Which of the job's rewards, and what takes its place: a stored revision, or code.
+         * @description One of the job's rewards, and a stored revision or code to replace it.
          */
         ReplayCreate: {
             /**
@@ -11210,60 +11235,57 @@ export interface components {
             completions: number;
             /**
              * Compared
-             * @description Those with a value under both revisions; everything below is about them.
+             * @description Completions with a reward under both revisions; everything below is about them.
              */
             compared: number;
             /** Steps */
             steps: number[];
             /** Old Mean */
             old_mean: number[];
-            /**
-             * New Mean
-             * @description By step.
-             */
+            /** New Mean */
             new_mean: number[];
             /**
              * Rank Correlation
-             * @description Spearman's, over completions, ties at their mean rank; None where one side is constant.
+             * @description Spearman's ρ over completions, ties at their mean rank; None where one side is constant.
              */
             rank_correlation: number | null;
             /**
              * Same Order
-             * @description Share of pairs of one group, apart under the old revision, that keep their order under the new one.
+             * @description Share of pairs of a group, different under the old revision, that keep their order.
              */
             same_order: number | null;
             /** Old Useful */
             old_useful: number;
             /**
              * New Useful
-             * @description Share of groups in which rewards differ.
+             * @description Share of groups with different rewards.
              */
             new_useful: number;
             /**
              * Flips
-             * @description Completions that pass under one revision only.
+             * @description Completions that pass under only one revision.
              */
             flips: number;
             /**
              * Shown Flips
-             * @description Those that changed most, at most 100.
+             * @description The largest changes, at most 100.
              */
             shown_flips: components["schemas"]["Flip"][];
             /**
              * Errors
-             * @description Status under the new revision → completions without a value from it.
+             * @description Status under the new revision → completions that it did not score.
              */
             errors: {
                 [key: string]: number;
             };
             /**
              * Reward Ms
-             * @description Mean time inside the new revision per completion, in milliseconds.
+             * @description Mean milliseconds per completion, new revision.
              */
             reward_ms: number;
             /**
              * Cost
-             * @description Cost of this replay, in the currency of the judges' prices; None where no judge with a price was asked.
+             * @description Cost in the judges' currency; None without priced judges.
              */
             cost?: number | null;
         };
@@ -11276,7 +11298,7 @@ export interface components {
         };
         /**
          * ResumeStateSaved
-         * @description All that the next attempt needs to continue after `step`.
+         * @description Everything the next attempt needs to continue after `step`.
          */
         ResumeStateSaved: {
             /** Sequence */
@@ -11305,7 +11327,7 @@ export interface components {
         };
         /**
          * RewardChange
-         * @description From some step on another revision scores under a reward's name.
+         * @description Another revision that scores under a reward's name from some step on.
          */
         RewardChange: {
             /**
@@ -11459,7 +11481,8 @@ export interface components {
         };
         /**
          * RewardKl
-         * @description β · (log policy - log reference) of sampled tokens, subtracted from the reward: a penalty without gradient.
+         * @description β · (log policy - log reference) of sampled tokens, subtracted from the reward: a penalty
+         *     without gradient.
          */
         RewardKl: {
             /**
@@ -11470,18 +11493,18 @@ export interface components {
             beta?: number;
             /**
              * Level
-             * @description Subtract the sum over tokens from the completion's reward (RLOO), or each token's from that token
-             *     (REINFORCE++).
+             * @description Subtract the sum over tokens from the completion's reward (RLOO), or each token's from that
+             *     token (REINFORCE++).
              * @default sequence
              * @enum {string}
              */
             level?: "sequence" | "token";
-            /** @description Adapt β to the KL (PPO for language models, verl); `beta` is its initial value. */
+            /** @description Adapt β to the KL (PPO for language models, verl); `beta` is the initial value. */
             adaptive?: components["schemas"]["AdaptiveKl"] | null;
         };
         /**
          * RewardModel
-         * @description A sequence-classification checkpoint with one output: a reward model.
+         * @description A sequence-classification checkpoint with one output.
          */
         RewardModel: {
             /**
@@ -11492,7 +11515,7 @@ export interface components {
             name?: string;
             /**
              * Model
-             * @description A folder on the worker with config.json and .safetensors files, or `hub:org/name@revision`.
+             * @description Folder on the worker with config.json and .safetensors files, or `hub:org/name@revision`.
              */
             model: string;
             /**
@@ -11503,7 +11526,7 @@ export interface components {
             max_tokens?: number;
             /**
              * Batch Size
-             * @description Texts that the model reads at once.
+             * @description Texts per batch.
              * @default 16
              */
             batch_size?: number;
@@ -11514,12 +11537,12 @@ export interface components {
             type: "reward_model";
             /**
              * Input
-             * @description Text to rate; by default the conversation in the checkpoint's own chat template.
+             * @description Text to rate; default: the conversation in the checkpoint's chat template.
              */
             input?: string | null;
             /**
              * Transform
-             * @description `sigmoid` brings scores between 0 and 1.
+             * @description `sigmoid` maps scores to 0 … 1.
              * @default none
              * @enum {string}
              */
@@ -11534,27 +11557,27 @@ export interface components {
             type: "reward_model";
             /**
              * Name
-             * @description Names the reward's part in metrics and completions.
+             * @description Name in metrics and completions.
              * @default reward_model
              */
             name?: string;
             /**
              * Weight
-             * @description Factor in the sum; negative ones punish, 0 only shows it.
+             * @description Factor in the sum; negative punishes, 0 only displays.
              * @default 1
              */
             weight?: number;
             /**
              * On Error
-             * @description What an error does to its row: leave its group's statistics and the loss, count as 0, or pause the job. What a
-             *     judge or endpoint did wrong is never counted as 0.
+             * @description What an error does to its row: exclude it from group statistics and loss, count as 0, or pause
+             *     the job. A judge's or endpoint's error never counts as 0.
              * @default drop
              * @enum {string}
              */
             on_error?: "drop" | "zero" | "pause";
             /**
              * Model
-             * @description A folder on the worker with config.json and .safetensors files, or `hub:org/name@revision`.
+             * @description Folder on the worker with config.json and .safetensors files, or `hub:org/name@revision`.
              */
             model: string;
             /**
@@ -11565,27 +11588,24 @@ export interface components {
             max_tokens?: number;
             /**
              * Batch Size
-             * @description Texts that the model reads at once.
+             * @description Texts per batch.
              * @default 16
              */
             batch_size?: number;
             /**
              * Input
-             * @description Text to rate; by default the conversation in the checkpoint's own chat template.
+             * @description Text to rate; default: the conversation in the checkpoint's chat template.
              */
             input?: string | null;
             /**
              * Transform
-             * @description `sigmoid` brings scores between 0 and 1.
+             * @description `sigmoid` maps scores to 0 … 1.
              * @default none
              * @enum {string}
              */
             transform?: "none" | "sigmoid";
         };
-        /**
-         * RewardParameter
-         * @description A constant at the top of a reward's source that may be set.
-         */
+        /** RewardParameter */
         RewardParameter: {
             /** Name */
             name: string;
@@ -11610,10 +11630,7 @@ export interface components {
             /** Hint */
             hint?: string | null;
         };
-        /**
-         * RewardResult
-         * @description What one reward said about one completion.
-         */
+        /** RewardResult */
         RewardResult: {
             /** Name */
             name: string;
@@ -11765,7 +11782,7 @@ export interface components {
         };
         /**
          * RewardTemplate
-         * @description A ready reward: it runs as it is, and is a source to start from.
+         * @description Ready reward, to use or edit.
          */
         RewardTemplate: {
             /** Id */
@@ -11833,7 +11850,7 @@ export interface components {
         };
         /**
          * RewardTest
-         * @description Score given completions. Exactly one of a stored reward in the path, `source` or `grader` here.
+         * @description Scores given completions with a stored reward in the path, or `source` or `grader`.
          */
         RewardTest: {
             /** Source */
@@ -11907,9 +11924,8 @@ export interface components {
         RolloutSpec: {
             /**
              * Engine
-             * @description What samples: the trainer itself (`transformers`), or a vLLM server beside it, on workers that have vLLM. `auto`
-             *     becomes `vllm` when the job is created and every worker that is online has a GPU and vLLM for it, else
-             *     `transformers`.
+             * @description What samples: the trainer itself (`transformers`), or a vLLM server beside it. `auto` becomes
+             *     `vllm` at creation if every online worker has a GPU with vLLM, else `transformers`.
              * @default auto
              * @enum {string}
              */
@@ -11922,30 +11938,31 @@ export interface components {
             prompts_per_step?: number;
             /**
              * Completions Per Prompt
-             * @description G. At least 2, but for advantages that do not compare completions with each other (`gae`, `reinforce_pp`).
+             * @description G. At least 2, except for advantages that do not compare completions (`gae`, `reinforce_pp`).
              * @default 8
              */
             completions_per_prompt?: number;
             /**
              * Max Prompt Tokens
-             * @description Default: the model's context less `max_completion_tokens`. Longer prompts are refused at creation.
+             * @description Default: the model's context less `max_completion_tokens`. Longer prompts are refused at
+             *     creation.
              */
             max_prompt_tokens?: number | null;
             /**
              * Max Completion Tokens
-             * @description A completion is cut off here.
+             * @description Tokens at which a completion is cut off.
              * @default 256
              */
             max_completion_tokens?: number;
             /**
              * Temperature
-             * @description Temperature of sampling: 1 samples what the policy says, less is more greedy.
+             * @description Sampling temperature: 1 follows the policy, less is greedier.
              * @default 1
              */
             temperature?: number;
             /**
              * Top P
-             * @description Sample among the likeliest tokens that make up this much probability; 1 for all.
+             * @description Sample among the likeliest tokens with this total probability; 1 for all.
              * @default 1
              */
             top_p?: number;
@@ -11957,7 +11974,7 @@ export interface components {
         };
         /**
          * Rollouts
-         * @description The scored completions of one step (or of one evaluation).
+         * @description Scored completions of one step or evaluation.
          */
         Rollouts: {
             /** Sequence */
@@ -11983,10 +12000,12 @@ export interface components {
             revisions?: {
                 [key: string]: string;
             };
+            /** Prompts */
+            prompts?: components["schemas"]["PromptHead"][];
         };
         /**
          * RowScores
-         * @description One row's completions, in order; null for one that could not be scored.
+         * @description Rewards of a row's completions, in order; null for failures.
          */
         RowScores: {
             /** Row */
@@ -11996,7 +12015,7 @@ export interface components {
         };
         /**
          * RowStatus
-         * @description The narrow row of one completion; its text and tensors are in the step's Parquet blob.
+         * @description Summary of one completion; text and tensors are in the step's Parquet blob.
          */
         RowStatus: {
             /** Prompt No */
@@ -12028,13 +12047,12 @@ export interface components {
         };
         /**
          * SampleEvent
-         * @description One server-sent event of `POST /api/v1/sample`, by `type`:
+         * @description Server-sent event of `POST /api/v1/sample`, by `type`:
          *
-         *     `status`  message: what is happening before the first token ("Loading starter-arith")
-         *     `prompt`  prompt, tokens: how long the rendered prompt is
-         *     `delta`   prompt, sample, text: the next piece of a completion; tokens sampled so far
-         *     `done`    prompt, sample, text (the whole completion), tokens (the end token included), finish_reason
-         *     `error`   error: the envelope's inner object; the stream ends
+         *     `status`  message: activity before the first token ("Loading starter-arith") `prompt`  prompt,
+         *     tokens: length of the rendered prompt `delta`   prompt, sample, text: next piece of a
+         *     completion; tokens sampled so far `done`    prompt, sample, text (whole completion), tokens
+         *     (with end token), finish_reason `error`   error: the envelope's inner object; the stream ends
          *     `end`     everything is done; the stream ends
          */
         SampleEvent: {
@@ -12098,29 +12116,26 @@ export interface components {
             /** Stop */
             stop?: string[];
         };
-        /**
-         * SamplingParams
-         * @description How a judge samples.
-         */
+        /** SamplingParams */
         SamplingParams: {
             /**
              * Temperature
-             * @description Default: the judge's own.
+             * @description Default: the judge's.
              */
             temperature?: number | null;
             /**
              * Top P
-             * @description Default: the judge's own.
+             * @description Default: the judge's.
              */
             top_p?: number | null;
             /**
              * Seed
-             * @description For judges that take one.
+             * @description For judges that support it.
              */
             seed?: number | null;
             /**
              * Max Completions Tokens
-             * @description Longest reply, reasoning included. Spelled as OpenAI does; `max_completion_tokens` is taken too.
+             * @description Longest reply, including reasoning. OpenAI's spelling; `max_completion_tokens` works too.
              */
             max_completions_tokens?: number | null;
             /**
@@ -12129,10 +12144,7 @@ export interface components {
              */
             reasoning_effort?: ("none" | "minimal" | "low" | "medium" | "high" | "xhigh") | null;
         };
-        /**
-         * SamplingSettings
-         * @description Which rows are asked, how often and how.
-         */
+        /** SamplingSettings */
         SamplingSettings: {
             /**
              * Rows
@@ -12209,14 +12221,14 @@ export interface components {
             tau_pos?: number;
             /**
              * Tau Neg
-             * @description Sharpness for bad ones; higher values reduce their gradient sooner. Paper: 1.05.
+             * @description Sharpness for bad ones; more reduces their gradient sooner. Paper: 1.05.
              * @default 1.05
              */
             tau_neg?: number;
         };
         /**
          * ScheduledChange
-         * @description A change that an earlier attempt has applied: this one applies it at the same step.
+         * @description Change applied by an earlier attempt, to repeat at the same step.
          */
         ScheduledChange: {
             /** Id */
@@ -12228,7 +12240,8 @@ export interface components {
         };
         /**
          * ScoreModel
-         * @description A number from a judge, cut to `range`. The judge's reply has `steps` and `result`; prompts may name them.
+         * @description A judge's number, limited to `range`. The reply has `steps` and `result`, which prompts may
+         *     name.
          */
         ScoreModel: {
             /**
@@ -12239,12 +12252,12 @@ export interface components {
             name?: string;
             /**
              * Model
-             * @description Name of a judge of the project, or of the job file's `judges`.
+             * @description A judge of the project, or of the job file's `judges`.
              */
             model: string;
             /**
              * Input
-             * @description The conversation that the judge is shown.
+             * @description Conversation shown to the judge.
              */
             input: components["schemas"]["Message"][];
             /**
@@ -12259,7 +12272,7 @@ export interface components {
             type: "score_model";
             /**
              * Range
-             * @description Lowest and highest score; what the judge says beyond is cut.
+             * @description Lowest and highest score; the judge's number is limited to it.
              * @default [
              *       0,
              *       1
@@ -12284,32 +12297,32 @@ export interface components {
             type: "score_model";
             /**
              * Name
-             * @description Names the reward's part in metrics and completions.
+             * @description Name in metrics and completions.
              * @default score_model
              */
             name?: string;
             /**
              * Weight
-             * @description Factor in the sum; negative ones punish, 0 only shows it.
+             * @description Factor in the sum; negative punishes, 0 only displays.
              * @default 1
              */
             weight?: number;
             /**
              * On Error
-             * @description What an error does to its row: leave its group's statistics and the loss, count as 0, or pause the job. What a
-             *     judge or endpoint did wrong is never counted as 0.
+             * @description What an error does to its row: exclude it from group statistics and loss, count as 0, or pause
+             *     the job. A judge's or endpoint's error never counts as 0.
              * @default drop
              * @enum {string}
              */
             on_error?: "drop" | "zero" | "pause";
             /**
              * Model
-             * @description Name of a judge of the project, or of the job file's `judges`.
+             * @description A judge of the project, or of the job file's `judges`.
              */
             model: string;
             /**
              * Input
-             * @description The conversation that the judge is shown.
+             * @description Conversation shown to the judge.
              */
             input: components["schemas"]["Message"][];
             /**
@@ -12319,7 +12332,7 @@ export interface components {
             sampling_params?: components["schemas"]["SamplingParams"];
             /**
              * Range
-             * @description Lowest and highest score; what the judge says beyond is cut.
+             * @description Lowest and highest score; the judge's number is limited to it.
              * @default [
              *       0,
              *       1
@@ -12337,7 +12350,7 @@ export interface components {
         };
         /**
          * SeqMean
-         * @description Mean over the tokens of a completion, then over completions (GRPO).
+         * @description Mean over a completion's tokens, then over completions (GRPO).
          */
         SeqMean: {
             /**
@@ -12348,7 +12361,7 @@ export interface components {
         };
         /**
          * SeqSumMean
-         * @description Sum over the tokens of a completion, then mean over completions (LUSPO).
+         * @description Sum over a completion's tokens, then mean over completions (LUSPO).
          */
         SeqSumMean: {
             /**
@@ -12359,7 +12372,7 @@ export interface components {
         };
         /**
          * Series
-         * @description One metric of one job, columnar; `values[i]` belongs to `steps[i]`, None where it was not defined.
+         * @description `values[i]` belongs to `steps[i]`, None if undefined there.
          */
         Series: {
             /** Key */
@@ -12382,7 +12395,7 @@ export interface components {
         };
         /**
          * SettingChange
-         * @description From some step on a number of the specification is another one (`reinforge.algorithm.live_settings`).
+         * @description Another number in the specification from some step on (`reinforge.algorithm.live_settings`).
          */
         SettingChange: {
             /**
@@ -12456,7 +12469,7 @@ export interface components {
         };
         /**
          * SkippedRows
-         * @description Bad rows of the uploaded file that the dataset does not have.
+         * @description Invalid rows of the uploaded file that were skipped.
          */
         SkippedRows: {
             /** Rows */
@@ -12470,7 +12483,7 @@ export interface components {
         };
         /**
          * SoftOverlong
-         * @description Penalty for nearing the token limit: 0 until limit - cache tokens, then linear to `weight` (DAPO).
+         * @description Penalty near the token limit: 0 until limit - cache tokens, then linear to `weight` (DAPO).
          */
         SoftOverlong: {
             /**
@@ -12486,14 +12499,11 @@ export interface components {
             limit?: number | null;
             /**
              * Cache
-             * @description Tokens before the limit at which the penalty begins; default a fifth of the limit, as in DAPO (4096 of 20480).
+             * @description Tokens before the limit at which the penalty begins; default a fifth of the limit, as in DAPO.
              */
             cache?: number | null;
         };
-        /**
-         * SplitView
-         * @description What a job with this seed would hold out.
-         */
+        /** SplitView */
         SplitView: {
             /**
              * Object
@@ -12514,7 +12524,7 @@ export interface components {
         };
         /**
          * StandAloneCreate
-         * @description A base model, an adapter or a checkpoint, sampled on a dataset and scored with one reward.
+         * @description An evaluation of a base model, adapter or checkpoint on a dataset with one reward.
          */
         StandAloneCreate: {
             /**
@@ -12604,10 +12614,7 @@ export interface components {
              */
             granularity?: "sample" | "group";
         };
-        /**
-         * Started
-         * @description The policy is loaded; the job runs.
-         */
+        /** Started */
         Started: {
             /** Sequence */
             sequence: number;
@@ -12654,10 +12661,7 @@ export interface components {
             /** Message */
             message: string;
         };
-        /**
-         * StepMetrics
-         * @description All metrics of one completed step, by the names in `reinforge.metrics`.
-         */
+        /** StepMetrics */
         StepMetrics: {
             /** Sequence */
             sequence: number;
@@ -12711,7 +12715,7 @@ export interface components {
         };
         /**
          * StoredGrader
-         * @description A grader as JSON. Exactly one of `reward` (stored), `grader` (written out) or `path` (offline).
+         * @description A grader as JSON: exactly one of `reward` (stored), `grader` (inline) or `path` (offline).
          */
         StoredGrader: {
             /**
@@ -12721,37 +12725,37 @@ export interface components {
             type: "grader";
             /**
              * Name
-             * @description Names the reward's part in metrics and completions.
+             * @description Name in metrics and completions.
              * @default grader
              */
             name?: string;
             /**
              * Weight
-             * @description Factor in the sum; negative ones punish, 0 only shows it.
+             * @description Factor in the sum; negative punishes, 0 only displays.
              * @default 1
              */
             weight?: number;
             /**
              * On Error
-             * @description What an error does to its row: leave its group's statistics and the loss, count as 0, or pause the job. What a
-             *     judge or endpoint did wrong is never counted as 0.
+             * @description What an error does to its row: exclude it from group statistics and loss, count as 0, or pause
+             *     the job. A judge's or endpoint's error never counts as 0.
              * @default drop
              * @enum {string}
              */
             on_error?: "drop" | "zero" | "pause";
             /**
              * Reward
-             * @description Id of a stored reward that is a grader (`rew_…`).
+             * @description Id of a stored grader (`rew_…`).
              */
             reward?: string | null;
             /**
              * Revision
-             * @description Revision of the stored reward; default its newest when the job is created.
+             * @description Revision of the stored reward; default the newest at creation.
              */
             revision?: number | null;
             /**
              * Grader
-             * @description The grader itself.
+             * @description Inline grader.
              */
             grader?: (components["schemas"]["StringCheck"] | components["schemas"]["TextSimilarity"] | components["schemas"]["ScoreModel"] | components["schemas"]["LabelModel"] | components["schemas"]["PythonGrader"] | components["schemas"]["Multi"] | components["schemas"]["EndpointGrader"] | components["schemas"]["Classifier"] | components["schemas"]["RewardModel"] | components["schemas"]["ReferenceLogprob"] | components["schemas"]["ProgramTests"] | components["schemas"]["RankingJudge"]) | null;
             /**
@@ -12770,7 +12774,7 @@ export interface components {
         };
         /**
          * StringCheck
-         * @description 1 when `input` and `reference` compare as `operation` says, else 0.
+         * @description 1 when `input` and `reference` compare by `operation`, else 0.
          */
         StringCheck: {
             /**
@@ -12786,17 +12790,17 @@ export interface components {
             type: "string_check";
             /**
              * Input
-             * @description What is looked at, for example `{{ sample.output_text }}`.
+             * @description Text to check, for example `{{ sample.output_text }}`.
              */
             input: string;
             /**
              * Reference
-             * @description What it is compared with, for example `{{ item.answer }}`.
+             * @description Text to compare with, for example `{{ item.answer }}`.
              */
             reference: string;
             /**
              * Operation
-             * @description `eq` equal, `ne` (or `neq`) not equal, `like` contains the reference, `ilike` the same for any case.
+             * @description `eq` equal, `ne` (or `neq`) not equal, `like` contains the reference, `ilike` ignoring case.
              * @enum {string}
              */
             operation: "eq" | "ne" | "like" | "ilike";
@@ -12810,37 +12814,37 @@ export interface components {
             type: "string_check";
             /**
              * Name
-             * @description Names the reward's part in metrics and completions.
+             * @description Name in metrics and completions.
              * @default string_check
              */
             name?: string;
             /**
              * Weight
-             * @description Factor in the sum; negative ones punish, 0 only shows it.
+             * @description Factor in the sum; negative punishes, 0 only displays.
              * @default 1
              */
             weight?: number;
             /**
              * On Error
-             * @description What an error does to its row: leave its group's statistics and the loss, count as 0, or pause the job. What a
-             *     judge or endpoint did wrong is never counted as 0.
+             * @description What an error does to its row: exclude it from group statistics and loss, count as 0, or pause
+             *     the job. A judge's or endpoint's error never counts as 0.
              * @default drop
              * @enum {string}
              */
             on_error?: "drop" | "zero" | "pause";
             /**
              * Input
-             * @description What is looked at, for example `{{ sample.output_text }}`.
+             * @description Text to check, for example `{{ sample.output_text }}`.
              */
             input: string;
             /**
              * Reference
-             * @description What it is compared with, for example `{{ item.answer }}`.
+             * @description Text to compare with, for example `{{ item.answer }}`.
              */
             reference: string;
             /**
              * Operation
-             * @description `eq` equal, `ne` (or `neq`) not equal, `like` contains the reference, `ilike` the same for any case.
+             * @description `eq` equal, `ne` (or `neq`) not equal, `like` contains the reference, `ilike` ignoring case.
              * @enum {string}
              */
             operation: "eq" | "ne" | "like" | "ilike";
@@ -12874,7 +12878,7 @@ export interface components {
         };
         /**
          * TextSimilarity
-         * @description How alike two texts are, from 0 to 1.
+         * @description Similarity of two texts, 0 to 1.
          */
         TextSimilarity: {
             /**
@@ -12890,12 +12894,12 @@ export interface components {
             type: "text_similarity";
             /**
              * Input
-             * @description What is looked at.
+             * @description Text to compare.
              */
             input: string;
             /**
              * Reference
-             * @description What it should be like.
+             * @description Reference text.
              */
             reference: string;
             /**
@@ -12919,32 +12923,32 @@ export interface components {
             type: "text_similarity";
             /**
              * Name
-             * @description Names the reward's part in metrics and completions.
+             * @description Name in metrics and completions.
              * @default text_similarity
              */
             name?: string;
             /**
              * Weight
-             * @description Factor in the sum; negative ones punish, 0 only shows it.
+             * @description Factor in the sum; negative punishes, 0 only displays.
              * @default 1
              */
             weight?: number;
             /**
              * On Error
-             * @description What an error does to its row: leave its group's statistics and the loss, count as 0, or pause the job. What a
-             *     judge or endpoint did wrong is never counted as 0.
+             * @description What an error does to its row: exclude it from group statistics and loss, count as 0, or pause
+             *     the job. A judge's or endpoint's error never counts as 0.
              * @default drop
              * @enum {string}
              */
             on_error?: "drop" | "zero" | "pause";
             /**
              * Input
-             * @description What is looked at.
+             * @description Text to compare.
              */
             input: string;
             /**
              * Reference
-             * @description What it should be like.
+             * @description Reference text.
              */
             reference: string;
             /**
@@ -12968,10 +12972,7 @@ export interface components {
             /** Bytes */
             bytes: number[] | null;
         };
-        /**
-         * TokenLengths
-         * @description Lengths of rendered prompts in tokens.
-         */
+        /** TokenLengths */
         TokenLengths: {
             /**
              * Object
@@ -13026,7 +13027,7 @@ export interface components {
             type: "token_mean";
             /**
              * Denominator
-             * @description Divide by the tokens in the loss (`kept`), or by all sampled tokens, those of dropped completions included
+             * @description Divide by tokens in the loss (`kept`), or all sampled tokens, including dropped completions
              *     (`all`; GFPO as printed).
              * @default kept
              * @enum {string}
@@ -13058,7 +13059,7 @@ export interface components {
         };
         /**
          * TopEntropy
-         * @description Only the most uncertain tokens of the optimizer batch (the 80/20 rule).
+         * @description Trains on the most uncertain tokens of the optimizer batch (80/20 rule).
          */
         TopEntropy: {
             /**
@@ -13068,15 +13069,12 @@ export interface components {
             type: "top_entropy";
             /**
              * Share
-             * @description Share of the batch's tokens that keep their policy term. Paper: 0.2.
+             * @description Share of tokens that keep their policy term. Paper: 0.2.
              * @default 0.2
              */
             share?: number;
         };
-        /**
-         * Unused
-         * @description The objects among those requested that nothing needs any more.
-         */
+        /** Unused */
         Unused: {
             /** Objects */
             objects: string[];
@@ -13150,7 +13148,8 @@ export interface components {
         };
         /**
          * UpperOnly
-         * @description -min(w·A, min(w, ratio_cap)·A): bounds good completions, never bad ones (TIC-GRPO). Add a KL penalty.
+         * @description -min(w·A, min(w, ratio_cap)·A): bounds good completions, never bad ones (TIC-GRPO). Add a KL
+         *     penalty.
          */
         UpperOnly: {
             /**
@@ -13195,10 +13194,7 @@ export interface components {
                 [key: string]: number;
             };
         };
-        /**
-         * UsageSource
-         * @description A job, deployment, evaluation, reward, checkpoint or base model, and what it used within the days asked for.
-         */
+        /** UsageSource */
         UsageSource: {
             /** Source */
             source: string;
@@ -13211,8 +13207,8 @@ export interface components {
         };
         /**
          * ValueHead
-         * @description The base model with its own adapter, as large as the policy's, and one output per token instead of the vocabulary
-         *     (PPO). Starts at 0, is trained on the policy's mini-batches and is not part of checkpoints.
+         * @description The base model with its own adapter and one output per token (PPO). Starts at 0, is trained on
+         *     the policy's mini-batches and not part of checkpoints.
          */
         ValueHead: {
             /**
@@ -13222,21 +13218,20 @@ export interface components {
             type: "value_head";
             /**
              * Base
-             * @description `shared`: both adapters on one frozen base model, which needs little memory. `own`: a second copy of the base
-             *     model, as in PPO without adapters. The numbers are equal.
+             * @description `shared`: both adapters on one frozen base model, to save memory. `own`: a second base model.
+             *     The numbers are equal.
              * @default shared
              * @enum {string}
              */
             base?: "shared" | "own";
             /**
              * Learning Rate
-             * @description Peak learning rate, on the policy's schedule; default `optimizer.learning_rate`. Without adapters about ten times
-             *     the policy's.
+             * @description Peak learning rate, on the policy's schedule; default `optimizer.learning_rate`.
              */
             learning_rate?: number | null;
             /**
              * Clip Range
-             * @description Largest change of a value per step, in units of reward; null for none. TRL: 0.2, verl: 0.5.
+             * @description Largest change of a value per step, in reward units; null for none. TRL: 0.2, verl: 0.5.
              * @default 0.2
              */
             clip_range?: number | null;
@@ -13248,33 +13243,27 @@ export interface components {
              * @enum {string}
              */
             outcome: "learned" | "no_change" | "worse_than_base" | "unknown";
-            /**
-             * Message
-             * @description The verdict in one sentence, with its evidence.
-             */
+            /** Message */
             message: string;
             /**
              * Note
-             * @description A few words to stand behind the state of a job that should not look like a plain success.
+             * @description Short addition to the job's state, if no plain success.
              */
             note?: string | null;
-            /** @description Newest held-out reward minus that of the base. */
+            /** @description Newest held-out reward minus the base's. */
             change?: components["schemas"]["Change"] | null;
             /**
              * Rows
-             * @description Held-out rows.
              * @default 0
              */
             rows?: number;
-            /**
-             * Problems
-             * @description In the order in which they began.
-             */
+            /** Problems */
             problems?: components["schemas"]["Problem"][];
         };
         /**
          * Vespo
-         * @description -φ(W)·A·log policy, φ(W) = exp(λ)·W^k·exp(-λ·W) of the whole completion's ratio W, without gradient (VESPO).
+         * @description -φ(W)·A·log policy, φ(W) = exp(λ)·W^k·exp(-λ·W) of the completion's ratio W, without gradient
+         *     (VESPO).
          */
         Vespo: {
             /**
@@ -13307,10 +13296,7 @@ export interface components {
              */
             lambda_neg?: number;
         };
-        /**
-         * VllmCommand
-         * @description How to serve the same weights with vLLM, elsewhere.
-         */
+        /** VllmCommand */
         VllmCommand: {
             /** Command */
             command: string;
@@ -13330,18 +13316,19 @@ export interface components {
         };
         /**
          * Vpo
-         * @description Completions with several candidate answers get the best one's reward, averaged over random weights of the scored
+         * @description Completions get the reward of their best candidate answer, averaged over random weights of the
          *     dimensions (VPO). Needs a reward that returns `candidates`.
          */
         Vpo: {
             /**
              * Mask Truncated
-             * @description Compare completions that hit the token limit with the others, but do not train on them (overlong filtering).
+             * @description Compare completions at the token limit with the others, but do not train on them (overlong
+             *     filtering).
              * @default false
              */
             mask_truncated?: boolean;
             /**
-             * @description Penalty for nearing the token limit.
+             * @description Penalty near the token limit.
              * @default {
              *       "weight": 0
              *     }
@@ -13387,8 +13374,8 @@ export interface components {
             type: "vpo";
             /**
              * Alpha
-             * @description Concentration of the weights' Dirichlet distribution: 1 is uniform, larger values are closer to equal weights.
-             *     Paper: 1.
+             * @description Concentration of the weights' Dirichlet distribution: 1 is uniform, more is closer to equal
+             *     weights. Paper: 1.
              * @default 1
              */
             alpha?: number;
@@ -13401,7 +13388,7 @@ export interface components {
         };
         /**
          * WebhookChange
-         * @description What is not given stays as it is.
+         * @description Omitted fields stay.
          */
         WebhookChange: {
             /** Url */
@@ -13572,12 +13559,13 @@ export interface components {
         WeightedSum: {
             /**
              * Mask Truncated
-             * @description Compare completions that hit the token limit with the others, but do not train on them (overlong filtering).
+             * @description Compare completions at the token limit with the others, but do not train on them (overlong
+             *     filtering).
              * @default false
              */
             mask_truncated?: boolean;
             /**
-             * @description Penalty for nearing the token limit.
+             * @description Penalty near the token limit.
              * @default {
              *       "weight": 0
              *     }
@@ -14625,6 +14613,41 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["GroupList"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    listJobPrompts: {
+        parameters: {
+            query?: {
+                split?: "train" | "held_out";
+                category?: ("never_solved" | "newly_lost" | "won" | "most_variable") | null;
+                q?: string | null;
+                sort?: "row" | "-row" | "pass_share" | "-pass_share" | "last" | "-last" | "change" | "-change" | "variance" | "-variance" | "draws" | "-draws";
+                limit?: number;
+                after?: string | null;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobPromptPage"];
                 };
             };
             401: components["responses"]["NotAuthenticated"];

@@ -10,6 +10,7 @@ from reinforge.cli import output
 from reinforge.cli.connection import connect
 from reinforge.cli.exits import Exit
 from reinforge.cli.jobs import dry_run as dry
+from reinforge.cli.jobs.prompts import app as prompts
 from reinforge.cli.jobs.records import app as records
 from reinforge.cli.jobs.steer import JobId, Settings, with_settings
 from reinforge.cli.jobs.steer import app as steer
@@ -26,6 +27,7 @@ from reinforge.states import JobStatus
 app = typer.Typer(help="Start, watch, steer, stop and read jobs.", no_args_is_help=True)
 app.add_typer(steer)
 app.add_typer(records)
+app.add_typer(prompts)
 
 
 def push_parts(client: Reinforge, spec: JobSpec) -> JobSpec:

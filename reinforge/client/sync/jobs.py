@@ -27,6 +27,7 @@ from reinforge.schemas.job_changes import (
     JobSettingList,
 )
 from reinforge.schemas.job_checks import JobCheck
+from reinforge.schemas.job_prompts import JobPromptPage, PromptCategory
 from reinforge.schemas.jobs import (
     Completion,
     CompletionGroup,
@@ -169,6 +170,24 @@ class Jobs:
         return CompletionHits.model_validate(
             self._transport.get(f"/jobs/{id}/completions/search", q=q, **query)
         )
+
+    def prompts(
+        self,
+        id: str,
+        *,
+        split: str = "train",
+        category: PromptCategory | None = None,
+        q: str | None = None,
+        sort: str = "row",
+        limit: int = 50,
+        after: str | None = None,
+    ) -> JobPromptPage:
+        """One page of the dataset rows that the job drew, over all steps.
+
+        sort: `row`, `pass_share`, `last`, `change`, `variance` or `draws`, falling with `-` in front.
+        """
+        query = {"split": split, "category": category, "q": q, "sort": sort, "limit": limit, "after": after}
+        return JobPromptPage.model_validate(self._transport.get(f"/jobs/{id}/prompts", **query))
 
     def groups(self, id: str, *, step: int | None = None, split: str = "train") -> GroupList:
         """All groups of one step (default: the newest), with their prompt's beginning and rewards."""

@@ -68,6 +68,7 @@ UNCHANGED = (
     "metric_point",
     "step_rollouts",
     "completion",
+    "prompt_draw",
     "checkpoint",
     "adapter",
 )

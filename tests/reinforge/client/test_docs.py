@@ -48,6 +48,7 @@ def stub() -> Iterator[StubServer]:
         ("GET", "/datasets/file-1/split"): {"seed": 7, "train": 0, "held_out": 1, "held_out_rows": [0]},
         ("GET", "/jobs/ftjob-1/completions"): {"data": [], "total": 0, "step": 1},
         ("GET", "/jobs/ftjob-1/groups"): {"data": [], "step": 1},
+        ("GET", "/jobs/ftjob-1/prompts"): {"data": [], "total": 0, "prompts": 0, "pass_above": 0.5},
         ("GET", "/jobs/ftjob-1/metrics"): {"job": "ftjob-1", "seq": 1, "series": []},
         ("POST", "/evaluations"): EVALUATION,
         ("GET", "/evaluations/eval_1"): EVALUATION,

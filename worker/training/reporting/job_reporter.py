@@ -30,6 +30,7 @@ from worker.training.checkpoint.resume_state import Position, pack_resume_state
 from worker.training.credit import Credit
 from worker.training.evaluation.held_out import HeldOutResult
 from worker.training.reporting.metrics import Values
+from worker.training.reporting.prompt_heads import PromptHeads
 from worker.training.reporting.rollout_table import Pieces, TrainerScores, row_statuses, to_parquet
 from worker.training.update import Update
 
@@ -55,6 +56,7 @@ class JobReporter:
         self._model = model
         self._revisions = revisions
         self._clock = clock
+        self._prompt_heads = PromptHeads()
         self._phase: PhaseName | None = None
         self._reported: dict[str, Any] = {}
         self._reported_at = 0.0
@@ -213,7 +215,13 @@ class JobReporter:
     ) -> None:
         blob = self._reporter.blob(to_parquet(rollouts, statuses, row_scores, self._pieces))
         self._reporter.report(
-            Rollouts, step=step, split=split, blob=blob, rows=statuses, revisions=self._revisions()
+            Rollouts,
+            step=step,
+            split=split,
+            blob=blob,
+            rows=statuses,
+            revisions=self._revisions(),
+            prompts=self._prompt_heads.new(split, (rollout.prompt for rollout in rollouts)),
         )
 
 

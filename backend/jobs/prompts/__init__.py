@@ -1,0 +1,1 @@
+"""Prompts of a job over all its steps."""

@@ -1,0 +1,42 @@
+"""Endpoint of a job's prompts."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from backend.access.auth import Reader
+from backend.data.database import Session
+from backend.http.strict_json import StrictRoute
+from backend.jobs import repository
+from backend.jobs.monitoring.completions import Split
+from backend.jobs.prompts import service
+from backend.jobs.prompts.repository import PromptFilter, Sort
+from reinforge.schemas.job_prompts import JobPromptPage, PromptCategory
+
+router = APIRouter(tags=["jobs"], route_class=StrictRoute)
+
+
+@router.get("/jobs/{id}/prompts", operation_id="listJobPrompts")
+async def list_prompts(
+    id: str,
+    session: Session,
+    who: Reader,
+    split: Split = "train",
+    category: PromptCategory | None = None,
+    q: Annotated[str | None, Query(max_length=500)] = None,
+    sort: Sort = "row",
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    after: str | None = None,
+) -> JobPromptPage:
+    """Every dataset row that a job drew, over all steps: pass share, series of mean rewards and category.
+
+    Categories: `never_solved`: no completion ever passed. `newly_lost`: an earlier draw was solved and the
+    last draws failed. `won`: the first draws failed and the last are solved. `most_variable`: of the other
+    prompts with three or more draws, the tenth with the highest variance of the draws' mean rewards. A draw
+    is solved if at least half of its scored completions pass, and failed if none does. First and last draws
+    are two each, one with fewer than four draws. `q` is a part of the prompt's first 1,000 characters,
+    without regard to case. Prompts without the value that is sorted by come last.
+    """
+    job = await repository.find(session, who.project_id, id)
+    chosen = PromptFilter(split=split, category=category, q=q or None, sort=sort)
+    return await service.page(session, job, chosen, limit=limit, after=after)
