@@ -28,12 +28,16 @@ def decode_cursor(cursor: str) -> tuple[datetime, str]:
             raise ValueError(cursor)
         return created_at, id
     except (ValueError, binascii.Error) as error:
-        raise InvalidInput(
-            "`after` is not a cursor of this list.",
-            code="invalid_cursor",
-            param="after",
-            hint="Pass the `next_cursor` of the page before, unchanged.",
-        ) from error
+        raise invalid_cursor() from error
+
+
+def invalid_cursor() -> InvalidInput:
+    return InvalidInput(
+        "`after` is not a cursor of this list.",
+        code="invalid_cursor",
+        param="after",
+        hint="Pass the `next_cursor` of the page before, unchanged.",
+    )
 
 
 def newest_first(

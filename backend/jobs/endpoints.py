@@ -2,15 +2,14 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Query, Request, Response
+from fastapi import APIRouter, Body, Depends, Query, Request, Response
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.access.auth import Principal, Reader, Writer
 from backend.data.database import Session
-from backend.http.cursors import cut, encode_cursor
 from backend.http.idempotency import Idempotency, Once, OnceWhole, fingerprint
 from backend.http.strict_json import StrictRoute
-from backend.jobs import repository, service
+from backend.jobs import labels, listing, repository, service
 from backend.jobs.comparison.endpoints import router as comparison
 from backend.jobs.lifecycle import deletion, fair_queue
 from backend.jobs.lifecycle.change_endpoints import router as changes
@@ -25,9 +24,9 @@ from backend.models import Job as JobRow
 from backend.rpc.broker import BrokerDep
 from reinforge.net.broker import BrokerState
 from reinforge.schemas.common import Page
+from reinforge.schemas.job_labels import JobFacets, JobUpdate
 from reinforge.schemas.jobs import Job, JobDetail
 from reinforge.spec import JobSpec
-from reinforge.states import JobStatus
 
 router = APIRouter(prefix="/api/v1", tags=["jobs"], route_class=StrictRoute)
 
@@ -67,35 +66,50 @@ async def list_jobs(
     session: Session,
     who: Reader,
     broker: BrokerDep,
+    filters: Annotated[listing.JobFilters, Depends()],
     limit: Limit = 20,
     after: str | None = None,
-    status: Annotated[list[JobStatus] | None, Query()] = None,
-    dataset: str | None = None,
-    reward: str | None = None,
-    q: Annotated[str | None, Query(max_length=200)] = None,
+    sort: Annotated[str, Query(max_length=250)] = "-created",
+    setting: Annotated[list[str] | None, Query(max_length=listing.MOST_SETTINGS)] = None,
 ) -> Page[Job]:
-    """Newest first. Filters combine with AND; repeat `status` to match any of several.
+    """Newest first, or by `sort`: created, name, status, held_out_reward_before, held_out_reward_best,
+    held_out_reward, step, steps, duration, or a setting such as `spec.optimizer.learning_rate`; a leading minus
+    reverses it. Jobs without the value are last.
 
-    `dataset`: its training or held-out dataset. `reward`: id of a stored reward. `q`: part of the name or id.
+    Filters combine with AND; repeat `status` to match any of several, `tag` to match all.
+    `dataset`: its training or held-out dataset. `reward`: id of a stored reward. `owner`: name in `created_by`.
+    `q`: part of the name or id. `setting`: dotted path whose value each job's `settings` shows.
     """
-    rows = await repository.page(
-        session,
-        who.project_id,
-        limit=limit,
-        after=after,
-        statuses=status or [],
-        dataset=dataset,
-        reward=reward,
-        q=q,
+    page = await listing.page(
+        session, who.project_id, filters, limit=limit, after=after, sort=sort, settings=setting or []
     )
-    jobs, has_more = cut(rows, limit)
-    cursor = encode_cursor(jobs[-1].created_at, jobs[-1].id) if has_more else None
-    return Page(data=await fair_queue.job_views(session, jobs, broker), has_more=has_more, next_cursor=cursor)
+    best = await listing.best_rewards(session, page.jobs)
+    views = await fair_queue.job_views(session, page.jobs, broker)
+    data = [
+        view.model_copy(update={"settings": values, "held_out_reward_best": best.get(view.id)})
+        for view, values in zip(views, page.settings, strict=True)
+    ]
+    return Page(data=data, has_more=page.next_cursor is not None, next_cursor=page.next_cursor)
+
+
+@router.get("/job-facets", operation_id="listJobFacets")
+async def list_job_facets(session: Session, who: Reader) -> JobFacets:
+    """Tags, base models, presets and owners of the project's jobs, for filters."""
+    return await labels.facets(session, who.project_id)
 
 
 @router.get("/jobs/{id}", operation_id="getJob")
 async def get_job(id: str, session: Session, who: Reader, broker: BrokerDep) -> JobDetail:
     return await fair_queue.detail(session, await repository.find(session, who.project_id, id), broker)
+
+
+@router.patch("/jobs/{id}", operation_id="updateJob")
+async def update_job(id: str, body: JobUpdate, session: Session, who: Writer, broker: BrokerDep) -> JobDetail:
+    """Rename a job, or change its notes, tags or archive. Its specification stays as it is.
+
+    409 `job_not_ended` when a job is to be archived that has not ended.
+    """
+    return await fair_queue.detail(session, await labels.update(session, who.project_id, id, body), broker)
 
 
 @router.post("/jobs/{id}/cancel", dependencies=[OnceWhole], operation_id="cancelJob")

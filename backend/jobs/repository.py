@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import or_, select
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.http.cursors import newest_first
 from backend.jobs.lifecycle.transitions import unknown_job
-from backend.models import Checkpoint, CheckpointPermission, FindingRow, Job, JobReward, LogLineRow
+from backend.models import Checkpoint, CheckpointPermission, FindingRow, Job, LogLineRow
 from reinforge.errors import NotFound
 from reinforge.states import FINAL, JobStatus
 
@@ -18,35 +17,6 @@ async def find(session: AsyncSession, project_id: str, job_id: str) -> Job:
     if job is None:
         raise unknown_job(job_id)
     return job
-
-
-async def page(
-    session: AsyncSession,
-    project_id: str,
-    *,
-    limit: int,
-    after: str | None,
-    statuses: Sequence[JobStatus] = (),
-    dataset: str | None = None,
-    reward: str | None = None,
-    q: str | None = None,
-) -> Sequence[Job]:
-    """Up to `limit + 1` jobs, newest first."""
-    query = select(Job).where(Job.project_id == project_id, Job.purpose == "train")
-    if statuses:
-        query = query.where(Job.status.in_(statuses))
-    if dataset is not None:
-        query = query.where(or_(Job.dataset_id == dataset, Job.held_out_dataset_id == dataset))
-    if reward is not None:
-        query = query.where(Job.id.in_(select(JobReward.job_id).where(JobReward.reward_id == reward)))
-    if q is not None:
-        needle = q.strip()
-        query = query.where(
-            or_(Job.name.icontains(needle, autoescape=True), Job.id.icontains(needle, autoescape=True))
-        )
-    return (
-        await session.scalars(newest_first(query, Job.created_at, Job.id, limit=limit, after=after))
-    ).all()
 
 
 async def find_alive(session: AsyncSession, project_id: str, key: str, value: str) -> Job | None:

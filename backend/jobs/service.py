@@ -9,6 +9,7 @@ from backend import usage
 from backend.data.ids import new_id
 from backend.jobs import repository
 from backend.jobs.lifecycle import transitions
+from backend.jobs.naming import unique_name
 from backend.jobs.submission.validate_references import JobPlan, PinnedReward
 from backend.models import Checkpoint, Job, JobReward, now
 from backend.rpc.wake_ups import WakeUps
@@ -31,14 +32,20 @@ async def create(
     *,
     purpose: Literal["train", "preflight"] = "train",
     openai: dict[str, Any] | None = None,
+    default_name: str | None = None,
 ) -> Job:
     await usage.require_budget(session, project_id, usage.TRAINING)
     spec = plan.spec
     resolved = resolve(plan)
+    name = spec.name or default_name or f"{plan.model.id} on {plan.dataset.name}"
+    if not spec.name and purpose == "train":
+        name = await unique_name(session, project_id, name, resolved.model_dump(mode="json"))
+    if default_name is not None:
+        resolved = resolved.model_copy(update={"name": name})
     job = Job(
         id=new_id("ftjob-"),
         project_id=project_id,
-        name=spec.name or f"{plan.model.id} on {plan.dataset.name}",
+        name=name,
         purpose=purpose,
         status=JobStatus.VALIDATING,
         spec=raw_spec,
@@ -63,22 +70,23 @@ async def create(
     )
     session.add(job)
     await session.flush()
-    for position, reward in enumerate(plan.rewards):
-        session.add(
-            JobReward(
-                job_id=job.id,
-                position=position,
-                name=reward.name,
-                kind=reward.kind,
-                reward_id=reward.reward_id,
-                revision=reward.revision,
-                source=None if reward.reward_id else reward.source,
-                sha256=reward.sha256,
-            )
-        )
+    session.add_all(_pinned(job.id, position, reward) for position, reward in enumerate(plan.rewards))
     await transitions.enqueue(session, job, wake_ups)
     await session.flush()
     return job
+
+
+def _pinned(job_id: str, position: int, reward: PinnedReward) -> JobReward:
+    return JobReward(
+        job_id=job_id,
+        position=position,
+        name=reward.name,
+        kind=reward.kind,
+        reward_id=reward.reward_id,
+        revision=reward.revision,
+        source=None if reward.reward_id else reward.source,
+        sha256=reward.sha256,
+    )
 
 
 async def get(session: AsyncSession, project_id: str, job_id: str) -> Job:

@@ -60,6 +60,8 @@ def _fields(job: JobRow) -> dict[str, object]:
         "started_at": job.started_at,
         "finished_at": job.finished_at,
         "created_by": job.created_by,
+        "tags": job.tags,
+        "archived": job.archived_at is not None,
     }
 
 
@@ -85,6 +87,7 @@ def job_detail(job: JobRow) -> JobDetail:
     return JobDetail.model_validate(
         _fields(job)
         | {
+            "notes": job.notes,
             "spec": job.spec,
             "resolved_spec": job.resolved_spec,
             "facts": job.facts,

@@ -28,6 +28,10 @@ class Job(Created, Base):
     id: Mapped[str] = mapped_column(primary_key=True)
     project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
     name: Mapped[str]
+    notes: Mapped[str] = mapped_column(default="", server_default="")
+    """Markdown."""
+    tags: Mapped[list[str]] = mapped_column(default=list, server_default="[]")
+    archived_at: Mapped[datetime | None]
     purpose: Mapped[str] = mapped_column(default="train")
     """`preflight`: a few steps for measurement, not listed as a job."""
     status: Mapped[str]

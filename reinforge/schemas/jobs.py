@@ -68,6 +68,8 @@ class Job(Response):
     held_out_reward_before: float | None = None
     held_out_reward: float | None = None
     """Newest weighted held-out reward, without shaping."""
+    held_out_reward_best: float | None = None
+    """Held-out reward of `best_step`; in lists of jobs only."""
     held_out_includes_shaping: bool = False
     """Measured by a worker before 0.2: do not compare with other jobs'."""
     best_step: int | None = None
@@ -83,9 +85,15 @@ class Job(Response):
     started_at: Timestamp | None = None
     finished_at: Timestamp | None = None
     created_by: str | None = None
+    tags: list[str] = []
+    archived: bool = False
+    settings: dict[str, Any] = {}
+    """Dotted path → value, of the paths that the list was requested with."""
 
 
 class JobDetail(Job):
+    notes: str = ""
+    """Markdown."""
     spec: dict[str, Any]
     """As given."""
     resolved_spec: dict[str, Any] | None = None

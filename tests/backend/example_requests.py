@@ -31,6 +31,7 @@ BODIES: dict[str, Any] = {
     "changeJudge": {"input_price": 0.4},
     "changeWebhook": {"description": "Tells the team"},
     "updateDataset": {"name": "Sums"},
+    "updateJob": {"notes": "Learning rate too **high**.", "add_tags": ["ablation"]},
     "renameProject": {"name": "zebra two"},
     "updateMember": {"role": "viewer"},
     "createDeployment": {"name": "sums-try", "model": "tiny"},

@@ -38,6 +38,10 @@ class Fork:
     spec: JobSpec
     carried: list[Carried]
 
+    @property
+    def default_name(self) -> str:
+        return f"{self.source.name}, from step {self.start.step}"
+
 
 async def starts(session: AsyncSession, job_id: str) -> list[Start]:
     """Newest first; at equal steps the resume state precedes the checkpoint."""
@@ -65,7 +69,7 @@ async def plan(session: AsyncSession, source: Job, body: JobFork) -> Fork:
     """Raises NotFound `no_start`, InvalidInput."""
     start = _chosen(await starts(session, source.id), body.step)
     before = await spec_at(session, source, start.step)
-    spec = _changed(before, body, default_name=f"{source.name}, from step {start.step}")
+    spec = _changed(before, body)
     _check(before, spec, start.step)
     return Fork(source, start, spec, carried(before, spec, whole=start.whole))
 
@@ -185,8 +189,8 @@ def _chosen(candidates: Sequence[Start], step: int | None) -> Start:
     )
 
 
-def _changed(before: JobSpec, body: JobFork, *, default_name: str) -> JobSpec:
-    spec = before.model_dump(mode="json") | {"name": body.name or default_name[:200]}
+def _changed(before: JobSpec, body: JobFork) -> JobSpec:
+    spec = before.model_dump(mode="json") | {"name": body.name or None}
     for path, value in body.set.items():
         set_path(spec, path, value)
     try:

@@ -55,7 +55,8 @@ class ForkedJob(HttpSubmission):
 
     async def _draft_from(self, session: AsyncSession, source: Job) -> Draft:
         self._fork = await fork.plan(session, source, self._body)
-        return Draft(self._fork.spec, self._fork.spec.model_dump(mode="json"))
+        spec = self._fork.spec
+        return Draft(spec, spec.model_dump(mode="json"), default_name=self._fork.default_name)
 
 
 @router.get("/jobs/{id}/starts", operation_id="listJobStarts")

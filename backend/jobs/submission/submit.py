@@ -53,6 +53,8 @@ class Draft:
     purpose: Literal["train", "preflight"] = "train"
     openai: dict[str, Any] | None = None
     warnings: tuple[str, ...] = ()
+    default_name: str | None = None
+    """Used if the specification has no name, made unique."""
 
 
 class Submission(ABC, Generic[Answer]):
@@ -151,6 +153,6 @@ async def submit(services: SubmitServices, submission: Submission[Answer]) -> An
             await look_up(session, project_id, draft.spec)
         job = await service.create(
             session, project_id, plan, draft.raw_spec, submission.created_by, services.wake_ups,
-            purpose=draft.purpose, openai=draft.openai,
+            purpose=draft.purpose, openai=draft.openai, default_name=draft.default_name,
         )  # fmt: skip
         return await submission.answer(session, job)

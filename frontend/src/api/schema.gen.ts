@@ -71,9 +71,13 @@ export interface paths {
         };
         /**
          * List Jobs
-         * @description Newest first. Filters combine with AND; repeat `status` to match any of several.
+         * @description Newest first, or by `sort`: created, name, status, held_out_reward_before, held_out_reward_best,
+         *     held_out_reward, step, steps, duration, or a setting such as `spec.optimizer.learning_rate`; a leading minus
+         *     reverses it. Jobs without the value are last.
          *
-         *     `dataset`: its training or held-out dataset. `reward`: id of a stored reward. `q`: part of the name or id.
+         *     Filters combine with AND; repeat `status` to match any of several, `tag` to match all.
+         *     `dataset`: its training or held-out dataset. `reward`: id of a stored reward. `owner`: name in `created_by`.
+         *     `q`: part of the name or id. `setting`: dotted path whose value each job's `settings` shows.
          */
         get: operations["listJobs"];
         put?: never;
@@ -84,6 +88,26 @@ export interface paths {
          *     422 names the invalid field as `param`; 503 `no_worker` when no worker can check the job.
          */
         post: operations["createJob"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/job-facets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Job Facets
+         * @description Tags, base models, presets and owners of the project's jobs, for filters.
+         */
+        get: operations["listJobFacets"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -110,7 +134,13 @@ export interface paths {
         delete: operations["deleteJob"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Update Job
+         * @description Rename a job, or change its notes, tags or archive. Its specification stays as it is.
+         *
+         *     409 `job_not_ended` when a job is to be archived that has not ended.
+         */
+        patch: operations["updateJob"];
         trace?: never;
     };
     "/api/v1/jobs/{id}/cancel": {
@@ -7069,6 +7099,8 @@ export interface components {
             held_out_reward_before?: number | null;
             /** Held Out Reward */
             held_out_reward?: number | null;
+            /** Held Out Reward Best */
+            held_out_reward_best?: number | null;
             /**
              * Held Out Includes Shaping
              * @default false
@@ -7095,6 +7127,23 @@ export interface components {
             finished_at?: string | null;
             /** Created By */
             created_by?: string | null;
+            /**
+             * Tags
+             * @default []
+             */
+            tags?: string[];
+            /**
+             * Archived
+             * @default false
+             */
+            archived?: boolean;
+            /**
+             * Settings
+             * @default {}
+             */
+            settings?: {
+                [key: string]: unknown;
+            };
         };
         /** JobChangeList */
         JobChangeList: {
@@ -7288,6 +7337,8 @@ export interface components {
             held_out_reward_before?: number | null;
             /** Held Out Reward */
             held_out_reward?: number | null;
+            /** Held Out Reward Best */
+            held_out_reward_best?: number | null;
             /**
              * Held Out Includes Shaping
              * @default false
@@ -7314,6 +7365,28 @@ export interface components {
             finished_at?: string | null;
             /** Created By */
             created_by?: string | null;
+            /**
+             * Tags
+             * @default []
+             */
+            tags?: string[];
+            /**
+             * Archived
+             * @default false
+             */
+            archived?: boolean;
+            /**
+             * Settings
+             * @default {}
+             */
+            settings?: {
+                [key: string]: unknown;
+            };
+            /**
+             * Notes
+             * @default
+             */
+            notes?: string;
             /** Spec */
             spec: {
                 [key: string]: unknown;
@@ -7403,6 +7476,26 @@ export interface components {
             data?: {
                 [key: string]: unknown;
             } | null;
+        };
+        /**
+         * JobFacets
+         * @description Values that jobs of the project have, sorted; at most 200 of each.
+         */
+        JobFacets: {
+            /**
+             * Object
+             * @default job_facets
+             * @constant
+             */
+            object?: "job_facets";
+            /** Tags */
+            tags: string[];
+            /** Models */
+            models: string[];
+            /** Presets */
+            presets: string[];
+            /** Owners */
+            owners: string[];
         };
         /**
          * JobFamily
@@ -7801,6 +7894,24 @@ export interface components {
              * @description Verdict on an ended or paused job, repeated in `message`.
              */
             verdict?: ("learned" | "no_change" | "worse_than_base" | "unknown") | null;
+        };
+        /**
+         * JobUpdate
+         * @description Fields that are absent or null stay as they are.
+         */
+        JobUpdate: {
+            /** Name */
+            name?: string | null;
+            /** Notes */
+            notes?: string | null;
+            /** Tags */
+            tags?: string[] | null;
+            /** Add Tags */
+            add_tags?: string[];
+            /** Remove Tags */
+            remove_tags?: string[];
+            /** Archived */
+            archived?: boolean | null;
         };
         /**
          * Judge
@@ -14052,10 +14163,17 @@ export interface operations {
             query?: {
                 limit?: number;
                 after?: string | null;
+                sort?: string;
+                setting?: string[] | null;
                 status?: components["schemas"]["JobStatus"][] | null;
                 dataset?: string | null;
                 reward?: string | null;
                 q?: string | null;
+                tag?: string[] | null;
+                model?: string | null;
+                preset?: string | null;
+                owner?: string | null;
+                archived?: "exclude" | "only" | "include";
             };
             header?: never;
             path?: never;
@@ -14115,6 +14233,31 @@ export interface operations {
             default: components["responses"]["Failed"];
         };
     };
+    listJobFacets: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobFacets"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
     getJob: {
         parameters: {
             query?: never;
@@ -14165,6 +14308,40 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    updateJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobUpdate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobDetail"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
             429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];

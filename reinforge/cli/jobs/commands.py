@@ -4,12 +4,15 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from reinforge.base_models.learning_rate import AUTO
 from reinforge.cli import output
 from reinforge.cli.connection import connect
 from reinforge.cli.exits import Exit
 from reinforge.cli.jobs import dry_run as dry
+from reinforge.cli.jobs.labels import app as labels
+from reinforge.cli.jobs.labels import state_text
 from reinforge.cli.jobs.prompts import app as prompts
 from reinforge.cli.jobs.records import app as records
 from reinforge.cli.jobs.steer import JobId, Settings, with_settings
@@ -20,7 +23,7 @@ from reinforge.cli.output import Json, Quiet, Timeout, err, number, out
 from reinforge.client import Reinforge
 from reinforge.errors import InvalidInput
 from reinforge.offline.jobfile import load, schema
-from reinforge.schemas.jobs import CompletionHits, CompletionPage, Job, JobDetail
+from reinforge.schemas.jobs import CompletionHits, CompletionPage, JobDetail
 from reinforge.spec import JobSpec
 from reinforge.states import JobStatus
 
@@ -28,6 +31,7 @@ app = typer.Typer(help="Start, watch, steer, stop and read jobs.", no_args_is_he
 app.add_typer(steer)
 app.add_typer(records)
 app.add_typer(prompts)
+app.add_typer(labels)
 
 
 def push_parts(client: Reinforge, spec: JobSpec) -> JobSpec:
@@ -92,31 +96,6 @@ def create(
 def print_schema() -> None:
     """Print the JSON Schema of job files, for editors: `# yaml-language-server: $schema=…`. Needs no server."""
     output.print_json(schema())
-
-
-@app.command("list")
-def list_jobs(
-    status: Annotated[JobStatus | None, typer.Option(help="Only jobs in this state.")] = None,
-    json: Json = False,
-) -> None:
-    """List jobs, newest first."""
-    with connect() as client:
-        jobs = list(client.jobs.list(status=status))
-    output.listing(
-        jobs,
-        ["id", "name", "state", "step", "held-out", "model", "created"],
-        lambda job: [
-            job.id,
-            job.name,
-            _state(job) + (f" ({job.reason})" if job.reason else ""),
-            f"{job.progress.step}/{job.progress.steps}",
-            f"{number(job.held_out_reward_before)} → {number(job.held_out_reward)}",
-            job.model,
-            output.ago(job.created_at),
-        ],
-        empty="No jobs yet. Start one: reinforge job create -f examples/arithmetic/job.yaml",
-        json=json,
-    )
 
 
 @app.command()
@@ -233,15 +212,15 @@ def completions(
     )
 
 
-def _state(job: Job) -> str:
-    """Status and verdict, such as `succeeded · no change`."""
-    note = job.verdict_detail.note if job.verdict_detail else None
-    return f"{job.status} · {note}" if note else str(job.status)
-
-
 def report(job: JobDetail) -> None:
-    out.print(f"[bold]{job.name}[/bold]  {job.id}")
-    out.print(f"  state      {_state(job)}" + (f", {job.reason}" if job.reason else ""), markup=False)
+    out.print(f"[bold]{escape(job.name)}[/bold]  {job.id}")
+    if job.tags or job.archived:
+        out.print(
+            "  tags       " + ", ".join([*job.tags, *(["(archived)"] if job.archived else [])]), markup=False
+        )
+    if job.notes:
+        out.print(f"  notes      {job.notes}", markup=False, soft_wrap=True)
+    out.print(f"  state      {state_text(job)}" + (f", {job.reason}" if job.reason else ""), markup=False)
     if job.queue:
         why = job.queue.reason.replace("_", " ")
         out.print(f"  queue      number {job.queue.position} of {job.queue.of}, {why}")

@@ -27,6 +27,7 @@ from reinforge.schemas.job_changes import (
     JobSettingList,
 )
 from reinforge.schemas.job_checks import JobCheck
+from reinforge.schemas.job_labels import Archived, JobFacets
 from reinforge.schemas.job_prompts import JobPromptPage, PromptCategory
 from reinforge.schemas.jobs import (
     Completion,
@@ -75,9 +76,44 @@ class AsyncJobs:
         dataset: str | None = None,
         reward: str | None = None,
         q: str | None = None,
+        tag: str | Sequence[str] | None = None,
+        model: str | None = None,
+        preset: str | None = None,
+        owner: str | None = None,
+        archived: Archived | None = None,
+        sort: str | None = None,
+        setting: Sequence[str] | None = None,
     ) -> AsyncIterator[Job]:
-        """Jobs, newest first. `dataset` and `reward` are ids, `q` a part of name or id."""
-        return iterate(self._transport, "/jobs", Job, status=status, dataset=dataset, reward=reward, q=q)
+        """Jobs, newest first. `dataset` and `reward` are ids, `q` a part of name or id.
+
+        `sort`: such as `-held_out_reward` or `spec.optimizer.learning_rate`. `setting`: dotted paths whose values
+        `Job.settings` has.
+        """
+        return iterate(
+            self._transport, "/jobs", Job, status=status, dataset=dataset, reward=reward, q=q, tag=tag,
+            model=model, preset=preset, owner=owner, archived=archived, sort=sort, setting=setting,
+        )  # fmt: skip
+
+    async def facets(self) -> JobFacets:
+        """Tags, base models, presets and owners of the project's jobs."""
+        return JobFacets.model_validate(await self._transport.get("/job-facets"))
+
+    async def update(
+        self,
+        id: str,
+        *,
+        name: str | None = None,
+        notes: str | None = None,
+        tags: Sequence[str] | None = None,
+        add_tags: Sequence[str] = (),
+        remove_tags: Sequence[str] = (),
+        archived: bool | None = None,
+    ) -> JobDetail:
+        """Change name, notes (Markdown), tags or archive; None leaves a field as it is."""
+        body = {"name": name, "notes": notes, "archived": archived, "add_tags": [*add_tags]}
+        body |= {"remove_tags": [*remove_tags], "tags": None if tags is None else [*tags]}
+        response = await self._transport.request("PATCH", f"/jobs/{id}", json=body)
+        return JobDetail.model_validate(response.json())
 
     async def get(self, id: str) -> JobDetail:
         return JobDetail.model_validate(await self._transport.get(f"/jobs/{id}"))

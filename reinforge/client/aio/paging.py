@@ -15,7 +15,7 @@ async def every(transport: AsyncTransport, path: str, model: type[M], **params: 
 
 
 async def iterate(
-    transport: AsyncTransport, path: str, model: type[M], *, page_size: int = 100, **params: Any
+    transport: AsyncTransport, path: str, model: type[M], /, *, page_size: int = 100, **params: Any
 ) -> AsyncIterator[M]:
     after: str | None = None
     while True:

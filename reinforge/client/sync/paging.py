@@ -16,7 +16,7 @@ def every(transport: Transport, path: str, model: type[M], **params: Any) -> lis
 
 
 def iterate(
-    transport: Transport, path: str, model: type[M], *, page_size: int = 100, **params: Any
+    transport: Transport, path: str, model: type[M], /, *, page_size: int = 100, **params: Any
 ) -> Iterator[M]:
     after: str | None = None
     while True:

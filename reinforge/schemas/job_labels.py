@@ -1,0 +1,40 @@
+"""Name, notes, tags and archive of a job, and what its list can be narrowed to."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from reinforge.schemas.common import Request, Response
+
+MOST_TAGS = 20
+
+Archived = Literal["exclude", "only", "include"]
+JobName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+Tag = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=50, pattern=r"^[^,\x00-\x1f]+$")
+]
+"""Any text without commas and control characters."""
+
+
+class JobUpdate(Request):
+    """Fields that are absent or null stay as they are."""
+
+    name: JobName | None = None
+    notes: str | None = Field(default=None, max_length=20_000)
+    """Markdown; an empty text removes them."""
+    tags: list[Tag] | None = Field(default=None, max_length=MOST_TAGS)
+    """Replaces all tags."""
+    add_tags: list[Tag] = Field(default_factory=list, max_length=MOST_TAGS)
+    remove_tags: list[Tag] = Field(default_factory=list, max_length=MOST_TAGS)
+    archived: bool | None = None
+    """Archived jobs are hidden from lists. Only jobs that have ended."""
+
+
+class JobFacets(Response):
+    """Values that jobs of the project have, sorted; at most 200 of each."""
+
+    object: Literal["job_facets"] = "job_facets"
+    tags: list[str]
+    models: list[str]
+    presets: list[str]
+    owners: list[str]
