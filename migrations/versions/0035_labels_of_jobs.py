@@ -1,6 +1,6 @@
 """notes, tags and archive of jobs
 
-Revises: 0033
+Revises: 0034
 """
 
 from collections.abc import Sequence
@@ -9,8 +9,8 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
-revision: str = "0034"
-down_revision: str | Sequence[str] | None = "0033"
+revision: str = "0035"
+down_revision: str | Sequence[str] | None = "0034"
 branch_labels: str | Sequence[str] | None = None
 depends_on: str | Sequence[str] | None = None
 
