@@ -203,7 +203,7 @@ build: setup frontend/dist/index.html ## two wheels: the client's, and the platf
 # Ten minutes to hours, with pages of their own in docs/.
 LONG := benchmarks/learning.py benchmarks/claims.py benchmarks/completions.py benchmarks/fleet_live.py \
 	benchmarks/trainer_vs_trl.py benchmarks/time_to_reward.py benchmarks/scaling.py benchmarks/large_upload.py \
-	benchmarks/hostile.py
+	benchmarks/hostile.py benchmarks/prompts.py
 
 bench: setup ## measurements beside named peers (JSON in benchmarks/results)
 	@for script in $(filter-out $(LONG),$(wildcard benchmarks/*.py)); do $(VENV) $$script || exit 1; done

@@ -98,8 +98,20 @@ async def sums(
     session: AsyncSession, job_id: str, chosen: PromptFilter, *, limit: int, after: tuple[float, int] | None
 ) -> PromptSums:
     """after: sort key and row of the page's predecessor."""
+    values: dict[str, Any] = {"job": job_id, "split": chosen.split, "category": chosen.category}
+    values |= {"limit": limit}
+    if chosen.q:
+        values["q"] = chosen.q
+    if after is not None:
+        values |= {"key": after[0], "row": after[1]}
+    rows = (await session.execute(text(statement(chosen, after)), values)).all()
+    page = [row for row in rows if row.row_index is not None]
+    return PromptSums(page, rows[0].total, rows[0].categories or {})
+
+
+def statement(chosen: PromptFilter, after: tuple[float, int] | None = None) -> str:
     falls = chosen.sort.startswith("-")
-    statement = _PROMPTS.format(
+    return _PROMPTS.format(
         key=_KEYS[chosen.sort.removeprefix("-")],
         nothing="-Infinity" if falls else "Infinity",
         texts=_TEXTS if chosen.q else "",
@@ -107,15 +119,6 @@ async def sums(
         beyond="" if after is None else _BEYOND.format(sign="<" if falls else ">"),
         order="DESC" if falls else "ASC",
     )
-    values: dict[str, Any] = {"job": job_id, "split": chosen.split, "category": chosen.category}
-    values |= {"limit": limit}
-    if chosen.q:
-        values["q"] = chosen.q
-    if after is not None:
-        values |= {"key": after[0], "row": after[1]}
-    rows = (await session.execute(text(statement), values)).all()
-    page = [row for row in rows if row.row_index is not None]
-    return PromptSums(page, rows[0].total, rows[0].categories or {})
 
 
 def key_of(row: Row[Any]) -> float | None:
