@@ -8,14 +8,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from reinforge.dataset.prompt_head import ANSWER_CHARACTERS, PROMPT_CHARACTERS
 from reinforge.reward_spec.judges import Judge
 
 Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
 """Range of a 32-bit database column."""
 Large = Annotated[int, Field(ge=0, le=2**63 - 1)]
-
-PROMPT_CHARACTERS = 1000
-ANSWER_CHARACTERS = 500
 
 
 class RecordModel(BaseModel):

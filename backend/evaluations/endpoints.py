@@ -144,7 +144,7 @@ async def rows(id: str, session: Session, who: Reader) -> EvaluationRows:
     """Rewards of a stand-alone evaluation, by row."""
     row = await service.find(session, who.project_id, id)
     pass_above = float(row.params.get("settings", {}).get("pass_above", 0.5))
-    return EvaluationRows(data=await stand_alone.row_scores(session, id), pass_above=pass_above)
+    return EvaluationRows(data=await stand_alone.evaluated_rows(session, id), pass_above=pass_above)
 
 
 @router.get("/evaluations/{id}/completions", operation_id="listEvaluationCompletions")

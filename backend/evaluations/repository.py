@@ -3,13 +3,24 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from sqlalchemy import Double, case, delete, select
+from sqlalchemy import Double, case, delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.http.cursors import cut, newest_first
-from backend.models import Completion, EvaluationCompletion, EvaluationRow, Label, StepRollouts, now
+from backend.models import (
+    Completion,
+    EvaluationCompletion,
+    EvaluationPromptRow,
+    EvaluationRow,
+    Label,
+    StepRollouts,
+    now,
+)
 from reinforge.schemas.evaluations import LabelCreate
+
+HEAD = 300
+"""Characters of prompts and answers in lists."""
 
 
 async def find(
@@ -56,6 +67,14 @@ async def scores(
         completion.row_no, completion.sample_no
     )
     return [(row, reward, tokens, reason) for row, reward, tokens, reason in await session.execute(query)]
+
+
+async def prompts(session: AsyncSession, evaluation_id: str) -> dict[int, tuple[str, str | None]]:
+    """Row → beginning of its prompt and answer."""
+    row = EvaluationPromptRow
+    query = select(row.row_no, func.left(row.prompt, HEAD), func.left(row.answer, HEAD))
+    rows = await session.execute(query.where(row.evaluation_id == evaluation_id))
+    return {row_no: (prompt, answer) for row_no, prompt, answer in rows}
 
 
 async def abandoned(session: AsyncSession, before: datetime) -> EvaluationRow | None:

@@ -25,12 +25,13 @@ from backend.evaluations import repository, stand_alone
 from backend.evaluations.budgets import require_budget
 from backend.evaluations.retry import retry_while_offline
 from backend.evaluations.stand_alone import EvaluationPrompt, ScoringReward
-from backend.models import EvaluationCompletion, EvaluationRow, now
+from backend.models import EvaluationCompletion, EvaluationPromptRow, EvaluationRow, now
 from backend.playground import service as playground
 from backend.rewards import service as rewards
 from backend.rpc.client import Calls
 from backend.settings import Settings
 from backend.webhooks.events import queue_evaluation_event
+from reinforge.dataset.prompt_head import answer_head, prompt_head
 from reinforge.errors import InvalidInput, ReinforgeError, StateConflict, Unavailable
 from reinforge.schemas.evaluations import SamplingSettings
 from reinforge.schemas.jobs import RewardResult
@@ -251,6 +252,16 @@ class Evaluator:
             if row is None:
                 return False
             await session.execute(insert(EvaluationCompletion).values(values).on_conflict_do_nothing())
+            heads = [
+                {
+                    "evaluation_id": id,
+                    "row_no": prompt.row,
+                    "prompt": prompt_head(prompt.messages),
+                    "answer": answer_head(prompt.item),
+                }
+                for prompt in batch
+            ]
+            await session.execute(insert(EvaluationPromptRow).values(heads).on_conflict_do_nothing())
             row.done, row.touched_at = row.done + len(batch) * samples, now()
         return True
 

@@ -26,6 +26,7 @@ from reinforge.evaluation.summary import EvaluationSummary, RowScores, summarise
 from reinforge.schemas.datasets import PromptView
 from reinforge.schemas.evaluations import (
     EvaluatedCompletion,
+    EvaluatedRow,
     SamplingSettings,
     StandAloneCreate,
 )
@@ -237,8 +238,13 @@ async def prompts_to_sample(
     )
 
 
-async def row_scores(session: AsyncSession, evaluation_id: str) -> list[RowScores]:
-    return _by_row(await repository.scores(session, evaluation_id))
+async def evaluated_rows(session: AsyncSession, evaluation_id: str) -> list[EvaluatedRow]:
+    heads = await repository.prompts(session, evaluation_id)
+    rows = []
+    for scores in _by_row(await repository.scores(session, evaluation_id)):
+        prompt, answer = heads.get(scores.row, (None, None))
+        rows.append(EvaluatedRow(row=scores.row, rewards=scores.rewards, prompt=prompt, answer=answer))
+    return rows
 
 
 def _by_row(scores: Iterable[tuple[int, float | None, int, str | None]]) -> list[RowScores]:

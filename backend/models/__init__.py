@@ -8,7 +8,7 @@ from backend.models.completion import Completion, JobPrompt, PromptDraw, StepRol
 from backend.models.dataset import Dataset
 from backend.models.deployment import Deployment
 from backend.models.diagnosis import FindingRow, LogLineRow
-from backend.models.evaluation import EvaluationCompletion, EvaluationRow, Label
+from backend.models.evaluation import EvaluationCompletion, EvaluationPromptRow, EvaluationRow, Label
 from backend.models.golden import GoldenCaseRow
 from backend.models.job import Attempt, Event, Job, JobCommand, JobReward
 from backend.models.job_change import JobChange
@@ -40,6 +40,7 @@ __all__ = [
     "Dataset",
     "Deployment",
     "EvaluationCompletion",
+    "EvaluationPromptRow",
     "EvaluationRow",
     "Event",
     "FindingRow",

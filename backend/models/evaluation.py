@@ -56,6 +56,19 @@ class EvaluationCompletion(Base):
     """`reinforge.schemas.jobs.RewardResult`."""
 
 
+class EvaluationPromptRow(Base):
+    """Beginning of an evaluated row's prompt, and its reference answer."""
+
+    __tablename__ = "evaluation_prompt"
+
+    evaluation_id: Mapped[str] = mapped_column(
+        ForeignKey("evaluation.id", ondelete="CASCADE"), primary_key=True
+    )
+    row_no: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    prompt: Mapped[str]
+    answer: Mapped[str | None]
+
+
 class Label(Created, Base):
     """A person's verdict on a completion; a resume deletes both."""
 

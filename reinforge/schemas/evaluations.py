@@ -133,11 +133,18 @@ class Evaluation(Response):
     finished_at: Timestamp | None = None
 
 
+class EvaluatedRow(RowScores):
+    prompt: str | None = None
+    """First 300 characters of the last message; null for older evaluations."""
+    answer: str | None = None
+    """The reference answer that the dataset declares, at most 300 characters."""
+
+
 class EvaluationRows(Response):
     """Rewards by row, ascending, for comparisons."""
 
     object: Literal["list"] = "list"
-    data: list[RowScores]
+    data: list[EvaluatedRow]
     pass_above: float
 
 

@@ -225,11 +225,18 @@ class GroupList(Response):
     """Steps with completions of this split."""
 
 
+class CompletionHit(CompletionRow):
+    prompt: str | None = None
+    """First 300 characters of the last message or text; null for jobs of older workers."""
+    answer: str | None = None
+    """The reference answer that the dataset declares, at most 300 characters."""
+
+
 class CompletionHits(Response):
     """Search results over all steps."""
 
     object: Literal["list"] = "list"
-    data: list[CompletionRow]
+    data: list[CompletionHit]
     has_more: bool = False
     next_cursor: str | None = None
     total: int

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -23,9 +24,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from backend.http.cursors import cut
 from backend.jobs.monitoring import search_text
 from backend.jobs.monitoring.completions import Split
+from backend.jobs.monitoring.groups import HEAD
+from backend.jobs.prompts import repository as prompts
 from backend.models import Completion as Row
 from reinforge.errors import InvalidInput
-from reinforge.schemas.jobs import CompletionHits, CompletionRow
+from reinforge.schemas.jobs import CompletionHit, CompletionHits
 
 COUNTED_TO = 10_000
 
@@ -119,12 +122,23 @@ async def find(
         rows = list(await session.scalars(second.order_by(*_order(page, sort))))
     rows, has_more = cut(rows, limit)
     return CompletionHits(
-        data=[CompletionRow.model_validate(row) for row in rows],
+        data=await _hits(session, job_id, rows),
         has_more=has_more,
         next_cursor=_encode(sort, rows[-1]) if has_more else None,
         total=min(total, COUNTED_TO),
         counted_to=COUNTED_TO,
     )
+
+
+async def _hits(session: AsyncSession, job_id: str, rows: Sequence[Row]) -> list[CompletionHit]:
+    heads = await prompts.texts(session, job_id, {(row.split, row.row_index) for row in rows})
+    hits = []
+    for row in rows:
+        hit = CompletionHit.model_validate(row)
+        prompt, answer = heads.get((row.split, row.row_index), (None, None))
+        hit.prompt, hit.answer = prompt and prompt[:HEAD], answer and answer[:HEAD]
+        hits.append(hit)
+    return hits
 
 
 def _page(source: FromClause, sort: Sort, limit: int, place: Place | None) -> Subquery:

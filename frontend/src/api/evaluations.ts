@@ -4,7 +4,7 @@ import { http, type Schemas, unwrap } from "./client";
 /** A base model, an adapter or a checkpoint, sampled on a dataset and scored with one reward. */
 export type Evaluation = Schemas["Evaluation"];
 export type EvaluationSummary = NonNullable<Evaluation["summary"]>;
-export type RowScores = Schemas["RowScores"];
+export type RowScores = Schemas["EvaluatedRow"];
 export type EvaluationCreate = Schemas["StandAloneCreate"];
 
 const ROOM = ["evaluations", "stand-alone"] as const;

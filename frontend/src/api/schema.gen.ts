@@ -4683,6 +4683,40 @@ export interface components {
              */
             steps?: number[];
         };
+        /** CompletionHit */
+        CompletionHit: {
+            /** Step */
+            step: number;
+            /**
+             * Split
+             * @enum {string}
+             */
+            split: "train" | "held_out";
+            /** Prompt No */
+            prompt_no: number;
+            /** Sample No */
+            sample_no: number;
+            /** Row Index */
+            row_index: number;
+            /** Prompt Hash */
+            prompt_hash: string;
+            /** Reward */
+            reward: number | null;
+            /** Advantage */
+            advantage: number | null;
+            /** Length */
+            length: number;
+            /** Finish Reason */
+            finish_reason: string;
+            /** Error */
+            error: string | null;
+            /** Text */
+            text: string;
+            /** Prompt */
+            prompt?: string | null;
+            /** Answer */
+            answer?: string | null;
+        };
         /**
          * CompletionHits
          * @description Search results over all steps.
@@ -4695,7 +4729,7 @@ export interface components {
              */
             object?: "list";
             /** Data */
-            data: components["schemas"]["CompletionRow"][];
+            data: components["schemas"]["CompletionHit"][];
             /**
              * Has More
              * @default false
@@ -5656,6 +5690,23 @@ export interface components {
             /** Data */
             data: components["schemas"]["EvaluatedCompletion"][];
         };
+        /** EvaluatedRow */
+        EvaluatedRow: {
+            /** Row */
+            row: number;
+            /** Rewards */
+            rewards: (number | null)[];
+            /**
+             * Prompt
+             * @description First 300 characters of the last message; null for older evaluations.
+             */
+            prompt?: string | null;
+            /**
+             * Answer
+             * @description The reference answer that the dataset declares, at most 300 characters.
+             */
+            answer?: string | null;
+        };
         /**
          * Evaluation
          * @description Replays have `job` and `report`; others `settings`, `summary` and what they sample.
@@ -5734,7 +5785,7 @@ export interface components {
              */
             object?: "list";
             /** Data */
-            data: components["schemas"]["RowScores"][];
+            data: components["schemas"]["EvaluatedRow"][];
             /** Pass Above */
             pass_above: number;
         };
@@ -12113,16 +12164,6 @@ export interface components {
             };
             /** Prompts */
             prompts?: components["schemas"]["PromptHead"][];
-        };
-        /**
-         * RowScores
-         * @description Rewards of a row's completions, in order; null for failures.
-         */
-        RowScores: {
-            /** Row */
-            row: number;
-            /** Rewards */
-            rewards: (number | null)[];
         };
         /**
          * RowStatus

@@ -1,7 +1,7 @@
 """Evaluation results that a gate compares, and whether they are comparable."""
 
 import json as jsonlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,7 @@ class About(BaseModel):
 @dataclass(frozen=True, slots=True)
 class Result:
     about: About
-    scores: list[RowScores]
+    scores: Sequence[RowScores]
     pass_above: float
 
 

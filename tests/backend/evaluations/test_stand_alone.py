@@ -59,8 +59,8 @@ def test_every_row_is_sampled_and_scored_in_bounded_calls(backend: Backend) -> N
     rows = backend.api.get(f"/evaluations/{started['id']}/rows").json()
     assert (rows["pass_above"], rows["data"][0], rows["data"][2]) == (
         0.5,
-        {"row": 0, "rewards": [1.0, 0.0]},
-        {"row": 2, "rewards": [None, None]},
+        {"row": 0, "rewards": [1.0, 0.0], "prompt": "0+1=", "answer": "1"},
+        {"row": 2, "rewards": [None, None], "prompt": "2+1=", "answer": "3"},
     )
     [first, second] = backend.api.get(f"/evaluations/{started['id']}/completions", params={"row": 2}).json()[
         "data"

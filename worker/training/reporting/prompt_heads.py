@@ -1,10 +1,9 @@
 """Beginnings of prompts and reference answers, for lists of a job's prompts."""
 
-import json
 from collections.abc import Iterable
 
-from reinforge.dataset.items import ANSWER
-from reinforge.records import ANSWER_CHARACTERS, PROMPT_CHARACTERS, PromptHead
+from reinforge.dataset.prompt_head import answer_head, prompt_head
+from reinforge.records import PromptHead
 from worker.environment.base import Prompt
 
 
@@ -20,25 +19,11 @@ class PromptHeads:
             key = (split, prompt.row_index)
             if key not in self._reported:
                 self._reported.add(key)
-                heads.append(prompt_head(prompt))
+                heads.append(
+                    PromptHead(
+                        row_index=prompt.row_index,
+                        prompt=prompt_head(prompt.messages, prompt.text),
+                        answer=answer_head(prompt.item),
+                    )
+                )
         return heads
-
-
-def prompt_head(prompt: Prompt) -> PromptHead:
-    """The last message that is text, else the rendered prompt."""
-    content = prompt.messages[-1].get("content") if prompt.messages else None
-    text = content if isinstance(content, str) and content else prompt.text
-    answer = prompt.item.get(ANSWER)
-    if answer is not None and not isinstance(answer, str):
-        answer = json.dumps(answer, ensure_ascii=False, default=str)
-    return PromptHead(
-        row_index=prompt.row_index,
-        prompt=_stored(text, PROMPT_CHARACTERS),
-        answer=None if answer is None else _stored(answer, ANSWER_CHARACTERS),
-    )
-
-
-def _stored(text: str, most: int) -> str:
-    """Cut, and without what the database refuses: NUL and half a character."""
-    text = text if len(text) <= most else text[: most - 1] + "…"
-    return text.replace("\0", "\ufffd").encode(errors="replace").decode()

@@ -58,7 +58,7 @@ def stored(rpc_backend: Backend) -> tuple[str, list[Row]]:
     for step, split in [(0, "held_out"), (1, "train"), (2, "train"), (2, "held_out"), (11, "train")]:
         made = [random_row(source, prompt, sample) for prompt in range(10) for sample in range(4)]
         report(trainer, step, split, made)
-        rows += [{"step": step, "split": split, **row} for row in made]
+        rows += [{"step": step, "split": split, "prompt": None, "answer": None, **row} for row in made]
     return id, rows
 
 

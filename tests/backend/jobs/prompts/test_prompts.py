@@ -185,6 +185,16 @@ def test_a_part_of_the_prompt_is_searched(rpc_backend: Backend, job: str, q: str
     assert listed(rpc_backend, job, q=q, category="won")["total"] <= min(count, 3)
 
 
+def test_results_of_the_completion_search_have_prompt_and_answer(rpc_backend: Backend, job: str) -> None:
+    response = rpc_backend.api.get(f"/jobs/{job}/completions/search", params={"sort": "step", "limit": 3})
+    hits = response.json()["data"]
+    assert [(hit["split"], hit["row_index"], hit["prompt"], hit["answer"]) for hit in hits] == [
+        ("held_out", 0, None, None),
+        ("held_out", 0, None, None),
+        ("train", 0, "Prompt 100%: never", "answer 0"),
+    ]
+
+
 def test_draws_that_a_resume_deleted_do_not_count(rpc_backend: Backend) -> None:
     id = rpc_backend.create_job()
     trainer = rpc_backend.claim(id)

@@ -1,0 +1,31 @@
+"""Beginning of a prompt, and the reference answer, as lists show them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from reinforge.dataset.items import ANSWER
+
+PROMPT_CHARACTERS = 1000
+ANSWER_CHARACTERS = 500
+
+
+def prompt_head(messages: Sequence[Mapping[str, Any]], rendered: str = "") -> str:
+    """The last message if it is text, else the rendered prompt."""
+    content = messages[-1].get("content") if messages else None
+    return _storable(content if isinstance(content, str) and content else rendered, PROMPT_CHARACTERS)
+
+
+def answer_head(item: Mapping[str, Any]) -> str | None:
+    """item: the row as rewards read it."""
+    answer = item.get(ANSWER)
+    if answer is None:
+        return None
+    text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False, default=str)
+    return _storable(text, ANSWER_CHARACTERS)
+
+
+def _storable(text: str, most: int) -> str:
+    """Cut, and without what the database refuses: NUL and half a character."""
+    text = text if len(text) <= most else text[: most - 1] + "…"
+    return text.replace("\0", "\ufffd").encode(errors="replace").decode()
