@@ -1,6 +1,6 @@
 """prompts and answers of evaluated rows
 
-Revises: 0034
+Revises: 0035
 """
 
 from collections.abc import Sequence
@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from alembic import op
 
-revision: str = "0035"
-down_revision: str | Sequence[str] | None = "0034"
+revision: str = "0036"
+down_revision: str | Sequence[str] | None = "0035"
 branch_labels: str | Sequence[str] | None = None
 depends_on: str | Sequence[str] | None = None
 
