@@ -36,16 +36,18 @@ def interval(values: Sequence[float]) -> Interval | None:
     return _bounds(fmean(values), [_means(values, 0)], len(values))
 
 
-def difference(baseline: Mapping[str, float], other: Mapping[str, float]) -> Difference | None:
+def difference(
+    baseline: Mapping[str, float], other: Mapping[str, float], *, same_dataset: bool = True
+) -> Difference | None:
     """Mean reward of `other` minus that of `baseline`, each prompt hash → mean reward; None if one has no prompts.
 
-    Prompts are paired where the jobs share at least half of them and `FEWEST_PAIRS`, which takes their difficulty out
-    of the difference.
+    Prompts are paired where they are of the same dataset, and the jobs share at least half of them and `FEWEST_PAIRS`,
+    which takes their difficulty out of the difference.
     """
     if not baseline or not other:
         return None
     shared = sorted(baseline.keys() & other.keys())
-    if len(shared) >= max(FEWEST_PAIRS, min(len(baseline), len(other)) / 2):
+    if same_dataset and len(shared) >= max(FEWEST_PAIRS, min(len(baseline), len(other)) / 2):
         changes = [other[prompt] - baseline[prompt] for prompt in shared]
         paired = interval(changes)
         assert paired is not None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import func, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.models import Completion, Job, JobReward, StepRollouts, UsageRow
+from backend.models import Completion, Dataset, Job, JobReward, StepRollouts, UsageRow
 
 
 @dataclass
@@ -65,6 +65,13 @@ async def usage(session: AsyncSession, project_id: str, ids: Sequence[str]) -> d
     for id, kind, amount in await session.execute(query):
         amounts[id][kind] = amount
     return amounts
+
+
+async def held_out_datasets(session: AsyncSession, ids: Sequence[str]) -> dict[str, str]:
+    """Job → SHA-256 of the dataset that its held-out rows are from."""
+    source = func.coalesce(Job.held_out_dataset_id, Job.dataset_id)
+    query = select(Job.id, Dataset.sha256).join(Dataset, Dataset.id == source).where(Job.id.in_(ids))
+    return {row[0]: row[1] for row in await session.execute(query)}
 
 
 async def reward_hashes(session: AsyncSession, ids: Sequence[str]) -> dict[str, list[str]]:

@@ -34,6 +34,8 @@ class Measured:
     rows: HeldOutRewards
     usage: dict[str, float]
     rewards: list[str]
+    held_out_dataset: str
+    """SHA-256 of its content."""
 
 
 async def compare(
@@ -51,9 +53,15 @@ async def compare(
     rows = await repository.held_out_rows(session, steps)
     usage = await repository.usage(session, project_id, ids)
     rewards = await repository.reward_hashes(session, ids)
+    datasets = await repository.held_out_datasets(session, ids)
     measured = [
         Measured(
-            jobs[id], steps.get(id), rows.get(id, HeldOutRewards()), usage.get(id, {}), rewards.get(id, [])
+            jobs[id],
+            steps.get(id),
+            rows.get(id, HeldOutRewards()),
+            usage.get(id, {}),
+            rewards.get(id, []),
+            datasets[id],
         )
         for id in ids
     ]
@@ -79,7 +87,12 @@ def _compare(measured: Sequence[Measured], gpu_hour_price: float | None) -> list
 def _compared(baseline: Measured, one: Measured, gpu_hour_price: float | None) -> ComparedJob:
     job, is_baseline = one.job, one is baseline
     estimate = held_out.interval(list(one.rows.rewards.values()))
-    difference = None if is_baseline else held_out.difference(baseline.rows.rewards, one.rows.rewards)
+    same_dataset = one.held_out_dataset == baseline.held_out_dataset
+    difference = (
+        None
+        if is_baseline
+        else held_out.difference(baseline.rows.rewards, one.rows.rewards, same_dataset=same_dataset)
+    )
     tokens, baseline_tokens = _mean_tokens(one.rows), _mean_tokens(baseline.rows)
     name, baseline_name = (
         (job.name, baseline.job.name) if job.name != baseline.job.name else (job.id, baseline.job.id)
@@ -130,7 +143,9 @@ def _notes(baseline: Measured, one: Measured, difference: held_out.Difference | 
     notes = []
     if one.rewards != baseline.rewards:
         notes.append("Its reward is not the baseline's: the held-out rewards are not on one scale.")
-    if difference is not None and not difference.paired:
+    if one.held_out_dataset != baseline.held_out_dataset:
+        notes.append("Its held-out rows are of another dataset: the interval compares two samples of rows.")
+    elif difference is not None and not difference.paired:
         notes.append(
             "Its held-out prompts are not the baseline's: the interval compares two samples of prompts."
         )

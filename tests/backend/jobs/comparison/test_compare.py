@@ -31,6 +31,22 @@ def test_the_newest_evaluations_are_compared_row_by_row(backend: Backend) -> Non
     assert other["completion_tokens"] == 5
 
 
+def test_equal_prompts_of_another_dataset_are_no_pairs(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their answers may differ."""
+    first = finished(backend, 12, 14)
+    dataset = backend.add_dataset([{"prompt": f"{n}+1=", "answer": str(n)} for n in range(20)])
+    spec = backend.spec()
+    changed = spec | {"data": spec["data"] | {"dataset": dataset}}
+    monkeypatch.setattr(backend, "spec", lambda **changes: changed | changes)
+    other = compare(backend, first, finished(backend, 12, 22))["jobs"][1]
+    assert other["difference"]["paired"] is False
+    assert other["notes"] == [
+        "Its held-out rows are of another dataset: the interval compares two samples of rows."
+    ]
+
+
 def test_the_best_checkpoint_is_compared_on_request(backend: Backend) -> None:
     first, second = finished(backend, 12, 14), finished(backend, 12, 22, 13)
     assert compare(backend, first, second)["jobs"][1]["held_out_step"] == 4
