@@ -3,6 +3,7 @@ import { createRoute, createRouter } from "@tanstack/react-router";
 import { type JobFilter, STATES } from "@/api/job-list";
 import { jobQuery, metricsQuery } from "@/api/jobs";
 import { metaQuery } from "@/api/meta";
+import type { ComparePlace } from "@/features/compare/place";
 import { type PlaceSearch, placeSearch } from "@/features/completions/place";
 import type { DatasetPlace } from "@/features/datasets/place";
 import { type ViewSearch, validateView } from "@/features/job/curves/view-state";
@@ -30,6 +31,17 @@ const jobs = createRoute({
     q: text(search.q),
   }),
   component: screen(() => import("./jobs"), "JobsRoute"),
+});
+
+const compare = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/compare",
+  validateSearch: (search: Record<string, unknown>): ComparePlace => ({
+    jobs: text(search.jobs),
+    at: search.at === "best" ? "best" : undefined,
+    metric: text(search.metric),
+  }),
+  component: screen(() => import("./compare"), "CompareRoute"),
 });
 
 const newJob = createRoute({
@@ -186,6 +198,7 @@ const tree = root.addChildren([
     home,
     jobs,
     newJob,
+    compare,
     job,
     datasets,
     dataset,

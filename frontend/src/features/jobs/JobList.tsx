@@ -1,5 +1,6 @@
 import { Button } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import { useAccess } from "@/api/access";
 import { type JobFilter, jobListQuery } from "@/api/job-list";
 import { ButtonLink } from "@/components/ButtonLink";
@@ -7,6 +8,7 @@ import { Empty } from "@/components/Empty";
 import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";
 import { Page } from "@/components/Page";
+import { count } from "@/lib/format";
 import { JobFilters } from "./JobFilters";
 import styles from "./JobList.module.css";
 import { JobTable } from "./JobTable";
@@ -24,11 +26,31 @@ export function JobList({ filter, onFilter }: Props) {
   ) : (
     <ButtonLink to="/jobs/new">New job</ButtonLink>
   );
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const toggle = (id: string) =>
+    setSelected((before) =>
+      before.has(id) ? new Set([...before].filter((one) => one !== id)) : new Set([...before, id]),
+    );
   const untouched = rows?.length === 0 && !narrowed && !jobs.isPlaceholderData;
 
   return (
     <Page title="Jobs" actions={(rows ? !untouched : jobs.isError) && newJob}>
       {!untouched && <JobFilters filter={filter} onFilter={onFilter} />}
+      {selected.size > 0 && (
+        <div className={styles.bulk} role="status">
+          <span>{count(selected.size, "job")} selected</span>
+          {selected.size > 1 ? (
+            <ButtonLink to="/compare" search={{ jobs: [...selected].join(",") }}>
+              Compare
+            </ButtonLink>
+          ) : (
+            <span>Select another one to compare.</span>
+          )}
+          <Button variant="default" onClick={() => setSelected(new Set())}>
+            Clear
+          </Button>
+        </div>
+      )}
       {jobs.isError && !rows ? (
         <Failure title="Could not load jobs" error={jobs.error} retry={() => void jobs.refetch()} />
       ) : untouched ? (
@@ -50,7 +72,7 @@ export function JobList({ filter, onFilter }: Props) {
           {filter.state ? ` with status ${filter.state}.` : "."}
         </Empty>
       ) : (
-        <JobTable jobs={rows} expected={8} keys />
+        <JobTable jobs={rows} expected={8} keys selection={{ ids: selected, onToggle: toggle }} />
       )}
       {jobs.hasNextPage && (
         <div className={styles.more}>

@@ -53,16 +53,38 @@ const columns = (nameOf: (dataset: string) => string | undefined): Column<Job>[]
   { head: "Duration", hide: "wide", align: "right", cell: took },
 ];
 
-type Props = { jobs: readonly Job[] | undefined; label?: string; expected?: number; keys?: boolean };
+/** Jobs that are ticked, and how a tick changes. */
+export type Selection = { ids: ReadonlySet<string>; onToggle: (id: string) => void };
+
+const tickColumn = ({ ids, onToggle }: Selection): Column<Job> => ({
+  head: "Select",
+  cell: (job) => (
+    <input
+      type="checkbox"
+      className={styles.tick}
+      aria-label={`Select ${job.name}`}
+      checked={ids.has(job.id)}
+      onChange={() => onToggle(job.id)}
+    />
+  ),
+});
+
+type Props = {
+  jobs: readonly Job[] | undefined;
+  label?: string;
+  expected?: number;
+  keys?: boolean;
+  selection?: Selection;
+};
 
 /** Jobs as rows: what they are, where they stand, what they reached. */
-export function JobTable({ jobs, label = "Jobs", expected, keys }: Props) {
+export function JobTable({ jobs, label = "Jobs", expected, keys, selection }: Props) {
   const datasets = useQuery(datasetsQuery).data?.data;
   const nameOf = (id: string) => datasets?.find((one) => one.id === id)?.name;
   return (
     <DataTable
       label={label}
-      columns={columns(nameOf)}
+      columns={selection ? [tickColumn(selection), ...columns(nameOf)] : columns(nameOf)}
       rows={jobs}
       rowKey={(job) => job.id}
       expected={expected}
