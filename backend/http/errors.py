@@ -110,6 +110,7 @@ def answer(request: Request, error: ReinforgeError) -> JSONResponse:
     # OpenAI's clients print the message alone: place and remedy have to be in it.
     content = error.envelope(_request_id(request))
     content["error"]["message"] = in_one_sentence(error)
+    content["error"].pop("faults", None)  # its uploads cannot skip rows
     headers = {name: value for name, value in response.headers.items() if not name.startswith("content-")}
     return JSONResponse(content, error.status, headers)
 

@@ -95,7 +95,10 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     "Its texts are names, keys and addresses, whose length is checked before or by the pattern itself.": (
         "backend.access.auth",
         "backend.http.errors",
+        "backend.jobs.listing",
         "backend.jobs.monitoring.live_stream",
+        "backend.jobs.prompts.service",
+        "reinforge.dataset.numbers",
         "reinforge.grading.multi",
         "reinforge.grading.types",
         "reinforge.imports.grader",

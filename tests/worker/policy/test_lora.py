@@ -97,19 +97,24 @@ def test_threads_change_neither_gradient_nor_scores(folder: Path, monkeypatch: p
     )
     monkeypatch.setattr("worker.policy.forward.micro_batches.SMALLEST", 1)
     one.passes.tokens = two.passes.tokens = 7
-    threads: set[str] = set()
+    threads: list[str] = []
+    both = threading.Barrier(2)
 
     def loss(scores: TokenScores, tensors: Mapping[str, Tensor]) -> LossValue:
-        threads.add(threading.current_thread().name)
-        if len(threads) == 1:
-            time.sleep(0.05)  # the first micro-batch ends last
+        name = threading.current_thread().name
+        if name.startswith("micro-batch"):  # the main thread measures its memory with one row
+            threads.append(name)
+        if threads.count(name) == 1:
+            both.wait(60)  # otherwise one thread may take all micro-batches
+            if name == "micro-batch_0":
+                time.sleep(0.05)  # its micro-batch ends last
         return weighted_logprob(scores, tensors)
 
     expected, threaded = (
         one.forward_backward(batch_of(), weighted_logprob),
         two.forward_backward(batch_of(), loss),
     )
-    assert threads - {"MainThread"} == {"micro-batch_0", "micro-batch_1"}
+    assert set(threads) == {"micro-batch_0", "micro-batch_1"}
     assert torch.equal(threaded.scores.logprobs, expected.scores.logprobs)
     assert torch.equal(threaded.scores.entropies, expected.scores.entropies)
     assert threaded.metrics == expected.metrics

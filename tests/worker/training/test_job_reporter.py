@@ -89,11 +89,16 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_tiny_model(tmp_path_factory.mktemp("qwen3"))
 
 
+LAST_ROWS = (6, 18)
+"""Last row of the first evaluation (3 rows, 2 samples each) and of the step (3 prompts, 4 completions each)."""
+
+
 class Hung:
     """What a job had said last when it came to a place, and some time after that."""
 
     def __init__(self, folder: Path, model: Path, **limits: Any) -> None:
         self._looking = threading.Lock()
+        self._graded = 0
         self.phases: dict[tuple[str, int], Phase] = {}
         self.job = SmallJob(folder, model, small_spec(limits__steps=1, **limits), grade=self.grade)
         generate = self.job.engine.generate
@@ -111,8 +116,14 @@ class Hung:
     def grade(self, row: RewardRow) -> float:
         """Each row waits until everything is sampled and that could be told; one row after the other is scored."""
         with self._looking:
+            self._graded += 1
             time.sleep(PHASE_SECONDS / 2)
             self.look()
+            if self._graded in LAST_ROWS:  # two prompts are done at least, whatever the order of rows
+                deadline = time.monotonic() + 20
+                while not self.job.records("phase")[-1].done and time.monotonic() < deadline:
+                    time.sleep(0.05)
+                self.look()
         return share_of_low_letters(row)
 
 
