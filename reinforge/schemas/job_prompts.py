@@ -6,12 +6,12 @@ from reinforge.schemas.common import Response
 
 PromptCategory = Literal["never_solved", "newly_lost", "won", "most_variable"]
 """A draw is one prompt in one step with at least one scored completion. It is solved if at least half of
-its scored completions pass, and failed if none passes. The first and the last draws are two each; one of
-a prompt with fewer than four draws. The first that holds:
+its scored completions pass, and failed if none passes. The last draws are the last two, or the last one
+of a prompt with fewer than four draws. The first that holds:
 
 never_solved: no completion passed in any draw.
 newly_lost: an earlier draw was solved, and the last draws failed.
-won: the first draws failed, and the last draws are solved.
+won: the first draw failed, and the last draws are solved.
 most_variable: among the other prompts with at least three draws, the tenth with the highest variance.
 """
 

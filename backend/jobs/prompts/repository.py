@@ -44,8 +44,7 @@ WITH sums AS (
             WHEN passed = 0 THEN 'never_solved'
             WHEN n = 1 THEN NULL
             WHEN best_share >= 0.5 AND shares[n] = 0 AND (n < 4 OR shares[n - 1] = 0) THEN 'newly_lost'
-            WHEN shares[1] = 0 AND shares[n] >= 0.5 AND (n < 4 OR shares[2] = 0 AND shares[n - 1] >= 0.5)
-                THEN 'won'
+            WHEN shares[1] = 0 AND shares[n] >= 0.5 AND (n < 4 OR shares[n - 1] >= 0.5) THEN 'won'
         END AS plain_category
     FROM counted
 ), ranked AS (

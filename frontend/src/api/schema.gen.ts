@@ -448,10 +448,10 @@ export interface paths {
          * @description Every dataset row that a job drew, over all steps: pass share, series of mean rewards and category.
          *
          *     Categories: `never_solved`: no completion ever passed. `newly_lost`: an earlier draw was solved and the
-         *     last draws failed. `won`: the first draws failed and the last are solved. `most_variable`: of the other
+         *     last draws failed. `won`: the first draw failed and the last draws are solved. `most_variable`: of the other
          *     prompts with three or more draws, the tenth with the highest variance of the draws' mean rewards. A draw
-         *     is solved if at least half of its scored completions pass, and failed if none does. First and last draws
-         *     are two each, one with fewer than four draws. `q` is a part of the prompt's first 1,000 characters,
+         *     is solved if at least half of its scored completions pass, and failed if none does. The last draws are
+         *     the last two, or one of fewer than four draws. `q` is a part of the prompt's first 1,000 characters,
          *     without regard to case. Prompts without the value that is sorted by come last.
          */
         get: operations["listJobPrompts"];

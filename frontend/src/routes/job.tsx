@@ -10,6 +10,8 @@ import { toSearch, toView, type View } from "@/features/job/curves/view-state";
 import { JobPage } from "@/features/job/JobPage";
 import { Logs } from "@/features/job/logs/Logs";
 import { Overview } from "@/features/job/overview/Overview";
+import { Prompts } from "@/features/job/prompts/Prompts";
+import { type PromptsPlace, readPrompts, writePrompts } from "@/features/job/prompts/place";
 
 const route = getRouteApi("/signed-in/jobs/$id");
 
@@ -43,6 +45,13 @@ export function JobRoute() {
       search: (old) => ({ ...old, ...writePlace({ ...readPlace(old), ...change }), tab: "completions" }),
     });
 
+  const list = (prompts: PromptsPlace) =>
+    void navigate({
+      search: (old) => ({ ...old, ...writePrompts(prompts) }),
+      replace: true,
+      resetScroll: false,
+    });
+
   const talk = (step: number | undefined) =>
     void navigate({ search: (old) => ({ ...old, try: step }), replace: true, resetScroll: false });
 
@@ -61,6 +70,8 @@ export function JobRoute() {
                 go={go}
               />
             );
+          case "prompts":
+            return <Prompts job={job} place={readPrompts(search)} onPlace={list} />;
           case "checkpoints":
             return (
               <Checkpoints job={job} trying={search.try} onTry={talk}>

@@ -7,6 +7,7 @@ import type { ComparePlace } from "@/features/compare/place";
 import { type PlaceSearch, placeSearch } from "@/features/completions/place";
 import type { DatasetPlace } from "@/features/datasets/place";
 import { type ViewSearch, validateView } from "@/features/job/curves/view-state";
+import { type PromptsSearch, promptsSearch } from "@/features/job/prompts/place";
 import type { Place as PlaygroundPlace } from "@/features/playground/Pickers";
 import type { RewardPlace } from "@/features/rewards/place";
 import { SETTINGS_TABS, type SettingsPlace } from "@/features/settings/place";
@@ -59,7 +60,7 @@ const newJob = createRoute({
   component: screen(() => import("./new-job"), "NewJobRoute"),
 });
 
-const TABS = ["overview", "completions", "checkpoints", "logs", "config"] as const;
+const TABS = ["overview", "completions", "prompts", "checkpoints", "logs", "config"] as const;
 export type JobTab = (typeof TABS)[number];
 
 const job = createRoute({
@@ -67,10 +68,11 @@ const job = createRoute({
   path: "/jobs/$id",
   validateSearch: (
     search: Record<string, unknown>,
-  ): { tab?: JobTab; try?: number } & PlaceSearch & ViewSearch => ({
+  ): { tab?: JobTab; try?: number } & PlaceSearch & PromptsSearch & ViewSearch => ({
     tab: TABS.find((tab) => tab === search.tab),
     try: whole(search.try),
     ...placeSearch(search),
+    ...promptsSearch(search),
     ...validateView(search),
   }),
   // Curves are on their way while the screen's code is: a long job has a megabyte of them.

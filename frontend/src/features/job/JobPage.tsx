@@ -21,6 +21,7 @@ import { lastStep, type SeriesMap, seriesMap } from "./series";
 const TABS = [
   [undefined, "Overview"],
   ["completions", "Completions"],
+  ["prompts", "Prompts"],
   ["checkpoints", "Checkpoints"],
   ["logs", "Logs"],
   ["config", "Config"],

@@ -20,6 +20,7 @@ PROMPTS: dict[str, Draws] = {
     "won, drawn three times": [[0, 0], [0, 0], [1, 1]],
     "failed only at the end": [[1, 1], [1, 1], [1, 1], [0, 0]],
     "solved only at the end": [[0, 0], [0, 0], [0, 0], [1, 1]],
+    "won at once": [[0, 0], [1, 1], [0, 1], [1, 1]],
     "a third at the end": [[0, 0, 0], [0, 0, 0], [1, 0, 0], [1, 0, 0]],
     "steady": [[1, 0], [1, 0], [0, 1], [0, 1]],
     "always": [[1, 1], [1, 1], [1, 1], [1, 1]],
@@ -30,7 +31,7 @@ PROMPTS: dict[str, Draws] = {
 CATEGORIES = {
     "never_solved": ["never", "never, drawn once"],
     "newly_lost": ["lost", "lost, drawn twice"],
-    "won": ["won", "won, drawn three times", "errors between"],
+    "won": ["won", "won, drawn three times", "won at once", "errors between"],
     "most_variable": ["failed only at the end"],
 }
 
@@ -176,13 +177,13 @@ def test_every_order_continues_page_by_page(rpc_backend: Backend, job: str, sort
 
 
 @pytest.mark.parametrize(
-    ("q", "count"), [("LOST", 2), ("100%: lost", 2), ("100_", 0), ("%", 14), ("\\", 0), ("", 14)]
+    ("q", "count"), [("LOST", 2), ("100%: lost", 2), ("100_", 0), ("%", 15), ("\\", 0), ("", 15)]
 )
 def test_a_part_of_the_prompt_is_searched(rpc_backend: Backend, job: str, q: str, count: int) -> None:
     page = listed(rpc_backend, job, q=q)
     assert (page["total"], len(page["data"])) == (count, count)
     assert page["prompts"] == len(PROMPTS)
-    assert listed(rpc_backend, job, q=q, category="won")["total"] <= min(count, 3)
+    assert listed(rpc_backend, job, q=q, category="won")["total"] <= min(count, 4)
 
 
 def test_results_of_the_completion_search_have_prompt_and_answer(rpc_backend: Backend, job: str) -> None:
