@@ -59,3 +59,10 @@ export const sparkQuery = ({ id, status, progress }: Job) =>
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 60_000,
   });
+
+/** Tags, models, presets and owners that jobs of the project have. */
+export const jobFacetsQuery = queryOptions({
+  queryKey: [...jobKeys.list, "facets"],
+  queryFn: () => unwrap(http.GET("/api/v1/job-facets")),
+  staleTime: 30_000,
+});

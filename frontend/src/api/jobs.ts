@@ -153,6 +153,28 @@ export function useCreateJob() {
   });
 }
 
+export type JobUpdate = Schemas["JobUpdate"];
+
+/** Name, notes, tags or archive; on screen before the server has answered, and back if it refuses. */
+export function useUpdateJob(id: string) {
+  const client = useQueryClient();
+  const { queryKey } = jobQuery(id);
+  return useMutation({
+    mutationFn: (body: JobUpdate) =>
+      unwrap(http.PATCH("/api/v1/jobs/{id}", { params: { path: { id } }, body })),
+    onMutate: async ({ name, notes, tags, archived }) => {
+      await client.cancelQueries({ queryKey });
+      const before = client.getQueryData(queryKey);
+      const changes = { name, notes, tags, archived };
+      const set = Object.fromEntries(Object.entries(changes).filter(([, value]) => value != null));
+      client.setQueryData(queryKey, (job) => job && { ...job, ...set });
+      return before;
+    },
+    onError: (_, __, before) => client.setQueryData(queryKey, before),
+    onSuccess: (job) => keepJob(client, job),
+  });
+}
+
 export function useCancelJob(id: string) {
   const client = useQueryClient();
   return useMutation({

@@ -5,6 +5,8 @@ type Props = {
   title: string;
   /** Links and words above the title, in order. */
   crumbs?: readonly ReactNode[];
+  /** Edits the title; follows it. */
+  rename?: ReactNode;
   meta?: ReactNode;
   /** One that an empty screen offers in its middle waits until that is known: what moves loses its focus. */
   actions?: ReactNode;
@@ -15,7 +17,7 @@ type Props = {
 const LONG = 60;
 
 /** The frame of every screen: crumbs, title, state line, actions, content. */
-export function Page({ title, crumbs = [], meta, actions, children }: Props) {
+export function Page({ title, crumbs = [], rename, meta, actions, children }: Props) {
   return (
     <>
       <title>{`${title} · Reinforge`}</title>
@@ -33,6 +35,7 @@ export function Page({ title, crumbs = [], meta, actions, children }: Props) {
       <div className={styles.head}>
         <div className={styles.title}>
           <h1 title={title.length > LONG ? title : undefined}>{title}</h1>
+          {rename}
           {meta && <div className={styles.meta}>{meta}</div>}
         </div>
         {actions && <div className={styles.actions}>{actions}</div>}

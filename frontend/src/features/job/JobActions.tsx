@@ -17,6 +17,7 @@ import { GatedButton } from "@/components/GatedButton";
 import { count } from "@/lib/format";
 import { WeightsActions } from "./checkpoints/WeightsActions";
 import { DeleteJob } from "./DeleteJob";
+import { ArchiveJob } from "./labels/ArchiveJob";
 import { ChangeReward } from "./steer/ChangeReward";
 import { ChangeSettings } from "./steer/ChangeSettings";
 
@@ -125,6 +126,7 @@ export function JobActions({ job, step, mayWrite }: Props) {
           </GatedButton>
         )
       )}
+      {isFinal(job.status) && <ArchiveJob job={job} />}
       {isFinal(job.status) && <DeleteJob job={job} />}
       <Confirm
         opened={asking}

@@ -13,6 +13,8 @@ import { useShortcuts } from "@/lib/shortcuts";
 import { Connection } from "./Connection";
 import { JobActions } from "./JobActions";
 import { JobNotices } from "./JobNotices";
+import { JobLabels } from "./labels/JobLabels";
+import { RenameJob } from "./labels/RenameJob";
 import { AnswerRow } from "./overview/AnswerRow";
 import { ProgressLine } from "./ProgressLine";
 import { isStopped } from "./reasons";
@@ -127,6 +129,7 @@ export function JobPage({ id, tab, children }: Props) {
     <Page
       title={job.data.name}
       crumbs={crumbs}
+      rename={<RenameJob key={id} job={job.data} />}
       meta={meta}
       actions={<JobActions job={job.data} step={step} mayWrite={mayWrite} />}
     >
@@ -138,6 +141,7 @@ export function JobPage({ id, tab, children }: Props) {
       {stopped && notices}
       {tab === undefined && <AnswerRow series={series} />}
       {!stopped && notices}
+      {tab === undefined && <JobLabels key={id} job={job.data} />}
       {children(job.data, series)}
     </Page>
   );

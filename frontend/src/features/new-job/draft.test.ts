@@ -91,11 +91,8 @@ it("a preset takes the slots back that were changed, and leaves the updates per 
   expect(withPreset(changed, "dr_grpo").algorithm).toEqual({ preset: "dr_grpo", updates_per_step: 2 });
 });
 
-it("another job's specification comes without its notes, under another name", () => {
-  expect(fromJob({ name: "Sums", spec: { ...full, metadata: { a: "b" }, name: "Sums" } })).toEqual({
-    ...full,
-    name: "Sums (again)",
-  });
+it("another job's specification comes without its metadata and its name", () => {
+  expect(fromJob({ spec: { ...full, metadata: { a: "b" }, name: "Sums" } })).toEqual(full);
 });
 
 describe("ownProblems", () => {

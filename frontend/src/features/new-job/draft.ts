@@ -93,10 +93,10 @@ export function withPreset(draft: Draft, id: string): Draft {
   });
 }
 
-/** Another job's specification to start from; its name and its notes stay with it. */
-export function fromJob(job: Pick<JobDetail, "spec" | "name">): Draft {
-  const { metadata: _, ...spec } = job.spec as Record<string, Json>;
-  return { ...spec, name: `${job.name} (again)`.slice(0, 200) };
+/** Another job's specification to start from; without a name, the server calls it by what differs. */
+export function fromJob(job: Pick<JobDetail, "spec">): Draft {
+  const { metadata: _, name: __, ...spec } = job.spec as Record<string, Json>;
+  return spec;
 }
 
 /** Problems that are visible without the server. */
