@@ -14,22 +14,57 @@ const MEMBERS: Record<StateFilter, JobStatus[]> = {
   cancelled: ["cancelled"],
 };
 
-export type JobFilter = { state?: StateFilter; q?: string };
+/** What the list shows; all of it is in the address. */
+export type JobFilter = {
+  state?: StateFilter;
+  q?: string;
+  tag?: string;
+  model?: string;
+  preset?: string;
+  owner?: string;
+  archived?: "only" | "include";
+  /** Such as `-held_out_reward` or `spec.optimizer.learning_rate`. */
+  by?: string;
+  /** Setting that the rows are grouped by. */
+  group?: string;
+  /** Names of the columns, with commas; a setting begins with `spec.`. */
+  columns?: string;
+};
+
+export const SETTING = "spec.";
+
+/** Settings whose values the list needs, as dotted paths. */
+export function settingsOf({ columns, group }: JobFilter): string[] {
+  const names = (columns?.split(",") ?? []).filter((name) => name.startsWith(SETTING));
+  const paths = names.map((name) => name.slice(SETTING.length));
+  return [...new Set(group ? [...paths, group] : paths)];
+}
 
 const PAGE = 50;
 const MOVING = 3_000;
 const RESTING = 15_000;
 
-/** Jobs, newest first; polled while one of them is active. */
-export const jobListQuery = ({ state, q }: JobFilter = {}, limit = PAGE) =>
+/** Jobs, newest first unless sorted; polled while one of them is active. */
+export const jobListQuery = (filter: JobFilter = {}, limit = PAGE) =>
   infiniteQueryOptions({
-    queryKey: [...jobKeys.list, "filtered", state ?? "all", q ?? "", limit],
-    queryFn: ({ pageParam }) =>
-      unwrap(
-        http.GET("/api/v1/jobs", {
-          params: { query: { limit, after: pageParam, status: state && MEMBERS[state], q } },
-        }),
-      ),
+    queryKey: [...jobKeys.list, "filtered", filter, limit],
+    queryFn: ({ pageParam }) => {
+      const { state, q, tag, model, preset, owner, archived, group } = filter;
+      const query = {
+        limit,
+        after: pageParam,
+        status: state && MEMBERS[state],
+        q,
+        tag: tag ? [tag] : undefined,
+        model,
+        preset,
+        owner,
+        archived,
+        sort: group ? `${SETTING}${group}` : filter.by,
+        setting: settingsOf(filter),
+      };
+      return unwrap(http.GET("/api/v1/jobs", { params: { query } }));
+    },
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (last) => last.next_cursor ?? undefined,
     placeholderData: keepPreviousData,

@@ -1,10 +1,12 @@
-import { type ReactNode, type RefObject, useRef } from "react";
+import { Fragment, type ReactNode, type RefObject, useRef } from "react";
 import { useShortcuts } from "@/lib/shortcuts";
 import styles from "./DataTable.module.css";
 import { Skeleton } from "./Skeleton";
 
 export type Column<Row> = {
   head: string;
+  /** Name of the order by this column; its head is a button. */
+  sort?: string;
   cell: (row: Row) => ReactNode;
   align?: "right";
   /** Takes the room that is left and cuts what does not fit. */
@@ -27,7 +29,36 @@ type Props<Row> = {
   expected?: number;
   /** `j` and `k` walk over the rows; for the main table of a screen. */
   keys?: boolean;
+  /** Such as `name` or `-name`, and what a click on a head asks for. */
+  order?: { sort: string; onSort: (sort: string) => void };
+  /** Heading of a row's group; rows of a group follow one another. */
+  groupOf?: (row: Row) => string;
 };
+
+function Head({ head, sort, order }: { head: string; sort?: string; order?: Props<never>["order"] }) {
+  if (!sort || !order) return head;
+  const descending = order.sort === `-${sort}`;
+  const current = descending || order.sort === sort;
+  return (
+    <button
+      type="button"
+      className={styles.sort}
+      onClick={() => order.onSort(descending ? sort : `-${sort}`)}
+    >
+      {head}
+      <span aria-hidden="true">{current ? (descending ? " ↓" : " ↑") : ""}</span>
+    </button>
+  );
+}
+
+const ariaSort = (sort: string | undefined, order: Props<never>["order"]) =>
+  !sort || !order
+    ? undefined
+    : order.sort === sort
+      ? "ascending"
+      : order.sort === `-${sort}`
+        ? "descending"
+        : "none";
 
 /** The link of the row `by` rows away from the one that has the focus; the first when none has. */
 function step(frame: HTMLElement | null, by: 1 | -1): void {
@@ -43,7 +74,16 @@ function RowKeys({ frame }: { frame: RefObject<HTMLElement | null> }) {
 }
 
 /** A dense table with 36-px rows. A link or button with `data-row` in a cell covers its row. */
-export function DataTable<Row>({ label, columns, rows, rowKey, expected = 5, keys = false }: Props<Row>) {
+export function DataTable<Row>({
+  label,
+  columns,
+  rows,
+  rowKey,
+  expected = 5,
+  keys = false,
+  order,
+  groupOf,
+}: Props<Row>) {
   const frame = useRef<HTMLElement>(null);
   return (
     <section className={styles.frame} aria-label={label} tabIndex={0} ref={frame}>
@@ -52,29 +92,49 @@ export function DataTable<Row>({ label, columns, rows, rowKey, expected = 5, key
         <thead>
           <tr>
             {columns.map((column) => (
-              <th key={column.head} scope="col" data-align={column.align} data-hide={column.hide}>
-                {column.head}
+              <th
+                key={column.head}
+                scope="col"
+                data-align={column.align}
+                data-hide={column.hide}
+                aria-sort={ariaSort(column.sort, order)}
+              >
+                <Head head={column.head} sort={column.sort} order={order} />
               </th>
             ))}
           </tr>
         </thead>
         <tbody>
-          {rows?.map((row) => (
-            <tr key={rowKey(row)}>
-              {columns.map((column) => (
-                <td
-                  key={column.head}
-                  data-align={column.align}
-                  data-grow={column.grow || undefined}
-                  data-cut={column.cut || undefined}
-                  data-last={column.last || undefined}
-                  data-hide={column.hide}
-                >
-                  {column.cell(row)}
-                </td>
-              ))}
-            </tr>
-          ))}
+          {rows?.map((row, n) => {
+            const group = groupOf?.(row);
+            const before = rows[n - 1];
+            const isFirst = groupOf && (before === undefined || groupOf(before) !== group);
+            return (
+              <Fragment key={rowKey(row)}>
+                {isFirst && (
+                  <tr className={styles.group}>
+                    <th scope="rowgroup" colSpan={columns.length}>
+                      {group}
+                    </th>
+                  </tr>
+                )}
+                <tr>
+                  {columns.map((column) => (
+                    <td
+                      key={column.head}
+                      data-align={column.align}
+                      data-grow={column.grow || undefined}
+                      data-cut={column.cut || undefined}
+                      data-last={column.last || undefined}
+                      data-hide={column.hide}
+                    >
+                      {column.cell(row)}
+                    </td>
+                  ))}
+                </tr>
+              </Fragment>
+            );
+          })}
           {!rows &&
             Array.from({ length: expected }, (_, n) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: rows that stand in have no other name

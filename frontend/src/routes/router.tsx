@@ -30,6 +30,14 @@ const jobs = createRoute({
   validateSearch: (search: Record<string, unknown>): JobFilter => ({
     state: STATES.find((state) => state === search.state),
     q: text(search.q),
+    tag: text(search.tag),
+    model: text(search.model),
+    preset: text(search.preset),
+    owner: text(search.owner),
+    archived: search.archived === "only" || search.archived === "include" ? search.archived : undefined,
+    by: text(search.by),
+    group: text(search.group),
+    columns: text(search.columns),
   }),
   component: screen(() => import("./jobs"), "JobsRoute"),
 });
