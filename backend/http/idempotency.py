@@ -125,7 +125,7 @@ Once = Annotated[Idempotency, Depends(_idempotency)]
 
 
 async def _whole(request: Request, session: Session, once: Once) -> None:
-    """Raises Answered."""
+    """Raises ResponseReady."""
     if not once.has_key:
         return
     if (stored := await once.begin(session, once.request_hash(await request.body()))) is not None:

@@ -81,7 +81,7 @@ class Guard:
         return cls(frozenset(names), tuple(networks))
 
     async def target(self, url: str) -> Target:
-        """Raises Refused, Unresolved."""
+        """Raises AddressRefused, Unresolved."""
         parts, host, port = _parts(url)
         try:
             resolved = await (self.resolve or resolve)(host, port)
@@ -105,7 +105,7 @@ class Guard:
         return Target(tuple(urls), authority, host)
 
     def check_for_proxy(self, url: str, proxy: str) -> None:
-        """The proxy resolves names itself, so the name has to be allowed. Raises Refused."""
+        """The proxy resolves names itself, so the name has to be allowed. Raises AddressRefused."""
         _, host, _ = _parts(url)
         if host.lower() in self.names:
             return

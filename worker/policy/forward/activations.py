@@ -231,7 +231,7 @@ class ForwardTooLarge(Exception):
 def saved_bytes(model: torch.nn.Module, attempt: Callable[[], None], room: float = math.inf) -> int:
     """Bytes of tensors that `attempt` saves for a backward pass, without the model's own; each storage counts once.
 
-    Raises TooLarge out of `attempt` when they exceed `room`.
+    Raises ForwardTooLarge out of `attempt` when they exceed `room`.
     """
     own = {tensor.untyped_storage().data_ptr() for tensor in (*model.parameters(), *model.buffers())}
     sizes: dict[int, int] = {}
