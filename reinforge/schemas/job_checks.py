@@ -18,6 +18,8 @@ class JobCheck(Response):
     ok: bool
     problems: list[JobProblem] = []
     warnings: list[str] = []
+    worker_warnings: list[str] = []
+    """Those of `warnings` that only a worker can find, for checks of a part of the specification."""
     spec: dict[str, Any] | None = None
     """Resolved specification; None if it does not parse."""
     facts: dict[str, Any] = {}

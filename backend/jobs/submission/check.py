@@ -40,33 +40,34 @@ async def check_job(
     except ValidationError as error:
         listed = [JobProblem.model_validate(problem) for problem in listed_errors(error.errors(), raw)]
         return JobCheck(ok=False, problems=listed)
-    warnings: list[str] = []
+    worker_warnings: list[str] = []
     if not quick:
         try:
             await base_models.ensure_builtin(database, calls, spec.model)
         except Unavailable as error:
-            warnings.append(_unchecked(error))
+            worker_warnings.append(_unchecked(error))
     async with database.transaction() as session:
         survey = await validate_references.survey(session, project_id, spec)
     plan, problems = survey.plan, list(survey.problems)
-    if not quick and not warnings:
+    if not quick and not worker_warnings:
         try:
             if plan is not None:
                 validated = await validate_all(plan, calls, objects, cache)
+                worker_warnings += [text for text in validated.plan.warnings if text not in plan.warnings]
                 plan, problems = validated.plan, validated.problems
             else:
                 problems += (
                     await load_rewards(survey.rewards, calls, survey.datasets, spec.data.columns)
                 ).problems
         except Unavailable as error:
-            warnings.append(_unchecked(error))
-    if plan is not None:
-        warnings = [*plan.warnings, *advice(plan), *warnings]
+            worker_warnings.append(_unchecked(error))
+    of_plan = [*plan.warnings, *advice(plan)] if plan is not None else []
     resolved = service.resolve(plan) if plan is not None else spec.resolved()
     return JobCheck(
         ok=not problems,
         problems=_distinct(problems),
-        warnings=warnings,
+        warnings=list(dict.fromkeys([*of_plan, *worker_warnings])),
+        worker_warnings=worker_warnings,
         spec=resolved.model_dump(mode="json"),
         facts=facts(plan) if plan is not None else {},
     )

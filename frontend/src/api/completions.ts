@@ -4,6 +4,7 @@ import { jobKeys } from "./jobs";
 import type { paths } from "./schema.gen";
 
 export type CompletionRow = Schemas["CompletionRow"];
+export type CompletionHit = Schemas["CompletionHit"];
 export type GroupHead = Schemas["GroupHead"];
 /** Without the traces that no screen shows. */
 export type RewardResult = Omit<Schemas["RewardResult"], "steps" | "candidates" | "criteria">;

@@ -7272,6 +7272,11 @@ export interface components {
              * @default []
              */
             warnings?: string[];
+            /**
+             * Worker Warnings
+             * @default []
+             */
+            worker_warnings?: string[];
             /** Spec */
             spec?: {
                 [key: string]: unknown;

@@ -9,7 +9,9 @@ const FIRST = 50;
 const ALONE: Order[] = ["row", "low", "high"];
 const BESIDE: Order[] = ["fell", "rose"];
 
-const columns = (beside: boolean, onOpen: (row: number) => void): Column<Row>[] => [
+type Shape = { beside: boolean; prompts: boolean; answers: boolean };
+
+const columns = ({ beside, prompts, answers }: Shape, onOpen: (row: number) => void): Column<Row>[] => [
   {
     head: "Row",
     cell: (one) => (
@@ -18,9 +20,37 @@ const columns = (beside: boolean, onOpen: (row: number) => void): Column<Row>[] 
       </button>
     ),
   },
+  ...(prompts
+    ? ([
+        {
+          head: "Prompt",
+          grow: true,
+          cell: ({ prompt }) => (
+            <span dir="auto" title={prompt ?? undefined}>
+              {prompt ?? NOTHING}
+            </span>
+          ),
+        },
+      ] satisfies Column<Row>[])
+    : []),
+  ...(answers
+    ? ([
+        {
+          head: "Answer",
+          cut: true,
+          hide: "narrow",
+          cell: ({ answer }) => (
+            <span dir="auto" title={answer ?? undefined}>
+              {answer ?? NOTHING}
+            </span>
+          ),
+        },
+      ] satisfies Column<Row>[])
+    : []),
   {
     head: "Rewards",
-    last: true,
+    last: !prompts,
+    hide: prompts ? "narrow" : undefined,
     cell: (one) => (
       <span className={styles.rewards}>
         {one.rewards.map((value, at) => (
@@ -55,10 +85,15 @@ type Props = {
   onOpen: (row: number) => void;
 };
 
-/** Every row with its completions' rewards; a row opens what was said. */
+/** Every row: prompt, answer and its completions' rewards. A row opens the completions. */
 export function RowTable({ rows, beside, order, onOrder, onOpen }: Props) {
   const [limit, setLimit] = useState(FIRST);
   const sorted = rows && ordered(rows, order);
+  const shape = {
+    beside,
+    prompts: rows?.some(({ prompt }) => prompt !== null) ?? false,
+    answers: rows?.some(({ answer }) => answer !== null) ?? false,
+  };
   return (
     <section className={styles.part} aria-labelledby="evaluated-rows">
       <div className={styles.head}>
@@ -72,7 +107,7 @@ export function RowTable({ rows, beside, order, onOrder, onOpen }: Props) {
       </div>
       <DataTable
         label="Evaluated rows"
-        columns={columns(beside, onOpen)}
+        columns={columns(shape, onOpen)}
         rows={sorted?.slice(0, limit)}
         rowKey={(one) => one.row}
         keys

@@ -27,6 +27,14 @@ describe("a row", () => {
   });
 });
 
+describe("rows", () => {
+  it("have the prompt and the answer that were stored with them", () => {
+    const [first, second] = rowsOf([{ row: 4, rewards: [1], prompt: "15+48=", answer: "63" }, ...own]);
+    expect(first).toMatchObject({ row: 4, prompt: "15+48=", answer: "63" });
+    expect(second).toMatchObject({ prompt: null, answer: null });
+  });
+});
+
 describe("two evaluations", () => {
   it("are compared on the rows that both could score", () => {
     const [reward, passed] = differences(own, base, 0.5);

@@ -4,6 +4,9 @@ import { type Estimate, estimate } from "@/lib/bootstrap";
 /** One row: its completions' mean reward, and beside another evaluation the other's and the difference. */
 export type Row = {
   row: number;
+  /** Beginnings of prompt and reference answer; null in older evaluations. */
+  prompt: string | null;
+  answer: string | null;
   rewards: readonly (number | null)[];
   mean: number | null;
   other: number | null;
@@ -38,11 +41,13 @@ export function rowValue(
 /** The rows in their order, beside those of another evaluation when there is one. */
 export function rowsOf(own: readonly RowScores[], other?: readonly RowScores[]): Row[] {
   const there = new Map(other?.map((one) => [one.row, one.rewards]));
-  return own.map(({ row, rewards }) => {
+  return own.map(({ row, rewards, prompt, answer }) => {
     const value = rowValue(rewards, "eval/reward", 0);
     const old = rowValue(there.get(row) ?? [], "eval/reward", 0);
     return {
       row,
+      prompt: prompt ?? null,
+      answer: answer ?? null,
       rewards,
       mean: value,
       other: old,

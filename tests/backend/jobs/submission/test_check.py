@@ -37,6 +37,7 @@ def test_a_good_specification_comes_back_filled_in_and_in_numbers(attended: Back
     assert (report["ok"], report["problems"], report["warnings"]) == (True, [], [
         "3 steps take 12 prompts: 6 of the 18 training rows are never used."
     ])  # fmt: skip
+    assert report["worker_warnings"] == []
     assert report["facts"] == {
         "rows": 20,
         "training_rows": 18,
@@ -148,7 +149,8 @@ def test_a_quick_check_asks_nobody(backend: Backend) -> None:
 def test_without_a_worker_the_rest_is_checked_with_a_warning(backend: Backend) -> None:
     report = checked(backend, backend.spec())
     assert report["ok"]
-    assert any("not checked" in warning and "worker calls" in warning for warning in report["warnings"])
+    [warning] = report["worker_warnings"]
+    assert "not checked" in warning and "worker calls" in warning and warning in report["warnings"]
     assert not checked(backend, backend.spec(model="nope"))["ok"]
 
 

@@ -1,7 +1,7 @@
 import { Button, NativeSelect } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { useRef } from "react";
-import type { CompletionRow } from "@/api/completions";
+import type { CompletionHit, CompletionRow } from "@/api/completions";
 import { Empty } from "@/components/Empty";
 import { Failure } from "@/components/Failure";
 import { count, number } from "@/lib/format";
@@ -38,7 +38,7 @@ export const placeOf = (place: Place, row: CompletionRow): Place => ({
 
 const keyOf = (row: CompletionRow) => `${row.split} ${row.step} ${row.prompt_no} ${row.sample_no}`;
 
-function Result({ job, place, row, words }: Pick<Props, "job" | "place" | "words"> & { row: CompletionRow }) {
+function Result({ job, place, row, words }: Pick<Props, "job" | "place" | "words"> & { row: CompletionHit }) {
   return (
     <Link
       from="/jobs/$id"
@@ -63,6 +63,12 @@ function Result({ job, place, row, words }: Pick<Props, "job" | "place" | "words
         <span>{count(row.length, "token")}</span>
         {row.finish_reason === "length" && <span className={styles.truncated}>truncated</span>}
       </span>
+      {row.prompt && (
+        <span className={styles.prompt} title={row.prompt}>
+          <span dir="auto">{row.prompt}</span>
+          {row.answer && <b title={row.answer}>answer {row.answer}</b>}
+        </span>
+      )}
       <span className={styles.excerpt} dir="auto">
         <Highlighted text={excerpt(row.text, words)} words={words} />
       </span>

@@ -7,7 +7,7 @@ import { count, NOTHING, number } from "@/lib/format";
 import { datasetOf, rewardsOf } from "../draft";
 import { useForm } from "../form";
 import styles from "../NewJob.module.css";
-import { type Facts, summaryLines } from "./summary-lines";
+import { checkWarnings, type Facts, summaryLines } from "./summary-lines";
 
 type Props = {
   quick: JobCheck | undefined;
@@ -36,7 +36,7 @@ export function Summary({ quick, full, looking, children }: Props) {
   };
   const preset = value("algorithm.preset");
   const facts: Facts = { ...quick?.facts, ...worth(full?.facts) };
-  const warnings = [...new Set([...(quick?.warnings ?? []), ...(full?.warnings ?? [])])];
+  const warnings = checkWarnings(quick, full);
   const lines = summaryLines({
     facts,
     rows: dataset?.rows,

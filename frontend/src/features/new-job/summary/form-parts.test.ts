@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Field } from "@/lib/spec-fields";
 import { fromLines, parseNumber, toLines, valueText } from "@/lib/spec-values";
 import { grouped, search } from "../sections/advanced";
-import { summaryLines } from "./summary-lines";
+import { checkWarnings, summaryLines } from "./summary-lines";
 
 describe("values in text fields", () => {
   it("shows small numbers with an exponent and reads what people type", () => {
@@ -66,5 +66,18 @@ describe("summaryLines", () => {
   it("marks a prompt that is longer than the limit", () => {
     expect(line("Longest prompt", { longest_prompt_tokens: 600, prompt_limit: 456 })?.bad).toBe(true);
     expect(line("Longest prompt", { longest_prompt_tokens: 12, prompt_limit: 456 })?.bad).toBe(false);
+  });
+});
+
+describe("checkWarnings", () => {
+  it("takes advice about numbers from the check that got them, and the worker's own from the other", () => {
+    const base = { ok: true, problems: [], facts: {} };
+    const quick = { ...base, warnings: ["300 steps see each row about 89 times."], worker_warnings: [] };
+    const full = {
+      ...base,
+      warnings: ["100 steps see each row about 30 times.", "2 prompts are in both splits."],
+      worker_warnings: ["2 prompts are in both splits."],
+    };
+    expect(checkWarnings(quick, full)).toEqual([quick.warnings[0], full.worker_warnings[0]]);
   });
 });

@@ -1,3 +1,4 @@
+import type { JobCheck } from "@/api/job-form";
 import { count, NOTHING, number } from "@/lib/format";
 import { jailName } from "@/lib/jail";
 import type { Json } from "@/lib/paths";
@@ -16,6 +17,14 @@ export type Facts = {
 };
 
 export type Line = { name: string; text: string; note?: string; bad?: boolean };
+
+/**
+ * Warnings of both checks. The full check gets a part of the specification, with defaults in place of the rest: only
+ * what a worker found counts.
+ */
+export const checkWarnings = (quick: JobCheck | undefined, full: JobCheck | undefined): string[] => [
+  ...new Set([...(quick?.warnings ?? []), ...(full?.worker_warnings ?? [])]),
+];
 
 type Sizes = {
   facts: Facts;

@@ -16,7 +16,8 @@ function workersPart(spec: Draft): Draft | null {
     const value = getAt(spec, `rollout.${key}`);
     if (value !== undefined) rollout[key] = value;
   }
-  return { model: spec.model, data: spec.data, rewards: spec.rewards, rollout } as Draft;
+  // Which rows are held out follows from the seed.
+  return { model: spec.model, data: spec.data, rewards: spec.rewards, rollout, seed: spec.seed } as Draft;
 }
 
 /**
