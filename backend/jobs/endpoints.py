@@ -7,6 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.access.auth import Principal, Reader, Writer
 from backend.data.database import Session
+from backend.http.conditional import IfMatch, tagged
 from backend.http.idempotency import Idempotency, Once, OnceWhole, fingerprint
 from backend.http.strict_json import StrictRoute
 from backend.jobs import labels, listing, repository, service
@@ -104,12 +105,21 @@ async def get_job(id: str, session: Session, who: Reader, broker: BrokerDep) -> 
 
 
 @router.patch("/jobs/{id}", operation_id="updateJob")
-async def update_job(id: str, body: JobUpdate, session: Session, who: Writer, broker: BrokerDep) -> JobDetail:
+async def update_job(
+    id: str,
+    body: JobUpdate,
+    response: Response,
+    session: Session,
+    match: IfMatch,
+    who: Writer,
+    broker: BrokerDep,
+) -> JobDetail:
     """Rename a job, or change its notes, tags or archive. Its specification stays as it is.
 
     409 `job_not_ended` when a job is to be archived that has not ended.
     """
-    return await fair_queue.detail(session, await labels.update(session, who.project_id, id, body), broker)
+    job = await labels.update(session, who.project_id, id, body, match)
+    return tagged(await fair_queue.detail(session, job, broker), response)
 
 
 @router.post("/jobs/{id}/cancel", dependencies=[OnceWhole], operation_id="cancelJob")

@@ -6,7 +6,9 @@ from itertools import chain
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from backend.http.conditional import Match
 from backend.jobs.lifecycle import transitions
+from backend.jobs.view import job_detail
 from backend.models import Job, now
 from reinforge.errors import InvalidInput, StateConflict
 from reinforge.schemas.job_labels import MOST_TAGS, JobFacets, JobUpdate
@@ -15,9 +17,10 @@ from reinforge.states import FINAL
 MOST_VALUES = 200
 
 
-async def update(session: AsyncSession, project_id: str, id: str, body: JobUpdate) -> Job:
-    """Raises NotFound, InvalidInput `too_many_tags`, StateConflict `job_not_ended`."""
+async def update(session: AsyncSession, project_id: str, id: str, body: JobUpdate, match: Match) -> Job:
+    """Raises NotFound, MatchNeeded, Stale, InvalidInput `too_many_tags`, StateConflict `job_not_ended`."""
     job = await transitions.lock_job(session, id, project_id)
+    match.check(job_detail(job))
     if body.archived and job.status not in FINAL:
         raise StateConflict(
             f"The job is {job.status}.",

@@ -22,6 +22,7 @@ _ROUTES = frozenset(
     {
         "",
         "adapters",
+        "compare",
         "datasets",
         "deployments",
         "evaluations",

@@ -1,12 +1,12 @@
 """Jobs, their metrics, completions, logs and events."""
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from reinforge.diagnosis.verdict import Outcome, Verdict
 from reinforge.records import Carried
-from reinforge.schemas.common import Request, Response, Timestamp
+from reinforge.schemas.common import Editable, Request, Response, Timestamp
 from reinforge.states import JobStatus
 
 
@@ -91,7 +91,9 @@ class Job(Response):
     """Dotted path → value, of the paths that the list was requested with."""
 
 
-class JobDetail(Job):
+class JobDetail(Job, Editable):
+    EDITS: ClassVar = frozenset({"name", "notes", "tags", "archived"})
+
     notes: str = ""
     """Markdown."""
     spec: dict[str, Any]

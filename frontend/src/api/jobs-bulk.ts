@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { http, unwrap } from "./client";
+import { http, madeFrom, unwrap } from "./client";
 import { type Job, jobKeys } from "./jobs";
 
 export type BulkAction = "archive" | "unarchive" | "cancel" | "delete";
@@ -9,7 +9,8 @@ function request(action: BulkAction, id: string): Promise<unknown> {
   const params = { path: { id } };
   if (action === "delete") return unwrap(http.DELETE("/api/v1/jobs/{id}", { params }));
   if (action === "cancel") return unwrap(http.POST("/api/v1/jobs/{id}/cancel", { params }));
-  return unwrap(http.PATCH("/api/v1/jobs/{id}", { params, body: { archived: action === "archive" } }));
+  const body = { archived: action === "archive" };
+  return unwrap(http.PATCH("/api/v1/jobs/{id}", { params: { ...params, header: madeFrom("*") }, body }));
 }
 
 /** The same change of several jobs, one after the other; a failure does not stop the rest. */

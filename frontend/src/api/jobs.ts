@@ -5,7 +5,7 @@ import {
   useMutation,
   useQueryClient,
 } from "@tanstack/react-query";
-import { http, type Schemas, unwrap } from "./client";
+import { http, madeFrom, type Schemas, unwrap } from "./client";
 import { caughtUp } from "./live-journal";
 
 export type Job = Schemas["Job"];
@@ -160,8 +160,8 @@ export function useUpdateJob(id: string) {
   const client = useQueryClient();
   const { queryKey } = jobQuery(id);
   return useMutation({
-    mutationFn: (body: JobUpdate) =>
-      unwrap(http.PATCH("/api/v1/jobs/{id}", { params: { path: { id } }, body })),
+    mutationFn: ({ etag, ...body }: JobUpdate & { etag: string }) =>
+      unwrap(http.PATCH("/api/v1/jobs/{id}", { params: { path: { id }, header: madeFrom(etag) }, body })),
     onMutate: async ({ name, notes, tags, archived }) => {
       await client.cancelQueries({ queryKey });
       const before = client.getQueryData(queryKey);
@@ -170,7 +170,10 @@ export function useUpdateJob(id: string) {
       client.setQueryData(queryKey, (job) => job && { ...job, ...set });
       return before;
     },
-    onError: (_, __, before) => client.setQueryData(queryKey, before),
+    onError: (_, __, before) => {
+      client.setQueryData(queryKey, before);
+      return client.invalidateQueries({ queryKey });
+    },
     onSuccess: (job) => keepJob(client, job),
   });
 }

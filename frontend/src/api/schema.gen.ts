@@ -7361,6 +7361,8 @@ export interface components {
         };
         /** JobDetail */
         JobDetail: {
+            /** Etag */
+            etag: string;
             /**
              * Object
              * @default job
@@ -14362,7 +14364,10 @@ export interface operations {
     updateJob: {
         parameters: {
             query?: never;
-            header?: never;
+            header: {
+                /** @description The `etag` of what the change was made from, or `*`. */
+                "if-match": string;
+            };
             path: {
                 id: string;
             };
@@ -14387,8 +14392,10 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            412: components["responses"]["Changed"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
+            428: components["responses"]["MatchMissing"];
             429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };

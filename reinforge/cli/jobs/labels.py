@@ -92,8 +92,10 @@ def note(
 ) -> None:
     """Replace a job's notes."""
     with connect() as client:
-        before = client.jobs.get(id).notes if append else ""
-        job = client.jobs.update(id, notes=f"{before}\n\n{text}" if before else text)
+        current = client.jobs.get(id)
+        before = current.notes if append else ""
+        notes = f"{before}\n\n{text}" if before else text
+        job = client.jobs.update(id, notes=notes, etag=current.etag if append else None)
     output.result(job, f"{job.id} has {'new notes' if job.notes else 'no notes'}", json=json)
 
 

@@ -108,12 +108,15 @@ class Jobs:
         add_tags: Sequence[str] = (),
         remove_tags: Sequence[str] = (),
         archived: bool | None = None,
+        etag: str | None = None,
     ) -> JobDetail:
-        """Change name, notes (Markdown), tags or archive; None leaves a field as it is."""
+        """Change name, notes (Markdown), tags or archive; None leaves a field as it is.
+
+        `etag`: version that the change is based on; default: any.
+        """
         body = {"name": name, "notes": notes, "archived": archived, "add_tags": [*add_tags]}
         body |= {"remove_tags": [*remove_tags], "tags": None if tags is None else [*tags]}
-        response = self._transport.request("PATCH", f"/jobs/{id}", json=body)
-        return JobDetail.model_validate(response.json())
+        return JobDetail.model_validate(self._transport.patch(f"/jobs/{id}", body, etag=etag or "*"))
 
     def get(self, id: str) -> JobDetail:
         return JobDetail.model_validate(self._transport.get(f"/jobs/{id}"))

@@ -21,6 +21,7 @@ BESIDES = {"createRewardRevision"}
 """POST in name, an edit of the reward in effect."""
 BODIES: dict[str, Any] = {
     "setBudget": {"kind": "judge_spend", "period": "total", "amount": 2e9},
+    "updateJob": {"name": "zebra two"},
     "updateMe": {"name": "Somebody else"},
     "renameProject": {"name": "zebra two"},
     "updateDataset": {"name": "zebra two"},

@@ -12,13 +12,13 @@ pytestmark = pytest.mark.usefixtures("rpc_backend")
 
 
 def update(backend: Backend, id: str, **body: Any) -> Any:
-    response = backend.api.patch(f"/jobs/{id}", json=body)
+    response = backend.api.patch(f"/jobs/{id}", json=body, headers={"if-match": "*"})
     assert response.status_code == 200, response.text
     return response.json()
 
 
 def refusal(backend: Backend, id: str, **body: Any) -> tuple[int, str, str | None]:
-    response = backend.api.patch(f"/jobs/{id}", json=body)
+    response = backend.api.patch(f"/jobs/{id}", json=body, headers={"if-match": "*"})
     error = response.json()["error"]
     return response.status_code, error["code"], error["param"]
 
@@ -74,6 +74,16 @@ def test_viewers_change_nothing(backend: Backend) -> None:
     with backend.add_key("viewer") as viewer:
         assert viewer.patch(f"/jobs/{id}", json={"name": "New"}).status_code == 403
     assert backend.job(id)["name"] == "Sums"
+
+
+def test_notes_that_somebody_else_has_changed_are_not_overwritten(backend: Backend) -> None:
+    id = backend.create_job(name="Sums")
+    read = backend.job(id)
+    update(backend, id, notes="first")
+    body, headers = {"notes": "second"}, {"if-match": read["etag"]}
+    response = backend.api.patch(f"/jobs/{id}", json=body, headers=headers)
+    assert (response.status_code, response.json()["error"]["current"]["notes"]) == (412, "first")
+    assert backend.job(id)["notes"] == "first"
 
 
 def named_data(backend: Backend, name: str) -> dict[str, str]:

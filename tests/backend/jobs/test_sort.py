@@ -18,8 +18,8 @@ def names(rpc_backend: Backend) -> dict[str, str]:
     }
     for name, value in {"b": -0.25, "C": 0.5, "d": 0.1}.items():
         rpc_backend.sql("UPDATE job SET held_out_reward = %s WHERE id = %s", value, ids[name])
-    rpc_backend.api.patch(f"/jobs/{ids['e']}", json={"tags": ["x", "y"]})
-    rpc_backend.api.patch(f"/jobs/{ids['a']}", json={"tags": ["x"]})
+    rpc_backend.api.patch(f"/jobs/{ids['e']}", json={"tags": ["x", "y"]}, headers={"if-match": "*"})
+    rpc_backend.api.patch(f"/jobs/{ids['a']}", json={"tags": ["x"]}, headers={"if-match": "*"})
     return ids
 
 

@@ -26,7 +26,7 @@ def test_the_newest_evaluations_are_compared_row_by_row(backend: Backend) -> Non
     change = other["difference"]
     assert (change["value"], change["paired"], change["rows"]) == (pytest.approx(8 / ROWS), True, ROWS)
     assert 0 < change["low"] < change["value"] < change["high"]
-    assert f"{second} is better than {first} by 0.33" in other["verdict"]
+    assert f"{other['name']} is better than {baseline['name']} by 0.33" in other["verdict"]
     assert other["notes"] == []
     assert other["completion_tokens"] == 5
 

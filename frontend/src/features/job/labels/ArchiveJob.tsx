@@ -15,7 +15,7 @@ export function ArchiveJob({ job }: { job: JobDetail }) {
       title={job.archived ? "Lists the job again." : "Hides the job from lists. All its data is kept."}
       onClick={() =>
         update.mutate(
-          { archived: !job.archived },
+          { etag: "*", archived: !job.archived },
           { onError: (error) => toastFailed("Could not archive the job", error) },
         )
       }

@@ -39,6 +39,7 @@ export function JobLabels({ job }: { job: JobDetail }) {
 function Editor({ job, onClose }: { job: JobDetail; onClose: () => void }) {
   const [tags, setTags] = useState(job.tags ?? []);
   const [notes, setNotes] = useState(job.notes ?? "");
+  const [etag] = useState(job.etag);
   const facets = useQuery(jobFacetsQuery).data;
   const update = useUpdateJob(job.id);
   return (
@@ -47,7 +48,7 @@ function Editor({ job, onClose }: { job: JobDetail; onClose: () => void }) {
       aria-label="Tags and notes"
       onSubmit={(event) => {
         event.preventDefault();
-        update.mutate({ tags, notes }, { onSuccess: onClose });
+        update.mutate({ etag, tags, notes }, { onSuccess: onClose });
       }}
     >
       <TagsInput

@@ -22,7 +22,10 @@ export function RenameJob({ job }: { job: JobDetail }) {
     const name = text?.trim();
     if (!name) return;
     if (name !== job.name) {
-      update.mutate({ name }, { onError: (error) => toastFailed("Could not rename the job", error) });
+      update.mutate(
+        { etag: job.etag, name },
+        { onError: (error) => toastFailed("Could not rename the job", error) },
+      );
     }
     close();
   };
