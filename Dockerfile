@@ -47,6 +47,7 @@ COPY examples/arithmetic examples/arithmetic
 COPY backend backend
 COPY worker/__init__.py worker/__init__.py
 COPY migrations migrations
+COPY docs docs
 COPY --from=page /src/frontend/dist frontend/dist
 RUN python -m compileall -q /app
 USER reinforge

@@ -63,6 +63,7 @@ from backend.rpc.wake_ups import WakeUps
 from backend.settings import Settings
 from backend.site import health, meta, openapi
 from backend.site.client_wheel import router as client_wheel
+from backend.site.guide import router as guide
 from backend.site.page import STATIC, PageFallback
 from backend.site.reference import router as reference
 from backend.usage.endpoints import router as usage
@@ -85,7 +86,7 @@ ROUTERS = (
     demo, datasets, dataset_prompts, dataset_uploads, dataset_reports, reward_sources, rewards, golden,
     judges, base_models, preflights, evaluations, playground, adapters, webhooks, workers,
     openai_graders, openai_files, openai_uploads, openai_jobs, openai_checkpoints, openai_models,
-    deployments, openai_chat, client_wheel, health.router, meta.router, reference,
+    deployments, openai_chat, client_wheel, health.router, meta.router, reference, guide,
 )  # fmt: skip
 
 

@@ -22,6 +22,9 @@ export default defineConfig({
       },
     },
   },
-  server: { host: "127.0.0.1", proxy: { "/api": { target: api }, "/healthz": { target: api } } },
+  server: {
+    host: "127.0.0.1",
+    proxy: { "/api": { target: api }, "/guide": { target: api }, "/healthz": { target: api } },
+  },
   test: { environment: "node", include: ["src/**/*.test.ts"] },
 });

@@ -121,7 +121,10 @@ def page() -> str:
         preset_text(name, preset) for members in runnable().values() for name, preset in members.items()
     )
     parts.append(f"## Presets\n\nA preset fills the slots that the file leaves open.\n\n{presets}\n")
-    rows = "\n".join(f"| `{m.key}` | {m.unit} | {m.meaning} {m.reading} |" for m in METRICS.values())
+    rows = "\n".join(
+        f'| <a id="metric-{m.key.replace("/", "-")}"></a>`{m.key}` | {m.unit} | {m.meaning} {m.reading} |'
+        for m in METRICS.values()
+    )
     parts.append(f"## Metrics\n\n| key | unit | meaning |\n|---|---|---|\n{rows}\n")
     return "\n".join(parts)
 

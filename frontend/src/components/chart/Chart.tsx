@@ -1,6 +1,7 @@
 import { useThrottledValue } from "@mantine/hooks";
 import { lazy, Suspense, useMemo, useRef, useState } from "react";
 import { count, number, tick } from "@/lib/format";
+import { Help } from "../Help";
 import styles from "./Chart.module.css";
 import { ChartTable } from "./ChartTable";
 import { fileName, save, toCsv, toPicture } from "./export";
@@ -29,8 +30,8 @@ type Props = {
   tick?: ((value: number) => string) | undefined;
   /** One sentence in words: what the curve does. */
   summary: string;
-  /** What the metric means, shown on hovering the title. */
-  meaning?: string | undefined;
+  /** What the metric means, and where the guide says more. */
+  help?: { text: string; guide: string } | undefined;
   log?: boolean;
   onLog?: (() => void) | undefined;
   onMaximise?: (() => void) | undefined;
@@ -132,7 +133,8 @@ export function Chart(props: Props) {
   return (
     <figure className={styles.figure} ref={figure}>
       <figcaption className={styles.caption}>
-        <h3 title={props.meaning}>{title}</h3>
+        <h3>{title}</h3>
+        {props.help && <Help title={title} {...props.help} />}
         <span className={styles.unit} title={unit}>
           {head ?? (log ? `${unit}, log` : unit)}
         </span>

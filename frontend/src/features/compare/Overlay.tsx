@@ -9,6 +9,7 @@ import type { ChartColor, ChartLine } from "@/components/chart/model";
 import { ChartSpaceProvider } from "@/components/chart/space";
 import type { Range } from "@/components/chart/zoom";
 import { count, number } from "@/lib/format";
+import { metricHelp } from "@/lib/metric-help";
 import styles from "./Compare.module.css";
 import { labelsOf } from "./place";
 
@@ -19,7 +20,8 @@ type Props = { jobs: readonly ComparedJob[]; metric: string | undefined; onMetri
 
 /** One metric of all jobs in one chart. */
 export function Overlay({ jobs, metric = DEFAULT, onMetric }: Props) {
-  const metrics = useQuery(metaQuery).data?.metrics ?? [];
+  const meta = useQuery(metaQuery).data;
+  const metrics = meta?.metrics ?? [];
   const described = metrics.find(({ key }) => key === metric);
   const curves = useQueries({ queries: jobs.map((job) => curveQuery(job.id, metric)) });
   const [range, setRange] = useState<Range | null>(null);
@@ -71,7 +73,7 @@ export function Overlay({ jobs, metric = DEFAULT, onMetric }: Props) {
       <Chart
         title={described?.title ?? metric}
         unit={described?.unit ?? ""}
-        meaning={described?.meaning}
+        help={metricHelp(metric, meta)}
         lines={lines}
         height={260}
         summary={ends.length > 0 ? `${ends.join("; ")}.` : `No values of ${count(jobs.length, "job")} yet.`}

@@ -84,9 +84,14 @@ export function Navigation({ onSearch, onHelp, onSignOut }: Props) {
       </Link>
       <div className={styles.foot}>
         <Workers />
-        <button type="button" className={styles.plain} onClick={onHelp}>
-          <kbd>?</kbd> for shortcuts
-        </button>
+        <div className={styles.row}>
+          <button type="button" className={styles.plain} onClick={onHelp}>
+            <kbd>?</kbd> for shortcuts
+          </button>
+          <a className={styles.plain} href="/guide" target="_blank" rel="noreferrer">
+            Guide
+          </a>
+        </div>
         <div className={styles.row}>
           <ThemeSwitch />
           <button

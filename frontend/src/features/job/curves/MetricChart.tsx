@@ -2,6 +2,7 @@ import { useMemo } from "react";
 import { Chart } from "@/components/chart/Chart";
 import type { ChartBand, ChartLine } from "@/components/chart/model";
 import type { Range } from "@/components/chart/zoom";
+import type { MetricHelp } from "@/lib/metric-help";
 import { pick, type SeriesMap } from "../series";
 import { linesSentence } from "./chart-sentence";
 import type { ChartDef } from "./charts";
@@ -11,7 +12,7 @@ type Props = {
   series: SeriesMap;
   range: Range | null;
   height: number;
-  meaning: string | undefined;
+  help: MetricHelp | undefined;
   log: boolean;
   onLog: (() => void) | undefined;
   onMaximise?: (() => void) | undefined;

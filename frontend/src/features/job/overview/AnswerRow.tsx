@@ -1,12 +1,26 @@
+import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
+import { metaQuery } from "@/api/meta";
 import { Change } from "@/components/Change";
+import { Help } from "@/components/Help";
 import { change, NOTHING, number, percent, reward, signed } from "@/lib/format";
+import { metricHelp } from "@/lib/metric-help";
 import { first, latest } from "@/lib/sentence";
 import { equalGroups } from "../curves/chart-sentence";
 import { pick, type SeriesMap } from "../series";
 import styles from "./Overview.module.css";
 
 type Answer = { title: string; value: string; unit?: string; note: ReactNode };
+/** Metrics that explain the tiles; "Useful groups" is 1 minus its metric. */
+const ABOUT: Record<string, string> = {
+  "Held-out reward": "held_out/reward_mean",
+  "Train reward": "reward/mean",
+  "Completion length": "completions/length_mean",
+  Entropy: "entropy/mean",
+  "Useful groups": "groups/zero_variance_share",
+  Throughput: "throughput/completions_per_second",
+};
+const USEFUL = "Groups whose completions score differently; the others are:";
 
 function since(step: number) {
   return ` since step ${step}`;
@@ -88,11 +102,20 @@ export function AnswerRow({ series }: { series: SeriesMap }) {
     usefulGroups(series),
     throughput(series),
   ];
+  const meta = useQuery(metaQuery).data;
+  const helpOf = (title: string) => {
+    const help = metricHelp(ABOUT[title] ?? "", meta);
+    const text = title === "Useful groups" ? `${USEFUL} ${help?.text}` : help?.text;
+    return help && text && <Help title={title} text={text} guide={help.guide} />;
+  };
   return (
     <dl className={styles.answers}>
       {answers.map(({ title, value, unit, note }) => (
         <div key={title} className={styles.answer}>
-          <dt>{title}</dt>
+          <dt>
+            {title}
+            {helpOf(title)}
+          </dt>
           <dd className={styles.value}>
             {value}
             {unit && value !== NOTHING && <small>{unit}</small>}

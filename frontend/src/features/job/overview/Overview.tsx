@@ -8,6 +8,7 @@ import { metaQuery } from "@/api/meta";
 import { ChartSpaceProvider } from "@/components/chart/space";
 import { Failure } from "@/components/Failure";
 import { SkeletonCard } from "@/components/Skeleton";
+import { metricHelp } from "@/lib/metric-help";
 import { type ChartDef, type ChartGroup, chartGroups, HEADLINE, searchText } from "../curves/charts";
 import { KlCard } from "../curves/KlCard";
 import { MetricChart } from "../curves/MetricChart";
@@ -77,7 +78,6 @@ export function Overview({ job, series, view, onView, onPick }: Props) {
 
   const draw = (def: ChartDef, height: number, inDialog = false) => {
     if (def.id === "kl" && beta === 0) return <KlCard key={def.id} title={def.title} />;
-    const metric = meta.data?.metrics.find(({ key }) => key === def.about);
     return (
       <MetricChart
         key={def.id}
@@ -85,7 +85,7 @@ export function Overview({ job, series, view, onView, onPick }: Props) {
         series={visible}
         range={view.range}
         height={height}
-        meaning={metric && `${metric.meaning} ${metric.reading}`.trim()}
+        help={metricHelp(def.about || (def.lines[0]?.key ?? ""), meta.data)}
         log={view.log !== "all" && view.log.includes(def.id)}
         onLog={() => onView(withLog(view, def.id))}
         onMaximise={inDialog ? undefined : () => onView({ ...view, large: def.id })}
