@@ -13,17 +13,17 @@ def differences(specs: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     Lists are compared as wholes, except lists of objects with names, such as rewards.
     """
     flat = [
-        dict(_leaves("", {key: value for key, value in spec.items() if key not in IGNORED})) for spec in specs
+        dict(leaves("", {key: value for key, value in spec.items() if key not in IGNORED})) for spec in specs
     ]
     paths = list(dict.fromkeys(path for leaves in flat for path in leaves))
     values = {path: [leaves.get(path) for leaves in flat] for path in paths}
     return {path: row for path, row in values.items() if any(value != row[0] for value in row)}
 
 
-def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+def leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping) and (value or not path):
         for key, item in value.items():
-            yield from _leaves(f"{path}.{key}" if path else str(key), item)
+            yield from leaves(f"{path}.{key}" if path else str(key), item)
     elif (
         isinstance(value, list)
         and value
@@ -31,6 +31,6 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
     ):
         for item in value:
             rest = {key: field for key, field in item.items() if key != "name"}
-            yield from _leaves(f"{path}.{item['name']}", rest)
+            yield from leaves(f"{path}.{item['name']}", rest)
     else:
         yield path, value

@@ -13,13 +13,19 @@ def sentence(
     *,
     length: float | None = None,
     baseline_length: float | None = None,
+    jobs: tuple[int, int] | None = None,
 ) -> str:
-    """name, baseline: of the jobs. length, baseline_length: mean tokens of their held-out completions."""
+    """name, baseline: of the jobs or groups. length, baseline_length: mean tokens of their held-out completions.
+
+    jobs: how many the two groups have.
+    """
     if difference is None:
         return f"{name} cannot be compared with {baseline}: one of them has no scored held-out rows."
     change = difference.interval
     bounds = f"[{change.low:.2f}, {change.high:.2f}]"
     rows = f"{change.rows} held-out prompts" if difference.paired else "different held-out prompts"
+    if jobs is not None:
+        rows += f", {jobs[0]} against {jobs[1]} job{'' if jobs[1] == 1 else 's'}"
     if change.low > 0:
         verdict = f"{name} is better than {baseline} by {change.value:.2f} {bounds} on {rows}"
     elif change.high < 0:

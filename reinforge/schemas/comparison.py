@@ -1,7 +1,8 @@
 """Comparison of jobs."""
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
+from reinforge.comparison.held_out import Difference
 from reinforge.schemas.common import Response
 from reinforge.states import JobStatus
 
@@ -22,6 +23,17 @@ class HeldOutDifference(HeldOutEstimate):
 
     paired: bool
     """Compared prompt by prompt on the same prompts; otherwise the interval is wider."""
+
+    @classmethod
+    def of(cls, difference: Difference) -> Self:
+        interval = difference.interval
+        return cls(
+            value=interval.value,
+            low=interval.low,
+            high=interval.high,
+            rows=interval.rows,
+            paired=difference.paired,
+        )
 
 
 class ComparedJob(Response):
@@ -53,6 +65,35 @@ class ComparedJob(Response):
     """`worker_seconds` at the price of a GPU hour (`REINFORGE_GPU_HOUR_PRICE`), and what its judges cost."""
 
 
+class JobSpread(Response):
+    """Mean, minimum and maximum over the jobs of a group that have the value."""
+
+    mean: float
+    minimum: float
+    maximum: float
+    jobs: int
+
+
+class ComparedGroup(Response):
+    """Jobs with one value of the setting `group`, or that differ in their seeds only."""
+
+    label: str
+    value: Any
+    """Of the setting; null for `seeds`."""
+    jobs: list[str]
+    held_out: JobSpread | None
+    held_out_before: JobSpread | None
+    difference: HeldOutDifference | None
+    """Mean over its jobs minus that of the baseline's group; the interval covers prompts and jobs."""
+    verdict: str | None
+    """`difference` in one sentence; null for the baseline's group."""
+    notes: list[str]
+    completion_tokens: JobSpread | None
+    seconds: JobSpread | None
+    sampled_tokens: JobSpread | None
+    cost: JobSpread | None
+
+
 class SettingDifference(Response):
     path: str
     """Dotted path in the resolved specification."""
@@ -68,3 +109,100 @@ class JobComparison(Response):
     """In the order of the request."""
     settings: list[SettingDifference]
     """Settings that differ."""
+    group: str | None = None
+    groups: list[ComparedGroup] = []
+    """With `group`; the baseline's group is the first."""
+    metrics: list[str] = []
+    """Keys that any of the jobs has measured."""
+
+
+class ComparedCurve(Response):
+    """Values of one job, or mean, minimum and maximum over the jobs of a group."""
+
+    job: str | None
+    """Null for a group."""
+    group: str | None
+    """Its label; null for a job."""
+    steps: list[int]
+    values: list[float | None]
+    """The last value in each bucket of steps, of a group the mean over its jobs; null where it is undefined."""
+    minima: list[float | None] | None
+    maxima: list[float | None] | None
+    jobs: list[int] | None
+    """Jobs that have a value, of a group."""
+
+
+class MetricCurves(Response):
+    key: str
+    curves: list[ComparedCurve]
+
+
+class CurveComparison(Response):
+    object: Literal["curve_comparison"] = "curve_comparison"
+    buckets: int
+    data: list[MetricCurves]
+    """In the order of the request."""
+
+
+class PromptResult(Response):
+    """Completions of one prompt in one step of a job."""
+
+    job: str
+    step: int
+    prompt_no: int
+    row_index: int
+    completions: int
+    reward: float | None
+    """Mean over its scored completions."""
+    completion_tokens: float | None
+    """Mean length of its completions."""
+
+
+class ComparedPrompt(Response):
+    prompt_hash: str
+    prompt: str | None
+    """First 1,000 characters of the last message or text; null for jobs of older workers."""
+    answer: str | None
+    """The reference answer that the dataset declares, at most 500 characters."""
+    jobs: int
+    """Jobs that have scored completions of it."""
+    reward: float
+    """Mean over these jobs."""
+    difference: float
+    """Highest minus lowest mean reward of a job."""
+    results: list[PromptResult]
+    """In the order of the request; jobs without the prompt are absent."""
+
+
+class ComparedPromptPage(Response):
+    object: Literal["list"] = "list"
+    data: list[ComparedPrompt]
+    has_more: bool = False
+    next_cursor: str | None = None
+    total: int
+    """Prompts that match and that at least two of the jobs have."""
+
+
+class ComparedCompletion(Response):
+    sample_no: int
+    reward: float | None
+    length: int
+    finish_reason: str
+    error: str | None
+    text: str
+    """First 2,000 characters."""
+
+
+class PromptSamples(PromptResult):
+    samples: list[ComparedCompletion]
+
+
+class PromptComparison(Response):
+    """Completions of several jobs for one prompt."""
+
+    object: Literal["prompt_comparison"] = "prompt_comparison"
+    prompt_hash: str
+    prompt: str | None
+    answer: str | None
+    results: list[PromptSamples]
+    """In the order of the request; jobs without the prompt are absent."""

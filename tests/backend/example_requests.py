@@ -266,7 +266,11 @@ def jobs(backend: Backend) -> None:
     api.post(f"/jobs/{job}/changes", json=change)
     api.post(f"/jobs/{job}/checkpoint")
     fork = api.post(f"/jobs/{job}/fork", json={"step": 4, "name": "other way"}).json()["id"]
-    api.get("/compare", params={"job": [job, fork]})
+    both = {"job": [job, fork]}
+    api.get("/compare", params=both | {"group": "algorithm.preset"})
+    api.get("/compare/curves", params=both | {"key": ["reward/mean"]})
+    for prompt in api.get("/compare/prompts", params=both).json()["data"]:
+        api.get("/compare/completions", params=both | {"prompt_hash": prompt["prompt_hash"]})
     api.post(f"/jobs/{job}/pause")
     trainer.heartbeat(*(command["id"] for command in trainer.heartbeat().json()["commands"]))
     trainer.end("paused")

@@ -1,4 +1,4 @@
-"""Endpoint of comparisons."""
+"""Endpoints of comparisons."""
 
 from typing import Annotated
 
@@ -7,9 +7,20 @@ from fastapi import APIRouter, Query, Request
 from backend.access.auth import Reader
 from backend.data.database import Session
 from backend.http.strict_json import StrictRoute
-from backend.jobs.comparison import service
+from backend.jobs.comparison import curves, prompts, service
+from backend.jobs.comparison.prompt_queries import PromptSort
+from backend.jobs.monitoring.completions import Split
 from backend.settings import Settings
-from reinforge.schemas.comparison import JobComparison, Moment
+from reinforge.schemas.comparison import (
+    ComparedPromptPage,
+    CurveComparison,
+    JobComparison,
+    Moment,
+    PromptComparison,
+)
+
+Jobs = Annotated[list[str], Query(min_length=2, max_length=50)]
+Group = Annotated[str | None, Query(max_length=200)]
 
 router = APIRouter(tags=["jobs"], route_class=StrictRoute)
 
@@ -19,12 +30,69 @@ async def compare_jobs(
     request: Request,
     session: Session,
     who: Reader,
-    job: Annotated[list[str], Query(min_length=2, max_length=50)],
+    job: Jobs,
     at: Moment = "last",
+    group: Group = None,
 ) -> JobComparison:
     """Compare 2 to 50 jobs with the first one: settings, held-out rewards with intervals, tokens, time, cost.
 
-    Repeat `job` for each. `at`: the newest evaluation, or that of the best checkpoint.
+    Repeat `job` for each. `at`: the newest evaluation, or that of the best checkpoint. `group`: dotted path of a
+    setting, such as `algorithm.preset`, or `seeds` for jobs that differ in their seeds only; groups are compared
+    with the group of the first job.
     """
     settings: Settings = request.app.state.settings
-    return await service.compare(session, who.project_id, job, at=at, gpu_hour_price=settings.gpu_hour_price)
+    return await service.compare(
+        session, who.project_id, job, at=at, group=group, gpu_hour_price=settings.gpu_hour_price
+    )
+
+
+@router.get("/compare/curves", operation_id="compareCurves")
+async def compare_curves(
+    session: Session,
+    who: Reader,
+    job: Jobs,
+    key: Annotated[list[Annotated[str, Query(max_length=200)]], Query(min_length=1, max_length=20)],
+    group: Group = None,
+    buckets: Annotated[int, Query(ge=2, le=500)] = 100,
+) -> CurveComparison:
+    """Curves of up to 20 metrics, one per job; with `group` one per group, with minimum and maximum over its jobs.
+
+    All curves of a metric have the same buckets of steps.
+    """
+    return await curves.compare_curves(session, who.project_id, job, key, group=group, buckets=buckets)
+
+
+@router.get("/compare/prompts", operation_id="comparePrompts")
+async def compare_prompts(
+    session: Session,
+    who: Reader,
+    job: Jobs,
+    split: Split = "held_out",
+    at: Moment = "last",
+    q: Annotated[str | None, Query(max_length=500)] = None,
+    sort: PromptSort = "-difference",
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    after: Annotated[str | None, Query(max_length=1000)] = None,
+) -> ComparedPromptPage:
+    """Prompts that at least two of the jobs have scored completions of, by default those that differ most first.
+
+    `held_out`: of the evaluation that `at` says; `train`: each job's newest step with the prompt. `q` is a part
+    of the prompt's first 1,000 characters, without regard to case.
+    """
+    return await prompts.page(
+        session, who.project_id, job, split=split, at=at, q=q or None, sort=sort, limit=limit, after=after
+    )
+
+
+@router.get("/compare/completions", operation_id="compareCompletions")
+async def compare_completions(
+    session: Session,
+    who: Reader,
+    job: Jobs,
+    prompt_hash: Annotated[str, Query(min_length=1, max_length=200)],
+    split: Split = "held_out",
+    at: Moment = "last",
+    samples: Annotated[int, Query(ge=1, le=64)] = 8,
+) -> PromptComparison:
+    """Completions of one prompt, job by job; at most `samples` of each. Jobs without the prompt are absent."""
+    return await prompts.one(session, who.project_id, job, prompt_hash, split=split, at=at, samples=samples)

@@ -3,11 +3,12 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 
 from sqlalchemy import func, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.models import Completion, Dataset, Job, JobReward, StepRollouts, UsageRow
+from backend.models import Completion, Dataset, Job, JobReward, MetricSeries, StepRollouts, UsageRow
 
 
 @dataclass
@@ -16,6 +17,10 @@ class HeldOutRewards:
     """Prompt hash → mean reward over its scored completions."""
     tokens: int = 0
     completions: int = 0
+
+    @property
+    def mean(self) -> float | None:
+        return fmean(self.rewards.values()) if self.rewards else None
 
 
 async def find_all(session: AsyncSession, project_id: str, ids: Sequence[str]) -> dict[str, Job]:
@@ -80,3 +85,8 @@ async def reward_hashes(session: AsyncSession, ids: Sequence[str]) -> dict[str, 
     for id, sha256 in await session.execute(query.order_by(JobReward.job_id, JobReward.position)):
         hashes[id].append(sha256)
     return hashes
+
+
+async def metric_keys(session: AsyncSession, ids: Sequence[str]) -> list[str]:
+    query = select(MetricSeries.key).where(MetricSeries.job_id.in_(ids)).distinct()
+    return sorted(await session.scalars(query))

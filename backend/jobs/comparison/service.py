@@ -1,21 +1,20 @@
 """Comparison of jobs: rows from the database, statistics in a thread."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import anyio
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.jobs.comparison import repository
-from backend.jobs.comparison.repository import HeldOutRewards
-from backend.jobs.lifecycle.transitions import unknown_job
-from backend.models import Job
+from backend.jobs.comparison.groups import compare_groups, grouped
+from backend.jobs.comparison.measured import Measured, cost, job_seconds, jobs_of, mean_tokens, measure
 from reinforge.comparison import held_out
+from reinforge.comparison.groups import JobGroup
 from reinforge.comparison.settings import differences
 from reinforge.comparison.verdict import sentence
-from reinforge.errors import InvalidInput
 from reinforge.schemas.comparison import (
+    ComparedGroup,
     ComparedJob,
     HeldOutDifference,
     HeldOutEstimate,
@@ -25,63 +24,40 @@ from reinforge.schemas.comparison import (
 )
 
 
-@dataclass(frozen=True)
-class Measured:
-    """What is stored about one job."""
-
-    job: Job
-    step: int | None
-    rows: HeldOutRewards
-    usage: dict[str, float]
-    rewards: list[str]
-    held_out_dataset: str
-    """SHA-256 of its content."""
-
-
 async def compare(
-    session: AsyncSession, project_id: str, ids: Sequence[str], *, at: Moment, gpu_hour_price: float | None
+    session: AsyncSession,
+    project_id: str,
+    ids: Sequence[str],
+    *,
+    at: Moment,
+    group: str | None,
+    gpu_hour_price: float | None,
 ) -> JobComparison:
-    """The first job is the baseline. Raises NotFound, InvalidInput `jobs_repeated`."""
-    if len(set(ids)) < len(ids):
-        raise InvalidInput("A job is named twice.", code="jobs_repeated", param="job")
-    jobs = await repository.find_all(session, project_id, ids)
-    for id in ids:
-        if id not in jobs:
-            raise unknown_job(id)
-    newest = await repository.newest_evaluations(session, ids)
-    steps = {id: _evaluation(jobs[id], step, at) for id, step in newest.items()}
-    rows = await repository.held_out_rows(session, steps)
-    usage = await repository.usage(session, project_id, ids)
-    rewards = await repository.reward_hashes(session, ids)
-    datasets = await repository.held_out_datasets(session, ids)
-    measured = [
-        Measured(
-            jobs[id],
-            steps.get(id),
-            rows.get(id, HeldOutRewards()),
-            usage.get(id, {}),
-            rewards.get(id, []),
-            datasets[id],
-        )
-        for id in ids
-    ]
-    compared = await anyio.to_thread.run_sync(partial(_compare, measured, gpu_hour_price))
-    settings = differences([jobs[id].resolved_spec for id in ids])
+    """The first job is the baseline. Raises NotFound, InvalidInput `jobs_repeated`, `setting_not_found`."""
+    jobs = await jobs_of(session, project_id, ids)
+    measured = await measure(session, project_id, jobs, at)
+    groups = [] if group is None else grouped(jobs, group)
+    compared, compared_groups = await anyio.to_thread.run_sync(
+        partial(_compare, measured, groups, gpu_hour_price)
+    )
+    settings = differences([job.resolved_spec for job in jobs])
     return JobComparison(
         baseline=ids[0],
         at=at,
         jobs=compared,
         settings=[SettingDifference(path=path, values=values) for path, values in settings.items()],
+        group=group,
+        groups=compared_groups,
+        metrics=await repository.metric_keys(session, ids),
     )
 
 
-def _evaluation(job: Job, newest: int, at: Moment) -> int:
-    return job.best_step if at == "best" and job.best_step is not None else newest
-
-
-def _compare(measured: Sequence[Measured], gpu_hour_price: float | None) -> list[ComparedJob]:
+def _compare(
+    measured: Sequence[Measured], groups: Sequence[JobGroup], gpu_hour_price: float | None
+) -> tuple[list[ComparedJob], list[ComparedGroup]]:
     baseline = measured[0]
-    return [_compared(baseline, one, gpu_hour_price) for one in measured]
+    compared = [_compared(baseline, one, gpu_hour_price) for one in measured]
+    return compared, compare_groups(measured, groups, gpu_hour_price) if groups else []
 
 
 def _compared(baseline: Measured, one: Measured, gpu_hour_price: float | None) -> ComparedJob:
@@ -93,7 +69,7 @@ def _compared(baseline: Measured, one: Measured, gpu_hour_price: float | None) -
         if is_baseline
         else held_out.difference(baseline.rows.rewards, one.rows.rewards, same_dataset=same_dataset)
     )
-    tokens, baseline_tokens = _mean_tokens(one.rows), _mean_tokens(baseline.rows)
+    tokens, baseline_tokens = mean_tokens(one.rows), mean_tokens(baseline.rows)
     name, baseline_name = (
         (job.name, baseline.job.name) if job.name != baseline.job.name else (job.id, baseline.job.id)
     )
@@ -105,38 +81,18 @@ def _compared(baseline: Measured, one: Measured, gpu_hour_price: float | None) -
         held_out_step=one.step,
         held_out=None if estimate is None else HeldOutEstimate.model_validate(estimate),
         held_out_before=job.held_out_reward_before,
-        difference=None
-        if difference is None
-        else HeldOutDifference(
-            value=difference.interval.value,
-            low=difference.interval.low,
-            high=difference.interval.high,
-            rows=difference.interval.rows,
-            paired=difference.paired,
-        ),
+        difference=None if difference is None else HeldOutDifference.of(difference),
         verdict=None
         if is_baseline
         else sentence(name, baseline_name, difference, length=tokens, baseline_length=baseline_tokens),
         notes=[] if is_baseline else _notes(baseline, one, difference),
         completion_tokens=tokens,
-        seconds=(job.finished_at - job.started_at).total_seconds()
-        if job.finished_at and job.started_at
-        else None,
+        seconds=job_seconds(job),
         worker_seconds=one.usage.get("device_seconds", 0.0),
         sampled_tokens=one.usage.get("sampled_tokens", 0.0),
         trained_tokens=one.usage.get("trained_tokens", 0.0),
-        cost=_cost(one.usage, gpu_hour_price),
+        cost=cost(one.usage, gpu_hour_price),
     )
-
-
-def _mean_tokens(rows: HeldOutRewards) -> float | None:
-    return rows.tokens / rows.completions if rows.completions else None
-
-
-def _cost(usage: dict[str, float], gpu_hour_price: float | None) -> float | None:
-    if gpu_hour_price is None:
-        return None
-    return usage.get("device_seconds", 0.0) / 3600 * gpu_hour_price + usage.get("judge_spend", 0.0)
 
 
 def _notes(baseline: Measured, one: Measured, difference: held_out.Difference | None) -> list[str]:

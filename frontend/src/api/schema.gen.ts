@@ -215,9 +215,76 @@ export interface paths {
          * Compare Jobs
          * @description Compare 2 to 50 jobs with the first one: settings, held-out rewards with intervals, tokens, time, cost.
          *
-         *     Repeat `job` for each. `at`: the newest evaluation, or that of the best checkpoint.
+         *     Repeat `job` for each. `at`: the newest evaluation, or that of the best checkpoint. `group`: dotted path of a
+         *     setting, such as `algorithm.preset`, or `seeds` for jobs that differ in their seeds only; groups are compared
+         *     with the group of the first job.
          */
         get: operations["compareJobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/compare/curves": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Compare Curves
+         * @description Curves of up to 20 metrics, one per job; with `group` one per group, with minimum and maximum over its jobs.
+         *
+         *     All curves of a metric have the same buckets of steps.
+         */
+        get: operations["compareCurves"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/compare/prompts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Compare Prompts
+         * @description Prompts that at least two of the jobs have scored completions of, by default those that differ most first.
+         *
+         *     `held_out`: of the evaluation that `at` says; `train`: each job's newest step with the prompt. `q` is a part
+         *     of the prompt's first 1,000 characters, without regard to case.
+         */
+        get: operations["comparePrompts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/compare/completions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Compare Completions
+         * @description Completions of one prompt, job by job; at most `samples` of each. Jobs without the prompt are absent.
+         */
+        get: operations["compareCompletions"];
         put?: never;
         post?: never;
         delete?: never;
@@ -4528,6 +4595,64 @@ export interface components {
             /** Step */
             step: number;
         };
+        /** ComparedCompletion */
+        ComparedCompletion: {
+            /** Sample No */
+            sample_no: number;
+            /** Reward */
+            reward: number | null;
+            /** Length */
+            length: number;
+            /** Finish Reason */
+            finish_reason: string;
+            /** Error */
+            error: string | null;
+            /** Text */
+            text: string;
+        };
+        /**
+         * ComparedCurve
+         * @description Values of one job, or mean, minimum and maximum over the jobs of a group.
+         */
+        ComparedCurve: {
+            /** Job */
+            job: string | null;
+            /** Group */
+            group: string | null;
+            /** Steps */
+            steps: number[];
+            /** Values */
+            values: (number | null)[];
+            /** Minima */
+            minima: (number | null)[] | null;
+            /** Maxima */
+            maxima: (number | null)[] | null;
+            /** Jobs */
+            jobs: number[] | null;
+        };
+        /**
+         * ComparedGroup
+         * @description Jobs with one value of the setting `group`, or that differ in their seeds only.
+         */
+        ComparedGroup: {
+            /** Label */
+            label: string;
+            /** Value */
+            value: unknown;
+            /** Jobs */
+            jobs: string[];
+            held_out: components["schemas"]["JobSpread"] | null;
+            held_out_before: components["schemas"]["JobSpread"] | null;
+            difference: components["schemas"]["HeldOutDifference"] | null;
+            /** Verdict */
+            verdict: string | null;
+            /** Notes */
+            notes: string[];
+            completion_tokens: components["schemas"]["JobSpread"] | null;
+            seconds: components["schemas"]["JobSpread"] | null;
+            sampled_tokens: components["schemas"]["JobSpread"] | null;
+            cost: components["schemas"]["JobSpread"] | null;
+        };
         /** ComparedJob */
         ComparedJob: {
             /** Id */
@@ -4559,6 +4684,43 @@ export interface components {
             trained_tokens: number;
             /** Cost */
             cost: number | null;
+        };
+        /** ComparedPrompt */
+        ComparedPrompt: {
+            /** Prompt Hash */
+            prompt_hash: string;
+            /** Prompt */
+            prompt: string | null;
+            /** Answer */
+            answer: string | null;
+            /** Jobs */
+            jobs: number;
+            /** Reward */
+            reward: number;
+            /** Difference */
+            difference: number;
+            /** Results */
+            results: components["schemas"]["PromptResult"][];
+        };
+        /** ComparedPromptPage */
+        ComparedPromptPage: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["ComparedPrompt"][];
+            /**
+             * Has More
+             * @default false
+             */
+            has_more?: boolean;
+            /** Next Cursor */
+            next_cursor?: string | null;
+            /** Total */
+            total: number;
         };
         /** Completion */
         Completion: {
@@ -4868,6 +5030,19 @@ export interface components {
              * @default false
              */
             longer_is_better?: boolean;
+        };
+        /** CurveComparison */
+        CurveComparison: {
+            /**
+             * Object
+             * @default curve_comparison
+             * @constant
+             */
+            object?: "curve_comparison";
+            /** Buckets */
+            buckets: number;
+            /** Data */
+            data: components["schemas"]["MetricCurves"][];
         };
         /** DataSpec */
         DataSpec: {
@@ -7332,6 +7507,18 @@ export interface components {
             jobs: components["schemas"]["ComparedJob"][];
             /** Settings */
             settings: components["schemas"]["SettingDifference"][];
+            /** Group */
+            group?: string | null;
+            /**
+             * Groups
+             * @default []
+             */
+            groups?: components["schemas"]["ComparedGroup"][];
+            /**
+             * Metrics
+             * @default []
+             */
+            metrics?: string[];
         };
         /** JobCreate */
         JobCreate: {
@@ -7896,6 +8083,20 @@ export interface components {
             metadata?: {
                 [key: string]: string;
             };
+        };
+        /**
+         * JobSpread
+         * @description Mean, minimum and maximum over the jobs of a group that have the value.
+         */
+        JobSpread: {
+            /** Mean */
+            mean: number;
+            /** Minimum */
+            minimum: number;
+            /** Maximum */
+            maximum: number;
+            /** Jobs */
+            jobs: number;
         };
         /** JobStart */
         JobStart: {
@@ -9032,6 +9233,13 @@ export interface components {
             values: {
                 [key: string]: (number | null)[];
             };
+        };
+        /** MetricCurves */
+        MetricCurves: {
+            /** Key */
+            key: string;
+            /** Curves */
+            curves: components["schemas"]["ComparedCurve"][];
         };
         /**
          * MetricFamily
@@ -10664,6 +10872,26 @@ export interface components {
             /** Budgets */
             budgets: components["schemas"]["Budget"][];
         };
+        /**
+         * PromptComparison
+         * @description Completions of several jobs for one prompt.
+         */
+        PromptComparison: {
+            /**
+             * Object
+             * @default prompt_comparison
+             * @constant
+             */
+            object?: "prompt_comparison";
+            /** Prompt Hash */
+            prompt_hash: string;
+            /** Prompt */
+            prompt: string | null;
+            /** Answer */
+            answer: string | null;
+            /** Results */
+            results: components["schemas"]["PromptSamples"][];
+        };
         /** PromptEvent */
         PromptEvent: {
             /**
@@ -10687,6 +10915,45 @@ export interface components {
             prompt: string;
             /** Answer */
             answer?: string | null;
+        };
+        /**
+         * PromptResult
+         * @description Completions of one prompt in one step of a job.
+         */
+        PromptResult: {
+            /** Job */
+            job: string;
+            /** Step */
+            step: number;
+            /** Prompt No */
+            prompt_no: number;
+            /** Row Index */
+            row_index: number;
+            /** Completions */
+            completions: number;
+            /** Reward */
+            reward: number | null;
+            /** Completion Tokens */
+            completion_tokens: number | null;
+        };
+        /** PromptSamples */
+        PromptSamples: {
+            /** Job */
+            job: string;
+            /** Step */
+            step: number;
+            /** Prompt No */
+            prompt_no: number;
+            /** Row Index */
+            row_index: number;
+            /** Completions */
+            completions: number;
+            /** Reward */
+            reward: number | null;
+            /** Completion Tokens */
+            completion_tokens: number | null;
+            /** Samples */
+            samples: components["schemas"]["ComparedCompletion"][];
         };
         /**
          * PromptSeries
@@ -14498,6 +14765,7 @@ export interface operations {
             query: {
                 job: string[];
                 at?: "last" | "best";
+                group?: string | null;
             };
             header?: never;
             path?: never;
@@ -14512,6 +14780,103 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["JobComparison"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    compareCurves: {
+        parameters: {
+            query: {
+                job: string[];
+                key: string[];
+                group?: string | null;
+                buckets?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CurveComparison"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    comparePrompts: {
+        parameters: {
+            query: {
+                job: string[];
+                split?: "train" | "held_out";
+                at?: "last" | "best";
+                q?: string | null;
+                sort?: "difference" | "-difference" | "reward" | "-reward";
+                limit?: number;
+                after?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ComparedPromptPage"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    compareCompletions: {
+        parameters: {
+            query: {
+                job: string[];
+                prompt_hash: string;
+                split?: "train" | "held_out";
+                at?: "last" | "best";
+                samples?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PromptComparison"];
                 };
             };
             401: components["responses"]["NotAuthenticated"];

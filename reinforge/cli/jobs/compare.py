@@ -6,7 +6,17 @@ import typer
 
 from reinforge.cli.connection import connect
 from reinforge.cli.output import Json, duration, number, out, print_json, print_table
-from reinforge.schemas.comparison import ComparedJob, HeldOutEstimate, Moment
+from reinforge.schemas.comparison import (
+    ComparedGroup,
+    ComparedJob,
+    ComparedPromptPage,
+    HeldOutEstimate,
+    JobSpread,
+    Moment,
+)
+
+HEAD = 60
+"""Characters of a prompt in the table."""
 
 
 def compare(
@@ -15,6 +25,18 @@ def compare(
         str,
         typer.Option(help="Evaluation to compare: the newest one (last) or the best checkpoint's (best)."),
     ] = "last",
+    group: Annotated[
+        str | None,
+        typer.Option(
+            help="Group the jobs by a setting, such as algorithm.preset; `seeds`: jobs that differ in their seeds only."
+        ),
+    ] = None,
+    prompts: Annotated[
+        int,
+        typer.Option(
+            min=0, max=100, help="Also list so many common held-out prompts, those that differ most first."
+        ),
+    ] = 0,
     json: Json = False,
 ) -> None:
     """Compare jobs: held-out rewards with intervals, settings that differ, time, tokens and cost."""
@@ -22,12 +44,17 @@ def compare(
     if at != moment:
         raise typer.BadParameter("last or best", param_hint="--at")
     with connect() as client:
-        comparison = client.jobs.compare(jobs, at=moment)
+        comparison = client.jobs.compare(jobs, at=moment, group=group)
+        page = client.jobs.compare_prompts(jobs, at=moment, limit=prompts) if prompts else None
     if json:
-        print_json(comparison)
+        answer = comparison.model_dump(mode="json")
+        print_json(comparison if page is None else answer | {"prompts": page.model_dump(mode="json")["data"]})
         return
     columns = ["job", "name", "state", "step", "before", "held-out", "change", "tokens", "took", "cost"]
     print_table(columns, [_line(job) for job in comparison.jobs], empty="no jobs")
+    if comparison.groups:
+        columns = ["group", "jobs", "before", "held-out", "change", "tokens", "took", "cost"]
+        print_table(columns, [_group_line(group) for group in comparison.groups], empty="")
     if comparison.settings:
         names = ["setting", *(job.id for job in comparison.jobs)]
         rows = [
@@ -36,11 +63,41 @@ def compare(
         print_table(names, rows, empty="")
     else:
         out.print("The jobs have the same settings.")
-    for job in comparison.jobs:
-        if job.verdict is not None:
-            out.print(job.verdict, markup=False, soft_wrap=True)
-        for note in job.notes:
+    if page is not None:
+        _print_prompts(jobs, page)
+    for one in comparison.groups or comparison.jobs:
+        if one.verdict is not None:
+            out.print(one.verdict, markup=False, soft_wrap=True)
+        for note in one.notes:
             out.print(f"  note  {note}", markup=False, soft_wrap=True)
+
+
+def _print_prompts(jobs: list[str], page: ComparedPromptPage) -> None:
+    rows = []
+    for prompt in page.data:
+        rewards = {result.job: result.reward for result in prompt.results}
+        head = (prompt.prompt or prompt.prompt_hash).replace("\n", " ")
+        rows.append(
+            [head[:HEAD], number(prompt.difference), *(number(rewards.get(job)) for job in jobs)],
+        )
+    print_table(["prompt", "difference", *jobs], rows, empty="The jobs have no scored prompts in common.")
+
+
+def _group_line(group: ComparedGroup) -> list[str]:
+    return [
+        group.label,
+        str(len(group.jobs)),
+        _spread(group.held_out_before),
+        _spread(group.held_out),
+        _estimate(group.difference, sign=True),
+        "–" if group.completion_tokens is None else number(group.completion_tokens.mean, 0),
+        "–" if group.seconds is None else duration(group.seconds.mean),
+        "–" if group.cost is None else number(group.cost.mean, 2),
+    ]
+
+
+def _spread(spread: JobSpread | None) -> str:
+    return "–" if spread is None else f"{spread.mean:.3f} ({spread.minimum:.3f} to {spread.maximum:.3f})"
 
 
 def _line(job: ComparedJob) -> list[str]:

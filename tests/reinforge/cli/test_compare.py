@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -30,6 +31,33 @@ OTHER = job(
 COMPARISON = {
     "object": "job_comparison", "baseline": "ftjob-1", "at": "last", "jobs": [job("ftjob-1"), OTHER],
     "settings": [{"path": "optimizer.learning_rate", "values": [1e-4, 2e-4]}],
+    "group": None, "groups": [], "metrics": [],
+}  # fmt: skip
+SPREAD = {"mean": 0.9, "minimum": 0.85, "maximum": 0.95, "jobs": 1}
+
+
+def group(label: str, id: str, **fields: Any) -> dict[str, Any]:
+    return {
+        "label": label, "value": label, "jobs": [id], "held_out": SPREAD, "held_out_before": None,
+        "difference": None, "verdict": None, "notes": [], "completion_tokens": SPREAD, "seconds": None,
+        "sampled_tokens": None, "cost": None,
+    } | fields  # fmt: skip
+
+
+GROUPS = COMPARISON | {
+    "group": "algorithm.preset",
+    "groups": [
+        group("preset grpo", "ftjob-1"),
+        group("preset dapo", "ftjob-2", difference=OTHER["difference"], verdict="preset dapo is better"),
+    ],
+}
+RESULT = {"step": 1, "prompt_no": 0, "row_index": 0, "completions": 1, "completion_tokens": 3}
+PROMPTS = {
+    "object": "list", "has_more": False, "next_cursor": None, "total": 1,
+    "data": [
+        {"prompt_hash": "h", "prompt": "12+30=", "answer": None, "jobs": 2, "reward": 0.5, "difference": 0.75,
+         "results": [RESULT | {"job": "ftjob-2", "reward": 0.875}, RESULT | {"job": "ftjob-1", "reward": 0.125}]},
+    ],
 }  # fmt: skip
 
 
@@ -60,3 +88,17 @@ def test_an_unknown_moment_is_refused(stub: StubServer) -> None:
     done = run(stub, "compare", "ftjob-1", "ftjob-2", "--at", "first")
     assert done.returncode == 2
     assert "last or best" in done.stderr
+
+
+def test_groups_and_prompts_are_printed_on_request(stub: StubServer) -> None:
+    stub.on("GET", "/compare", Answer(200, GROUPS))
+    stub.on("GET", "/compare/prompts", Answer(200, PROMPTS))
+    options = ("--group", "algorithm.preset", "--prompts", "5")
+    done = run(stub, "compare", "ftjob-1", "ftjob-2", *options)
+    assert done.returncode == 0, done.stderr
+    assert "0.900 (0.850 to 0.950)" in done.stdout and "preset dapo is better" in done.stdout
+    assert OTHER["verdict"] not in done.stdout
+    [prompt] = [line for line in done.stdout.splitlines() if "12+30=" in line]
+    assert prompt.split()[-3:] == ["0.750", "0.125", "0.875"]
+    queries = [parse_qs(request.query) for request in stub.requests]
+    assert queries[0]["group"] == ["algorithm.preset"] and queries[1]["limit"] == ["5"]
