@@ -30,13 +30,19 @@ def ask(page: Page, prompt: str = PROMPT) -> None:
     page.get_by_role("button", name="Send").click()
 
 
+def set_sampling(page: Page, name: str, value: str) -> None:
+    page.get_by_role("button", name="Settings", exact=True).click()
+    page.get_by_role("textbox", name=name).fill(value)
+    page.get_by_role("button", name="Hide settings").click()
+
+
 def answers(page: Page) -> Locator:
     """Of the newest prompt: the base's, then the adapter's."""
     return page.get_by_role("region", name=re.compile("^Prompt: ")).last.get_by_role("article")
 
 
 def test_base_and_adapter_answer_side_by_side(chat: Page) -> None:
-    chat.get_by_role("textbox", name="Temperature").fill("0")
+    set_sampling(chat, "Temperature", "0")
     ask(chat)
     base, adapter = answers(chat).nth(0), answers(chat).nth(1)
     for one in (base, adapter):
@@ -50,7 +56,7 @@ def test_base_and_adapter_answer_side_by_side(chat: Page) -> None:
 
 def test_the_page_displays_what_the_api_samples(chat: Page, client: Reinforge, demo: Demo) -> None:
     best = next(one for one in client.jobs.checkpoints(demo.summary["job_id"]) if one.best)
-    chat.get_by_role("textbox", name="Seed").fill("11")
+    set_sampling(chat, "Seed", "11")
     ask(chat)
     expect(answers(chat).nth(1).locator("footer")).to_contain_text("token")
     prompt = [{"role": "user", "content": PROMPT}]
@@ -75,7 +81,7 @@ def test_answers_are_scored_with_a_reward_of_the_project(chat: Page, client: Rei
     reward = client.rewards.push(job_file().parent / "reward.py", name="sums in the playground")
     chat.reload()
     chat.get_by_label("Score with").select_option(label=reward.name)
-    chat.get_by_role("textbox", name="Temperature").fill("0")
+    set_sampling(chat, "Temperature", "0")
     chat.get_by_role("button", name="Insert held-out row").click()
     status = chat.get_by_role("status").filter(has_text="reference answer:").inner_text()
     item = {"answer": re.findall("reference answer: ([0-9]+)", status)[0]}

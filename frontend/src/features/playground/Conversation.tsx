@@ -1,3 +1,4 @@
+import { useEffect, useRef } from "react";
 import styles from "./Playground.module.css";
 import { ReplyCard } from "./ReplyCard";
 import { Score } from "./Score";
@@ -13,8 +14,15 @@ type Props = {
 
 /** What has been said: each prompt once, its answers side by side. */
 export function Conversation({ before, turns, names, reward }: Props) {
+  const list = useRef<HTMLDivElement>(null);
+  const newest = turns.at(-1)?.id;
+  // Once, when it is sent: nothing moves while an answer grows.
+  useEffect(() => {
+    if (newest !== undefined)
+      list.current?.querySelector("section:last-of-type")?.scrollIntoView({ block: "nearest" });
+  }, [newest]);
   return (
-    <div className={styles.turns}>
+    <div className={styles.turns} ref={list}>
       {before.map((message, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: messages of a row have no other name
         <div key={i} className={styles.message}>

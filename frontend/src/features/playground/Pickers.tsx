@@ -1,5 +1,6 @@
 import { NativeSelect } from "@mantine/core";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
 import type { Adapter } from "@/api/adapters";
 import type { Deployment } from "@/api/deployments";
 import { jobListQuery } from "@/api/job-list";
@@ -7,6 +8,7 @@ import type { Checkpoint } from "@/api/jobs";
 import { modelsQuery } from "@/api/models";
 import { reward } from "@/lib/format";
 import styles from "./Playground.module.css";
+import type { Scoring } from "./use-scoring";
 
 /** `beside`: id of another adapter on the same base model, which answers too. */
 export type Place = { model?: string; job?: string; step?: number; deployment?: string; beside?: string };
@@ -21,6 +23,9 @@ type Props = {
   adapters: readonly Adapter[];
   /** The job is given by the screen around: only its checkpoints are to choose from. */
   fixed: boolean;
+  scoring: Scoring;
+  /** Further controls at the end of the row. */
+  children: ReactNode;
 };
 
 const described = (one: Checkpoint) =>
@@ -32,8 +37,9 @@ const described = (one: Checkpoint) =>
     .filter(Boolean)
     .join(" · ");
 
-/** Which weights talk: a base model, and a checkpoint of a job on it. */
-export function Pickers({ place, onPlace, checkpoints, chosen, deployments, adapters, fixed }: Props) {
+/** Which weights talk: a base model, and a checkpoint of a job on it. And what scores them. */
+export function Pickers(props: Props) {
+  const { place, onPlace, checkpoints, chosen, deployments, adapters, fixed, scoring, children } = props;
   const models = useQuery(modelsQuery).data?.data.filter((one) => one.status === "ready") ?? [];
   const jobs = useInfiniteQuery({ ...jobListQuery({}, 50), enabled: !fixed, refetchInterval: false });
   const list = (jobs.data?.pages.flatMap((page) => page.data) ?? []).filter(
@@ -101,6 +107,14 @@ export function Pickers({ place, onPlace, checkpoints, chosen, deployments, adap
           onChange={(event) => onPlace({ ...place, step: Number(event.currentTarget.value) })}
         />
       )}
+      <NativeSelect
+        label="Score with"
+        title="A reward of this project, run in the sandbox."
+        value={scoring.reward}
+        data={scoring.options}
+        onChange={(event) => scoring.choose(event.currentTarget.value)}
+      />
+      {children}
     </div>
   );
 }

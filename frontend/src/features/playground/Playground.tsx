@@ -1,4 +1,5 @@
 import { Button, Checkbox } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 import { useAccess } from "@/api/access";
@@ -13,9 +14,10 @@ import { Conversation } from "./Conversation";
 import { Pickers, type Place } from "./Pickers";
 import styles from "./Playground.module.css";
 import { Settings } from "./Settings";
-import { type Side, spoken } from "./talk";
+import { type Sampling, type Side, settingsLine, spoken } from "./talk";
 import { type Row, useRows } from "./use-rows";
-import { type Sampling, type Seat, useTalk } from "./use-talk";
+import { useScoring } from "./use-scoring";
+import { type Seat, useTalk } from "./use-talk";
 
 type Props = {
   place: Place;
@@ -30,7 +32,7 @@ const START: Sampling = { temperature: 1, topP: 1, maxTokens: 256, seed: 0, stop
 export function Playground({ place, onPlace, fixed = false }: Props) {
   const [text, setText] = useState("");
   const [row, setRow] = useState<Pick<Row, "answer" | "item"> | null>(null);
-  const [reward, setReward] = useState("");
+  const [settings, { toggle }] = useDisclosure(false);
   const [sampling, setSampling] = useState(START);
   const [remember, setRemember] = useState(true);
   const deployments = useQuery(deploymentsQuery).data?.data ?? [];
@@ -50,6 +52,7 @@ export function Playground({ place, onPlace, fixed = false }: Props) {
   const other = adapters.find(({ id }) => id === place.beside);
   const talk = useTalk(modelId);
   const rows = useRows(job.data);
+  const scoring = useScoring(job.data);
   const { refusal } = useAccess();
 
   // A job's own settings are the ones that its rewards were measured with.
@@ -106,76 +109,93 @@ export function Playground({ place, onPlace, fixed = false }: Props) {
         deployments={deployments}
         adapters={adapters}
         fixed={fixed}
-      />
+        scoring={scoring}
+      >
+        <div className={styles.toggle}>
+          <Button
+            variant="default"
+            aria-expanded={settings}
+            aria-controls="sampling-settings"
+            onClick={toggle}
+          >
+            {settings ? "Hide settings" : "Settings"}
+          </Button>
+          <small>{settingsLine(sampling)}</small>
+        </div>
+      </Pickers>
       {job.isError && <Failure title="Could not load the job" error={job.error} />}
       {list.isError && (
         <Failure title="Could not load checkpoints" error={list.error} retry={() => void list.refetch()} />
       )}
-      <Settings
-        value={sampling}
-        onChange={setSampling}
-        hottest={place.deployment === undefined ? 10 : 2}
-        reward={reward}
-        onReward={setReward}
-      />
-      <p role="status" className="visually-hidden">
-        {spoken(talk.turns.at(-1))}
-      </p>
-      <Conversation before={talk.before} turns={talk.turns} names={names} reward={reward} />
-      <Composer
-        value={text}
-        onChange={(next) => {
-          setText(next);
-          setRow(null);
-        }}
-        onSend={send}
-        onStop={talk.stop}
-        busy={talk.busy}
-        refusal={refusal ?? (modelId ? null : "Choose a base model first.")}
-        label={talk.turns.length > 0 && several && remember ? "Next message" : "Prompt"}
-      >
-        {rows.total > 0 && (
-          <Button
-            variant="default"
-            loading={rows.busy}
-            disabled={talk.busy}
-            onClick={() => void takeRow(talk.turns.length === 0 && text === "" ? 0 : 1)}
+      <div className={styles.body} data-settings={settings || undefined}>
+        {settings && (
+          <Settings
+            value={sampling}
+            onChange={setSampling}
+            hottest={place.deployment === undefined ? 10 : 2}
+          />
+        )}
+        <div className={styles.talk}>
+          <p role="status" className="visually-hidden">
+            {spoken(talk.turns.at(-1))}
+          </p>
+          <Conversation before={talk.before} turns={talk.turns} names={names} reward={scoring.reward} />
+          <Composer
+            value={text}
+            onChange={(next) => {
+              setText(next);
+              setRow(null);
+            }}
+            onSend={send}
+            onStop={talk.stop}
+            busy={talk.busy}
+            refusal={refusal ?? (modelId ? null : "Choose a base model first.")}
+            label={talk.turns.length > 0 && several && remember ? "Next message" : "Prompt"}
           >
-            Insert held-out row
-          </Button>
-        )}
-        {talk.turns.length > 0 && (
-          <>
-            {several && (
-              <Checkbox
-                label="Include conversation"
-                checked={remember}
-                onChange={(event) => setRemember(event.currentTarget.checked)}
-              />
+            {rows.total > 0 && (
+              <Button
+                variant="default"
+                loading={rows.busy}
+                disabled={talk.busy}
+                onClick={() => void takeRow(talk.turns.length === 0 && text === "" ? 0 : 1)}
+              >
+                Insert held-out row
+              </Button>
             )}
-            <Button
-              variant="default"
-              disabled={talk.busy || refusal !== null}
-              onClick={() => talk.again(seats, sampling)}
-            >
-              Sample again
-            </Button>
-            <Button variant="default" onClick={() => talk.clear()}>
-              New conversation
-            </Button>
-          </>
-        )}
-      </Composer>
-      <p role="status" className={styles.note}>
-        {rows.problem ??
-          (row?.answer
-            ? `Held-out row ${rows.place + 1} of ${rows.total}; reference answer: ${row.answer}.`
-            : !several
-              ? "This model has no chat template: prompts are independent."
-              : talk.turns.length > 0 && remember && jobId
-                ? "Training used single prompts. To match it, do not include the conversation."
-                : "")}
-      </p>
+            {talk.turns.length > 0 && (
+              <>
+                {several && (
+                  <Checkbox
+                    label="Include conversation"
+                    checked={remember}
+                    onChange={(event) => setRemember(event.currentTarget.checked)}
+                  />
+                )}
+                <Button
+                  variant="default"
+                  disabled={talk.busy || refusal !== null}
+                  onClick={() => talk.again(seats, sampling)}
+                >
+                  Sample again
+                </Button>
+                <Button variant="default" onClick={() => talk.clear()}>
+                  New conversation
+                </Button>
+              </>
+            )}
+          </Composer>
+          <p role="status" className={styles.note}>
+            {rows.problem ??
+              (row?.answer
+                ? `Held-out row ${rows.place + 1} of ${rows.total}; reference answer: ${row.answer}.`
+                : !several
+                  ? "This model has no chat template: prompts are independent."
+                  : talk.turns.length > 0 && remember && jobId
+                    ? "Training used single prompts. To match it, do not include the conversation."
+                    : "")}
+          </p>
+        </div>
+      </div>
     </div>
   );
 }

@@ -1,19 +1,7 @@
 import type { ReactNode } from "react";
 import { CopyButton } from "@/components/CopyButton";
-import { count, duration } from "@/lib/format";
 import styles from "./Playground.module.css";
-import { ending, type Reply } from "./talk";
-
-function facts({ tokens, seconds, finish, state }: Reply): string {
-  if (state === "stopped") return "stopped";
-  return [
-    tokens === null ? "" : count(tokens, "token"),
-    seconds === null ? "" : duration(seconds),
-    ending(finish),
-  ]
-    .filter(Boolean)
-    .join(" · ");
-}
+import { facts, type Reply } from "./talk";
 
 type Props = {
   name: string;

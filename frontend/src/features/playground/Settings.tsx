@@ -1,29 +1,23 @@
-import { NativeSelect, NumberInput, Textarea, TextInput } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
-import { rewardsQuery } from "@/api/rewards";
+import { NumberInput, Textarea, TextInput } from "@mantine/core";
 import styles from "./Playground.module.css";
-import type { Sampling } from "./use-talk";
+import type { Sampling } from "./talk";
 
 type Props = {
   value: Sampling;
   onChange: (next: Sampling) => void;
   /** OpenAI's wire ends at 2. */
   hottest: number;
-  /** The reward that scores what is said; empty for none. */
-  reward: string;
-  onReward: (id: string) => void;
 };
 
-/** How both sides sample: always alike, so that only the weights differ. And what scores them. */
-export function Settings({ value, onChange, hottest, reward, onReward }: Props) {
-  const rewards = useQuery(rewardsQuery).data?.data.filter((one) => one.granularity === "sample") ?? [];
+/** How both sides sample: always alike, so that only the weights differ. */
+export function Settings({ value, onChange, hottest }: Props) {
   const set = (part: Partial<Sampling>) => onChange({ ...value, ...part });
   const number = (key: "temperature" | "topP" | "maxTokens" | "seed") => (next: string | number) => {
     if (typeof next === "number") set({ [key]: next });
   };
   const order = ["label", "input", "description"] as ("label" | "input" | "description")[];
   return (
-    <div className={styles.settings}>
+    <aside id="sampling-settings" className={styles.settings} aria-label="Sampling settings">
       <NumberInput
         inputWrapperOrder={order}
         label="Temperature"
@@ -78,19 +72,7 @@ export function Settings({ value, onChange, hottest, reward, onReward }: Props) 
         value={value.stop}
         onChange={(event) => set({ stop: event.currentTarget.value })}
       />
-      <NativeSelect
-        inputWrapperOrder={order}
-        label="Score with"
-        description="A reward of this project, run in the sandbox."
-        value={reward}
-        data={[
-          { value: "", label: rewards.length > 0 ? "None" : "No reward yet" },
-          ...rewards.map(({ id, name }) => ({ value: id, label: name })),
-        ]}
-        onChange={(event) => onReward(event.currentTarget.value)}
-      />
       <Textarea
-        className={styles.system}
         inputWrapperOrder={order}
         label="System message"
         description="Sent before the conversation. Empty: none."
@@ -100,6 +82,6 @@ export function Settings({ value, onChange, hottest, reward, onReward }: Props) 
         value={value.system}
         onChange={(event) => set({ system: event.currentTarget.value })}
       />
-    </div>
+    </aside>
   );
 }

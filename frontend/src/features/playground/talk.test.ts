@@ -3,9 +3,12 @@ import type { SampleEvent } from "@/api/playground";
 import {
   afterEvent,
   ending,
+  facts,
   history,
   pendingReply,
   promptOf,
+  rewardOf,
+  settingsLine,
   spoken,
   stopOf,
   type Turn,
@@ -36,6 +39,59 @@ describe("heard", () => {
     expect(afterEvent(pendingReply("base"), event({ type: "status", message: "Loading m" }), 0).status).toBe(
       "Loading m",
     );
+  });
+});
+
+describe("facts of an answer", () => {
+  const reply = (events: [Partial<SampleEvent>, number][]) =>
+    events.reduce((old, [one, seconds]) => afterEvent(old, event(one), seconds), pendingReply("base"));
+  const done = { type: "done", text: "132", tokens: 20, finish_reason: "stop" } as const;
+
+  it("tell loading the model from generating", () => {
+    const cold = reply([
+      [{ type: "status", message: "Starting the sampler" }, 0.1],
+      [{ type: "status", message: "Loading m" }, 4],
+      [{ type: "prompt", tokens: 7 }, 25],
+      [{ type: "delta", text: "1" }, 25.2],
+      [done, 26],
+    ]);
+    expect(facts(cold)).toBe("20 tokens · 1 s · loading the model 25 s");
+  });
+
+  it("call the time in a queue waiting, and say nothing of a short one", () => {
+    const queued = reply([
+      [{ type: "status", message: "Waiting until another model is done" }, 0.1],
+      [{ type: "delta", text: "1" }, 8],
+      [done, 10],
+    ]);
+    expect(facts(queued)).toBe("20 tokens · 2 s · waiting 8 s");
+    expect(
+      facts(
+        reply([
+          [{ type: "delta", text: "1" }, 0.4],
+          [done, 2],
+        ]),
+      ),
+    ).toBe("20 tokens · 2 s");
+  });
+});
+
+describe("closed settings", () => {
+  it("say what is usual in short and what is not by name", () => {
+    const usual = { temperature: 1, topP: 1, maxTokens: 56, seed: 0, stop: "", system: "" };
+    expect(settingsLine(usual)).toBe("temperature 1, at most 56 tokens");
+    expect(settingsLine({ ...usual, topP: 0.9, seed: 4, system: "Be brief" })).toBe(
+      "temperature 1, at most 56 tokens, top p 0.9, seed 4, system message",
+    );
+  });
+});
+
+describe("the reward of a job", () => {
+  it("is its first one that is stored and can score an answer", () => {
+    const spec = { rewards: [{ reward: null }, { reward: "rew_b" }, { reward: "rew_a" }] };
+    expect(rewardOf(spec, [{ id: "rew_b" }, { id: "rew_c" }])).toBe("rew_b");
+    expect(rewardOf(spec, [{ id: "rew_c" }])).toBe("");
+    expect(rewardOf({}, [{ id: "rew_a" }])).toBe("");
   });
 });
 

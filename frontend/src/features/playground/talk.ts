@@ -1,4 +1,16 @@
 import type { SampleEvent } from "@/api/playground";
+import { count, duration, number } from "@/lib/format";
+import { getAt, type JsonObject } from "@/lib/paths";
+
+export type Sampling = {
+  temperature: number;
+  topP: number;
+  maxTokens: number;
+  seed: number;
+  /** A stop text as typed; empty for none. */
+  stop: string;
+  system: string;
+};
 
 export type Message = { role: string; content: string };
 
@@ -12,6 +24,10 @@ export type Reply = {
   finish: string | null;
   /** Seconds from the request to the last token, loading included. */
   seconds: number | null;
+  /** Seconds until the model began with the prompt: in the queue, loading it. */
+  waited: number | null;
+  /** The model or the adapter had to be loaded first. */
+  loaded: boolean;
   error: (Error & { hint?: string | null }) | null;
   /** Which weights wrote it: "base", "step 40". */
   by: string;
@@ -38,17 +54,32 @@ export const pendingReply = (by: string): Reply => ({
   tokens: null,
   finish: null,
   seconds: null,
+  waited: null,
+  loaded: false,
   error: null,
   by,
 });
 
+/** Messages of a worker about loading. */
+const LOADING = /^(Loading|Starting|Downloading|Fetching|Reading|Looking)/;
+
 /** A reply after one more event of its stream; `seconds` since the request. */
 export function afterEvent(reply: Reply, event: SampleEvent, seconds: number): Reply {
   switch (event.type) {
-    case "status":
-      return { ...reply, status: event.message ?? reply.status };
+    case "status": {
+      const status = event.message ?? reply.status;
+      return { ...reply, status, loaded: reply.loaded || LOADING.test(status) };
+    }
+    case "prompt":
+      return { ...reply, waited: reply.waited ?? seconds };
     case "delta":
-      return { ...reply, state: "writing", status: "", text: reply.text + (event.text ?? "") };
+      return {
+        ...reply,
+        state: "writing",
+        status: "",
+        text: reply.text + (event.text ?? ""),
+        waited: reply.waited ?? seconds,
+      };
     case "done":
       return {
         ...reply,
@@ -102,6 +133,37 @@ export function ending(finish: string | null): string {
   return finish === null || finish === "stop" ? "" : finish;
 }
 
+/** Shorter waits are not worth a word. */
+const NOTABLE_SECONDS = 1;
+
+/** "20 tokens · 0.8 s · loading the model 25 s": generation by itself, and what came before it. */
+export function facts({ tokens, seconds, waited, loaded, finish, state }: Reply): string {
+  if (state === "stopped") return "stopped";
+  const before = waited !== null && waited >= NOTABLE_SECONDS ? waited : 0;
+  return [
+    tokens === null ? "" : count(tokens, "token"),
+    seconds === null ? "" : duration(seconds - before),
+    before === 0 ? "" : `${loaded ? "loading the model" : "waiting"} ${duration(before)}`,
+    ending(finish),
+  ]
+    .filter(Boolean)
+    .join(" · ");
+}
+
+/** What the closed settings say: the usual values are not mentioned. */
+export function settingsLine({ temperature, topP, maxTokens, seed, stop, system }: Sampling): string {
+  return [
+    `temperature ${number(temperature)}`,
+    `at most ${count(maxTokens, "token")}`,
+    topP === 1 ? "" : `top p ${number(topP)}`,
+    seed === 0 ? "" : `seed ${seed}`,
+    stop === "" ? "" : "stop sequence",
+    system.trim() === "" ? "" : "system message",
+  ]
+    .filter(Boolean)
+    .join(", ");
+}
+
 /** One sentence for those who hear the page, when every side of a turn has ended: never while the text grows. */
 export function spoken(turn: Turn | undefined): string {
   const replies = Object.values(turn?.replies ?? {});
@@ -112,4 +174,11 @@ export function spoken(turn: Turn | undefined): string {
         `${by} ${state === "failed" ? `failed: ${error?.message}` : `said: ${text}`}`,
     )
     .join(". ");
+}
+
+/** The first reward of a job's specification that is stored and scores single completions; "" for none. */
+export function rewardOf(spec: JsonObject, rewards: readonly { id: string }[]): string {
+  const list = getAt(spec, "rewards");
+  const ids = Array.isArray(list) ? list.map((one) => getAt(one as JsonObject, "reward")) : [];
+  return rewards.find(({ id }) => ids.includes(id))?.id ?? "";
 }

@@ -8,21 +8,12 @@ import {
   type Message,
   pendingReply,
   type Reply,
+  type Sampling,
   type Side,
   stopOf,
   type Turn,
   withSystem,
 } from "./talk";
-
-export type Sampling = {
-  temperature: number;
-  topP: number;
-  maxTokens: number;
-  seed: number;
-  /** A stop text as typed; empty for none. */
-  stop: string;
-  system: string;
-};
 
 /** A side that takes part: its name in words, and its deployment or its checkpoint unless it is the base. */
 export type Seat = { side: Side; by: string; checkpoint: string | null; deployment?: string };
