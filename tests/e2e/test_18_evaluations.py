@@ -27,9 +27,14 @@ def test_one_is_started_in_the_form_and_read(page: Page, client: Reinforge, plac
     name = f"sums {uuid4()}"
     page.goto(f"/evaluations/new?from={client.jobs.get(places['job']).adapter}")
     start = page.get_by_role("button", name="Start evaluation")
-    expect(start).to_be_disabled()
+    # What the adapter's job measures is filled in.
+    expect(page.get_by_text("Held-out rows, prompts and reward are those of")).to_be_visible()
+    expect(start).to_be_enabled()
+    page.get_by_role("combobox", name="Dataset").select_option("")
     expect(page.get_by_text("Choose a dataset.")).to_be_visible()
+    expect(start).to_be_disabled()
     page.get_by_role("combobox", name="Dataset").select_option(places["dataset"])
+    page.get_by_role("combobox", name="Split").select_option("all")
     page.get_by_role("combobox", name="Reward").select_option(places["reward"])
     page.get_by_role("textbox", name="Rows", exact=True).fill("5")
     page.get_by_role("textbox", name="Samples per row").fill("2")

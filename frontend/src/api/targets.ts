@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { reward } from "@/lib/format";
 import { type Adapter, adaptersQuery, betterThan, isBelowBase } from "./adapters";
+import { type Checkpoint, checkpointsQuery, type JobDetail, jobQuery } from "./jobs";
 import { modelsQuery } from "./models";
 
 /** Weights, as requests name them. */
@@ -38,15 +39,31 @@ export function choicesOf(adapter: Adapter): Choice[] {
   return [{ value: better.id, label, group: "Adapters" }, final];
 }
 
-/** Weights of finished jobs and base models; another checkpoint only on the way from its page. */
-export function useChoices(from: string | undefined): Choice[] | undefined {
+/** A checkpoint that no adapter offers, by the name of its job where that is loaded. */
+export function choiceOfCheckpoint(
+  id: string,
+  job: Pick<JobDetail, "name" | "model"> | undefined,
+  checkpoint: Pick<Checkpoint, "step" | "held_out_reward"> | undefined,
+): Choice {
+  if (!job || !checkpoint) return { value: id, label: `Checkpoint ${id}`, group: "Selected" };
+  const { step, held_out_reward: value } = checkpoint;
+  const measured = value === null ? "" : ` · ${reward(value)}`;
+  return { value: id, label: `${job.name} · step ${step}${measured} · ${job.model}`, group: "Selected" };
+}
+
+/** Weights of finished jobs and base models; another checkpoint only on the way from its page, which names its job. */
+export function useChoices(from: string | undefined, jobId?: string | undefined): Choice[] | undefined {
   const adapters = useQuery(adaptersQuery).data?.data;
   const models = useQuery(modelsQuery).data?.data;
-  if (!adapters || !models) return undefined;
+  const job = useQuery({ ...jobQuery(jobId ?? ""), enabled: jobId !== undefined });
+  const checkpoints = useQuery({ ...checkpointsQuery(jobId ?? ""), enabled: jobId !== undefined });
+  if (!adapters || !models || (jobId !== undefined && (job.isPending || checkpoints.isPending)))
+    return undefined;
   const ofJobs = adapters.flatMap(choicesOf);
+  const checkpoint = checkpoints.data?.data.find(({ id }) => id === from);
   return [
     ...(from?.startsWith("ftckpt_") && !ofJobs.some(({ value }) => value === from)
-      ? [{ value: from, label: `Checkpoint ${from}`, group: "Selected" }]
+      ? [choiceOfCheckpoint(from, job.data, checkpoint)]
       : []),
     ...ofJobs,
     ...models

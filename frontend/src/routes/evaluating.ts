@@ -15,8 +15,10 @@ export const newEvaluation = createRoute({
   path: "/evaluations/new",
   validateSearch: (
     search: Record<string, unknown>,
-  ): { from?: string; dataset?: string; reward?: string; like?: string } => ({
+  ): { from?: string; job?: string; dataset?: string; reward?: string; like?: string } => ({
     from: text(search.from),
+    // The job of a checkpoint in `from`.
+    job: text(search.job),
     dataset: text(search.dataset),
     reward: text(search.reward),
     like: text(search.like),

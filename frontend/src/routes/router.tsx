@@ -167,10 +167,11 @@ const adapters = createRoute({
 const deployments = createRoute({
   getParentRoute: () => signedIn,
   path: "/deployments",
-  // `from`: a form is open, for these weights when they are named.
-  validateSearch: (search: Record<string, unknown>): { show?: string; from?: string } => ({
+  // `from`: a form is open, for these weights when they are named; `job`: the job of a checkpoint in `from`.
+  validateSearch: (search: Record<string, unknown>): { show?: string; from?: string; job?: string } => ({
     show: text(search.show),
     from: typeof search.from === "string" ? search.from : undefined,
+    job: text(search.job),
   }),
   component: screen(() => import("./deployments"), "DeploymentsRoute"),
 });

@@ -84,7 +84,7 @@ const COLUMNS: Column<Adapter>[] = [
       <span style={{ position: "relative", zIndex: 1, display: "inline-flex", gap: 6 }}>
         <ButtonLink
           to="/deployments"
-          search={{ from: betterThan(one)?.id ?? one.id }}
+          search={{ from: betterThan(one)?.id ?? one.id, job: one.job }}
           variant="default"
           size="compact-sm"
           aria-label={`Deploy ${one.name}`}
@@ -93,7 +93,7 @@ const COLUMNS: Column<Adapter>[] = [
         </ButtonLink>
         <ButtonLink
           to="/evaluations/new"
-          search={{ from: one.id }}
+          search={{ from: betterThan(one)?.id ?? one.id, job: one.job }}
           variant="default"
           size="compact-sm"
           aria-label={`Evaluate ${one.name}`}

@@ -16,6 +16,8 @@ import { suggestedName } from "./snippets";
 type Props = {
   /** What was to be deployed where the form was opened from. */
   from?: string;
+  /** The job of a checkpoint in `from`. */
+  job?: string | undefined;
   /** Its name stays; other weights come behind it. */
   of?: Deployment;
   taken: readonly string[];
@@ -24,8 +26,8 @@ type Props = {
 };
 
 /** A new name for weights, or other weights behind a name. */
-export function DeployForm({ from, of, taken, onClose, onDone }: Props) {
-  const choices = useChoices(from ?? of?.checkpoint ?? undefined);
+export function DeployForm({ from, job, of, taken, onClose, onDone }: Props) {
+  const choices = useChoices(from ?? of?.checkpoint ?? undefined, job ?? of?.job ?? undefined);
   const [chosen, setChosen] = useState(from ?? of?.adapter ?? of?.checkpoint ?? "");
   const [typed, setTyped] = useState<string>();
   const adapters = useQuery(adaptersQuery).data?.data;

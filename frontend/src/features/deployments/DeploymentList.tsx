@@ -16,7 +16,7 @@ import { DeployForm } from "./DeployForm";
 import { DeploymentActions } from "./DeploymentActions";
 import styles from "./Deployments.module.css";
 
-export type Place = { show?: string; from?: string };
+export type Place = { show?: string; from?: string; job?: string };
 type Props = { place: Place; onPlace: (place: Place) => void };
 
 const whole = (value: number) => number(value, 12);
@@ -148,6 +148,7 @@ export function DeploymentList({ place, onPlace }: Props) {
         <DeployForm
           key={pointing?.id ?? place.from}
           from={pointing ? undefined : place.from || undefined}
+          job={pointing ? undefined : place.job}
           of={pointing}
           taken={rows.map(({ name }) => name)}
           onClose={() => {

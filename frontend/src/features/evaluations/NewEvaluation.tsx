@@ -5,8 +5,8 @@ import { type FormEvent, useState } from "react";
 import { useAccess } from "@/api/access";
 import { adaptersQuery } from "@/api/adapters";
 import { datasetsQuery } from "@/api/datasets";
-import { evaluationQuery, useStartEvaluation } from "@/api/evaluations";
-import { jobQuery } from "@/api/jobs";
+import { type Evaluation, evaluationQuery, useStartEvaluation } from "@/api/evaluations";
+import { type JobDetail, jobQuery } from "@/api/jobs";
 import { rewardsQuery } from "@/api/rewards";
 import { grouped, useChoices } from "@/api/targets";
 import { Failure } from "@/components/Failure";
@@ -23,13 +23,15 @@ import {
   type Draft,
   EMPTY,
   faultOf,
+  isAsInJob,
+  jobOfWeights,
   like,
   NUMBERS,
   type NumberName,
 } from "./draft";
 import styles from "./Evaluations.module.css";
 
-type Start = { from?: string; dataset?: string; reward?: string; like?: string };
+type Start = { from?: string; job?: string; dataset?: string; reward?: string; like?: string };
 type Props = { start: Start; onStarted: (id: string) => void };
 
 const SPLITS = [
@@ -40,14 +42,25 @@ const SPLITS = [
 const ALWAYS: NumberName[] = ["rows", "samples_per_row", "max_tokens", "pass_above"];
 const SAMPLING: NumberName[] = ["temperature", "top_p", "seed"];
 
-function Form({ begin, onStarted }: { begin: Draft; onStarted: (id: string) => void }) {
+type FormProps = {
+  begin: Draft;
+  /** The job of the weights that the link names. */
+  linked: string | undefined;
+  onStarted: (id: string) => void;
+};
+
+/** The specification that a job ran with. */
+const specOf = (job: JobDetail) => (job.resolved_spec ?? job.spec) as JsonObject;
+
+function Form({ begin, linked, onStarted }: FormProps) {
   const { refusal } = useAccess();
   const [draft, setDraft] = useState(begin);
-  const choices = useChoices(begin.what || undefined);
+  const choices = useChoices(begin.what || undefined, linked);
   const datasets = useQuery(datasetsQuery).data?.data ?? [];
   const rewards = useQuery(rewardsQuery).data?.data ?? [];
-  const adapter = useQuery(adaptersQuery).data?.data.find(({ id }) => id === draft.what);
-  const job = useQuery({ ...jobQuery(adapter?.job ?? ""), enabled: adapter !== undefined }).data;
+  const adapters = useQuery(adaptersQuery).data?.data ?? [];
+  const jobId = jobOfWeights(draft.what, draft.what === begin.what ? linked : undefined, adapters);
+  const job = useQuery({ ...jobQuery(jobId ?? ""), enabled: jobId !== undefined }).data;
   const start = useStartEvaluation();
   const once = useSingleFlight();
   const fault = faultOf(draft);
@@ -94,19 +107,23 @@ function Form({ begin, onStarted }: { begin: Draft; onStarted: (id: string) => v
       {job && (
         <div className={styles.hint}>
           <span>
-            The adapter was trained by{" "}
+            {isAsInJob(draft, specOf(job))
+              ? "Held-out rows, prompts and reward are those of "
+              : "Trained by "}
             <Link to="/jobs/$id" params={{ id: job.id }}>
               {job.name}
             </Link>
-            , which has held-out rows.
+            .
           </span>
-          <Button
-            variant="default"
-            size="compact-sm"
-            onClick={() => setDraft((old) => asInJob(old, (job.resolved_spec ?? job.spec) as JsonObject))}
-          >
-            Use the held-out rows of the job
-          </Button>
+          {!isAsInJob(draft, specOf(job)) && (
+            <Button
+              variant="default"
+              size="compact-sm"
+              onClick={() => setDraft((old) => asInJob(old, specOf(job)))}
+            >
+              Use the held-out rows of the job
+            </Button>
+          )}
         </div>
       )}
       <NativeSelect
@@ -187,13 +204,23 @@ function Form({ begin, onStarted }: { begin: Draft; onStarted: (id: string) => v
   );
 }
 
+/** The form as it opens: like another evaluation, else for the weights of the link with the held-out rows of their job. */
+function useBegin(start: Start, again: Evaluation | undefined): Draft | undefined {
+  const { from = "", dataset, reward } = start;
+  const adapters = useQuery({ ...adaptersQuery, enabled: from !== "" });
+  const jobId = jobOfWeights(from, start.job, adapters.data?.data ?? []);
+  const job = useQuery({ ...jobQuery(jobId ?? ""), enabled: jobId !== undefined });
+  if (start.like !== undefined) return again && like(again);
+  const plain = { ...EMPTY, what: from, dataset: dataset ?? "", reward: reward ?? "" };
+  const waits = (from !== "" && adapters.isPending) || (jobId !== undefined && job.isPending);
+  if (waits) return undefined;
+  return job.data && dataset === undefined && reward === undefined ? asInJob(plain, specOf(job.data)) : plain;
+}
+
 /** What is sampled on which rows, and what scores it. */
 export function NewEvaluation({ start, onStarted }: Props) {
   const again = useQuery({ ...evaluationQuery(start.like ?? ""), enabled: start.like !== undefined });
-  const begin: Draft | undefined =
-    start.like === undefined
-      ? { ...EMPTY, what: start.from ?? "", dataset: start.dataset ?? "", reward: start.reward ?? "" }
-      : again.data && like(again.data);
+  const begin = useBegin(start, again.data);
   const crumbs = [
     <Link key="all" to="/evaluations">
       Evaluations
@@ -203,7 +230,7 @@ export function NewEvaluation({ start, onStarted }: Props) {
     <Page title="New evaluation" crumbs={crumbs}>
       {again.isError && <Failure title="Could not load the evaluation" error={again.error} />}
       {begin ? (
-        <Form key={start.like} begin={begin} onStarted={onStarted} />
+        <Form key={start.like} begin={begin} linked={start.job} onStarted={onStarted} />
       ) : (
         !again.isError && <Skeleton height={240} />
       )}

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Evaluation } from "@/api/evaluations";
-import { asInJob, bodyOf, EMPTY, faultOf, like } from "./draft";
+import { asInJob, bodyOf, EMPTY, faultOf, isAsInJob, jobOfWeights, like } from "./draft";
 
 const full = { ...EMPTY, what: "adp_1", dataset: "file-1", reward: "rew_1" };
 
@@ -73,4 +73,24 @@ it("takes the rows that a job held out", () => {
   expect(bodyOf(together)).toMatchObject({ split: "held_out", split_by: "prompt" });
   const apart = asInJob(full, { ...spec, data: { ...spec.data, held_out: "file-3" } });
   expect(bodyOf(apart)).toMatchObject({ dataset: "file-3", split: "all" });
+});
+
+it("sees whether it asks for what the job measures", () => {
+  const spec = { data: { dataset: "file-2" }, rewards: [{ reward: "rew_2" }] };
+  expect(isAsInJob(full, spec)).toBe(false);
+  expect(isAsInJob(asInJob(full, spec), spec)).toBe(true);
+});
+
+it("finds the job of an adapter, of its best checkpoint, or the one that a link names", () => {
+  const adapters = [
+    { id: "adp_1", job: "ftjob-1", best: { id: "ftckpt_1" } },
+    { id: "adp_2", job: "ftjob-2", best: null },
+  ];
+  expect(["adp_2", "ftckpt_1", "ftckpt_9", ""].map((id) => jobOfWeights(id, undefined, adapters))).toEqual([
+    "ftjob-2",
+    "ftjob-1",
+    undefined,
+    undefined,
+  ]);
+  expect(jobOfWeights("ftckpt_9", "ftjob-9", adapters)).toBe("ftjob-9");
 });

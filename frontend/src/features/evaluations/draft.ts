@@ -116,6 +116,18 @@ export function like(one: Evaluation): Draft {
   };
 }
 
+/** The job that trained weights: the one that the link names, else that of an adapter or of an adapter's best checkpoint. */
+export const jobOfWeights = (
+  what: string,
+  linked: string | undefined,
+  adapters: readonly { id: string; job: string; best?: { id: string } | null }[],
+): string | undefined =>
+  linked ?? adapters.find(({ id, best }) => what !== "" && (id === what || best?.id === what))?.job;
+
+/** Whether the form asks for exactly what the job measures on its held-out rows. */
+export const isAsInJob = (draft: Draft, spec: JsonObject) =>
+  JSON.stringify(asInJob(draft, spec)) === JSON.stringify(draft);
+
 /** What the job of an adapter held out, prompted and scored as there: the rows that it never trained on. */
 export function asInJob(draft: Draft, spec: JsonObject): Draft {
   const at = (path: string) => getAt(spec, path);

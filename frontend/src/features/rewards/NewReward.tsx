@@ -1,6 +1,6 @@
 import { Select, TextInput } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { useAccess } from "@/api/access";
 import { type Granularity, useCreateReward } from "@/api/rewards";
 import { GatedButton } from "@/components/GatedButton";
@@ -9,6 +9,7 @@ import { Page } from "@/components/Page";
 import { isGrader } from "@/lib/grader";
 import { firstPython, isFirstPython } from "@/lib/grader-start";
 import { useSingleFlight } from "@/lib/single-flight";
+import { type BenchSession, EMPTY_SESSION, settled } from "./bench/session";
 import type { OnPlace, RewardPlace } from "./place";
 import { Workbench } from "./Workbench";
 import styles from "./Workbench.module.css";
@@ -27,7 +28,7 @@ type Props = {
   opened: OpenedFile | undefined;
   place: RewardPlace;
   onPlace: OnPlace;
-  onCreated: (id: string) => void;
+  onCreated: (id: string, session: BenchSession) => void;
 };
 
 /** Write a reward, build a grader, drop one or start from a template; stored when a worker's sandbox has loaded it. */
@@ -39,6 +40,7 @@ export function NewReward({ opened, place, onPlace, onCreated }: Props) {
   const [granularity, setGranularity] = useState<Granularity>("sample");
   const create = useCreateReward();
   const once = useSingleFlight();
+  const session = useRef(EMPTY_SESSION);
   const { refusal } = useAccess();
   const missing =
     name.trim() === ""
@@ -53,7 +55,7 @@ export function NewReward({ opened, place, onPlace, onCreated }: Props) {
     // `create.error` has the refusal.
     void once(() =>
       create.mutateAsync(reward).then(
-        ({ id }) => onCreated(id),
+        ({ id }) => onCreated(id, settled(session.current)),
         () => undefined,
       ),
     );
@@ -84,6 +86,7 @@ export function NewReward({ opened, place, onPlace, onCreated }: Props) {
           refusal={refusal}
           error={create.error}
           onSave={save}
+          session={session}
           onName={(file) => setName((old) => old || file)}
           onTemplate={(template) => {
             setName((old) => old || template.id);

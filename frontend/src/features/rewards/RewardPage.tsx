@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { lazy, type ReactNode, Suspense, useState } from "react";
+import { lazy, type ReactNode, Suspense, useRef, useState } from "react";
 import { useAccess } from "@/api/access";
 import { goldenQuery } from "@/api/golden";
 import { jobsUsingQuery } from "@/api/jobs-using";
@@ -15,6 +15,7 @@ import { TabNav } from "@/components/TabNav";
 import { ago } from "@/lib/format";
 import { toastDone } from "@/lib/toast";
 import { useBenchDataset } from "./bench/Bench";
+import { type BenchSession, EMPTY_SESSION } from "./bench/session";
 import { atOnce } from "./bench/status";
 import type { OnPlace, RewardPlace } from "./place";
 import { Revisions } from "./Revisions";
@@ -24,12 +25,18 @@ import { Workbench } from "./Workbench";
 const GoldenTab = lazy(() => import("./golden/GoldenTab"));
 const ReplayTab = lazy(() => import("./replay/ReplayTab"));
 
-type Props = { id: string; place: RewardPlace; onPlace: OnPlace };
+type Props = {
+  id: string;
+  place: RewardPlace;
+  onPlace: OnPlace;
+  /** What was tried before the reward was saved. */
+  session: BenchSession | undefined;
+};
 
 /** One reward: its editor with what it says, its revisions, and the jobs that used them. */
-export function RewardPage({ id, place, onPlace }: Props) {
+export function RewardPage({ id, place, onPlace, session }: Props) {
   const query = useQuery(rewardQuery(id));
-  if (query.data) return <Loaded reward={query.data} place={place} onPlace={onPlace} />;
+  if (query.data) return <Loaded reward={query.data} place={place} onPlace={onPlace} begin={session} />;
   return (
     <Page title="Reward" crumbs={crumbsOf(id)} meta={<Tag>…</Tag>}>
       {query.isError && (
@@ -46,8 +53,14 @@ const crumbsOf = (id: string): ReactNode[] => [
   id,
 ];
 
-function Loaded({ reward, place, onPlace }: { reward: RewardDetail; place: RewardPlace; onPlace: OnPlace }) {
+type LoadedProps = Pick<Props, "place" | "onPlace"> & {
+  reward: RewardDetail;
+  begin: BenchSession | undefined;
+};
+
+function Loaded({ reward, place, onPlace, begin }: LoadedProps) {
   const { id } = reward;
+  const session = useRef(begin ?? EMPTY_SESSION);
   const newest = reward.revisions.find((one) => one.revision === reward.revision);
   const stored = { source: newest?.source ?? "", entry: reward.entry, etag: reward.etag };
   // Null until something is typed, so that a revision saved elsewhere shows up here.
@@ -140,6 +153,7 @@ function Loaded({ reward, place, onPlace }: { reward: RewardDetail; place: Rewar
           error={revise.error}
           onSave={save}
           likelyDataset={jobs.data?.data[0]?.dataset}
+          session={session}
         />
       )}
       {place.tab === "golden" && (

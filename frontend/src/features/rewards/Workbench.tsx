@@ -1,4 +1,4 @@
-import { lazy, type ReactNode, Suspense } from "react";
+import { lazy, type ReactNode, type RefObject, Suspense, useEffect, useState } from "react";
 import { columnsOf } from "@/api/datasets";
 import type { Granularity, RewardTemplate } from "@/api/rewards";
 import type { CodeColumn } from "@/components/code/completion";
@@ -9,6 +9,7 @@ import { useShortcuts } from "@/lib/shortcuts";
 import { toastFailed } from "@/lib/toast";
 import { Bench, NO_EXAMPLE, useBenchDataset } from "./bench/Bench";
 import { readChoice } from "./bench/bench";
+import type { BenchSession } from "./bench/session";
 import { BY_HAND, STORED, useCases } from "./bench/use-cases";
 import { useStored } from "./bench/use-stored";
 import { EditorPane } from "./editor/EditorPane";
@@ -41,6 +42,8 @@ type Props = {
   onTemplate?: (template: RewardTemplate) => void;
   /** What the reward was last used on. */
   likelyDataset?: string;
+  /** What was tried before, and where it is kept up to date. */
+  session: RefObject<BenchSession>;
   /** Fields above the editor. */
   children?: ReactNode;
 };
@@ -50,9 +53,14 @@ const typeOf = (value: unknown) => (Array.isArray(value) ? "list" : value === nu
 /** The source at the left, what it says about rows and completions at the right. */
 export function Workbench(props: Props) {
   const { draft, onChange, granularity, place, onPlace, refusal, error, onSave } = props;
-  const { onName, onTemplate, likelyDataset, children } = props;
+  const { onName, onTemplate, likelyDataset, session, children } = props;
   const dataset = useBenchDataset(place, likelyDataset);
-  const written = useCases(dataset, readChoice(place.rows), NO_EXAMPLE);
+  const [run, setRun] = useState(session.current.run);
+  const written = useCases(dataset, readChoice(place.rows), NO_EXAMPLE, session.current);
+  const { completions, item } = written;
+  useEffect(() => {
+    session.current = { completions, item, run };
+  }, [session, completions, item, run]);
   const stored = useStored(place.dataset === STORED, place.rows);
   const { cases, change, error: storedError, loading } = stored;
   const bench = stored.on
@@ -139,6 +147,8 @@ export function Workbench(props: Props) {
             granularity={granularity}
             bench={bench}
             stored={stored}
+            run={run}
+            onRun={setRun}
             dataset={dataset}
             place={place}
             onPlace={onPlace}

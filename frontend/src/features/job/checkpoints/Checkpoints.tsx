@@ -53,8 +53,10 @@ function Marks({ one }: { one: Checkpoint }) {
   );
 }
 
+type MoreProps = { of: Checkpoint; job: string; refusal: string | null; onFork: () => void };
+
 /** Where else a checkpoint can go. */
-function More({ of, refusal, onFork }: { of: Checkpoint; refusal: string | null; onFork: () => void }) {
+function More({ of, job, refusal, onFork }: MoreProps) {
   const label = `More for step ${of.step}`;
   const button = { variant: "default", size: "compact-sm", "aria-label": label } as const;
   if (refusal)
@@ -70,10 +72,10 @@ function More({ of, refusal, onFork }: { of: Checkpoint; refusal: string | null;
       </Menu.Target>
       <Menu.Dropdown>
         {of.step > 0 && <Menu.Item onClick={onFork}>New job from here…</Menu.Item>}
-        <MenuLink to="/deployments" search={{ from: of.id }}>
+        <MenuLink to="/deployments" search={{ from: of.id, job }}>
           Deploy…
         </MenuLink>
-        <MenuLink to="/evaluations/new" search={{ from: of.id }}>
+        <MenuLink to="/evaluations/new" search={{ from: of.id, job }}>
           Evaluate…
         </MenuLink>
       </Menu.Dropdown>
@@ -148,7 +150,7 @@ function columns(
           >
             Try it
           </GatedButton>
-          <More of={one} refusal={refusal} onFork={() => onFork(one.step)} />
+          <More of={one} job={job.id} refusal={refusal} onFork={() => onFork(one.step)} />
           <Button
             component="a"
             variant="default"

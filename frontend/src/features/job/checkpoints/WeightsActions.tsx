@@ -49,7 +49,7 @@ export function WeightsActions({ job, adapter }: { job: JobDetail; adapter: stri
           <Menu.Dropdown>
             {label}
             {others.map((one) => (
-              <MenuLink key={one.id} to="/deployments" search={{ from: idOf(one) }}>
+              <MenuLink key={one.id} to="/deployments" search={{ from: idOf(one), job: job.id }}>
                 <Line one={one} job={job} />
               </MenuLink>
             ))}
@@ -69,7 +69,11 @@ export function WeightsActions({ job, adapter }: { job: JobDetail; adapter: stri
   }
   return (
     <>
-      <ButtonLink to="/deployments" search={{ from: chosen ? idOf(chosen) : adapter }} variant="default">
+      <ButtonLink
+        to="/deployments"
+        search={{ from: chosen ? idOf(chosen) : adapter, job: job.id }}
+        variant="default"
+      >
         Deploy…
       </ButtonLink>
       <Button.Group>

@@ -27,6 +27,8 @@ type Props = {
   granularity: Granularity;
   bench: ReturnType<typeof useCases>;
   stored: ReturnType<typeof useStored>;
+  run: Run | null;
+  onRun: (run: Run) => void;
   dataset: string | undefined;
   place: RewardPlace;
   onPlace: OnPlace;
@@ -48,10 +50,10 @@ export function useBenchDataset(place: RewardPlace, likely?: string): string | u
 
 /** Tests the current source, saved or not, on rows and completions. */
 export function Bench(props: Props) {
-  const { reward, source, entry, granularity, bench, stored, dataset, place, onPlace, refusal } = props;
+  const { reward, source, entry, granularity, bench, stored, run, onRun } = props;
+  const { dataset, place, onPlace, refusal } = props;
   const choice = readChoice(place.rows);
   const test = useTestSource();
-  const [run, setRun] = useState<Run | null>(null);
   const [keeping, setKeeping] = useState<number | null>(null);
   const pane = useRef<HTMLDivElement>(null);
   const tested = flatten(bench.cases);
@@ -64,7 +66,7 @@ export function Bench(props: Props) {
   const start = () => {
     if (blocked !== null || test.isPending) return;
     const body = { source, entry, granularity, rows: tested.map((one) => one.row) };
-    test.mutate(body, { onSuccess: (answer) => setRun({ source, tested, answer }) });
+    test.mutate(body, { onSuccess: (answer) => onRun({ source, tested, answer }) });
   };
   useShortcuts("reward", { "mod+enter": start });
   useEffect(() => {

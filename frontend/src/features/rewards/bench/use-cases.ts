@@ -3,6 +3,7 @@ import { useMemo, useState } from "react";
 import { type Dataset, datasetQuery, datasetRowsQuery } from "@/api/datasets";
 import { columnOfRole, itemOf, messagesOf, type Row, valueText } from "@/lib/prompt";
 import { type BenchCompletion, type Case, parseItem, type RowChoice, rowsOf, windows } from "./bench";
+import type { BenchSession } from "./session";
 
 export const BY_HAND = "none";
 /** In place of a dataset: completions that a job has stored. */
@@ -27,7 +28,12 @@ function firstCompletions(item: Row, dataset: Dataset): BenchCompletion[] {
 export type Example = { item: string; completions: string[] };
 
 /** The rows that were chosen with the completions that were given to them, and how to change those. */
-export function useCases(datasetId: string | undefined, choice: RowChoice, example: Example) {
+export function useCases(
+  datasetId: string | undefined,
+  choice: RowChoice,
+  example: Example,
+  session: BenchSession,
+) {
   const dataset = useQuery({ ...datasetQuery(datasetId ?? ""), enabled: datasetId !== undefined });
   const total = dataset.data?.rows ?? 0;
   const rows = useMemo(() => rowsOf(choice, total), [choice, total]);
@@ -39,8 +45,8 @@ export function useCases(datasetId: string | undefined, choice: RowChoice, examp
   const values = new Map(
     pages.flatMap(({ data }) => (data?.data ?? []).map((row, i) => [(data?.offset ?? 0) + i, row] as const)),
   );
-  const [changed, setChanged] = useState<Record<string, BenchCompletion[]>>({});
-  const [item, setItem] = useState(example.item);
+  const [changed, setChanged] = useState(session.completions);
+  const [item, setItem] = useState(session.item ?? example.item);
   const written = parseItem(item);
 
   let cases: Case[];
@@ -81,6 +87,7 @@ export function useCases(datasetId: string | undefined, choice: RowChoice, examp
   };
   return {
     cases,
+    completions: changed,
     change,
     show,
     item,
