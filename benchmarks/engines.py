@@ -29,6 +29,7 @@ import torch
 from common.measure import RESULTS, ROOT, alternate, machine, median, parser, table, write
 from common.panels import Panel, drawn
 from common.random_model import make, prompts
+from transformers import AutoTokenizer
 
 from reinforge.offline.train import model_folder
 from reinforge.spec import JobSpec
@@ -38,6 +39,7 @@ from worker.policy.load import load_base_model
 from worker.policy.lora import LoraPolicy
 from worker.rollout.engine import GenerateRequest, NoiseKey, RolloutEngine, Sampling
 from worker.rollout.noise import Stream
+from worker.rollout.text import Text
 from worker.rollout.vllm.engine import VllmEngine
 from worker.rollout.vllm.server import VllmServer
 from worker.trainer.engines import options as server_options
@@ -83,12 +85,14 @@ class Bench:
     def __init__(self, model: Path, texts: Sequence[str], tokens: int) -> None:
         self.model, self.tokens = model, tokens
         self.base = load_base_model(model)
+        self.tokenizer = AutoTokenizer.from_pretrained(model)
+        self.text = Text(self.tokenizer)
         threads = set_threads(self.base.model.config.get_text_config().hidden_size)
         self.host = LocalHost(self.base, threads)
         self.policy: LoraPolicy = self.host.create_policy(
             POLICY, rank=16, alpha=32, targets="all-linear", seed=0
         )
-        self.prompts = [tuple(self.base.tokenizer(text)["input_ids"]) for text in texts]
+        self.prompts = [tuple(self.tokenizer(text)["input_ids"]) for text in texts]
         self.loop = asyncio.new_event_loop()
         self.version = 0
 
@@ -145,7 +149,7 @@ class Bench:
 @contextmanager
 def sides(bench: Bench, folder: Path) -> Iterator[dict[str, Side]]:
     """By name; without vLLM where it is not installed. `folder`: for the server's log."""
-    own = own_engine(max(BATCHES) // GROUP, GROUP, bench.base, bench.host, bench.policy, print)
+    own = own_engine(max(BATCHES) // GROUP, GROUP, bench.base, bench.text, bench.host, bench.policy, print)
     named_sides = {"transformers": Side(own)}
     python = vllm_python()
     if python is None:

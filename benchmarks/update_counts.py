@@ -203,7 +203,7 @@ def make(shape: tuple[int, int, int, int], layers: int) -> LoraPolicy:
     model = model.to(torch.bfloat16).to_empty(device="cpu").eval().requires_grad_(False)
     for tensor in (*model.parameters(), *model.buffers()):
         tensor.zero_()
-    host = LocalHost(LoadedModel(model, None, (1,), 4096))
+    host = LocalHost(LoadedModel(model, (1,), 4096))
     policy = host.create_policy("policy", rank=16, alpha=32.0, targets="all-linear", seed=0)
     policy.passes._measured = True
     policy.passes.tokens = 16_384

@@ -29,7 +29,7 @@ def test_a_batch_is_completions_of_up_to_8_per_prompt(bench: Bench, batch: int, 
 
 def test_every_sampling_is_of_another_version_that_does_something(bench: Bench) -> None:
     before = {name: tensor.clone() for name, tensor in bench.policy.state().adapter.items()}
-    side = Side(TransformersEngine(bench.base.model, bench.base.tokenizer, bench.host.sampling_as))
+    side = Side(TransformersEngine(bench.base.model, bench.text.raw, bench.host.sampling_as))
     version = bench.version
     sample = bench.sample(side, 16)
     assert bench.version == version + 1 and sample.tokens == 16 * 5
@@ -53,7 +53,7 @@ def test_without_vllm_one_side_is_measured(bench: Bench, monkeypatch: pytest.Mon
 def test_sides_are_summarised_by_medians_with_every_run(bench: Bench) -> None:
     def side(*seconds: float, sync: float) -> Side:
         return Side(
-            TransformersEngine(bench.base.model, bench.base.tokenizer, bench.host.sampling_as),
+            TransformersEngine(bench.base.model, bench.text.raw, bench.host.sampling_as),
             {8: [Sampled(duration, sync, 400) for duration in seconds]},
         )
 

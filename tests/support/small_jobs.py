@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from transformers import AutoTokenizer
+
 from reinforge.algorithm.critic import ValueHead
 from reinforge.records import RECORD, ForkStart, Record, RewardChange, ScheduledChange
 from reinforge.spec import JobSpec
@@ -102,16 +104,17 @@ class SmallJob:
             self.policy.load_state(state)
             if self.critic is not None and critic_state is not None:
                 self.critic.load_state(critic_state)
-        self.engine = TransformersEngine(self.base.model, self.base.tokenizer, self.host.sampling_as)
+        self.tokenizer = AutoTokenizer.from_pretrained(model)
+        self.text = Text(self.tokenizer)
+        self.engine = TransformersEngine(self.base.model, self.text.raw, self.host.sampling_as)
         self.reporter = LocalReporter(folder)
         self.reporter.rewind(self.position.step)
-        self.text = Text(self.base.tokenizer)
         self._call = _call(grade, grades or {})
         self.changes, self.threads = changes, scoring_threads(2)
         self.scorer = SandboxedScorer([_reward(reward) for reward in spec.rewards], self._call, threads=2)
         path = write_rows(folder / "rows.jsonl", rows or [{"prompt": f"row {n}"} for n in range(12)])
         self.prompts = load_prompts(
-            spec.data, path, None, renderer=ChatRenderer(self.base.tokenizer), seed=spec.seed, max_tokens=200
+            spec.data, path, None, renderer=ChatRenderer(self.tokenizer), seed=spec.seed, max_tokens=200
         )
 
     def train(self) -> TrainingOutcome:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
+from transformers import AutoTokenizer
 
 import worker.starter
 from worker.policy.base import Sequences
@@ -29,6 +30,7 @@ class Trainer:
 
     def __init__(self) -> None:
         self.base = load_base_model(STARTER)
+        self.tokenizer = AutoTokenizer.from_pretrained(STARTER)
         self.host = LocalHost(self.base)
         self.policy: LoraPolicy = self.host.create_policy(
             "policy", rank=RANK, alpha=8, targets="all-linear", seed=0
@@ -61,7 +63,7 @@ class Trainer:
             GenerateRequest(
                 policy=policy,
                 version=version,
-                prompt_ids=tuple(self.base.tokenizer(text)["input_ids"]),
+                prompt_ids=tuple(self.tokenizer(text)["input_ids"]),
                 n=n,
                 sampling=Sampling(**settings),
                 noise=NoiseKey(9, Stream.TRAIN, step, number),

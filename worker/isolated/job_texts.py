@@ -1,4 +1,4 @@
-"""Converts a job's prompts and completions between text and token ids, in a child process.
+"""Converts prompts and completions between text and token ids, in a child process.
 
 Never loads torch: a CUDA build does not fit the child's address space.
 """
@@ -11,11 +11,12 @@ from typing import Any
 from reinforge.errors import InvalidInput
 from worker.isolated.process import Work, serve
 from worker.models.rendering import ChatRenderer
+from worker.models.token_bytes import token_entries
 
 
 def describe(folder: Path, _: dict[str, Any]) -> dict[str, Any]:
-    """{takes_tools}. Raises InvalidInput `model_load_failed`."""
-    return {"takes_tools": _renderer(folder).takes_tools}
+    """{takes_tools, end_id}. Raises InvalidInput `model_load_failed`."""
+    return {"takes_tools": _renderer(folder).takes_tools, "end_id": _tokenizer(folder).eos_token_id}
 
 
 def prompts(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
@@ -33,6 +34,47 @@ def decoded(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
     """{ids: [ids of each text], skip_special_tokens} → {texts}."""
     tokenizer, skip = _tokenizer(folder), payload["skip_special_tokens"]
     return {"texts": [tokenizer.decode(ids, skip_special_tokens=skip) for ids in payload["ids"]]}
+
+
+def entries(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
+    """{ids} → {entries: [[text, bytes or None]]}."""
+    return {"entries": list(token_entries(_tokenizer(folder), payload["ids"]))}
+
+
+def grammar_tokens(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
+    """{vocabulary, end_ids} → {tokens: hexadecimal bytes of every id, special: ids}, as llguidance reads them.
+
+    Raises InvalidInput `unsupported`.
+    """
+    tokens = _grammar_tokenizer(folder, payload["vocabulary"], tuple(payload["end_ids"]))
+    ids = range(tokens.vocab_size)
+    return {
+        "tokens": [tokens.decode_bytes([id]).hex() for id in ids],
+        "special": [id for id in ids if tokens.is_special_token(id)],
+    }
+
+
+def tokenized(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
+    """{vocabulary, end_ids, text} → {ids}, as llguidance tokenizes."""
+    tokens = _grammar_tokenizer(folder, payload["vocabulary"], tuple(payload["end_ids"]))
+    return {"ids": tokens.tokenize_str(payload["text"])}
+
+
+@lru_cache(maxsize=1)
+def _grammar_tokenizer(folder: Path, vocabulary: int, end_ids: tuple[int, ...]) -> Any:
+    tokenizer = _tokenizer(folder)
+    import llguidance.hf
+
+    try:
+        return llguidance.hf.from_tokenizer(
+            tokenizer, n_vocab=max(vocabulary, len(tokenizer)), eos_token=list(end_ids)
+        )
+    except ValueError as error:
+        raise InvalidInput(
+            f"The model's tokenizer cannot be held to a form: {error}.",
+            code="unsupported",
+            hint="Ask for the form in the messages, and check it in the reward.",
+        ) from error
 
 
 @lru_cache(maxsize=1)
@@ -57,7 +99,15 @@ def _tokenizer(folder: Path) -> Any:
 
 
 def _work() -> dict[str, Work]:
-    return {"describe": describe, "prompts": prompts, "plain_ids": plain_ids, "decode": decoded}
+    return {
+        "describe": describe,
+        "prompts": prompts,
+        "plain_ids": plain_ids,
+        "decode": decoded,
+        "entries": entries,
+        "grammar_tokens": grammar_tokens,
+        "tokenize": tokenized,
+    }
 
 
 if __name__ == "__main__":

@@ -28,7 +28,9 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 SECONDS = 15.0
-"""Limit of one request: a large tokenizer takes 2 s."""
+"""CPU time of one request: a large tokenizer takes 2 s."""
+WALL_FACTOR = 4
+"""A request may last this many times its CPU seconds: on a loaded machine honest files wait for a processor."""
 MEMORY_BYTES = 2 << 30
 """Address space. Nothing that needs CUDA is loaded here."""
 OUTPUT_BYTES = 64 << 20
@@ -41,6 +43,8 @@ _NICE = 10
 """Untrusted files must not take processor time from server and jobs."""
 _ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ")
 _LENGTH = struct.Struct("<I")
+_POLL_SECONDS = 0.25
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class IsolatedChild:
@@ -66,12 +70,12 @@ class IsolatedChild:
 
     def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
         """Raises OSError if it dies or its answer is too large, TimeoutError; kill it then."""
-        end = time.monotonic() + seconds
+        limits = _Limits(self.pid, seconds)
         self._process.send(_frame(request))
-        (size,) = _LENGTH.unpack(self._read(_LENGTH.size, end))
+        (size,) = _LENGTH.unpack(self._read(_LENGTH.size, limits))
         if size > OUTPUT_BYTES:
             raise OSError(f"it made more than {OUTPUT_BYTES >> 20} MiB of text")
-        answer: dict[str, Any] = json.loads(self._read(size, end))
+        answer: dict[str, Any] = json.loads(self._read(size, limits))
         return answer
 
     def kill(self) -> None:
@@ -79,17 +83,37 @@ class IsolatedChild:
         self._process.close_input()
         self._out.close()
 
-    def _read(self, size: int, end: float) -> bytes:
+    def _read(self, size: int, limits: "_Limits") -> bytes:
         data = bytearray()
         while len(data) < size:
-            remaining = end - time.monotonic()
-            if remaining <= 0 or not select.select([self._out], [], [], remaining)[0]:
-                raise TimeoutError("it took too long")
+            while not select.select([self._out], [], [], limits.remaining())[0]:
+                pass
             part = os.read(self._out.fileno(), min(size - len(data), 1 << 20))
             if not part:
                 raise OSError("it used too much memory, or its library crashed")
             data += part
         return bytes(data)
+
+
+class _Limits:
+    """CPU time that a child may use from now on, and the time in which it has to."""
+
+    def __init__(self, pid: int, seconds: float) -> None:
+        self._stat = Path(f"/proc/{pid}/stat")
+        self._cpu_end = self._cpu_seconds() + seconds
+        self._end = time.monotonic() + WALL_FACTOR * seconds
+
+    def remaining(self) -> float:
+        """Seconds until the next look. Raises TimeoutError."""
+        remaining = min(self._end - time.monotonic(), self._cpu_end - self._cpu_seconds())
+        if remaining <= 0:
+            raise TimeoutError("it took too long")
+        return min(remaining, _POLL_SECONDS)
+
+    def _cpu_seconds(self) -> float:
+        # Behind the name, which may contain anything, utime and stime are the fields 12 and 13.
+        fields = self._stat.read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 def batches(rows: Sequence[T]) -> Iterator[list[T]]:
@@ -118,8 +142,17 @@ class Apart:
         """module: its main program calls `serve`. own_session: False if this process's group is killed as a whole."""
         self._seconds, self._module = seconds, module
         self._memory_bytes, self._own_session = memory_bytes, own_session
+        self._start()
+
+    def _start(self) -> None:
+        self._pid = os.getpid()
         self._idle: list[IsolatedChild] = []
         self._lock = threading.Lock()
+
+    def _leave_children_to_parent(self) -> None:
+        """A fork shares neither its parent's children nor a lock that another thread held."""
+        self._of_parent = self._idle  # never finalized: their descriptors may be others' by now
+        self._start()
 
     def ask_twice(self, work: str, folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
         """Retry if the child died: the kernel may have killed it for lack of memory elsewhere."""
@@ -134,6 +167,8 @@ class Apart:
         self, work: str, folder: Path, payload: dict[str, Any], *, param: str = "model"
     ) -> dict[str, Any]:
         """Raises the InvalidInput of `work`, and `model_too_demanding` with this param."""
+        if os.getpid() != self._pid:
+            self._leave_children_to_parent()
         with self._lock:
             child = self._idle.pop() if self._idle else None
         if child is None or not child.is_alive():
@@ -150,7 +185,8 @@ class Apart:
             raise InvalidInput(
                 f"The model's files could not be used: {error}.",
                 code="model_too_demanding",
-                hint=f"At most {self._seconds:g} s and {self._memory_bytes >> 30} GiB for it. Check its files.",
+                hint=f"At most {self._seconds:g} s of CPU time and {self._memory_bytes >> 30} GiB for it. "
+                "Check its files.",
                 param=param,
             ) from error
         except BaseException:
@@ -206,7 +242,7 @@ def serve(load: Callable[[], dict[str, Work]]) -> None:
     work = load()
     while size := sys.stdin.buffer.read(_LENGTH.size):
         request = json.loads(sys.stdin.buffer.read(_LENGTH.unpack(size)[0]))
-        signal.alarm(seconds + 5)  # in case the worker that would kill us has died
+        signal.alarm(WALL_FACTOR * seconds + 5)  # in case the worker that would kill us has died
         sys.stdout.buffer.write(_frame(_answer(work[request["work"]], request)))
         sys.stdout.buffer.flush()
         signal.alarm(0)

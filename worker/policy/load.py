@@ -1,12 +1,11 @@
-"""Loads a base model and its tokenizer from a folder, with one-sentence errors."""
+"""Loads a base model from a folder, with one-sentence errors; its tokenizer is never read here."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
+from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from reinforge.errors import JobFailure
 from worker.machine.memory import is_out_of_memory
@@ -17,7 +16,6 @@ from worker.machine.torch_device import GpuUnavailable, compute_device
 class LoadedModel:
     model: PreTrainedModel
     """In evaluation mode, without gradients; float32 on the CPU, bfloat16 on a GPU."""
-    tokenizer: Any
     stop_ids: tuple[int, ...]
     """All token ids that end a completion."""
     context_length: int | None
@@ -32,13 +30,12 @@ def job_device() -> torch.device:
 
 
 def load_base_model(
-    path: Path, tokenizer_read: Callable[[], object] = lambda: None, *, device: torch.device | None = None
+    path: Path, end_id: Callable[[], int | None] = lambda: None, *, device: torch.device | None = None
 ) -> LoadedModel:
-    """Load safetensors weights, tensor by tensor directly to the device, and a fast tokenizer.
+    """Load safetensors weights, tensor by tensor directly to the device.
 
-    tokenizer_read: returns once a limited process has read the same tokenizer; only then is it read here. device:
-    `job_device()` by default. Raises JobFailure `model_load_failed`, `gpu_unavailable`; out-of-memory errors pass
-    through.
+    end_id: the tokenizer's end token, beside those of the model's configuration. device: `job_device()` by default.
+    Raises JobFailure `model_load_failed`, `gpu_unavailable`; out-of-memory errors pass through.
     """
     device = job_device() if device is None else device
     # Without tokenizer.json transformers makes an empty tokenizer.
@@ -56,8 +53,7 @@ def load_base_model(
             trust_remote_code=False,
             output_loading_info=True,
         )
-        tokenizer_read()
-        tokenizer = AutoTokenizer.from_pretrained(path, local_files_only=True, trust_remote_code=False)
+        end = end_id()
     except JobFailure:
         raise
     except Exception as error:
@@ -75,17 +71,13 @@ def load_base_model(
             tensor.data = tensor.data.clone()
     model.eval()
     model.requires_grad_(False)
-    return LoadedModel(model, tokenizer, _stop_ids(model, tokenizer), _context_length(model))
+    return LoadedModel(model, _stop_ids(model, end), _context_length(model))
 
 
-def _stop_ids(model: PreTrainedModel, tokenizer: Any) -> tuple[int, ...]:
+def _stop_ids(model: PreTrainedModel, end: int | None) -> tuple[int, ...]:
     stop_ids: set[int] = set()
     generation = getattr(model, "generation_config", None)
-    for value in (
-        tokenizer.eos_token_id,
-        model.config.eos_token_id,
-        getattr(generation, "eos_token_id", None),
-    ):
+    for value in (end, model.config.eos_token_id, getattr(generation, "eos_token_id", None)):
         stop_ids.update(value if isinstance(value, list | tuple) else [] if value is None else [value])
     return tuple(sorted(stop_ids))
 

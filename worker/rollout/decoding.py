@@ -35,8 +35,9 @@ class DecodeBatch:
     """Rows of parts that share one `Sampling`. Call `advance` until every part has its samples."""
 
     def __init__(
-        self, decoder: Decoder, parts: Sequence[Part], decode: Callable[[Sequence[int]], str]
+        self, decoder: Decoder, parts: Sequence[Part], decode: Callable[[Sequence[Sequence[int]]], list[str]]
     ) -> None:
+        """decode: texts of rows of tokens, for stop texts."""
         self.parts = parts
         self.sampling = parts[0].request.sampling
         self._decoder = decoder
@@ -106,6 +107,9 @@ class DecodeBatch:
         logprobs: list[float] = self._logprobs[row, : self._lengths[row]].tolist()
         return logprobs
 
+    def count(self, row: int) -> int:
+        return int(self._lengths[row])
+
     def tokens(self, row: int) -> list[int]:
         tokens: list[int] = self._tokens[row, : self._lengths[row]].tolist()
         return tokens
@@ -147,14 +151,19 @@ class DecodeBatch:
         self._lengths[rows] = step + 1
         stopped = np.isin(tokens, self._stop_ids)
         if self.sampling.stop:
-            stopped |= np.array([self._ends_with_stop_text(row) for row in rows])
+            stopped |= np.array(self._end_with_stop_text(rows), bool)
         if step + 1 == self.sampling.max_tokens:
             self._reasons[rows] = REASONS.index("length")
         self._reasons[rows[stopped]] = REASONS.index("stop")
 
-    def _ends_with_stop_text(self, row: int) -> bool:
+    def _end_with_stop_text(self, rows: npt.NDArray[np.int64]) -> list[bool]:
         # One character is at most four byte tokens, so a stop text of n characters lies within the last 4n tokens.
         reach = 4 * max(len(text) for text in self.sampling.stop)
-        length = self._lengths[row]
-        tail = self._decode(self._tokens[row, max(0, length - reach) : length].tolist())
-        return any(text in tail for text in self.sampling.stop)
+        lengths = self._lengths[rows]
+        tails = self._decode(
+            [
+                self._tokens[row, max(0, length - reach) : length].tolist()
+                for row, length in zip(rows, lengths, strict=True)
+            ]
+        )
+        return [any(text in tail for text in self.sampling.stop) for tail in tails]

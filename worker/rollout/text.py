@@ -36,6 +36,10 @@ class Text:
                     break
         return out
 
+    def raw(self, rows: Sequence[Sequence[int]]) -> list[str]:
+        """With special tokens."""
+        return self._decode(rows, skip_special_tokens=False)
+
     def _decode(self, rows: Sequence[Sequence[int]], *, skip_special_tokens: bool) -> list[str]:
         decode = self._tokenizer.decode
         return [decode(list(ids), skip_special_tokens=skip_special_tokens) for ids in rows]

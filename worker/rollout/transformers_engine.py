@@ -7,7 +7,6 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractContextManager, aclosing
 from pathlib import Path
-from typing import Any
 
 import torch
 from transformers import PreTrainedModel
@@ -33,13 +32,13 @@ class TransformersEngine:
     """`RolloutEngine` over a loaded model.
 
     sampling_as: context of a batch for a policy; yields a creator of contexts in which the model
-    computes as that policy. copies: engines that share the memory for caches.
+    computes as that policy. decode: as in `DecodeBatch`. copies: engines that share the memory for caches.
     """
 
     def __init__(
         self,
         model: PreTrainedModel,
-        tokenizer: Any,
+        decode: Callable[[Sequence[Sequence[int]]], list[str]],
         sampling_as: Callable[
             [str | None], AbstractContextManager[Callable[[], AbstractContextManager[None]]]
         ],
@@ -48,7 +47,7 @@ class TransformersEngine:
         copies: int = 1,
     ) -> None:
         self._model = model
-        self._tokenizer = tokenizer
+        self._decode = decode
         self._sampling_as = sampling_as
         with sampling_as(None) as active, active():
             self._new_decoder = decoder_for(model)
@@ -139,10 +138,6 @@ class TransformersEngine:
             raise ValueError(
                 f"requested {request.policy} version {request.version}, but the engine has {present}"
             )
-
-    def _decode(self, token_ids: Sequence[int]) -> str:
-        text: str = self._tokenizer.decode(token_ids, skip_special_tokens=False)
-        return text
 
 
 def plan(requests: Sequence[GenerateRequest], tokens_in_cache: int) -> list[list[Part]]:

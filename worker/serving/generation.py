@@ -5,12 +5,12 @@ from worker.policy.load import LoadedModel
 from worker.rollout.decoder import Decoder
 from worker.rollout.decoding import DecodeBatch
 from worker.rollout.engine import GenerateRequest, NoiseKey, Sampling
+from worker.rollout.folder_text import FolderText
 from worker.rollout.noise import Stream
-from worker.rollout.text import Text
 from worker.rollout.transformers_engine import plan
 from worker.serving.engine import Event
 from worker.serving.grammar import Grammar, GrammarRows
-from worker.serving.text import TextStream
+from worker.serving.text import BatchDecoder, TextStream
 from worker.serving.token_log import TokenLog, TokenTexts
 from worker.serving_client.protocol import Order
 
@@ -21,17 +21,17 @@ class Generation:
     Batches depend on the order alone, so that the same seed gives the same text.
     """
 
-    def __init__(self, order: Order, base: LoadedModel, tokens_in_cache: int) -> None:
+    def __init__(self, order: Order, base: LoadedModel, text: FolderText, tokens_in_cache: int) -> None:
         self.order = order
         self._base = base
-        self._decode = Text(base.tokenizer).completion
+        self._decode = BatchDecoder(text.completions)
         self._plan = plan(_requests(order, base), tokens_in_cache)
         self._batch: DecodeBatch | None = None
         self._places: list[Event] = []
         self._texts: list[TextStream] = []
         self._open: list[int] = []
-        self._token_texts = TokenTexts(base.tokenizer)
-        self._grammar = Grammar(order.json_schema, base) if order.json_schema is not None else None
+        self._token_texts = TokenTexts(text.entries)
+        self._grammar = Grammar(order.json_schema, base, text) if order.json_schema is not None else None
         self._documents: GrammarRows | None = None
         self._log: TokenLog | None = None
         self._reported: list[int] = []
@@ -77,19 +77,29 @@ class Generation:
     def _read(self) -> None:
         if self._batch is None:
             return
+        tokens_of = {row: self._text_tokens(self._batch, row) for row in self._open}
+        self._decode.load(
+            [
+                window
+                for row, tokens in tokens_of.items()
+                for window in self._texts[row].windows(tokens, last=self._batch.reason(row) is not None)
+            ]
+        )
         still = []
-        for row in self._open:
-            if not self._read_row(self._batch, row):
+        for row, tokens in tokens_of.items():
+            if not self._read_row(self._batch, row, tokens):
                 still.append(row)
         self._open = still
         if not still:
             self._batch = self._log = None
 
-    def _read_row(self, batch: DecodeBatch, row: int) -> bool:
-        text, reason, tokens = self._texts[row], batch.reason(row), batch.tokens(row)
-        count = len(tokens)
-        if reason == "stop" and tokens and tokens[-1] in self._base.stop_ids:
-            tokens = tokens[:-1]
+    def _text_tokens(self, batch: DecodeBatch, row: int) -> list[int]:
+        tokens = batch.tokens(row)
+        ended = batch.reason(row) == "stop" and tokens and tokens[-1] in self._base.stop_ids
+        return tokens[:-1] if ended else tokens
+
+    def _read_row(self, batch: DecodeBatch, row: int, tokens: list[int]) -> bool:
+        text, reason, count = self._texts[row], batch.reason(row), batch.count(row)
         piece = text.push(tokens) if reason is None else text.finish(tokens)
         if text.stopped:
             batch.end("stop", [row])
@@ -136,5 +146,5 @@ def _requests(order: Order, base: LoadedModel) -> list[GenerateRequest]:
     ]
 
 
-def _never(_: object) -> str:
+def _never(_: object) -> list[str]:
     raise AssertionError("stop texts are looked for here, not in the batch")

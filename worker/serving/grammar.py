@@ -1,18 +1,21 @@
 """Constrained decoding to a JSON Schema by llguidance.
 
 Its fuel bounds time and memory of compilation and tokens. References to other documents are not
-followed.
+followed. Of the model's tokenizer only its tokens' bytes are used here.
 """
 
 import json
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import torch
 
-from reinforge.errors import InvalidInput
+from reinforge.errors import InvalidInput, JobFailure
 from worker.policy.load import LoadedModel
 from worker.rollout.decoding import DecodeBatch
+from worker.rollout.folder_text import FolderText
 
 SPACE = r"[ \n]{0,20}"
 """Unbounded, a model may write spaces until its tokens run out."""
@@ -22,26 +25,24 @@ _PARAM = "response_format"
 class Grammar:
     """A compiled schema. Raises InvalidInput `unsupported`, `invalid_schema`."""
 
-    def __init__(self, schema: dict[str, Any], base: LoadedModel) -> None:
+    def __init__(self, schema: dict[str, Any], base: LoadedModel, text: FolderText) -> None:
         try:
             import llguidance
-            import llguidance.hf
         except ImportError as error:
             raise _unsupported(
                 "This worker has no llguidance.", "Install the platform's extra [train] there."
             ) from error
         width = base.model.config.get_text_config().vocab_size
         try:
-            tokens = llguidance.hf.from_tokenizer(
-                base.tokenizer, n_vocab=max(width, len(base.tokenizer)), eos_token=list(base.stop_ids)
-            )
-        except ValueError as error:
-            raise _unsupported(
-                f"The model's tokenizer cannot be held to a form: {error}.",
-                "Ask for the form in the messages, and check it in the reward.",
-            ) from error
+            vocabulary, special = text.grammar_tokens(width, base.stop_ids)
+        except JobFailure as error:
+            if error.code != "unsupported":
+                raise
+            raise _unsupported(error.message, error.hint or "") from error
+        ids = lru_cache(4096)(lambda part: text.grammar_ids(width, base.stop_ids, part))
+        tokens = _tokens(vocabulary, special, base.stop_ids, ids)
         try:
-            text = llguidance.LLMatcher.grammar_from_json_schema(
+            grammar = llguidance.LLMatcher.grammar_from_json_schema(
                 json.dumps(schema), defaults={"whitespace_pattern": SPACE}
             )
             limits = llguidance.LLParserLimits(
@@ -51,7 +52,7 @@ class Grammar:
                 step_max_items=50_000,
                 max_lexer_states=50_000,
             )
-            self._matcher = llguidance.LLMatcher(tokens, text, log_level=0, limits=limits)
+            self._matcher = llguidance.LLMatcher(tokens, grammar, log_level=0, limits=limits)
         except (ValueError, RecursionError) as error:
             raise _invalid(str(error)) from error
         if self._matcher.is_error():
@@ -85,6 +86,41 @@ class GrammarRows:
         if matcher.is_error():
             raise _invalid(matcher.get_error())
         return np.unpackbits(bits, bitorder="little")[: self._width].astype(bool)
+
+
+class _Tokenizer:
+    """What `llguidance.TokenizerWrapper` takes."""
+
+    def __init__(
+        self,
+        tokens: list[bytes],
+        special: list[int],
+        end_ids: tuple[int, ...],
+        ids: Callable[[str], list[int]],
+    ) -> None:
+        self.tokens, self.special_token_ids = tokens, special
+        self.eos_token_id, self.bos_token_id = end_ids[0] if end_ids else None, None
+        self._ids = ids
+
+    def __call__(self, text: str) -> list[int]:
+        if not isinstance(text, str):
+            raise TypeError("text only")  # how the wrapper learns it
+        return self._ids(text)
+
+
+def _tokens(
+    tokens: list[bytes], special: list[int], end_ids: tuple[int, ...], ids: Callable[[str], list[int]]
+) -> Any:
+    from llguidance import LLTokenizer, TokenizerWrapper
+
+    wrapper = TokenizerWrapper(_Tokenizer(tokens, special, end_ids, ids))
+    try:
+        return LLTokenizer(wrapper, n_vocab=len(tokens), eos_token=list(end_ids))
+    except (ValueError, OverflowError) as error:
+        raise _unsupported(
+            f"The model's tokenizer cannot be held to a form: {error}.",
+            "Ask for the form in the messages, and check it in the reward.",
+        ) from error
 
 
 def _unsupported(message: str, hint: str) -> InvalidInput:

@@ -9,7 +9,7 @@ import torch
 
 from worker.machine.memory import is_out_of_memory
 from worker.policy.host import LocalHost
-from worker.policy.load import load_base_model
+from worker.rollout.folder_text import FolderText, load_with_text
 from worker.serving.engine import Say
 from worker.serving_client.protocol import Order
 
@@ -22,12 +22,19 @@ class HeldModel:
         self._most = adapters
         self._key: tuple[str, str | None] | None = None
         self._host: LocalHost | None = None
+        self._text: FolderText | None = None
         self._adapters: OrderedDict[str, None] = OrderedDict()
 
     @property
     def adapters(self) -> list[str]:
         """Names, the least recently used first."""
         return list(self._adapters)
+
+    @property
+    def text(self) -> FolderText:
+        """Of the model that `host` returned."""
+        assert self._text is not None
+        return self._text
 
     def fits(self, order: Order) -> bool:
         return self._key == (order.folder, order.model_sha256)
@@ -37,7 +44,7 @@ class HeldModel:
         others = [name for name in self._adapters if name not in (order.adapter, *in_use)]
         try:
             return self._loaded(order, in_use, say)
-        except Exception as error:
+        except BaseException as error:
             if not (others and self.fits(order) and is_out_of_memory(error)):
                 self.drop()  # a partly loaded adapter may have changed the model
                 raise
@@ -50,7 +57,9 @@ class HeldModel:
             raise
 
     def drop(self) -> None:
-        self._host, self._key = None, None
+        if self._text is not None:
+            self._text.close()
+        self._host, self._key, self._text = None, None, None
         self._adapters.clear()
         gc.collect()
         if torch.cuda.is_available():
@@ -60,7 +69,8 @@ class HeldModel:
         if self._host is None or not self.fits(order):
             self.drop()
             say(f"Loading {order.model}")
-            self._host = LocalHost(load_base_model(Path(order.folder)))
+            self._text = FolderText(Path(order.folder))
+            self._host = LocalHost(load_with_text(self._text))
             self._key = (order.folder, order.model_sha256)
         if order.adapter is not None:
             self._adapter(self._host, order, in_use, say)

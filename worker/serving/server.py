@@ -76,7 +76,7 @@ class ServingServer:
         in_use = {active.run.order.adapter for active in self._active}
         try:
             run = self._engine.start(order, in_use, lambda message: self._status(order, message))
-        except Exception as error:  # noqa: BLE001 - the boundary where it becomes the order's error
+        except BaseException as error:  # noqa: BLE001 - becomes the order's error; a library's panic is no Exception
             self._fail(order, error)
             return
         self._active.append(_Active(run))
@@ -91,7 +91,7 @@ class ServingServer:
             if due and (events := run.take_events()):
                 self._send(Reply(id=run.order.id, events=events))
                 active.send_at = now + EVENTS_EVERY_SECONDS
-        except Exception as error:  # noqa: BLE001 - as above; the other orders go on
+        except BaseException as error:  # noqa: BLE001 - as above; the other orders go on
             self._end(active)
             self._fail(run.order, error)
             return
@@ -106,7 +106,7 @@ class ServingServer:
     def _status(self, order: Order, message: str) -> None:
         self._send(Reply(id=order.id, events=[{"type": "status", "message": message}]))
 
-    def _fail(self, order: Order, error: Exception) -> None:
+    def _fail(self, order: Order, error: BaseException) -> None:
         failure = _attributed(error)
         if failure.code in ("out_of_memory", "sampling_failed"):
             traceback.print_exception(error)
@@ -116,7 +116,7 @@ class ServingServer:
         self._send(Reply(id=order.id, error=failure.envelope()["error"]))
 
 
-def _attributed(error: Exception) -> ReinforgeError:
+def _attributed(error: BaseException) -> ReinforgeError:
     if isinstance(error, ReinforgeError):
         return error
     if is_out_of_memory(error):

@@ -14,6 +14,24 @@ _GIVE_UP = 256
 Decode = Callable[[Sequence[int]], str]
 
 
+class BatchDecoder:
+    """Texts of tokens; those of `load` are decoded at once."""
+
+    def __init__(self, decode: Callable[[Sequence[Sequence[int]]], list[str]]) -> None:
+        self._decode = decode
+        self._texts: dict[tuple[int, ...], str] = {}
+
+    def load(self, rows: Sequence[Sequence[int]]) -> None:
+        """Forgets the rows of the last call."""
+        self._texts = {}
+        if distinct := list(dict.fromkeys(tuple(row) for row in rows)):
+            self._texts = dict(zip(distinct, self._decode(distinct), strict=True))
+
+    def __call__(self, tokens: Sequence[int]) -> str:
+        text = self._texts.get(tuple(tokens))
+        return self._decode([tokens])[0] if text is None else text
+
+
 class Detokenizer:
     def __init__(self, decode: Decode) -> None:
         self._decode = decode
@@ -21,9 +39,13 @@ class Detokenizer:
         self._whole = 0
         self._emitted = 0
 
+    def window(self, tokens: Sequence[int]) -> Sequence[int]:
+        """The tokens that `push` decodes first."""
+        return tokens[self._start :]
+
     def push(self, tokens: Sequence[int]) -> str:
         """New final text; `tokens` are all tokens so far."""
-        text = self._decode(tokens[self._start :])
+        text = self._decode(self.window(tokens))
         certain = text.rstrip(_INCOMPLETE)
         if len(tokens) - self._start > _GIVE_UP:
             certain = text
@@ -47,6 +69,10 @@ class TextStream:
         """After `finish` the whole completion."""
         self.stopped = False
         """A stop text occurred; nothing more is emitted."""
+
+    def windows(self, tokens: Sequence[int], *, last: bool) -> list[Sequence[int]]:
+        """Most of what `push`, or `finish` if it is the last, decodes."""
+        return [] if self.stopped else [self._detokenizer.window(tokens), *([tokens] if last else [])]
 
     def push(self, tokens: Sequence[int]) -> str:
         if self.stopped:

@@ -25,7 +25,7 @@ class TransformersServing:
 
     def start(self, order: Order, in_use: Collection[str | None], say: Say) -> OrderRun:
         host = self._held.host(order, in_use, say)
-        return _Run(Generation(order, host.base, tokens_in_cache(host)), host)
+        return _Run(Generation(order, host.base, self._held.text, tokens_in_cache(host)), host)
 
     def relieve(self) -> None:
         if torch.cuda.is_available():

@@ -78,6 +78,7 @@ class VllmServing:
     def close(self) -> None:
         held, self._held = self._held, None
         if held is not None:
+            held.model.text.close()
             self._wait(held.server.close())
 
     def _open(self, order: Order, say: Say) -> "_Held":
@@ -103,6 +104,7 @@ class VllmServing:
         try:
             api = self._wait(server.ready())
         except JobFailure as error:
+            model.text.close()
             self._wait(server.close())
             end = getattr(error, "traceback", "").splitlines()[-3:]
             raise JobFailure(

@@ -5,15 +5,16 @@ import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import torch
-from transformers import AutoConfig, AutoTokenizer, PreTrainedModel
+from transformers import AutoConfig, PretrainedConfig, PreTrainedModel
 
 from reinforge.errors import JobFailure
 from worker.machine import settings
 from worker.models.inspect import read_tensors
 from worker.policy.load import job_device
+from worker.rollout.folder_text import FolderText
 from worker.rollout.transformers_engine import cache_bytes_per_token
 from worker.rollout.vllm.demand import memory_of, served_demand
 from worker.rollout.vllm.model_shape import TransformerShape, model_shape
@@ -31,7 +32,7 @@ _LONGEST, _LONGEST_UNKNOWN = 2**15, 2**13
 @dataclass(frozen=True, slots=True)
 class ServedModel:
     folder: Path
-    tokenizer: Any
+    text: FolderText
     stop_ids: tuple[int, ...]
     vocabulary: int
     context: int
@@ -72,7 +73,6 @@ def load(folder: Path, *, rank: int = 16, together: int = 1) -> ServedModel:
     """rank: of the largest adapter. together: adapters in one batch. Raises JobFailure `model_load_failed`,
     `gpu_unavailable`, `gpu_memory_short`, `impossible_placement`."""
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         text = config.get_text_config()
         vocabulary = int(text.vocab_size)
@@ -84,19 +84,33 @@ def load(folder: Path, *, rank: int = 16, together: int = 1) -> ServedModel:
             code="model_load_failed",
             hint="The folder needs config.json, tokenizer.json and *.safetensors of a causal language model.",
         ) from error
-    device = job_device().type
-    stop_ids = _stop_ids(folder, tokenizer)
+    device, text_of_folder = job_device().type, FolderText(folder)
+    try:
+        return _sized(text_of_folder, config, vocabulary, context, device, rank, together)
+    except BaseException:
+        text_of_folder.close()
+        raise
+
+
+def _sized(
+    text: FolderText,
+    config: PretrainedConfig,
+    vocabulary: int,
+    context: int,
+    device: str,
+    rank: int,
+    together: int,
+) -> ServedModel:
+    folder, stop_ids = text.folder, _stop_ids(text.folder, text.load())
     if device == "cuda":
         check_tensor_parallel(config, max(1, len(settings.vllm_devices())), settings.VLLM_DEVICES)
-        plain = ServedModel(folder, tokenizer, stop_ids, vocabulary, context, None, device)
+        plain = ServedModel(folder, text, stop_ids, vocabulary, context, None, device)
         memory = memory_of(settings.vllm_devices())
         return on_gpu(plain, model_shape(config), *memory, rank=rank, together=together)
     sizes = cast(PreTrainedModel, SimpleNamespace(config=config, dtype=torch.float32))
     per_token = cache_bytes_per_token(sizes)
     cache = max(_GIB, min(4 * per_token * context, _MOST_CACHE_BYTES))
-    return ServedModel(
-        folder, tokenizer, stop_ids, vocabulary, min(context, cache // per_token), cache, device
-    )
+    return ServedModel(folder, text, stop_ids, vocabulary, min(context, cache // per_token), cache, device)
 
 
 def on_gpu(
@@ -134,8 +148,8 @@ def _weights(folder: Path) -> int:
     return 2 * sum(math.prod(tensor.shape) for tensor in read_tensors(folder))
 
 
-def _stop_ids(folder: Path, tokenizer: Any) -> tuple[int, ...]:
-    values = [tokenizer.eos_token_id]
+def _stop_ids(folder: Path, end: int | None) -> tuple[int, ...]:
+    values: list[int | list[int] | None] = [end]
     for name in ("config.json", "generation_config.json"):
         if (folder / name).is_file():
             values.append(json.loads((folder / name).read_text(encoding="utf-8")).get("eos_token_id"))

@@ -4,17 +4,17 @@ import asyncio
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from typing import Any
 
 from reinforge.errors import InvalidInput, ReinforgeError
 from worker.rollout.engine import GenerateRequest, NoiseKey, Sampling
 from worker.rollout.noise import Stream
-from worker.rollout.text import Text
 from worker.rollout.vllm.api import Api, Piece, ServerLost, ServerRefused, completion
 from worker.serving.engine import Event
-from worker.serving.text import TextStream
+from worker.serving.text import BatchDecoder, TextStream
 from worker.serving.token_log import IMPOSSIBLE, TokenTexts
 from worker.serving.vllm_model import ServedModel
 from worker.serving_client.protocol import Order
@@ -45,10 +45,10 @@ class VllmRun:
         self._order, self._news, self._lost, self._closed = order, news, lost, closed
         self._quiet_seconds, self._last_output_at = quiet_seconds, time.monotonic()
         requests = _requests(order, model)
-        texts = TokenTexts(model.tokenizer)
-        decode = Text(model.tokenizer).completion
+        self._texts = TokenTexts(model.text.entries)
+        self._decode = BatchDecoder(model.text.completions)
         self._rows = [
-            [_Row(order, model, decode, texts, number, sample) for sample in range(request.n)]
+            [_Row(order, model, self._decode, self._texts, number, sample) for sample in range(request.n)]
             for number, request in enumerate(requests)
         ]
         self._events: list[Event] = [
@@ -76,6 +76,7 @@ class VllmRun:
             self._news.clear()
         if self._inbox.empty() and time.monotonic() - self._last_output_at > self._quiet_seconds:
             raise self._lost(f"not a word for {self._quiet_seconds:g} s")
+        pieces: dict[_Row, deque[Piece]] = {}
         while not self._inbox.empty():
             self._last_output_at = time.monotonic()
             number, piece = self._inbox.get()
@@ -85,11 +86,23 @@ class VllmRun:
                 raise self._lost(str(piece))
             rows = self._rows[number]
             # Greedy completions of a prompt are equal; the server makes one.
-            target_rows = rows if self._order.temperature == 0 else [rows[piece.sample]]
-            for row in target_rows:
-                self._events += row.add(piece)
+            for row in rows if self._order.temperature == 0 else [rows[piece.sample]]:
+                pieces.setdefault(row, deque()).append(piece)
+        while pieces:
+            self._add({row: of_row.popleft() for row, of_row in pieces.items()})
+            pieces = {row: of_row for row, of_row in pieces.items() if of_row}
+        for rows, task in zip(self._rows, self._tasks, strict=True):
             if all(row.ended for row in rows):
-                self._tasks[number].cancel()
+                task.cancel()
+
+    def _add(self, pieces: "dict[_Row, Piece]") -> None:
+        """Decode all at once: that is one request to another process."""
+        self._decode.load([window for row, piece in pieces.items() for window in row.windows(piece)])
+        if (most := self._order.top_logprobs) is not None:
+            tops = [token for piece in pieces.values() for top in piece.tops for token, _ in top[:most]]
+            self._texts.load([token for piece in pieces.values() for token in piece.token_ids] + tops)
+        for row, piece in pieces.items():
+            self._events += row.add(piece)
 
     def take_events(self) -> list[Event]:
         events, self._events = self._events, []
@@ -124,13 +137,22 @@ class _Row:
         self._ids: list[int] = []
         self.ended = False
 
+    def windows(self, piece: Piece) -> list[Sequence[int]]:
+        """What `add` decodes."""
+        if self.ended:
+            return []
+        last = piece.finish_reason is not None
+        return self._stream.windows(self._text_ids([*self._ids, *piece.token_ids], piece), last=last)
+
+    def _text_ids(self, ids: list[int], piece: Piece) -> list[int]:
+        ended = piece.finish_reason == "stop" and ids and ids[-1] in self._stop_ids
+        return ids[:-1] if ended else ids
+
     def add(self, piece: Piece) -> list[Event]:
         if self.ended:
             return []
         self._ids += piece.token_ids
-        ids, reason = self._ids, piece.finish_reason
-        if reason == "stop" and ids and ids[-1] in self._stop_ids:
-            ids = ids[:-1]
+        ids, reason = self._text_ids(self._ids, piece), piece.finish_reason
         text = self._stream.push(ids) if reason is None else self._stream.finish(ids)
         if self._stream.stopped:
             reason = "stop"

@@ -20,6 +20,7 @@ from worker.policy.load import LoadedModel
 from worker.policy.lora import LoraPolicy, base_bytes
 from worker.rollout.cpu import ParallelEngines, SharedWeights, process_count, with_forks
 from worker.rollout.engine import RolloutEngine
+from worker.rollout.text import Text
 from worker.rollout.transformers_engine import TransformersEngine, cache_bytes_per_token
 from worker.rollout.vllm.demand import STATE_BYTES, fused_experts, job_demand, memory_of
 from worker.rollout.vllm.engine import VllmEngine
@@ -63,6 +64,7 @@ def check_engine(spec: JobSpec, model: Path | None = None) -> dict[str, str]:
 def rollout_engine(
     spec: JobSpec,
     base: LoadedModel,
+    text: Text,
     host: LocalHost,
     policy: LoraPolicy,
     job_reporter: JobReporter,
@@ -78,7 +80,7 @@ def rollout_engine(
         return _vllm_engine(options(spec, base, model, longest), spec, base, policy, job_reporter, folder)
     prompts, completions = spec.rollout.prompts_per_step, spec.rollout.completions_per_prompt
     own = own_engine(
-        prompts, completions, base, host, policy, lambda message: job_reporter.log("warning", message)
+        prompts, completions, base, text, host, policy, lambda message: job_reporter.log("warning", message)
     )
     if isinstance(own, ParallelEngines):
         job_reporter.log(
@@ -131,6 +133,7 @@ def own_engine(
     prompts: int,
     completions: int,
     base: LoadedModel,
+    text: Text,
     host: LocalHost,
     policy: LoraPolicy,
     warn: Callable[[str], None],
@@ -141,7 +144,7 @@ def own_engine(
     """
     cores = host.threads.count if torch.get_num_threads() == 1 and base.model.device.type == "cpu" else 1
     processes = process_count(cores, prompts, completions)
-    engine = TransformersEngine(base.model, base.tokenizer, host.sampling_as, copies=processes)
+    engine = TransformersEngine(base.model, text.raw, host.sampling_as, copies=processes)
     sampler: RolloutEngine = engine
     if processes > 1:
         sampler = with_forks(engine, processes, SharedWeights(policy.weights, policy.load_weights), warn)

@@ -42,6 +42,7 @@ from worker.rewards.sandbox_access import sandbox_client
 from worker.rewards.sandboxed import sandbox_call
 from worker.rewards.secrets import take_secrets
 from worker.rollout.engine import RolloutEngine
+from worker.rollout.folder_text import load_with_text
 from worker.sandbox.client import SandboxClient
 from worker.trainer.engines import check_engine, rollout_engine
 from worker.trainer.plugins import checked_spec
@@ -54,7 +55,7 @@ from worker.training.job_end import End, end_of
 from worker.training.loop import Control, Models, RolloutSource, TrainingOutcome, train
 from worker.training.prompts.data import JobPrompts, load_prompts
 from worker.training.prompts.lengths import continuation_room, prompt_limit
-from worker.training.prompts.model_texts import ModelTexts, load_with_texts
+from worker.training.prompts.model_texts import ModelTexts
 from worker.training.reporting.job_reporter import JobReporter
 from worker.training.reporting.metrics import peak_memory_gib
 
@@ -144,7 +145,8 @@ class TrainerJob:
         reporter.report(Phase, phase="loading", step=0)
         spec = self.spec = checked_spec(manifest.spec)
         engine_versions = check_engine(spec, Path(manifest.model_path))
-        base, texts = load_with_texts(Path(manifest.model_path))
+        texts = ModelTexts(Path(manifest.model_path))
+        base = load_with_text(texts)
         reporter.report(Phase, phase="loading", step=0)
         threads = set_threads(base.model.config.get_text_config().hidden_size)
         host = LocalHost(base, threads if base.model.device.type == "cpu" else 1)
@@ -175,7 +177,7 @@ class TrainerJob:
             facts |= {"memory_gib": peak_memory_gib(), "held_out_rows": len(prompts.held_out)}
             self._report_start(facts)
             self._log_setup(facts, prompts)
-            engine = self._engine(base, host, prompts)
+            engine = self._engine(base, texts, host, prompts)
             changes = Changes(manifest.changes, self._replace_reward, reporter, self.job_reporter)
             training = train(
                 spec,
@@ -196,11 +198,13 @@ class TrainerJob:
         if critic is not None and critic_state is not None:
             critic.load_state(critic_state)
 
-    def _engine(self, base: LoadedModel, host: LocalHost, prompts: JobPrompts) -> RolloutEngine:
+    def _engine(
+        self, base: LoadedModel, texts: ModelTexts, host: LocalHost, prompts: JobPrompts
+    ) -> RolloutEngine:
         assert self.policy is not None and self.job_reporter is not None
         longest = prompts.max_tokens + self.spec.rollout.max_completion_tokens
         folders = Path(self.manifest.model_path), self.reporter.folder
-        return rollout_engine(self.spec, base, host, self.policy, self.job_reporter, *folders, longest)
+        return rollout_engine(self.spec, base, texts, host, self.policy, self.job_reporter, *folders, longest)
 
     def _critic(self, host: LocalHost) -> LoraCritic | None:
         settings, adapter = self.spec.algorithm.critic, self.spec.adapter

@@ -82,7 +82,7 @@ def _own_bytes() -> int:
 def _routers(setting: Setting) -> Row:
     config = AutoConfig.for_model("qwen3_moe", **SIZES | ARCHITECTURES["qwen3_moe"])
     model = AutoModelForCausalLM.from_config(config).to(setting.device, torch.bfloat16)
-    host = LocalHost(LoadedModel(model.eval().requires_grad_(False), None, (1,), 1024))
+    host = LocalHost(LoadedModel(model.eval().requires_grad_(False), (1,), 1024))
     policy = host.create_policy("policy", rank=4, alpha=8.0, targets="all-linear", seed=0)
     adapted = [name for name in policy.weights() if ROUTER in name]
     return holds("a mixture's router has no adapter", not adapted, ", ".join(adapted[:2]))

@@ -43,7 +43,7 @@ def trainable(name: str, setting: Setting) -> Trainable:
     finally:
         torch.set_default_dtype(default)
     model.eval().requires_grad_(False)
-    host = LocalHost(LoadedModel(model, None, (shape.vocabulary,), shape.context))
+    host = LocalHost(LoadedModel(model, (shape.vocabulary,), shape.context))
     policy = host.create_policy("policy", rank=RANK, alpha=2.0 * RANK, targets="all-linear", seed=0)
     move(policy)
     return Trainable(shape, host, policy)

@@ -162,7 +162,7 @@ def _policy(
     model = model.to(rounded).to(dtype).to(device).eval().requires_grad_(False)
     if device == "cpu":
         model.set_experts_implementation("eager")  # the grouped product knows no float64
-    host = LocalHost(LoadedModel(model, None, (1,), 1024))
+    host = LocalHost(LoadedModel(model, (1,), 1024))
     policy = host.create_policy("policy", rank=8, alpha=16.0, targets="all-linear", seed=0)
     move(policy, scale=0.05)
     policy.host = host  # type: ignore[attr-defined]
@@ -218,7 +218,7 @@ def _flat(tensors: list[Tensor]) -> Tensor:
 def _sampled(label: str, policy: LoraPolicy, dtype: torch.dtype) -> Iterator[Row]:
     """What the in-process engine samples has the log-probabilities that the trainer gives it."""
     host: LocalHost = policy.host  # type: ignore[attr-defined]
-    engine = TransformersEngine(policy._model, None, host.sampling_as)
+    engine = TransformersEngine(policy._model, lambda rows: ["" for _ in rows], host.sampling_as)
     prompts = [tuple(range(5, 5 + length)) for length in (70, 9)]
     sampling = Sampling(24, 1.0, stop_ids=(1,))
     requests = [

@@ -39,7 +39,7 @@ def _decode(model: Trainable, rows: int, setting: Setting) -> float:
         for number, prompt in enumerate(prompts)
     ]
     with torch.inference_mode(), model.host.sampling_as("policy") as active, active():
-        batch = DecodeBatch(Decoder(model.host.base.model), parts, lambda ids: "")
+        batch = DecodeBatch(Decoder(model.host.base.model), parts, lambda rows: ["" for _ in rows])
         for _ in range(WARM):
             batch.advance()
         setting.wait()

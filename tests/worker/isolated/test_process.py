@@ -1,6 +1,8 @@
 """Templates and tokenizers of strangers cost their request, never the worker."""
 
 import os
+import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -80,3 +82,44 @@ def test_a_child_gives_way_to_others(apart: Apart, model: Path) -> None:
     render(apart, model)
     child = apart._idle[0].pid
     assert os.getpriority(os.PRIO_PROCESS, child) > os.getpriority(os.PRIO_PROCESS, 0)
+
+
+def test_a_child_that_waits_for_a_processor_has_not_used_its_time(apart: Apart, model: Path) -> None:
+    render(apart, model)
+    (child,) = apart._idle
+    apart._seconds = 1.5
+    os.kill(child.pid, signal.SIGSTOP)  # as one that gets no processor
+    threading.Timer(2.0, os.kill, (child.pid, signal.SIGCONT)).start()
+    try:
+        assert render(apart, model) == "<|user|>1+1=<|assistant|>"
+    finally:
+        apart._seconds = SECONDS
+    assert apart._idle == [child]
+
+
+def test_a_child_that_never_answers_is_ended(apart: Apart, model: Path) -> None:
+    render(apart, model)
+    (child,) = apart._idle
+    apart._seconds = 0.2
+    os.kill(child.pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(InvalidInput, match="took too long"):
+            render(apart, model)
+    finally:
+        apart._seconds = SECONDS
+    assert not child.is_alive()
+
+
+def test_a_fork_has_children_of_its_own(apart: Apart, model: Path) -> None:
+    render(apart, model)
+    (child,) = apart._idle
+    pid = os.fork()
+    if pid == 0:
+        try:
+            same = render(apart, model) == "<|user|>1+1=<|assistant|>" and child not in apart._idle
+            apart.close()
+            os._exit(0 if same else 1)
+        finally:
+            os._exit(2)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert render(apart, model) == "<|user|>1+1=<|assistant|>" and apart._idle == [child]

@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from transformers import AutoTokenizer
 
 from tests.support.tiny_models import write_tiny_model
 from worker.policy.host import LocalHost
 from worker.policy.load import load_base_model
 from worker.rollout.engine import Generated, GenerateRequest, NoiseKey, RolloutEngine, Sampling
 from worker.rollout.noise import Stream
+from worker.rollout.text import Text
 from worker.rollout.transformers_engine import TransformersEngine
 
 END = 1
@@ -20,6 +22,8 @@ END = 1
 class Setup:
     def __init__(self, folder: Path, architecture: Any, threads: int = 1) -> None:
         self.base = load_base_model(write_tiny_model(folder, architecture))
+        self.tokenizer = AutoTokenizer.from_pretrained(folder)
+        self.text = Text(self.tokenizer)
         self.host = LocalHost(self.base, threads)
         self.policy = self.host.create_policy("policy", rank=4, alpha=8, targets="all-linear", seed=0)
         with torch.no_grad():
@@ -29,7 +33,7 @@ class Setup:
         self.engine = self.new_engine()
 
     def new_engine(self, **options: Any) -> TransformersEngine:
-        engine = TransformersEngine(self.base.model, self.base.tokenizer, self.host.sampling_as, **options)
+        engine = TransformersEngine(self.base.model, self.text.raw, self.host.sampling_as, **options)
         asyncio.run(engine.publish("policy", 0))
         return engine
 
@@ -41,7 +45,7 @@ class Setup:
             GenerateRequest(
                 policy=policy,
                 version=0,
-                prompt_ids=tuple(self.base.tokenizer(text)["input_ids"]),
+                prompt_ids=tuple(self.tokenizer(text)["input_ids"]),
                 n=n,
                 sampling=Sampling(**settings),
                 noise=NoiseKey(9, Stream.TRAIN, step, number),

@@ -90,12 +90,12 @@ def test_completions_end_with_a_stop_id_or_at_the_limit(setup: Setup) -> None:
 
 def test_a_stop_text_ends_a_completion_and_stays_in_it(setup: Setup) -> None:
     free = generate(setup.engine, setup.ask(["x"], n=1, max_tokens=30))[0].samples[0]
-    text = setup.base.tokenizer.decode(free.token_ids[8:10])
+    text = setup.tokenizer.decode(free.token_ids[8:10])
     stopped = generate(setup.engine, setup.ask(["x"], n=1, max_tokens=30, stop=(text,)))[0].samples[0]
     assert stopped.finish_reason == "stop"
     assert len(stopped.token_ids) <= 10
     assert stopped.token_ids == free.token_ids[: len(stopped.token_ids)]
-    assert text in setup.base.tokenizer.decode(stopped.token_ids)
+    assert text in setup.tokenizer.decode(stopped.token_ids)
 
 
 def test_cancelled_requests_return_what_they_have(setup: Setup) -> None:
@@ -160,7 +160,7 @@ def test_sampling_adds_the_adapter_to_copies_and_leaves_the_weights_alone(setup:
     def plainly(policy: str | None) -> Iterator[Active]:
         yield lambda: setup.host.activate(policy)
 
-    plain = TransformersEngine(model, setup.base.tokenizer, plainly)
+    plain = TransformersEngine(model, setup.text.raw, plainly)
     asyncio.run(plain.publish("policy", 0))
     for one, other in zip(quick, generate(plain, requests), strict=True):
         assert [s.token_ids for s in one.samples] == [s.token_ids for s in other.samples]

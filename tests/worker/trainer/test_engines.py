@@ -37,13 +37,13 @@ def test_one_process_samples_where_another_has_nothing_to_do(
 ) -> None:
     setup = Setup(tmp_path, "qwen3", cores)
     torch.set_num_threads(threads)
-    engine = own_engine(prompts, completions, setup.base, setup.host, setup.policy, print)
+    engine = own_engine(prompts, completions, setup.base, setup.text, setup.host, setup.policy, print)
     assert isinstance(engine, TransformersEngine)
 
 
 def test_idle_cores_sample_too_and_the_samples_are_the_same(tmp_path: Path) -> None:
     setup = Setup(tmp_path, "qwen3", threads=2)
-    engine = own_engine(16, 8, setup.base, setup.host, setup.policy, print)
+    engine = own_engine(16, 8, setup.base, setup.text, setup.host, setup.policy, print)
     assert isinstance(engine, ParallelEngines)
     try:
         asyncio.run(engine.publish("policy", 0))
@@ -66,7 +66,7 @@ def test_a_machine_that_lets_nothing_be_forked_is_no_end(
 
     setup, messages = Setup(tmp_path, "qwen3", threads=2), list[str]()
     monkeypatch.setattr("worker.rollout.cpu.forked_engine.os.fork", refused)
-    engine = own_engine(16, 8, setup.base, setup.host, setup.policy, messages.append)
+    engine = own_engine(16, 8, setup.base, setup.text, setup.host, setup.policy, messages.append)
     asyncio.run(engine.publish("policy", 0))
     assert len(generate(engine, setup.ask(["a", "b"], n=40))) == 2
     assert messages == ["Sampling with 1 processes instead of 2: [Errno 11] Resource temporarily unavailable"]

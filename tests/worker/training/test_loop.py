@@ -134,7 +134,7 @@ def test_the_final_adapter_explains_the_stored_completions(
     model = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(qwen), tmp_path).eval()
     rows = table_of(finished, finished.records("rollouts")[-1])
     for row in rows:
-        prompt = finished.base.tokenizer(row["prompt"], add_special_tokens=False)["input_ids"]
+        prompt = finished.tokenizer(row["prompt"], add_special_tokens=False)["input_ids"]
         with torch.no_grad():
             logits = model(input_ids=torch.tensor([[*prompt, *row["token_ids"]]])).logits[
                 0, len(prompt) - 1 : -1
@@ -265,7 +265,7 @@ def test_one_row_and_text_beyond_ascii(tmp_path: Path, qwen: Path) -> None:
     assert len({tuple(row["token_ids"]) for row in stored}) == len(stored)
     for row in stored:
         # How many replacement characters stand for broken UTF-8 is a matter of taste; everything else is not.
-        assert _legible("".join(row["tokens"])) == _legible(job.base.tokenizer.decode(row["token_ids"]))
+        assert _legible("".join(row["tokens"])) == _legible(job.tokenizer.decode(row["token_ids"]))
 
 
 def _legible(text: str) -> str:

@@ -105,7 +105,7 @@ def test_a_child_that_the_kernel_ended_is_replaced(texts: ModelTexts) -> None:
     assert texts.completions([ids]) == ["abc"]
 
 
-def test_files_that_are_no_tokenizer_end_the_job_before_the_trainer_reads_them(texts: ModelTexts) -> None:
+def test_files_that_are_no_tokenizer_end_the_job(texts: ModelTexts) -> None:
     (texts.folder / "tokenizer.json").write_text("[" * 100_000)
     with pytest.raises(JobFailure) as caught:
         texts.load()

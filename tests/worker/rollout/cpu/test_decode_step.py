@@ -52,7 +52,7 @@ def sampled(
     lengths: tuple[int, ...] = LENGTHS,
 ) -> list[Generated]:
     """Prompts of these lengths, whose completions end at different times."""
-    engine = TransformersEngine(host.base.model, host.base.tokenizer, host.sampling_as)
+    engine = TransformersEngine(host.base.model, lambda rows: ["" for _ in rows], host.sampling_as)
     if not fast:
         engine._new_decoder = partial(Decoder, host.base.model)
     requests = [

@@ -111,7 +111,7 @@ def test_stop_ids_end_a_completion_and_stay_in_it(bench: Bench, trainer: Trainer
 
 
 def test_stop_texts_end_a_completion_and_stay_in_it(bench: Bench, trainer: Trainer) -> None:
-    decode = trainer.base.tokenizer.decode
+    decode = trainer.tokenizer.decode
     (free,) = bench.generate(trainer.ask(["12+34="], n=1, version=1, stop_ids=()))
     text = decode(list(free.samples[0].token_ids[8:10]))
     (cut,) = bench.generate(trainer.ask(["12+34="], n=1, version=1, stop_ids=(), stop=(text,)))

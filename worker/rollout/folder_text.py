@@ -1,0 +1,71 @@
+"""A model folder's tokenizer in a limited child process (`worker.isolated.job_texts`)."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from reinforge.errors import InvalidInput, JobFailure
+from worker.isolated.process import Apart
+from worker.policy.load import LoadedModel, load_base_model
+from worker.rollout.text import Text
+
+SECONDS = 60.0
+"""Most CPU seconds of a request. Rows take milliseconds; a large tokenizer loads in seconds."""
+MEMORY_BYTES = 4 << 30
+"""Address space; transformers reads a tokenizer of 260,000 tokens twice."""
+
+
+class FolderText(Text):
+    """`Text` of the model in a folder. Raises JobFailure `model_too_demanding`, or the child's error."""
+
+    takes_tools: bool
+    end_id: int | None
+    """Available after `load`, like `takes_tools`."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(None)
+        self.folder = folder
+        self._apart = Apart(
+            SECONDS, module="worker.isolated.job_texts", memory_bytes=MEMORY_BYTES, own_session=False
+        )
+
+    def load(self) -> int | None:
+        """Read the tokenizer and return the id of its end token; call it first."""
+        facts = self._ask("describe", {})
+        self.takes_tools, self.end_id = bool(facts["takes_tools"]), facts["end_id"]
+        return self.end_id
+
+    def entries(self, ids: Sequence[int]) -> list[tuple[str, list[int] | None]]:
+        """(text, bytes) of tokens; bytes is None for tokens that stand for no text."""
+        return [(text, content) for text, content in self._ask("entries", {"ids": list(ids)})["entries"]]
+
+    def grammar_tokens(self, vocabulary: int, end_ids: Sequence[int]) -> tuple[list[bytes], list[int]]:
+        """Bytes of every token and the special ids, as llguidance reads them. Raises JobFailure `unsupported`."""
+        answer = self._ask("grammar_tokens", {"vocabulary": vocabulary, "end_ids": list(end_ids)})
+        return [bytes.fromhex(content) for content in answer["tokens"]], answer["special"]
+
+    def grammar_ids(self, vocabulary: int, end_ids: Sequence[int], text: str) -> list[int]:
+        payload = {"vocabulary": vocabulary, "end_ids": list(end_ids), "text": text}
+        ids: list[int] = self._ask("tokenize", payload)["ids"]
+        return ids
+
+    def close(self) -> None:
+        self._apart.close()
+
+    def _decode(self, rows: Sequence[Sequence[int]], *, skip_special_tokens: bool) -> list[str]:
+        payload = {"ids": [list(ids) for ids in rows], "skip_special_tokens": skip_special_tokens}
+        texts: list[str] = self._ask("decode", payload)["texts"]
+        return texts
+
+    def _ask(self, work: str, payload: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return self._apart.ask_twice(work, self.folder, payload)
+        except InvalidInput as error:
+            raise JobFailure(error.message, code=error.code, hint=error.hint) from error
+
+
+def load_with_text(text: FolderText) -> LoadedModel:
+    """Raises JobFailure like `load_base_model` and `FolderText.load`."""
+    with ThreadPoolExecutor(1) as reading:  # its process starts while the weights are read
+        return load_base_model(text.folder, reading.submit(text.load).result)
