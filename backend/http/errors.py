@@ -4,6 +4,7 @@ import logging
 import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -32,6 +33,7 @@ log = logging.getLogger(__name__)
 
 Schema = Callable[[], Mapping[str, Any]]
 _SCHEMA_ATTRIBUTE = "schema_of_body"
+_OUTSIDE_BODY = (("query",), ("path",), ("header",))
 
 REQUEST_ID = re.compile(r"^[A-Za-z0-9._-]{1,100}$")
 
@@ -54,15 +56,17 @@ def listed_errors(
     errors: Sequence[Mapping[str, Any]], body: Any, schema: Schema | None = None
 ) -> list[dict[str, Any]]:
     """Pydantic's errors as `{param, message, code, hint}`."""
-    parts = ("body", "query", "path", "header")
-    inner = [
-        {
-            **problem,
-            "loc": problem["loc"][1:] if problem["loc"] and problem["loc"][0] in parts else problem["loc"],
-        }
-        for problem in errors[:MOST_PROBLEMS]
-    ]
-    return problems(inner, body, schema)
+    once = None if schema is None else cache(schema)
+    listed = []
+    for problem in errors[:MOST_PROBLEMS]:
+        place, value, fields = tuple(problem["loc"]), body, once
+        if place[:1] == ("body",):
+            place = place[1:]
+        elif place[:1] in _OUTSIDE_BODY:
+            place, fields = place[1:], None
+            value = {name: problem.get("input") for name in place[:1]}
+        listed += problems([{**problem, "loc": place}], value, fields)
+    return listed
 
 
 def validation_error(

@@ -57,6 +57,7 @@ def reference_logprobs(
 ) -> list[tuple[float, int]]:
     """(sum of log-probabilities, tokens) per reference after its context."""
     ids = loaded.texts.join(contexts, references, _room(loaded, max_tokens))
+    _check_ids([row for row, _ in ids], loaded)
     results: list[tuple[float, int]] = []
     for rows in _batches(len(ids), batch_size):
         batch = [ids[row][0] for row in rows]
@@ -80,6 +81,8 @@ def _logits(
 ) -> Iterator[Tensor]:
     rows = loaded.texts.encode(texts, pairs, _room(loaded, max_tokens))
     token, kind = loaded.pad_ids
+    _check_ids([*(ids for ids, _ in rows), [token or 0]], loaded)
+    _check_types([*(types or [] for _, types in rows), [kind]], loaded)
     for places in _batches(len(rows), batch_size):
         ids = [rows[place][0] for place in places]
         inputs = {
@@ -97,6 +100,23 @@ def _filled(rows: Sequence[Sequence[int]], value: int, loaded: LoadedRewardModel
     return torch.tensor(
         [[*row, *[value] * (longest - len(row))] for row in rows], dtype=torch.int64, device=loaded.device
     )
+
+
+def _check_ids(rows: Sequence[Sequence[int]], loaded: LoadedRewardModel) -> None:
+    """On a GPU an id beyond the vocabulary would end the process and all its checkpoints."""
+    embeddings: torch.nn.Embedding = loaded.model.get_input_embeddings()
+    largest = max(map(max, filter(None, rows)), default=0)
+    if largest >= embeddings.num_embeddings:
+        raise ModelLoadFailed(
+            f"its tokenizer has token {largest}, its weights have {embeddings.num_embeddings} tokens"
+        )
+
+
+def _check_types(rows: Sequence[Sequence[int]], loaded: LoadedRewardModel) -> None:
+    kinds = getattr(loaded.model.config, "type_vocab_size", None)
+    largest = max(map(max, filter(None, rows)), default=0)
+    if kinds and largest >= kinds:
+        raise ModelLoadFailed(f"its tokenizer has token type {largest}, its weights have {kinds} types")
 
 
 def _room(loaded: LoadedRewardModel, max_tokens: int) -> int:

@@ -147,6 +147,7 @@ class TrainerJob:
         engine_versions = check_engine(spec, Path(manifest.model_path))
         texts = ModelTexts(Path(manifest.model_path))
         base = load_with_text(texts)
+        texts.vocabulary = base.model.get_input_embeddings().num_embeddings
         reporter.report(Phase, phase="loading", step=0)
         threads = set_threads(base.model.config.get_text_config().hidden_size)
         host = LocalHost(base, threads if base.model.device.type == "cpu" else 1)

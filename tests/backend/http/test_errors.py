@@ -42,6 +42,14 @@ def test_a_body_that_is_not_a_json_object(backend: Backend, body: bytes) -> None
     assert error(response, 422)["message"]
 
 
+@pytest.mark.parametrize(("path", "name"), [("/models?wait=30", "wait"), ("/jobs?limit=x", "limit")])
+def test_a_parameter_at_fault_is_named(backend: Backend, path: str, name: str) -> None:
+    """Whether or not there is a body with other names."""
+    body = {"json": {"source": "starter-arith"}} if path.startswith("/models") else {}
+    error_body = error(backend.api.request("POST" if body else "GET", path, **body), 422)
+    assert error_body["param"] == name and error_body["message"].startswith(f"{name}: ")
+
+
 def test_fields_at_fault_are_named(backend: Backend) -> None:
     spec = {
         "model": "m",

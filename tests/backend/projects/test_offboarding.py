@@ -142,12 +142,15 @@ def test_rights_are_checked_again_when_they_are_used(backend: Backend, owner: Ow
     member, client = owner
     key = made(client.post("/keys", json={"name": "left", "role": "owner"}))["key"]
     url = made(client.post("/invitations", json={"role": "owner"}))["url"]
+    other = person(backend, "Ola", "viewer")
+    address = made(client.post(f"/members/{other['id']}/sign-in-link"), 200)["url"]
     backend.sql("DELETE FROM member WHERE id = %s", member["id"])
     with backend.client(key, "/api/v1") as by_key, browser(backend) as stranger:
         assert by_key.get("/me").status_code == 401
         assert stranger.post("/invitations/look", json={"token": token_of(url)}).status_code == 404
         body = {"token": token_of(url), "name": "Back again"}
         assert stranger.post("/invitations/accept", json=body).status_code == 404
+        assert stranger.post("/sign-in", json={"token": token_of(address)}).status_code == 401
 
 
 def test_the_platforms_own_keys_stay(backend: Backend, owner: Owner) -> None:

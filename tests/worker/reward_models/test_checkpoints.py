@@ -219,6 +219,22 @@ def test_files_that_take_memory_end_their_order_and_not_the_process(
     ]
 
 
+def test_ids_beyond_the_vocabulary_end_their_order_and_not_the_process(
+    services: RaterServices, folders: dict[str, str], hostile: Path
+) -> None:
+    path = hostile / "tokenizer.json"
+    content = json.loads(path.read_text())
+    content["model"]["vocab"]["b"] = 99_999
+    path.write_text(json.dumps(content))
+    both = replace(services, checkpoints={**folders, "hostile": str(hostile)}, shared_models=services.models)
+    rated(both, type="reward_model", model="rm")
+    pid = services.models.pid
+    with pytest.raises(JobFailure, match=r"token 99999, its weights have 260 tokens") as caught:
+        rated(both, ["abc"], type="reward_model", model="hostile")
+    assert caught.value.code == "reward_model_unusable"
+    assert services.models.pid == pid
+
+
 def test_a_template_that_never_ends_is_stopped_and_the_next_request_is_answered(hostile: Path) -> None:
     original = (hostile / "chat_template.jinja").read_text()
     texts = CheckpointTexts(hostile)

@@ -87,6 +87,15 @@ def test_a_tokenizer_that_panics_ends_the_job(tmp_path: Path, texts: ModelTexts)
         prompts(tmp_path, texts, [{"prompt": "a" * 40 + "!"}]).check()
 
 
+def test_ids_beyond_the_models_vocabulary_end_the_job(tmp_path: Path, texts: ModelTexts) -> None:
+    texts.load()
+    texts.vocabulary = 20
+    with pytest.raises(
+        JobFailure, match=r"Row 1 cannot be a prompt: it has token \d+; the model has 20 tokens"
+    ):
+        prompts(tmp_path, texts, [{"prompt": "?"}]).check()
+
+
 def test_a_decoder_that_grows_ends_the_job(texts: ModelTexts) -> None:
     change_tokenizer(texts, decoder={"type": "Sequence", "decoders": [GROWING] * 3})
     texts.load()

@@ -10,12 +10,24 @@ from worker.rollout.folder_text import FolderText
 class ModelTexts(FolderText):
     """`Renderer` and `Text` of the model in a folder."""
 
+    vocabulary: int | None = None
+    """Tokens of the model: a larger id ends the job instead of the process."""
+
     def render(self, conversations: Sequence[Conversation], max_tokens: int) -> list[Rendered]:
         made: list[Rendered] = []
         for part in batches(conversations):
             answer = self._ask("prompts", {"conversations": part, "max_tokens": max_tokens})
-            made += [Rendered(text, tuple(ids), count, why) for text, ids, count, why in answer["prompts"]]
+            made += [
+                self._within_vocabulary(Rendered(text, tuple(ids), count, why))
+                for text, ids, count, why in answer["prompts"]
+            ]
         return made
 
     def plain_ids(self, text: str) -> tuple[int, ...]:
         return tuple(self._ask("plain_ids", {"text": text})["ids"])
+
+    def _within_vocabulary(self, row: Rendered) -> Rendered:
+        largest = max(row.token_ids, default=0)
+        if self.vocabulary is None or largest < self.vocabulary:
+            return row
+        return Rendered("", (), 0, f"it has token {largest}; the model has {self.vocabulary} tokens")
