@@ -110,10 +110,15 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "reinforge.net.webhook_signature",
         "worker.models.hub",
         "worker.models.sources",
-        "worker.serving.token_log",
+        "worker.models.token_bytes",
     ),
     "Files of Parquet, read in a process with limits of memory and time (tests/backend/datasets/test_reading.py).": (
         "reinforge.dataset.formats.parquet",
+    ),
+    "It passes tokens on to a limited process, and texts of these to `worker.serving.text`.": (
+        "worker.serving.generation",
+        "worker.serving.token_log",
+        "worker.serving.vllm_run",
     ),
     "Answers of servers, of at most 1 MiB, decoded as JSON and nothing else.": (
         "worker.rewards.endpoint",
