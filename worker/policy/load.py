@@ -1,6 +1,7 @@
 """Loads a base model from a folder, with one-sentence errors; its tokenizer is never read here."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,6 +73,12 @@ def load_base_model(
     model.eval()
     model.requires_grad_(False)
     return LoadedModel(model, _stop_ids(model, end), _context_length(model))
+
+
+def load_with_tokenizer(path: Path, read_tokenizer: Callable[[], int | None]) -> LoadedModel:
+    """`load_base_model` while another thread reads the tokenizer, in its process, and returns its end token."""
+    with ThreadPoolExecutor(1) as reading:
+        return load_base_model(path, reading.submit(read_tokenizer).result)
 
 
 def _stop_ids(model: PreTrainedModel, end: int | None) -> tuple[int, ...]:

@@ -1,13 +1,11 @@
 """A model folder's tokenizer in a limited child process (`worker.isolated.job_texts`)."""
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from reinforge.errors import InvalidInput, JobFailure
 from worker.isolated.process import Apart
-from worker.policy.load import LoadedModel, load_base_model
 from worker.rollout.text import Text
 
 SECONDS = 60.0
@@ -63,9 +61,3 @@ class FolderText(Text):
             return self._apart.ask_twice(work, self.folder, payload)
         except InvalidInput as error:
             raise JobFailure(error.message, code=error.code, hint=error.hint) from error
-
-
-def load_with_text(text: FolderText) -> LoadedModel:
-    """Raises JobFailure like `load_base_model` and `FolderText.load`."""
-    with ThreadPoolExecutor(1) as reading:  # its process starts while the weights are read
-        return load_base_model(text.folder, reading.submit(text.load).result)

@@ -9,7 +9,8 @@ import torch
 
 from worker.machine.memory import is_out_of_memory
 from worker.policy.host import LocalHost
-from worker.rollout.folder_text import FolderText, load_with_text
+from worker.policy.load import load_with_tokenizer
+from worker.rollout.folder_text import FolderText
 from worker.serving.engine import Say
 from worker.serving_client.protocol import Order
 
@@ -70,7 +71,7 @@ class HeldModel:
             self.drop()
             say(f"Loading {order.model}")
             self._text = FolderText(Path(order.folder))
-            self._host = LocalHost(load_with_text(self._text))
+            self._host = LocalHost(load_with_tokenizer(self._text.folder, self._text.load))
             self._key = (order.folder, order.model_sha256)
         if order.adapter is not None:
             self._adapter(self._host, order, in_use, say)

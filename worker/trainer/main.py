@@ -32,7 +32,7 @@ from worker.machine.cpu_share import give_way_on_processor, set_threads
 from worker.machine.memory import is_out_of_memory
 from worker.policy.critic import LoraCritic
 from worker.policy.host import LocalHost
-from worker.policy.load import LoadedModel, load_base_model
+from worker.policy.load import LoadedModel, load_base_model, load_with_tokenizer
 from worker.policy.lora import LoraPolicy
 from worker.rewards.assemble import RaterServices, job_scorer, live_reward, needs_sandbox
 from worker.rewards.columns import check_columns
@@ -42,7 +42,6 @@ from worker.rewards.sandbox_access import sandbox_client
 from worker.rewards.sandboxed import sandbox_call
 from worker.rewards.secrets import take_secrets
 from worker.rollout.engine import RolloutEngine
-from worker.rollout.folder_text import load_with_text
 from worker.sandbox.client import SandboxClient
 from worker.trainer.engines import check_engine, rollout_engine
 from worker.trainer.plugins import checked_spec
@@ -146,7 +145,7 @@ class TrainerJob:
         spec = self.spec = checked_spec(manifest.spec)
         engine_versions = check_engine(spec, Path(manifest.model_path))
         texts = ModelTexts(Path(manifest.model_path))
-        base = load_with_text(texts)
+        base = load_with_tokenizer(texts.folder, texts.load)
         texts.vocabulary = base.model.get_input_embeddings().num_embeddings
         reporter.report(Phase, phase="loading", step=0)
         threads = set_threads(base.model.config.get_text_config().hidden_size)

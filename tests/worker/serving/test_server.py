@@ -295,7 +295,7 @@ def _raw(tokenizer: Any, entry: dict[str, Any]) -> str:
     return str(tokenizer.convert_ids_to_tokens(id))
 
 
-@pytest.mark.parametrize("place", ["load_with_text", "generation"])
+@pytest.mark.parametrize("place", ["load_with_tokenizer", "generation"])
 def test_a_lack_of_memory_is_reported_and_ends_this_order_alone(
     bench: Bench, tiny: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
@@ -303,8 +303,8 @@ def test_a_lack_of_memory_is_reported_and_ends_this_order_alone(
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
 
     with monkeypatch.context() as patch:
-        if place == "load_with_text":
-            patch.setattr(held, "load_with_text", full)
+        if place == "load_with_tokenizer":
+            patch.setattr(held, "load_with_tokenizer", full)
         else:
             patch.setattr(transformers.Generation, "step", full)
         bench.ask("unlucky", tiny, ["x"])
