@@ -276,6 +276,8 @@ class RunManifest(RecordModel):
     """File with judges' answers; None: memory."""
     checkpoints: dict[str, str] = Field(default_factory=dict)
     resume_path: str | None = None
+    start_path: str | None = None
+    """Archive of the adapter that training starts from."""
     fork: ForkStart | None = None
     changes: list[ScheduledChange] = Field(default_factory=list)
     """In the order of application."""

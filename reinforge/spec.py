@@ -99,6 +99,10 @@ class RolloutSpec(SpecModel):
 
 class Lora(SpecModel):
     type: Literal["lora"] = "lora"
+    start: str | None = Field(default=None, min_length=1, max_length=200)
+    """Adapter (`adp_…`) or checkpoint (`ftckpt_…`) whose weights training starts from, or a PEFT folder
+    when training offline. Rank, alpha and targets come from it, and it is the reference of a KL penalty.
+    """
     rank: int = Field(default=16, ge=1, le=512)
     """Rank of the adapter matrices: more can learn more and takes more memory."""
     alpha: float | None = Field(default=None, gt=0)
@@ -215,7 +219,9 @@ class JobSpec(SpecModel):
     name: str | None = Field(default=None, max_length=200)
     """Shown in lists; default: model and dataset."""
     model: str = Field(min_length=1, max_length=200)
-    """Base model id (`starter-arith`), or a folder when training offline."""
+    """Base model id (`starter-arith`), or a folder when training offline. The id of an adapter (`adp_…`) or
+    checkpoint (`ftckpt_…`) means its base model, with `adapter.start` set to it.
+    """
     data: DataSpec
     """Rows to train on, and how they become prompts."""
     environment: Environment = SingleTurnSpec()

@@ -42,6 +42,7 @@ async def unused_objects(session: AsyncSession, hashes: Collection[str]) -> set[
             )
         )
     )
+    needed |= set(await session.scalars(select(Job.start_sha256).where(Job.start_sha256.in_(hashes))))
     for table in _PRODUCTS:
         needed |= set(await session.scalars(select(table.sha256).where(table.sha256.in_(hashes))))
     return set(hashes) - needed

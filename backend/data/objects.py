@@ -22,6 +22,7 @@ from backend.models import (
     Checkpoint,
     Dataset,
     Deployment,
+    Job,
     JobObject,
     ResumeState,
     StepRollouts,
@@ -42,6 +43,7 @@ _REFERENCES = (
     Adapter.sha256,
     Deployment.sha256,
     StepRollouts.sha256,
+    Job.start_sha256,
     UploadPart.sha256,
 )
 

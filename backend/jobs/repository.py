@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import select
+from sqlalchemy import or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.jobs.lifecycle.transitions import unknown_job
@@ -64,6 +64,15 @@ async def find_by_code(session: AsyncSession, model_id: str, code: str) -> Job |
 async def shared(session: AsyncSession, checkpoint_id: str, project_id: str) -> bool:
     query = select(CheckpointPermission.id).filter_by(checkpoint_id=checkpoint_id, project_id=project_id)
     return await session.scalar(query) is not None
+
+
+async def usable_checkpoint(session: AsyncSession, project_id: str, id: str) -> tuple[Checkpoint, Job] | None:
+    """The project's own, or one that was shared with it."""
+    permission = select(CheckpointPermission.id).filter_by(checkpoint_id=id, project_id=project_id)
+    query = select(Checkpoint, Job).join(Job, Job.id == Checkpoint.job_id).where(Checkpoint.id == id)
+    query = query.where(or_(Job.project_id == project_id, permission.exists()))
+    row = (await session.execute(query)).one_or_none()
+    return None if row is None else (row[0], row[1])
 
 
 async def find_checkpoint(session: AsyncSession, job_id: str, step: int) -> Checkpoint | None:

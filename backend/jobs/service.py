@@ -37,7 +37,7 @@ async def create(
     await usage.require_budget(session, project_id, usage.TRAINING)
     spec = plan.spec
     resolved = resolve(plan)
-    name = spec.name or default_name or f"{plan.model.id} on {plan.dataset.name}"
+    name = spec.name or default_name or _default_name(plan)
     if not spec.name and purpose == "train":
         name = await unique_name(session, project_id, name, resolved.model_dump(mode="json"))
     if default_name is not None:
@@ -55,6 +55,8 @@ async def create(
         model_sha256=plan.model.sha256,
         dataset_id=plan.dataset.id,
         held_out_dataset_id=plan.held_out.id if plan.held_out else None,
+        start_sha256=plan.start.sha256 if plan.start else None,
+        start=plan.start.facts if plan.start else None,
         openai=openai,
         warnings=list(plan.warnings),
         facts={},
@@ -74,6 +76,11 @@ async def create(
     await transitions.enqueue(session, job, wake_ups)
     await session.flush()
     return job
+
+
+def _default_name(plan: JobPlan) -> str:
+    name = f"{plan.model.id} on {plan.dataset.name}"
+    return name if plan.start is None else f"{name}, from {plan.start.name}"
 
 
 def _pinned(job_id: str, position: int, reward: PinnedReward) -> JobReward:

@@ -8,7 +8,7 @@ from backend.models import Job as JobRow
 from reinforge.diagnosis.verdict import Verdict
 from reinforge.presets import PRESETS
 from reinforge.schemas.checkpoints import Checkpoint
-from reinforge.schemas.jobs import ForkedFrom, Job, JobDetail, JobError, Progress
+from reinforge.schemas.jobs import ForkedFrom, Job, JobDetail, JobError, Progress, StartedFrom
 from reinforge.states import FINAL, LEASED, JobStatus
 
 RECENT_STEPS = 20
@@ -56,6 +56,7 @@ def _fields(job: JobRow) -> dict[str, object]:
         "adapter": job.adapter_id,
         "jail": job.jail,
         "forked_from": _forked_from(job),
+        "started_from": StartedFrom.model_validate(job.start) if job.start else None,
         "created_at": job.created_at,
         "started_at": job.started_at,
         "finished_at": job.finished_at,

@@ -48,6 +48,10 @@ class Job(Created, Base):
     """Pinned: a worker with other weights refuses the job."""
     dataset_id: Mapped[str] = mapped_column(ForeignKey("dataset.id"), index=True)
     held_out_dataset_id: Mapped[str | None] = mapped_column(ForeignKey("dataset.id"), index=True)
+    start_sha256: Mapped[str | None] = mapped_column(ForeignKey("stored_object.sha256"), index=True)
+    """Archive of the adapter that training starts from."""
+    start: Mapped[dict[str, Any] | None]
+    """Its id, name, job, step and bytes."""
     openai: Mapped[dict[str, Any] | None]
     forked_from_id: Mapped[str | None] = mapped_column(ForeignKey("job.id"), index=True)
     forked_step: Mapped[int | None]

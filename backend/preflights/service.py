@@ -45,7 +45,7 @@ async def report(session: AsyncSession, cache: ObjectCache, job: Job) -> Preflig
     )
     if not judged or job.step == 0:
         return None
-    spec = JobSpec.model_validate(job.spec)
+    spec = JobSpec.model_validate(job.spec).model_copy(update={"model": job.model_id})
     return assess(spec, await _observed(session, cache, job))
 
 

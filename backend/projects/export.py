@@ -57,7 +57,7 @@ _CASE = ("id", "item", "prompt", "completion", "expect", "note", "origin", "crea
 _JUDGE = ("name", "base_url", "model", "input_price", "output_price", "structured", "concurrency")
 _JOB = (
     "id", "name", "purpose", "status", "reason", "error", "spec", "resolved_spec", "model_id", "model_sha256",
-    "dataset_id", "held_out_dataset_id", "facts", "step", "held_out_reward_before", "held_out_reward",
+    "dataset_id", "held_out_dataset_id", "start", "facts", "step", "held_out_reward_before", "held_out_reward",
     "held_out_includes_shaping", "best_step", "verdict", "created_by", "created_at", "started_at", "finished_at",
 )  # fmt: skip
 _JOB_REWARD = ("name", "kind", "reward_id", "revision", "source", "sha256")

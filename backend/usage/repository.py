@@ -106,6 +106,7 @@ async def storage(session: AsyncSession, project_id: str | None = None) -> list[
         select(Job.project_id, table.sha256).join(table, table.job_id == Job.id)
         for table in (Checkpoint, ResumeState, StepRollouts)
     ]
+    direct.append(select(Job.project_id, Job.start_sha256).where(Job.start_sha256.is_not(None)))
     if project_id is not None:
         direct = [query.where(query.selected_columns[0] == project_id) for query in direct]
         of_jobs = [query.where(Job.project_id == project_id) for query in of_jobs]

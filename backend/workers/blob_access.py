@@ -84,7 +84,8 @@ async def _is_of_job(session: AsyncSession, job_id: str, sha256: str) -> bool:
         )
         .exists()
     )
-    return bool(await session.scalar(select(or_(data, *attempt_objects))))
+    start = select(literal(1)).where(Job.id == job_id, Job.start_sha256 == sha256).exists()
+    return bool(await session.scalar(select(or_(data, start, *attempt_objects))))
 
 
 async def _is_of_a_call(session: AsyncSession, sha256: str) -> bool:

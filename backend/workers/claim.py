@@ -116,6 +116,9 @@ async def _claimed(
         resume_step=resume.step if resume else 0,
         changes=await scheduled(session, job.id),
         fork=_fork(job, resume),
+        start=Blob(sha256=job.start_sha256, bytes=job.start["bytes"])
+        if job.start and job.start_sha256
+        else None,
     )
 
 

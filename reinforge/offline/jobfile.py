@@ -104,6 +104,10 @@ def _absolute(raw: dict[str, Any], folder: Path, name: str) -> dict[str, Any]:
             k: _dataset(v, folder, name, f"data.{k}") if k in ("dataset", "held_out") else v
             for k, v in data.items()
         }
+    adapter = raw.get("adapter")
+    if isinstance(adapter, dict) and isinstance(adapter.get("start"), str):
+        place = folder / adapter["start"]
+        raw["adapter"] = adapter | ({"start": str(place)} if place.is_dir() else {})
     rewards = raw.get("rewards")
     if isinstance(rewards, list):
         raw["rewards"] = [_absolute_reward(r, folder) if isinstance(r, dict) else r for r in rewards]

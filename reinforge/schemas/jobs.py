@@ -35,6 +35,17 @@ class ForkedFrom(Response):
     """State it took over."""
 
 
+class StartedFrom(Response):
+    """Adapter with whose weights a job started; what it calls the base is this adapter."""
+
+    id: str
+    """`adp_…` or `ftckpt_…`."""
+    name: str
+    job: str | None = None
+    """The job that trained it, if it is of the same project."""
+    step: int | None = None
+
+
 class QueuePlace(Response):
     """Place of a queued job among all projects' jobs."""
 
@@ -81,6 +92,7 @@ class Job(Response):
     """`adp_…` once the job has succeeded."""
     jail: str | None = None
     forked_from: ForkedFrom | None = None
+    started_from: StartedFrom | None = None
     created_at: Timestamp
     started_at: Timestamp | None = None
     finished_at: Timestamp | None = None

@@ -86,9 +86,11 @@ class Claimed(Response):
     resume: Blob | None = None
     resume_step: int = 0
     changes: list[ScheduledChange] = []
+    """What earlier attempts have applied, in order."""
     fork: ForkStart | None = None
     """`resume` belongs to the job that this one continues."""
-    """What earlier attempts have applied, in order."""
+    start: Blob | None = None
+    """Archive of the adapter that training starts from."""
 
 
 CACHED_AT_ONCE = 1000

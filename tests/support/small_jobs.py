@@ -24,7 +24,7 @@ from worker.rollout.transformers_engine import TransformersEngine
 from worker.sandbox.outcome import CallOutcome, RewardRow, RowResult
 from worker.trainer.reporter import LocalReporter
 from worker.training.changes import Changes
-from worker.training.checkpoint.fork import start_of
+from worker.training.checkpoint.fork import from_adapter, start_of, start_weights
 from worker.training.checkpoint.resume_state import Position, unpack_resume_state
 from worker.training.loop import Control, Models, RolloutSource, TrainingOutcome, train
 from worker.training.prompts.data import load_prompts
@@ -77,6 +77,7 @@ class SmallJob:
         grade: Grade = share_of_low_letters,
         resume: bytes | None = None,
         fork: ForkStart | None = None,
+        start: bytes | None = None,
         grades: dict[str, Grade] | None = None,
         changes: Sequence[ScheduledChange] = (),
     ) -> None:
@@ -97,10 +98,14 @@ class SmallJob:
             self.critic = host.create_critic(
                 "critic", rank=adapter.rank, alpha=adapter.alpha or 8, targets=adapter.targets, seed=spec.seed
             )
+        state, critic_state = None, None
         if resume is not None:
             self.position, state, critic_state = (
                 unpack_resume_state(resume) if fork is None else start_of(resume, fork, "policy")
             )
+        if start is not None:
+            state = from_adapter(start_weights(start, "policy", self.policy.weights()), state)
+        if state is not None:
             self.policy.load_state(state)
             if self.critic is not None and critic_state is not None:
                 self.critic.load_state(critic_state)

@@ -76,6 +76,11 @@ class LoraPolicy:
         with self._as_reference():
             return self._score_all(sequences, range(len(sequences))).logprobs
 
+    def base_log_probs(self, sequences: Sequences) -> Tensor:
+        """Like `reference_log_probs`, always of the base model."""
+        with self._activate(None):
+            return self._score_all(sequences, range(len(sequences))).logprobs
+
     def refresh_reference(self, mixup: float) -> None:
         """Mixes each matrix separately. Starting from the base (B = 0), that equals mixing the weights exactly; later
         it is exact at `mixup` 1 and close while the adapters are close."""

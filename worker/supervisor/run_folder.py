@@ -21,7 +21,7 @@ from worker.models.sources import ModelStore
 
 _LOST = frozenset({"blob_damaged", "blob_not_found", "object_not_found"})
 """Codes of a registered object whose data is lost."""
-_PLACED = frozenset({"dataset", "held_out", "resume"})
+_PLACED = frozenset({"dataset", "held_out", "resume", "start"})
 """Input files, without suffix."""
 RETAINED_JOBS = 20
 """Older jobs' folders are removed, except of jobs that a worker of this machine runs."""
@@ -86,12 +86,7 @@ def prepare(
     InvalidInput, BackendAway, OSError.
     """
     if sandbox is None:
-        raise JobFailure(
-            "This worker has no sandbox, so reward code cannot run.",
-            code="sandbox_unavailable",
-            hint="Start `python -m worker.sandbox` beside the worker and set SANDBOX_SOCKET, or set SANDBOX_URL.",
-            retryable=True,
-        )
+        raise _no_sandbox()
     model = models.resolve(claimed.model_source, token=claimed.hub_token, added=True, on_progress=on_progress)
     pinned = claimed.model_sha256
     if pinned is not None and (model_hash := models.content_hash(model, on_progress)) != pinned:
@@ -127,11 +122,31 @@ def prepare(
         checkpoints=_checkpoints(claimed, models, on_progress),
         sandbox_socket=str(sandbox),
         resume_path=str(resume) if resume else None,
+        start_path=_place_start(folder, claimed, blobs, on_progress),
         fork=claimed.fork,
         changes=claimed.changes,
     )
     folder.manifest.write_text(manifest.model_dump_json(indent=2))
     return manifest
+
+
+def _no_sandbox() -> JobFailure:
+    return JobFailure(
+        "This worker has no sandbox, so reward code cannot run.",
+        code="sandbox_unavailable",
+        hint="Start `python -m worker.sandbox` beside the worker and set SANDBOX_SOCKET, or set SANDBOX_URL.",
+        retryable=True,
+    )
+
+
+def _place_start(
+    folder: RunFolder, claimed: Claimed, blobs: BlobCache, on_progress: ProgressCallback
+) -> str | None:
+    if claimed.start is None:
+        return None
+    path = folder.path / "start"
+    blobs.place(claimed.start.sha256, path, claimed.job_token, on_progress)
+    return str(path)
 
 
 def _place_resume_state(

@@ -121,7 +121,7 @@ def _vllm_engine(
     )
     probe = AdapterProbe(
         scorer(lambda sequences: policy.log_probs(sequences).logprobs),
-        scorer(policy.reference_log_probs),
+        scorer(policy.base_log_probs),
         exact=base.model.dtype == torch.float32,
         notify=notify,
         warn=lambda message: job_reporter.log("warning", message),

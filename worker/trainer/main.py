@@ -48,7 +48,7 @@ from worker.trainer.plugins import checked_spec
 from worker.trainer.progress_bar import ProgressDisplay
 from worker.trainer.reporter import FolderReporter, LocalReporter, PipeReporter
 from worker.training.changes import Changes
-from worker.training.checkpoint.fork import start_of
+from worker.training.checkpoint.fork import from_adapter, start_of, start_weights
 from worker.training.checkpoint.resume_state import Position, unpack_resume_state
 from worker.training.job_end import End, end_of
 from worker.training.loop import Control, Models, RolloutSource, TrainingOutcome, train
@@ -156,8 +156,7 @@ class TrainerJob:
             POLICY, rank=adapter.rank, alpha=alpha, targets=adapter.targets, seed=spec.seed
         )
         critic = self._critic(host)
-        if manifest.resume_path is not None:
-            self._resume(Path(manifest.resume_path), policy, critic)
+        self._load(policy, critic)
         reporter.rewind(self.position.step)
         reporter.report(Phase, phase="loading", step=0)
         prompts = self._prompts(base, texts)
@@ -189,12 +188,19 @@ class TrainerJob:
             )
             return asyncio.run(_closing(engine, training))
 
-    def _resume(self, path: Path, policy: LoraPolicy, critic: LoraCritic | None) -> None:
-        resume, fork = path.read_bytes(), self.manifest.fork
-        self.position, state, critic_state = (
-            unpack_resume_state(resume) if fork is None else start_of(resume, fork, POLICY)
-        )
-        policy.load_state(state)
+    def _load(self, policy: LoraPolicy, critic: LoraCritic | None) -> None:
+        """The state to resume or to fork from, or else the adapter to start from."""
+        manifest, state, critic_state = self.manifest, None, None
+        if manifest.resume_path is not None:
+            resume, fork = Path(manifest.resume_path).read_bytes(), manifest.fork
+            self.position, state, critic_state = (
+                unpack_resume_state(resume) if fork is None else start_of(resume, fork, POLICY)
+            )
+        if manifest.start_path is not None:
+            archive = Path(manifest.start_path).read_bytes()
+            state = from_adapter(start_weights(archive, POLICY, policy.weights()), state)
+        if state is not None:
+            policy.load_state(state)
         if critic is not None and critic_state is not None:
             critic.load_state(critic_state)
 
@@ -318,6 +324,12 @@ class TrainerJob:
             )
         elif self.position.step:
             self.job_reporter.log("info", f"Continuing after step {self.position.step}", self.position.step)
+        elif self.manifest.start_path is not None:
+            self.job_reporter.log(
+                "info",
+                f"Starts from {self.spec.adapter.start}: it is what held-out rewards are compared with, and the "
+                "reference of a KL penalty",
+            )
         if self.spec.rollout.top_p < 1:
             self.job_reporter.log(
                 "warning",

@@ -9,6 +9,7 @@ from backend.http.idempotency import Idempotency, Once, fingerprint
 from backend.http.strict_json import StrictRoute
 from backend.jobs import repository
 from backend.jobs.lifecycle import fair_queue, fork, transitions
+from backend.jobs.submission.start_adapter import stored_start
 from backend.jobs.submission.submit import Draft, HttpSubmission, ServicesDep, submit
 from backend.jobs.view import job_view
 from backend.models import Job
@@ -56,7 +57,8 @@ class ForkedJob(HttpSubmission):
     async def _draft_from(self, session: AsyncSession, source: Job) -> Draft:
         self._fork = await fork.plan(session, source, self._body)
         spec = self._fork.spec
-        return Draft(spec, spec.model_dump(mode="json"), default_name=self._fork.default_name)
+        start = await stored_start(session, source)
+        return Draft(spec, spec.model_dump(mode="json"), start=start, default_name=self._fork.default_name)
 
 
 @router.get("/jobs/{id}/starts", operation_id="listJobStarts")

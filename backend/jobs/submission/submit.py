@@ -15,6 +15,7 @@ from backend.data.database import Database, DatabaseDep
 from backend.data.objects import Objects, ObjectsDep
 from backend.http.idempotency import Idempotency
 from backend.jobs import service
+from backend.jobs.submission.start_adapter import StartAdapter
 from backend.jobs.submission.validate_golden import ask_golden_cases
 from backend.jobs.submission.validate_on_worker import validate
 from backend.jobs.submission.validate_references import look_up
@@ -53,6 +54,8 @@ class Draft:
     purpose: Literal["train", "preflight"] = "train"
     openai: dict[str, Any] | None = None
     warnings: tuple[str, ...] = ()
+    start: StartAdapter | None = None
+    """What `adapter.start` means; None: look it up."""
     default_name: str | None = None
     """Used if the specification has no name, made unique."""
 
@@ -133,7 +136,7 @@ async def submit(services: SubmitServices, submission: Submission[Answer]) -> An
             return earlier
         draft = await submission.draft(session)
         with submission.error_names():
-            plan = await look_up(session, project_id, draft.spec)
+            plan = await look_up(session, project_id, draft.spec, draft.start)
     with submission.error_names():
         plan = await validate(
             plan, services.calls, services.objects, service.dataset_cache(services.settings)
@@ -150,7 +153,7 @@ async def submit(services: SubmitServices, submission: Submission[Answer]) -> An
         draft = await submission.final_draft(session, draft)
         with submission.error_names():
             # Again: a reference may have been deleted meanwhile.
-            await look_up(session, project_id, draft.spec)
+            await look_up(session, project_id, draft.spec, draft.start)
         job = await service.create(
             session, project_id, plan, draft.raw_spec, submission.created_by, services.wake_ups,
             purpose=draft.purpose, openai=draft.openai, default_name=draft.default_name,

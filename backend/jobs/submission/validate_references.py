@@ -10,9 +10,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from backend.base_models import service as base_models
 from backend.datasets import service as datasets
 from backend.jobs.submission.engines import auto_engine, engine_missing
+from backend.jobs.submission.start_adapter import StartAdapter, start_of
 from backend.judges import service as judges
 from backend.models import BaseModel, Dataset
 from backend.rewards import service as rewards
+from reinforge.base_models.start_adapter import with_start
 from reinforge.dataset import check_roles, shadowed_answer, split
 from reinforge.errors import InvalidInput, NotFound
 from reinforge.grading.multi import Grader, canonical, columns
@@ -55,6 +57,7 @@ class JobPlan:
     """Training rows, held-out rows."""
     hidden_size: int | None
     engine: str
+    start: StartAdapter | None = None
     warnings: Sequence[str] = ()
     jail: str | None = None
     longest_prompt: int | None = None
@@ -76,15 +79,22 @@ class Survey:
     datasets: list[Dataset]
 
 
-async def look_up(session: AsyncSession, project_id: str, spec: JobSpec) -> JobPlan:
-    """Resolve references and check that they fit together. Raises InvalidInput."""
-    result = await survey(session, project_id, spec)
+async def look_up(
+    session: AsyncSession, project_id: str, spec: JobSpec, start: StartAdapter | None = None
+) -> JobPlan:
+    """Resolve references and check that they fit together. Raises InvalidInput.
+
+    start: what `adapter.start` means, if that is known.
+    """
+    result = await survey(session, project_id, spec, start)
     if result.plan is None:
         raise result.problems[0]
     return result.plan
 
 
-async def survey(session: AsyncSession, project_id: str, spec: JobSpec) -> Survey:
+async def survey(
+    session: AsyncSession, project_id: str, spec: JobSpec, start: StartAdapter | None = None
+) -> Survey:
     """Like `look_up`, but returns all problems."""
     problems: list[InvalidInput] = []
 
@@ -95,7 +105,7 @@ async def survey(session: AsyncSession, project_id: str, spec: JobSpec) -> Surve
             problems.append(error)
             return None
 
-    model = await collect(base_models.get_usable(session, project_id, spec.model))
+    spec, start, model = await collect(_policy(session, project_id, spec, start)) or (spec, None, None)
     dataset = await collect(_dataset(session, project_id, spec.data.dataset, "data.dataset"))
     held_out = None
     if spec.data.held_out is not None:
@@ -130,6 +140,7 @@ async def survey(session: AsyncSession, project_id: str, spec: JobSpec) -> Surve
             split=rows,
             hidden_size=base_models.hidden_size(model),
             engine=await auto_engine(session),
+            start=start,
             warnings=[
                 *([missing] if missing else []),
                 *_shadowed(tables, spec.data.columns),
@@ -137,6 +148,16 @@ async def survey(session: AsyncSession, project_id: str, spec: JobSpec) -> Surve
             ],
         )
     return Survey(plan, pinned, problems, tables)
+
+
+async def _policy(
+    session: AsyncSession, project_id: str, spec: JobSpec, start: StartAdapter | None
+) -> tuple[JobSpec, StartAdapter | None, BaseModel]:
+    """What the job trains: the specification with base model and adapter, and both."""
+    start = start or await start_of(session, project_id, spec)
+    if start is None:
+        return spec, None, await base_models.get_usable(session, project_id, spec.model)
+    return with_start(spec, start.id, start.lora, model=start.model.id), start, start.model
 
 
 def _prompt_limit(spec: JobSpec, model: BaseModel) -> int | None:

@@ -13,8 +13,9 @@ from backend.data.database import Session
 from backend.datasets import service as datasets
 from backend.http.idempotency import Idempotency, Once, OnceWhole, fingerprint
 from backend.jobs import service
+from backend.jobs.submission import start_adapter
 from backend.jobs.submission.submit import Draft, HttpSubmission, ServicesDep, submit
-from backend.models import Job
+from backend.models import BaseModel, Job
 from backend.openai import model_names
 from backend.openai.conventions import OpenAIRoute, listed, unknown_after
 from backend.openai.jobs import events, queries
@@ -156,14 +157,7 @@ async def list_checkpoints(
 async def _translated(
     session: Session, project_id: str, body: JobCreate, method: Reinforcement
 ) -> Translated:
-    model = await model_names.find(session, project_id, body.model)
-    if model.checkpoint is not None:
-        raise InvalidInput(
-            "Training on from a trained model is not offered.",
-            code="model_not_trainable",
-            param="model",
-            hint=f"Start from its base model {model.base.id}.",
-        )
+    base, start = await _model(session, project_id, body.model)
     try:
         dataset = await datasets.get(session, project_id, body.training_file)
     except NotFound as error:
@@ -173,7 +167,17 @@ async def _translated(
             param="training_file",
             hint="Upload it with POST /v1/files.",
         ) from error
-    return translate(body, method, max(dataset.rows, 1), base_models.hidden_size(model.base))
+    rows, hidden_size = max(dataset.rows, 1), base_models.hidden_size(base)
+    return translate(body, method, rows, hidden_size, base=base.id, start=start)
+
+
+async def _model(session: Session, project_id: str, name: str) -> tuple[BaseModel, str | None]:
+    """The base model, and the adapter or checkpoint to start from."""
+    if start_adapter.is_adapter(name):
+        start = await start_adapter.find(session, project_id, name, "model")
+        return start.model, start.id
+    model = await model_names.find(session, project_id, name)
+    return model.base, None if model.checkpoint is None else model.checkpoint.id
 
 
 async def _find(session: Session, project_id: str, id: str) -> Job:

@@ -62,8 +62,18 @@ def reinforcement(body: JobCreate) -> Reinforcement:
     return body.method.reinforcement
 
 
-def translate(body: JobCreate, method: Reinforcement, rows: int, hidden_size: int | None) -> Translated:
-    """`hidden_size`: None until a worker has read the base model. Raises InvalidInput with the request's field."""
+def translate(
+    body: JobCreate,
+    method: Reinforcement,
+    rows: int,
+    hidden_size: int | None,
+    *,
+    base: str,
+    start: str | None = None,
+) -> Translated:
+    """`hidden_size`: None until a worker has read the base model. start: checkpoint that the request's model is.
+
+    Raises InvalidInput with the request's field."""
     held_out = body.validation_file
     seed = secrets.randbelow(2**31) if body.seed is None else body.seed
     hyperparameter_values = method.hyperparameters or Hyperparameters()
@@ -71,9 +81,11 @@ def translate(body: JobCreate, method: Reinforcement, rows: int, hidden_size: in
     reward = as_reward(method.grader)
     held_out_rows = (hyperparameter_values.model_extra or {}).get("held_out_rows")
     training = training_rows(rows, held_out, held_out_rows)
-    resolved = hyperparameters.resolve(hyperparameter_values, training, body.model, hidden_size)
+    resolved = hyperparameters.resolve(hyperparameter_values, training, base, hidden_size)
     raw_spec = resolved.spec
-    raw_spec["model"] = body.model
+    raw_spec["model"] = base
+    if start is not None:
+        raw_spec["adapter"] = raw_spec.get("adapter", {}) | {"start": start}
     data = {"dataset": body.training_file} | raw_spec.get("data", {})
     raw_spec["data"] = data if held_out is None else data | {"held_out": held_out}
     raw_spec["rewards"] = [reward]
@@ -88,7 +100,7 @@ def translate(body: JobCreate, method: Reinforcement, rows: int, hidden_size: in
             raise validation_error(error.errors(), raw_spec) from error
     reinforcement_view: dict[str, Any] = {"grader": method.grader, "hyperparameters": resolved.view}
     reinforcement_view["response_format"] = method.response_format
-    openai_fields = {"suffix": body.suffix, "reinforcement": reinforcement_view}
+    openai_fields = {"suffix": body.suffix, "model": body.model, "reinforcement": reinforcement_view}
     return Translated(raw_spec, spec, openai_fields, notes)
 
 
@@ -114,6 +126,8 @@ def _param(path: str | None) -> str | None:
         return None
     if path == "data.dataset":
         return "training_file"
+    if path == "adapter.start":
+        return "model"
     if path == "data.held_out":
         return "validation_file"
     if path.startswith("rewards[0]"):

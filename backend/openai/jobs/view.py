@@ -35,7 +35,7 @@ def job_view(
         error=_error(job) if status is S.FAILED else None,
         fine_tuned_model=model_names.tuned(job, project) if job.adapter_id else None,
         finished_at=seconds(job.finished_at) if job.finished_at and status in FINAL else None,
-        model=job.model_id,
+        model=(job.openai or {}).get("model") or job.model_id,
         organization_id=job.project_id,
         seed=spec["seed"],
         status=STATUSES.get(status, str(status)),

@@ -4393,6 +4393,7 @@ export interface components {
              */
             changes?: components["schemas"]["ScheduledChange"][];
             fork?: components["schemas"]["ForkStart"] | null;
+            start?: components["schemas"]["Blob"] | null;
         };
         /** ClaimedReward */
         ClaimedReward: {
@@ -7342,6 +7343,7 @@ export interface components {
             /** Jail */
             jail?: string | null;
             forked_from?: components["schemas"]["ForkedFrom"] | null;
+            started_from?: components["schemas"]["StartedFrom"] | null;
             /**
              * Created At
              * Format: date-time
@@ -7599,6 +7601,7 @@ export interface components {
             /** Jail */
             jail?: string | null;
             forked_from?: components["schemas"]["ForkedFrom"] | null;
+            started_from?: components["schemas"]["StartedFrom"] | null;
             /**
              * Created At
              * Format: date-time
@@ -7897,7 +7900,8 @@ export interface components {
             name?: string | null;
             /**
              * Model
-             * @description Base model id (`starter-arith`), or a folder when training offline.
+             * @description Base model id (`starter-arith`), or a folder when training offline. The id of an adapter (`adp_…`) or
+             *     checkpoint (`ftckpt_…`) means its base model, with `adapter.start` set to it.
              */
             model: string;
             /** @description Rows to train on, and how they become prompts. */
@@ -8795,6 +8799,12 @@ export interface components {
              * @constant
              */
             type?: "lora";
+            /**
+             * Start
+             * @description Adapter (`adp_…`) or checkpoint (`ftckpt_…`) whose weights training starts from, or a PEFT folder
+             *     when training offline. Rank, alpha and targets come from it, and it is the reference of a KL penalty.
+             */
+            start?: string | null;
             /**
              * Rank
              * @description Rank of the adapter matrices: more can learn more and takes more memory.
@@ -13059,6 +13069,20 @@ export interface components {
             facts?: {
                 [key: string]: unknown;
             };
+        };
+        /**
+         * StartedFrom
+         * @description Adapter with whose weights a job started; what it calls the base is this adapter.
+         */
+        StartedFrom: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Job */
+            job?: string | null;
+            /** Step */
+            step?: number | null;
         };
         /**
          * StaticEntropy

@@ -87,11 +87,35 @@ def test_what_else_cannot_be_deleted(wire: httpx.Client, rpc_backend: Backend, t
     refused(wire.delete(f"/models/{tuned}", headers=key), 403, "not_owner", None)
 
 
-def test_training_on_from_a_trained_model_is_not_offered(
+@pytest.mark.parametrize("step", [None, 1])
+def test_a_job_trains_a_tuned_model_further(
+    wire: httpx.Client, rpc_backend: Backend, tuned: str, step: int | None
+) -> None:
+    name = tuned if step is None else f"{tuned}:ckpt-step-{step}"
+    answer = wire.post("/fine_tuning/jobs", json=body(rpc_backend, model=name))
+    assert answer.status_code == 200, answer.text
+    view = schemas.checked(answer.json(), schemas.JOB)
+    assert view["model"] == name
+    job = rpc_backend.job(view["id"])
+    assert (job["model"], job["started_from"]["step"]) == ("tiny", step or 2)
+    claimed = rpc_backend.claim(view["id"]).claimed
+    query = "SELECT sha256 FROM checkpoint WHERE job_id = %s AND step = %s"
+    assert claimed["start"]["sha256"] == rpc_backend.sql(query, job["started_from"]["job"], step or 2)[0][0]
+
+
+def test_ids_of_adapters_name_what_a_job_starts_from(
     wire: httpx.Client, rpc_backend: Backend, tuned: str
 ) -> None:
-    answer = wire.post("/fine_tuning/jobs", json=body(rpc_backend, model=tuned))
-    assert "tiny" in refused(answer, 400, "model_not_trainable", "model")["hint"]
+    adapter = rpc_backend.api.get("/adapters").json()["data"][0]
+    view = wire.post("/fine_tuning/jobs", json=body(rpc_backend, model=adapter["id"])).json()
+    assert view["model"] == adapter["id"]
+    assert rpc_backend.job(view["id"])["started_from"]["id"] == adapter["id"]
+    refused(
+        wire.post("/fine_tuning/jobs", json=body(rpc_backend, model="adp_none")),
+        400,
+        "adapter_not_found",
+        "model",
+    )
 
 
 def other_project(backend: Backend, name: str) -> tuple[str, httpx.Client]:

@@ -1,7 +1,8 @@
-"""Initial state of a forked job, taken from a step of another job."""
+"""Initial state of a job that continues another job or starts from an adapter."""
 
 import tarfile
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from safetensors import SafetensorError
 from safetensors.torch import load
@@ -43,6 +44,42 @@ def start_of(
         policy.reference if "reference" in carried else {},
     )
     return _position(fork, before), state, critic if "critic" in carried else None
+
+
+def start_weights(content: bytes, adapter: str, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Weights of an adapter's archive, by parameter of the policy.
+
+    adapter: name of the policy's adapter; expected: its parameters. Raises JobFailure `invalid_adapter`.
+    """
+    try:
+        weights = _parameters(load(unpack(content)[WEIGHTS]), adapter)
+    except (tarfile.TarError, SafetensorError, KeyError) as error:
+        raise _unfit(f"it cannot be read: {error}") from error
+    if weights.keys() != expected.keys():
+        different = sorted(weights.keys() ^ expected.keys())
+        raise _unfit(f"{len(different)} weights differ, the first is {different[0]}")
+    for key, tensor in weights.items():
+        if tensor.shape != expected[key].shape:
+            shapes = f"{tuple(tensor.shape)} instead of {tuple(expected[key].shape)}"
+            raise _unfit(f"the shape of {key} is {shapes}")
+        if not tensor.isfinite().all():
+            raise _unfit(f"{key} has values that are not finite")
+    return {key: tensor.to(expected[key].dtype) for key, tensor in weights.items()}
+
+
+def from_adapter(weights: dict[str, Tensor], state: PolicyState | None = None) -> PolicyState:
+    """State of a policy that started from these weights: they are its reference unless `state` has one."""
+    if state is None:
+        return PolicyState(weights, {}, {}, weights)
+    return state if state.reference else replace(state, reference=weights)
+
+
+def _unfit(reason: str) -> JobFailure:
+    return JobFailure(
+        f"The adapter that the job starts from does not fit this model: {reason}.",
+        code="invalid_adapter",
+        hint="Choose a LoRA adapter that was made for these very weights.",
+    )
 
 
 def _position(fork: ForkStart, before: Position | None = None) -> Position:

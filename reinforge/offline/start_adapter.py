@@ -1,0 +1,34 @@
+"""Start of an offline job: a PEFT folder on this machine."""
+
+import tarfile
+from pathlib import Path
+
+from reinforge.base_models.adapter_config import CONFIG, WEIGHTS, read_adapter_config
+from reinforge.base_models.start_adapter import with_start
+from reinforge.errors import InvalidInput
+from reinforge.spec import JobSpec
+
+
+def place_start(spec: JobSpec, out: Path) -> tuple[JobSpec, Path | None]:
+    """The specification with the adapter's shape, and its archive in `out`. Raises InvalidInput (`adapter.…`)."""
+    if spec.adapter.start is None:
+        return spec, None
+    folder = Path(spec.adapter.start)
+    for name in (CONFIG, WEIGHTS):
+        if not (folder / name).is_file():
+            raise InvalidInput(
+                f"{folder} is no adapter: it has no {name}.",
+                code="adapter_not_found",
+                param="adapter.start",
+                hint="Without a server it names a folder that PEFT's `save_pretrained` wrote.",
+            )
+    try:
+        lora = read_adapter_config((folder / CONFIG).read_bytes())
+    except InvalidInput as error:
+        error.param = "adapter.start"
+        raise
+    archive = out / "start.tar"
+    with tarfile.open(archive, "w") as tar:
+        for name in (CONFIG, WEIGHTS):
+            tar.add(folder / name, arcname=name)
+    return with_start(spec, str(folder.resolve()), lora, model=spec.model), archive
