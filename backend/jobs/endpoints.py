@@ -19,6 +19,7 @@ from backend.jobs.lifecycle.fork_endpoints import router as forks
 from backend.jobs.monitoring.endpoints import router as monitoring
 from backend.jobs.monitoring.group_endpoints import router as groups
 from backend.jobs.prompts.endpoints import router as prompts
+from backend.jobs.report.endpoints import router as report
 from backend.jobs.submission.endpoints import router as submission
 from backend.jobs.submission.submit import Draft, ServicesDep, SpecSubmission, submit
 from backend.models import Job as JobRow
@@ -160,5 +161,6 @@ router.include_router(checkpoints)
 router.include_router(forks)
 router.include_router(groups)
 router.include_router(prompts)
+router.include_router(report)
 router.include_router(submission)
 router.include_router(monitoring)

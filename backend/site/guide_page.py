@@ -12,11 +12,13 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from backend.site.colors import COLORS
+
 _ROOM = Path(__file__).resolve().parents[1]
 _CHECKOUT = (_ROOM.parent / "pyproject.toml").is_file()
 # A wheel carries the pages as the second.
 PAGES = _ROOM.parent / "docs" if _CHECKOUT else _ROOM / "guide"
-_STYLE = (Path(__file__).parent / "guide.css").read_text(encoding="utf-8")
+_STYLE = COLORS + (Path(__file__).parent / "guide.css").read_text(encoding="utf-8")
 _TEXT = re.compile(r"[^\w\- ]")
 
 

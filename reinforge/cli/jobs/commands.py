@@ -15,6 +15,7 @@ from reinforge.cli.jobs.labels import app as labels
 from reinforge.cli.jobs.labels import state_text
 from reinforge.cli.jobs.prompts import app as prompts
 from reinforge.cli.jobs.records import app as records
+from reinforge.cli.jobs.share import app as share
 from reinforge.cli.jobs.steer import JobId, Settings, with_settings
 from reinforge.cli.jobs.steer import app as steer
 from reinforge.cli.jobs.training_check import fetch, report_check, with_check
@@ -32,6 +33,7 @@ app.add_typer(steer)
 app.add_typer(records)
 app.add_typer(prompts)
 app.add_typer(labels)
+app.add_typer(share)
 
 
 def push_parts(client: Reinforge, spec: JobSpec) -> JobSpec:

@@ -348,6 +348,10 @@ class AsyncJobs:
         query = {"job": list(ids), "prompt_hash": prompt_hash, "split": split, "at": at, "samples": samples}
         return PromptComparison.model_validate(await self._transport.get("/compare/completions", **query))
 
+    async def export(self, id: str, to: str | Path, *, samples: int = 8) -> Path:
+        """Write the job as one HTML file to `to`, with the completions of so many prompts."""
+        return await save(self._transport, f"/jobs/{id}/report?samples={samples}", to)
+
     async def labels(self, id: str) -> builtins.list[LabelView]:
         return LabelList.model_validate(await self._transport.get(f"/jobs/{id}/labels")).data
 

@@ -342,6 +342,10 @@ class Jobs:
         query = {"job": list(ids), "prompt_hash": prompt_hash, "split": split, "at": at, "samples": samples}
         return PromptComparison.model_validate(self._transport.get("/compare/completions", **query))
 
+    def export(self, id: str, to: str | Path, *, samples: int = 8) -> Path:
+        """Write the job as one HTML file to `to`, with the completions of so many prompts."""
+        return save(self._transport, f"/jobs/{id}/report?samples={samples}", to)
+
     def labels(self, id: str) -> builtins.list[LabelView]:
         return LabelList.model_validate(self._transport.get(f"/jobs/{id}/labels")).data
 

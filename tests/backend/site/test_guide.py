@@ -86,7 +86,7 @@ def test_nothing_outside_the_guide_is_served(backend: Backend, path: str) -> Non
 
 
 def test_its_colours_are_those_of_the_page() -> None:
-    guide = (ROOT / "backend" / "site" / "guide.css").read_text()
+    guide = (ROOT / "backend" / "site" / "colors.css").read_text()
     page = (ROOT / "frontend" / "src" / "styles" / "tokens.css").read_text()
     both = []
     for text, dark in ((guide, "@media (prefers"), (page, '[data-mantine-color-scheme="dark"]')):

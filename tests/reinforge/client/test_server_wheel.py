@@ -45,6 +45,7 @@ def test_it_holds_the_rooms_the_migrations_and_the_page(server_wheel: Path) -> N
     assert {name.partition("/")[0] for name in names} == {"backend", "worker"}
     for needed in ("backend/main.py", "backend/site/openapi_examples.json", "backend/static/index.html",
                    "backend/guide/README.md", "backend/guide/img/architecture.svg", "backend/site/guide.css",
+                   "backend/site/colors.css", "backend/jobs/report/report.css",
                    "backend/migrations/env.py", "worker/trainer/main.py", "worker/sandbox/__main__.py",
                    "worker/starter/starter-arith/model.safetensors"):  # fmt: skip
         assert needed in names

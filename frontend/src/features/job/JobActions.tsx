@@ -18,6 +18,7 @@ import { count } from "@/lib/format";
 import { WeightsActions } from "./checkpoints/WeightsActions";
 import { DeleteJob } from "./DeleteJob";
 import { ArchiveJob } from "./labels/ArchiveJob";
+import { ShareMenu } from "./share/ShareMenu";
 import { ChangeReward } from "./steer/ChangeReward";
 import { ChangeSettings } from "./steer/ChangeSettings";
 
@@ -126,6 +127,7 @@ export function JobActions({ job, step, mayWrite }: Props) {
           </GatedButton>
         )
       )}
+      <ShareMenu job={job} />
       {isFinal(job.status) && <ArchiveJob job={job} />}
       {isFinal(job.status) && <DeleteJob job={job} />}
       <Confirm

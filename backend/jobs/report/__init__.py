@@ -1,0 +1,1 @@
+"""One job as one HTML file, for export and share links."""
