@@ -1,6 +1,6 @@
 """Endpoint of a job's report."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from anyio import to_thread
 from fastapi import APIRouter, Query, Response
@@ -25,7 +25,12 @@ HEADERS = {
 }
 
 
-@router.get("/jobs/{id}/report", operation_id="getJobReport", response_class=HTMLResponse)
+_PAGE: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"text/html": {"example": "<!doctype html><title>sums · Reinforge</title>…"}}}
+}
+
+
+@router.get("/jobs/{id}/report", operation_id="getJobReport", response_class=HTMLResponse, responses=_PAGE)
 async def get_report(
     id: str,
     session: Session,
