@@ -31,16 +31,30 @@ def recent_mean(points: Points, count: int = 5) -> float | None:
 
 def trend_of(points: Points) -> Trend | None:
     """Trend; None with fewer than five points. Each end is averaged over a tenth of the curve, 1 to 10
-    points.
+    points, or less where the curve moves within that tenth. The page computes the same (`courseOf` in sentence.ts).
     """
     if len(points) < MIN_TREND_POINTS:
         return None
     width = max(1, min(10, len(points) // 10))
-    start, end = mean_of(points[:width]), mean_of(points[-width:])
+    scatter = _scatter(points)
+    first = _end([value for _, value in points[:width]], scatter)
+    last = _end([value for _, value in points[-width:]][::-1], scatter)
+    start, end = fmean(first), fmean(last)
     rise = end - start
     scale = max(abs(start), abs(end), 1e-12)
-    clear = abs(rise) > 3 * _scatter(points) * math.sqrt(2 / width) and abs(rise) > 0.03 * scale
+    chance = 3 * scatter * math.sqrt(1 / len(first) + 1 / len(last))
+    clear = abs(rise) > chance and abs(rise) > 0.03 * scale
     return Trend(start, end, ("up" if rise > 0 else "down") if clear else "flat")
+
+
+def _end(values: list[float], scatter: float) -> list[float]:
+    """Values of an end, outermost first; half of them where they differ from the other half beyond the scatter."""
+    half = len(values) // 2
+    if half == 0:
+        return values
+    outer, inner = values[:half], values[half:]
+    chance = 3 * scatter * math.sqrt(1 / len(outer) + 1 / len(inner))
+    return _end(outer, scatter) if abs(fmean(outer) - fmean(inner)) > chance else values
 
 
 def step_since(points: Points, holds: Callable[[float], bool]) -> int | None:

@@ -105,7 +105,7 @@ _POLICY = [
         "gap",
         "Policy",
         {"sampler/gap_mean": "mean", "sampler/gap_max": "largest"},
-        negligible=Negligible(1e-3, "Negligible: the mean is below 0.001."),
+        negligible=Negligible(1e-3, "Negligible, below 0.001."),
     ),
     _chart("ratio", "Policy", {"policy/ratio_mean": "mean"}, scale=FITTED),
 ]
@@ -161,31 +161,34 @@ _OPTIMIZER = [
     _chart("learning-rate", "Optimizer", {"optimizer/learning_rate": "rate"}, unit="per update"),
     _chart("skipped", "Optimizer", {"optimizer/skipped_updates": "skipped"}, unit="since the start"),
 ]
-_SLICES = [
-    _template(
-        f"{id_prefix}slices-{name.replace(' ', '-')}", "Held-out rows", f"{title}: {name}", unit, FITTED
-    )
-    for id_prefix, title in (("held-out-", "Held-out slices"), ("", "Slices"))
-    for name, unit in (
-        ("kl mean", "nat"),
-        ("length mean", "tokens"),
-        ("pass share", "share"),
-        ("reward mean", "reward"),
-    )
-]
+
+
+def _slices(id_prefix: str, section: Section, title: str) -> list[MetricChart]:
+    return [
+        _template(f"{id_prefix}slices-{name.replace(' ', '-')}", section, f"{title}: {name}", unit, scale)
+        for name, unit, scale in (
+            ("kl mean", "nat", FITTED),
+            ("length mean", "tokens", FITTED),
+            ("pass share", "share", SHARE),
+            ("reward mean", "reward", REWARD),
+        )
+    ]
+
+
 _HELD_OUT = [
     _template("held-out-rewards", "Held-out rows", "Held-out: rewards", "mean", FITTED, minimum_lines=2),
     _template("held-out-parts-{1}", "Held-out rows", "Held-out: parts of “{1}”", "mean", FITTED),
     _template("pass-at-k", "Held-out rows", "Pass@k", "share", SHARE),
     _template("best-at-k", "Held-out rows", "Best@k", "reward", ChartScale()),
     _template("maj-at-k", "Held-out rows", "Majority@k", "share", SHARE),
-    *_SLICES,
+    *_slices("held-out-", "Held-out rows", "Held-out slices"),
 ]
+_TRAINING_SLICES = _slices("", "Training slices", "Slices")
 _LABELS = [
     _template("reward-{1}-label-{2}", "Other", "{1}: {2}", "share", RARE),
     _template("held-out-{1}-label-{2}", "Held-out rows", "Held-out {1}: {2}", "share", RARE),
 ]
-_SHARED = [*_HEADLINE, *_SIGNAL, *_POLICY, *_CRITIC, *_SPEED, *_OPTIMIZER, *_HELD_OUT]
+_SHARED = [*_HEADLINE, *_SIGNAL, *_TRAINING_SLICES, *_POLICY, *_CRITIC, *_SPEED, *_OPTIMIZER, *_HELD_OUT]
 
 
 def _rest() -> Iterator[MetricChart]:

@@ -7,7 +7,15 @@ from pydantic.dataclasses import dataclass
 
 Better = Literal["higher", "lower", "neither"]
 Section = Literal[
-    "Headline", "Signal", "Policy", "Critic", "Speed and memory", "Optimizer", "Held-out rows", "Other"
+    "Headline",
+    "Signal",
+    "Training slices",
+    "Policy",
+    "Critic",
+    "Speed and memory",
+    "Optimizer",
+    "Held-out rows",
+    "Other",
 ]
 
 

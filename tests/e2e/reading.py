@@ -31,7 +31,8 @@ def mixed_group(client: Reinforge, job: str) -> CompletionGroup:
 
 
 def address_of(job: str, group: CompletionGroup) -> str:
-    return f"/jobs/{job}?tab=completions&step={group.step}&prompt={group.prompt_no}"
+    """With a card for each completion, also for those of the same text."""
+    return f"/jobs/{job}?tab=completions&step={group.step}&prompt={group.prompt_no}&each=true"
 
 
 def cards(page: Page) -> Locator:

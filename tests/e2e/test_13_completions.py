@@ -54,7 +54,7 @@ def advantage_words(value: float | None) -> str:
 
 
 def test_the_scrubber_moves_over_steps_and_stands_in_the_address(page: Page, job: str) -> None:
-    page.goto(f"/jobs/{job}?tab=completions")
+    page.goto(f"/jobs/{job}?tab=completions&each=true")
     field = page.get_by_role("textbox", name="Go to step")
     expect(field).to_have_value("60")
     page.get_by_role("slider", name="Step").press("ArrowLeft")

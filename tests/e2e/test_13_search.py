@@ -84,7 +84,7 @@ def test_a_search_finds_what_the_api_finds(
 
 def test_a_result_leads_to_its_group_and_back(page: Page, client: Reinforge, job: str) -> None:
     hits = client.jobs.search_completions(job, "think", reward_max=0.5, limit=3)
-    page.goto(f"/jobs/{job}?tab=completions")
+    page.goto(f"/jobs/{job}?tab=completions&each=true")
     expect(cards(page)).to_have_count(8)
     page.keyboard.press("/")
     search = page.get_by_label("Search completions of all steps")

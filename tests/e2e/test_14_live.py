@@ -21,8 +21,7 @@ from tests.support.relay import Relay
 ARITHMETIC = DEMO_JOB.parent
 COLUMNS = {
     "train mean": "reward/mean",
-    "p10–p90 low": "reward/p10",
-    "p10–p90 high": "reward/p90",
+    "mixed groups low": "groups/all_right_share",
     "held-out": "held_out/reward_mean",
 }
 # A job that waits for the one before it, a worker that is started again, a machine that does other things too.

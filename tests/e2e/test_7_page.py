@@ -54,7 +54,7 @@ def test_the_finished_job_shows_its_three_curves_in_words_and_numbers(page: Page
 
 
 def test_completions_of_a_group_are_side_by_side(page: Page, demo: Demo) -> None:
-    page.goto(f"{page.url.removesuffix('/jobs')}/jobs/{demo.summary['job_id']}?tab=completions")
+    page.goto(f"{page.url.removesuffix('/jobs')}/jobs/{demo.summary['job_id']}?tab=completions&each=true")
     cards = page.get_by_role("article")
     expect(cards).to_have_count(8)
     expect(cards.first).to_contain_text("reward")

@@ -9206,7 +9206,7 @@ export interface components {
              * Section
              * @enum {string}
              */
-            section: "Headline" | "Signal" | "Policy" | "Critic" | "Speed and memory" | "Optimizer" | "Held-out rows" | "Other";
+            section: "Headline" | "Signal" | "Training slices" | "Policy" | "Critic" | "Speed and memory" | "Optimizer" | "Held-out rows" | "Other";
             /** Title */
             title: string;
             /** Unit */

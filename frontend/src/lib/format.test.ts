@@ -7,6 +7,7 @@ import {
   number,
   parameters,
   percent,
+  percents,
   range,
   reward,
   roughly,
@@ -46,6 +47,13 @@ describe("numbers", () => {
   it("never rounds a share into none or all", () => {
     const shares = [0, 0.001, 0.62, 0.999, 1].map((share) => plain(percent(share)));
     expect(shares).toEqual(["0%", "<1%", "62%", ">99%", "100%"]);
+  });
+
+  it("rounds the shares of a whole so that they are 100% together", () => {
+    expect(percents([0.125, 0.875])).toEqual(["12%", "88%"]);
+    expect(percents([1 / 3, 1 / 3, 1 / 3])).toEqual(["33%", "33%", "34%"]);
+    expect(percents([0.5, 0.5, 0])).toEqual(["50%", "50%", "0%"]);
+    expect(percents([0, 1])).toEqual(["0%", "100%"]);
   });
 
   it("writes axes shortly", () => {

@@ -65,6 +65,22 @@ export function percent(share: number | null | undefined): string {
   return `${minus(rounded)}%`;
 }
 
+/** Shares of one whole, rounded so that they are 100% together: 0.125, 0.875 → `12%`, `88%`. */
+export function percents(shares: readonly number[]): string[] {
+  const whole = shares.map((share) => Math.floor(share * 100 + 1e-9));
+  const target = Math.round(shares.reduce((sum, share) => sum + share, 0) * 100);
+  let missing = target - whole.reduce((sum, one) => sum + one, 0);
+  const byRest = shares
+    .map((share, i) => ({ i, rest: share * 100 - (whole[i] as number) }))
+    .sort((a, b) => b.rest - a.rest || b.i - a.i);
+  for (const { i, rest } of byRest) {
+    if (missing <= 0 || rest <= 0) break;
+    whole[i] = (whole[i] as number) + 1;
+    missing -= 1;
+  }
+  return whole.map((one) => `${one}%`);
+}
+
 /** `0.41 s`, `12 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`. */
 export function duration(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return NOTHING;

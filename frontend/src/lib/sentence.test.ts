@@ -1,5 +1,5 @@
 import { expect, describe as group, it } from "vitest";
-import { describe, first, latest } from "./sentence";
+import { courseOf, describe, first, latest } from "./sentence";
 
 const WORDS = { up: "Up", down: "Down" };
 const points = (values: (number | null)[]) => ({ steps: values.map((_, i) => i + 1), values });
@@ -84,6 +84,33 @@ group("describe", () => {
 
   it("ignores holes", () => {
     expect(describe(points([null, 1, null, 1, null]), WORDS)).toBe("1 throughout.");
+  });
+});
+
+group("the ends of a curve", () => {
+  it("are means over a tenth, so that one noisy step does not count", () => {
+    const noisy = ramp(40, (i) => 1 + (i % 2 ? 0.1 : -0.1) + i / 40);
+    expect(courseOf(noisy)?.start).toBeCloseTo(1.04, 1);
+  });
+
+  it("begin where the curve began, however fast it left", () => {
+    const collapse = points([0.5, 0.04, ...Array(58).fill(0)]);
+    expect(describe(collapse, WORDS)).toMatch(/^Down from 0\.5 to 0; steady since step [4-7]\.$/);
+    expect(courseOf(collapse)).toMatchObject({ start: 0.5, end: 0, clear: true });
+  });
+
+  it("of evaluations are the base and the last", () => {
+    const evaluations = points([0.58, 0.9, 0.94, 0.95, 0.96, 0.96]);
+    expect(describe(evaluations, { ...WORDS, exact: true })).toMatch(/^Up from 0\.58 to 0\.96/);
+    expect(courseOf(points(Array.from({ length: 30 }, (_, i) => i)), true)).toMatchObject({
+      start: 0,
+      end: 29,
+    });
+  });
+
+  it("are absent without a value", () => {
+    expect(courseOf(points([null]))).toBeNull();
+    expect(courseOf(points([1, 1]))?.clear).toBe(false);
   });
 });
 

@@ -293,3 +293,10 @@ def test_trend_and_since_of_short_curves() -> None:
     assert trend_of([(1, 0.0), (2, 1.0)]) is None
     assert step_since([], lambda value: value > 0) is None
     assert step_since([(1, 1.0), (2, 0.0)], lambda value: value > 0) is None
+
+
+def test_a_trend_starts_where_the_curve_started_however_fast_it_left() -> None:
+    collapse = [(step, value) for step, value in enumerate([0.5, 0.04, *[0.0] * 58])]
+    trend = trend_of(collapse)
+    assert trend is not None
+    assert (trend.start, trend.end, trend.direction) == (0.5, 0.0, "down")

@@ -1,5 +1,5 @@
 import { useThrottledValue } from "@mantine/hooks";
-import { lazy, Suspense, useMemo, useRef, useState } from "react";
+import { type CSSProperties, lazy, Suspense, useMemo, useRef, useState } from "react";
 import { count, number, tick } from "@/lib/format";
 import { Help } from "../Help";
 import styles from "./Chart.module.css";
@@ -38,6 +38,8 @@ type Props = {
 };
 
 const SMALL = 150;
+/** Rows that are kept free for the sentence of so many lines, so that nothing moves when it grows. */
+const SENTENCE_ROWS = { small: [2, 2, 3, 4], large: [1, 1, 2, 3] };
 const NO_LABELS: ReadonlySet<string> = new Set();
 
 /**
@@ -56,7 +58,7 @@ export function Chart(props: Props) {
   const [focused, setFocused] = useState(false);
   const [hidden, setHidden] = useState(NO_LABELS);
 
-  const unitSteps = smoothUnit(lastStep);
+  const unitSteps = smoothUnit(space.allSteps ?? lastStep);
   const drawing = useMemo(
     () => drawingOf({ band, lines, hidden, smoothing, smoothUnit: unitSteps, log }),
     [band, lines, hidden, smoothing, unitSteps, log],
@@ -74,10 +76,14 @@ export function Chart(props: Props) {
     const value = index === null ? undefined : cells[at]?.[index];
     return value === null || value === undefined ? "" : format(value);
   };
+  const sayBand = (at: number) => {
+    const [high, low] = index === null ? [] : [cells[at]?.[index], cells[at + 1]?.[index]];
+    return typeof low === "number" && typeof high === "number" ? (band?.say?.(low, high) ?? "") : "";
+  };
   /** Values as measured: of a smoothed line those of the ghost behind it. */
   const marks: Mark[] = columns.flatMap(({ role, label, color, dash, sparse }, at): Mark[] => {
     const pair = readout(at + 1) && `${readout(at + 1)}–${readout(at)}`;
-    if (role === "high") return [{ label, color, kind: "band", value: pair }];
+    if (role === "high") return [{ label, color, kind: "band", value: band?.say ? sayBand(at) : pair }];
     if (role === "peak") return [{ label, color, kind: "span", value: pair }];
     if (role !== "line") return [];
     const measured = columns[at - 1]?.role === "ghost" ? at - 1 : at;
@@ -90,8 +96,6 @@ export function Chart(props: Props) {
       : axis.kind === "step"
         ? `step ${step}`
         : `${axis.say(place)} · step ${step}`;
-  /** A small chart has no room for both. */
-  const head = height < SMALL && place !== undefined ? axis.say(place) : where;
   const spoken = useThrottledValue(
     where && focused
       ? `${where}: ${entries.flatMap((mark) => (mark.value ? [`${mark.label} ${mark.value}`] : [])).join(", ")}`
@@ -130,13 +134,14 @@ export function Chart(props: Props) {
   const unshown =
     drawing.unshown > 0 ? ` ${count(drawing.unshown, "value")} of 0 or below not shown on the log axis.` : "";
   const sentence = summary + unshown;
+  const rows = SENTENCE_ROWS[height < SMALL ? "small" : "large"][Math.min(lines.length, 3)];
   return (
     <figure className={styles.figure} ref={figure}>
       <figcaption className={styles.caption}>
         <h3>{title}</h3>
         {props.help && <Help title={title} {...props.help} />}
-        <span className={styles.unit} title={unit}>
-          {head ?? (log ? `${unit}, log` : unit)}
+        <span className={styles.unit} data-step={where ? true : undefined} title={unit}>
+          {where ?? (log ? `${unit}, log` : unit)}
         </span>
         <Tools
           title={title}
@@ -153,7 +158,7 @@ export function Chart(props: Props) {
         marks={entries}
         hidden={hidden}
         onToggle={toggle}
-        terse={height < SMALL && step !== undefined && entries.length > 1}
+        terse={step !== undefined && entries.length > 1}
       />
       <div style={{ minHeight: height }}>
         {asTable && (
@@ -186,7 +191,7 @@ export function Chart(props: Props) {
           </Suspense>
         )}
       </div>
-      <p className={styles.summary} data-small={height < SMALL || undefined}>
+      <p className={styles.summary} style={{ "--rows": rows } as CSSProperties} title={sentence}>
         {sentence}
       </p>
       <span className="visually-hidden" aria-live="polite">

@@ -14,7 +14,7 @@ type Props = {
   marks: readonly Mark[];
   hidden: ReadonlySet<string>;
   onToggle: (label: string) => void;
-  /** Under the crosshair a small chart has room for the values only; dash and colour say which. */
+  /** Under the crosshair values need the room: names are shortened where both do not fit. */
   terse: boolean;
 };
 

@@ -26,6 +26,8 @@ export type ChartBand = {
   color: ChartColor;
   low: ChartSource | undefined;
   high: ChartSource | undefined;
+  /** Its value at a step; without one both edges. */
+  say?: (low: number, high: number) => string;
 };
 
 /** What one column of a chart holds: a measured number, a hole (null), or nothing due here (undefined). */

@@ -7,6 +7,8 @@ export type ChartSpace = {
   axis: Axis;
   /** Last step of the axis; steps that are still to come stay empty. */
   lastStep: number;
+  /** The step at which the axis will end, where that is a later one: what smoothing goes by. */
+  allSteps?: number | undefined;
   /** The step the job is at, while it is under way. */
   current: number | null;
   range: Range | null;

@@ -7,7 +7,7 @@ import styles from "./Completions.module.css";
 import cardStyles from "./group/Card.module.css";
 import { CompletionCard } from "./group/CompletionCard";
 import { PromptView } from "./group/PromptView";
-import { sortCompletions } from "./groups";
+import { opening, sortCompletions, stacksOf } from "./groups";
 import { NoCompletions } from "./NoCompletions";
 import type { Go, Place } from "./place";
 import { SplitSwitch } from "./SplitSwitch";
@@ -31,17 +31,14 @@ export function BriefCompletions({ job, status, place, go, onRead }: Props) {
   const live = !isFinal(status);
   const view = useStep(job, live, place);
   const { groups, steps, shownStep, query } = view;
-  const at = Math.max(
-    0,
-    groups.findIndex((one) => one.prompt_no === place.prompt),
-  );
-  const group = groups[at];
+  const group = groups.find((one) => one.prompt_no === place.prompt) ?? opening(groups);
+  const at = group ? groups.indexOf(group) : 0;
   const key = { split: place.split, step: shownStep ?? 0, prompt_no: group?.prompt_no ?? 0 };
   const detail = useQuery({
     ...groupQuery(job, key),
     enabled: shownStep !== undefined && group !== undefined,
   });
-  const rows = sortCompletions(detail.data?.completions ?? [], "advantage");
+  const stacks = stacksOf(sortCompletions(detail.data?.completions ?? [], "advantage"), undefined);
   const here = { step: shownStep, prompt: group?.prompt_no };
   const choose = (no: number | undefined) =>
     go({ step: place.step ?? shownStep, prompt: no, sample: undefined });
@@ -79,7 +76,12 @@ export function BriefCompletions({ job, status, place, go, onRead }: Props) {
             current={view.at ?? shownStep}
             following={view.following}
             live={live}
+            newer={view.newer}
             onStep={(step) => go({ step, sample: undefined })}
+            onNewest={(follow) => {
+              view.release();
+              go({ step: undefined, follow, sample: undefined });
+            }}
           />
           <div className={styles.main}>
             <div className={styles.step}>
@@ -111,11 +113,12 @@ export function BriefCompletions({ job, status, place, go, onRead }: Props) {
               data-brief="true"
               aria-busy={detail.isPlaceholderData || view.isStale}
             >
-              {rows.slice(0, MOST).map((row) => (
+              {stacks.slice(0, MOST).map(({ row, copies }) => (
                 <CompletionCard
                   key={`${row.step} ${row.prompt_no} ${row.sample_no}`}
                   job={job}
                   row={row}
+                  copies={copies.length}
                   place={place}
                   words={[]}
                   open={false}
@@ -125,8 +128,8 @@ export function BriefCompletions({ job, status, place, go, onRead }: Props) {
               ))}
               {!detail.data && STAND_INS.map((n) => <div key={n} className={styles.cardWaits} />)}
             </div>
-            {rows.length > MOST && (
-              <small>{count(rows.length - MOST, "more completion")} in Completions</small>
+            {stacks.length > MOST && (
+              <small>{count(stacks.length - MOST, "more completion")} in Completions</small>
             )}
           </div>
         </>

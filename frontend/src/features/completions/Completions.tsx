@@ -12,7 +12,7 @@ import styles from "./Completions.module.css";
 import { CompletionsSkeleton } from "./CompletionsSkeleton";
 import { GroupView } from "./group/GroupView";
 import { PromptList } from "./group/PromptList";
-import { onlyThese } from "./groups";
+import { onlyThese, opening } from "./groups";
 import { NoCompletions } from "./NoCompletions";
 import type { Go, Place } from "./place";
 import { SplitSwitch } from "./SplitSwitch";
@@ -48,14 +48,18 @@ export function Completions({ job, status, rewards, place, go }: Props) {
   const hits = useHits(job, place.find, searching || chips(place.find).length > 0);
   const words = useMemo(() => terms(place.find.q), [place.find.q]);
   const listed = onlyThese(groups, place.only);
-  const group = groups.find((one) => one.prompt_no === place.prompt) ?? listed[0] ?? groups[0];
+  const group = groups.find((one) => one.prompt_no === place.prompt) ?? opening(listed) ?? groups[0];
   const here =
     shownStep !== undefined && group && place.sample !== undefined
       ? { split: place.split, step: shownStep, prompt_no: group.prompt_no, sample_no: place.sample }
       : undefined;
   const onHit = hits.isNarrowed && here !== undefined && hits.indexOf(here) >= 0;
 
-  const onStep = (step: number | undefined) => go({ step, sample: undefined });
+  const onStep = (step: number) => go({ step, sample: undefined });
+  const onNewest = (follow: boolean) => {
+    view.release();
+    go({ step: undefined, follow, sample: undefined });
+  };
   const onFind = (find: Find) => go({ find, view: "results" }, !searching);
   const endSearch = () => go({ find: NO_FIND, view: "group" }, true);
   const by = (way: 1 | -1) => {
@@ -132,7 +136,15 @@ export function Completions({ job, status, rewards, place, go }: Props) {
           )}
           {hits.isNarrowed && <HitBar place={place} here={here} hits={hits} go={go} />}
           {at !== undefined && steps.length > 0 && (
-            <StepScrubber steps={steps} current={at} following={view.following} live={live} onStep={onStep} />
+            <StepScrubber
+              steps={steps}
+              current={at}
+              following={view.following}
+              newer={view.newer}
+              live={live}
+              onStep={onStep}
+              onNewest={onNewest}
+            />
           )}
           {shownStep !== undefined && group && (
             <div className={styles.room} aria-busy={view.isStale}>

@@ -1,5 +1,6 @@
 import { useDebouncedCallback } from "@mantine/hooks";
 import { type KeyboardEvent, useEffect, useState } from "react";
+import { count } from "@/lib/format";
 import styles from "./Completions.module.css";
 import { indexOfStep, nearest, neighbour } from "./steps";
 
@@ -8,9 +9,12 @@ type Props = {
   current: number;
   /** New steps are shown as they come. */
   following: boolean;
+  /** Steps that came after the one on screen. */
+  newer: number;
   live: boolean;
-  /** Undefined follows the newest step. */
-  onStep: (step: number | undefined) => void;
+  onStep: (step: number) => void;
+  /** The newest step, and with `follow` those that come after it. */
+  onNewest: (follow: boolean) => void;
 };
 
 const SETTLE_MS = 120;
@@ -43,11 +47,12 @@ function StepField({ steps, current, onStep }: Pick<Props, "steps" | "current" |
 }
 
 /** Moves over the steps that have completions. */
-export function StepScrubber({ steps, current, following, live, onStep }: Props) {
+export function StepScrubber({ steps, current, following, newer, live, onStep, onNewest }: Props) {
   const [held, setHeld] = useState<number | null>(null);
   const settle = useDebouncedCallback((at: number) => {
     setHeld(null);
-    onStep(steps[at]);
+    const step = steps[at];
+    if (step !== undefined) onStep(step);
   }, SETTLE_MS);
   const at = Math.min(held ?? Math.max(0, indexOfStep(steps, current)), steps.length - 1);
   const step = steps[at] ?? current;
@@ -63,7 +68,7 @@ export function StepScrubber({ steps, current, following, live, onStep }: Props)
           aria-label="Previous step"
           title="Previous step (p)"
           disabled={earlier === undefined}
-          onClick={() => onStep(earlier)}
+          onClick={() => earlier !== undefined && onStep(earlier)}
         >
           ‹
         </button>
@@ -74,7 +79,7 @@ export function StepScrubber({ steps, current, following, live, onStep }: Props)
           aria-label="Next step"
           title="Next step (n)"
           disabled={later === undefined}
-          onClick={() => onStep(later)}
+          onClick={() => later !== undefined && onStep(later)}
         >
           ›
         </button>
@@ -94,18 +99,29 @@ export function StepScrubber({ steps, current, following, live, onStep }: Props)
         }}
       />
       <span className={styles.of}>of {last}</span>
+      {live && (
+        <button
+          type="button"
+          className={styles.newest}
+          data-absent={newer === 0 || undefined}
+          disabled={newer === 0}
+          onClick={() => onNewest(false)}
+        >
+          {count(newer, "newer step")}
+        </button>
+      )}
       <button
         type="button"
         className={styles.newest}
         aria-pressed={following}
         title={
-          following
-            ? "New steps are shown as they arrive; select a step to stop following"
-            : live
-              ? "Show the newest step and follow new ones"
-              : "Go to the last step"
+          !live
+            ? "Go to the last step"
+            : following
+              ? "New steps are shown as they arrive; select to stay at this one"
+              : "Show new steps as they arrive"
         }
-        onClick={() => onStep(following ? current : undefined)}
+        onClick={() => (live && following ? onStep(current) : onNewest(live))}
       >
         {live ? (following ? "Following latest" : "Follow latest") : "Last step"}
       </button>

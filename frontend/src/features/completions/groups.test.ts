@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Completion, GroupHead } from "@/api/completions";
-import { dots, judge, onlyThese, rewardScale, sortCompletions } from "./groups";
+import { dots, judge, onlyThese, opening, rewardScale, sortCompletions, spread, stacksOf } from "./groups";
 
 const head = (prompt_no: number, rewards: (number | null)[]): GroupHead => ({
   prompt_no,
@@ -81,5 +81,44 @@ describe("the order of completions", () => {
     expect(numbers("reward")).toEqual([1, 2, 0, 3]);
     expect(numbers("length")).toEqual([0, 3, 1, 2]);
     expect(numbers("sampled")).toEqual([0, 1, 2, 3]);
+  });
+});
+
+describe("opening", () => {
+  it("is on the worst mixed group, else on the worst", () => {
+    const easy = judge(head(6, [1, 1, 0]));
+    expect(opening([easy, ...GROUPS])?.prompt_no).toBe(2);
+    expect(opening([easy])?.prompt_no).toBe(6);
+    const equal = GROUPS.filter(({ kind }) => kind !== "mixed");
+    expect(opening(equal)?.prompt_no).toBe(3);
+    expect(opening(equal.filter(({ mean }) => mean !== null))?.prompt_no).toBe(5);
+    expect(opening([])).toBeUndefined();
+  });
+});
+
+describe("stacksOf", () => {
+  const row = (sample_no: number, text: string, reward = 1) =>
+    ({ sample_no, text, reward, advantage: 0, error: null, finish_reason: "stop" }) as Completion;
+  const rows = [row(0, "a"), row(1, "b"), row(2, "a"), row(3, "a", 0), row(4, "a")];
+  const numbers = (open?: number) =>
+    stacksOf(rows, open).map(({ row: { sample_no }, copies }) => [sample_no, copies.length]);
+
+  it("puts equal texts together if they have the same reward", () => {
+    expect(numbers()).toEqual([
+      [0, 3],
+      [1, 1],
+      [3, 1],
+    ]);
+  });
+
+  it("shows the open completion for its text", () => {
+    expect(numbers(4)[0]).toEqual([4, 3]);
+  });
+});
+
+describe("spread", () => {
+  it("says mean and number of right completions, or the range", () => {
+    expect(GROUPS.map(spread)).toEqual(["1", "0", "0.5 (0–1)", "–", "0.3", "−1"]);
+    expect(spread(judge(head(7, [1, 0, 1, 1, 0, 1, 1, 0])))).toBe("0.63 (5 of 8)");
   });
 });

@@ -1,5 +1,6 @@
 import type { Completion, GroupHead } from "@/api/completions";
 import { byAdvantage } from "@/lib/advantage";
+import { number } from "@/lib/format";
 
 export type Kind = "mixed" | "equal > 0" | "equal ≤ 0" | "no reward";
 export type Only = "all" | "signal" | "right" | "wrong";
@@ -58,6 +59,30 @@ const KINDS: Record<Only, (kind: Kind) => boolean> = {
 export const onlyThese = (groups: readonly Group[], only: Only) =>
   groups.filter((group) => KINDS[only](group.kind));
 
+/** The group to read first: of those with both good and bad completions the worst, else the worst of all. */
+export function opening(groups: readonly Group[]): Group | undefined {
+  const mixed = groups.filter(({ kind }) => kind === "mixed");
+  const mean = (group: Group) => group.mean ?? Number.NEGATIVE_INFINITY;
+  const [head, ...others] = mixed.length > 0 ? mixed : groups;
+  return others.reduce((worst, group) => (worst && mean(worst) <= mean(group) ? worst : group), head);
+}
+
+/** Completions of one text, reward and end; `row` stands for them. */
+export type Stack = { row: Completion; copies: readonly Completion[] };
+
+/** Equal completions together, where the first of them stood; the open one stands for its own. */
+export function stacksOf(rows: readonly Completion[], open: number | undefined): Stack[] {
+  const stacks = new Map<string, Completion[]>();
+  for (const row of rows) {
+    const key = JSON.stringify([row.text, row.reward, row.advantage, row.error, row.finish_reason]);
+    stacks.set(key, [...(stacks.get(key) ?? []), row]);
+  }
+  return [...stacks.values()].map((copies) => ({
+    row: copies.find((row) => row.sample_no === open) ?? (copies[0] as Completion),
+    copies,
+  }));
+}
+
 const falling = (value: (row: Completion) => number | null) => (a: Completion, b: Completion) => {
   const [left, right] = [value(a), value(b)];
   if (left === right) return a.sample_no - b.sample_no;
@@ -86,6 +111,16 @@ export function rewardScale(groups: readonly Group[]): readonly [number, number]
   const low = Math.min(0, ...lows);
   const high = Math.max(low === 0 ? 1 : 0, ...highs);
   return [low, high > low ? high : low + 1];
+}
+
+/** Rewards of a group in words: `0.63 (5 of 8)`, `0.5 (0.2–0.9)`, or one number when they are equal. */
+export function spread({ rewards, low, mean, high }: Group): string {
+  if (mean === null || low === high) return number(mean, 2);
+  const scored = (rewards ?? []).filter((reward) => reward !== null);
+  const right = scored.filter((reward) => reward === 1).length;
+  const binary = scored.every((reward) => reward === 0 || reward === 1);
+  const detail = binary ? `${right} of ${scored.length}` : `${number(low, 2)}–${number(high, 2)}`;
+  return `${number(mean, 2)} (${detail})`;
 }
 
 const BINS = 24;

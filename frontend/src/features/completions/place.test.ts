@@ -12,6 +12,8 @@ const USUAL: Place = {
   only: "all",
   tokens: "logprob",
   fold: false,
+  follow: false,
+  each: false,
   a: undefined,
   b: undefined,
   pick: "best",

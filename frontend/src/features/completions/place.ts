@@ -8,8 +8,10 @@ export type View = "group" | "steps" | "results" | "label";
 export type Pick = "best" | "first";
 
 export type Place = {
-  /** Undefined follows the newest step. */
+  /** Undefined is the newest step at the time of opening. */
   step: number | undefined;
+  /** Without a step: new steps are shown as they come. */
+  follow: boolean;
   split: Split;
   prompt: number | undefined;
   /** The completion that is open. */
@@ -20,6 +22,8 @@ export type Place = {
   tokens: Measure;
   /** Thinking between <think> tags is folded. */
   fold: boolean;
+  /** Completions with the same text have a card each. */
+  each: boolean;
   /** The two steps of the comparison. */
   a: number | undefined;
   b: number | undefined;
@@ -29,6 +33,7 @@ export type Place = {
 
 const whole = (value: unknown) =>
   Number.isInteger(value) && (value as number) >= 0 ? (value as number) : undefined;
+const isOn = (value: unknown) => value === true || value === 1;
 const oneOf = <T extends string>(names: readonly T[], value: unknown, otherwise: T): T =>
   names.find((name) => name === value) ?? otherwise;
 
@@ -36,6 +41,7 @@ const oneOf = <T extends string>(names: readonly T[], value: unknown, otherwise:
 export function readPlace(search: Readonly<Record<string, unknown>>): Place {
   return {
     step: whole(search.step),
+    follow: whole(search.step) === undefined && isOn(search.follow),
     split: oneOf(["train", "held_out"], search.split, "train"),
     prompt: whole(search.prompt),
     sample: whole(search.sample),
@@ -43,7 +49,8 @@ export function readPlace(search: Readonly<Record<string, unknown>>): Place {
     sort: oneOf(["advantage", "reward", "length", "sampled"], search.sort, "advantage"),
     only: oneOf(["all", "signal", "right", "wrong"], search.only, "all"),
     tokens: oneOf(["logprob", "entropy", "gap"], search.tokens, "logprob"),
-    fold: search.fold === true || search.fold === 1,
+    fold: isOn(search.fold),
+    each: isOn(search.each),
     a: whole(search.a),
     b: whole(search.b),
     pick: oneOf(["best", "first"], search.pick, "best"),
@@ -56,6 +63,7 @@ export function writePlace(place: Place) {
   const unless = <T>(value: T, usual: T) => (value === usual ? undefined : value);
   return {
     step: place.step,
+    follow: (place.step === undefined && place.follow) || undefined,
     split: unless(place.split, "train"),
     prompt: place.prompt,
     sample: place.sample,
@@ -64,6 +72,7 @@ export function writePlace(place: Place) {
     only: unless(place.only, "all"),
     tokens: unless(place.tokens, "logprob"),
     fold: place.fold || undefined,
+    each: place.each || undefined,
     a: place.a,
     b: place.b,
     pick: unless(place.pick, "best"),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { indexOfStep, nearest, neighbour } from "./steps";
+import { indexOfStep, nearest, neighbour, newerThan } from "./steps";
 
 const STEPS = [0, 5, 10, 20];
 
@@ -18,5 +18,9 @@ describe("steps that have completions", () => {
     expect([neighbour(STEPS, 5, 1), neighbour(STEPS, 5, -1)]).toEqual([10, 0]);
     expect([neighbour(STEPS, 7, 1), neighbour(STEPS, 7, -1)]).toEqual([10, 5]);
     expect([neighbour(STEPS, 20, 1), neighbour(STEPS, 0, -1)]).toEqual([undefined, undefined]);
+  });
+
+  it("are counted after one, there or not", () => {
+    expect([0, 7, 20, 30].map((step) => newerThan(STEPS, step))).toEqual([3, 2, 0, 0]);
   });
 });

@@ -30,3 +30,7 @@ export function neighbour(steps: readonly number[], step: number, by: 1 | -1): n
   if (by < 0) return steps[at - 1];
   return steps[at] === step ? steps[at + 1] : steps[at];
 }
+
+/** How many steps come after `step`. */
+export const newerThan = (steps: readonly number[], step: number): number =>
+  steps.length - before(steps, step + 1);

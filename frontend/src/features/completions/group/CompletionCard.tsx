@@ -25,6 +25,8 @@ function CopyMark() {
 type Props = {
   job: string;
   row: Completion;
+  /** Completions of this text that the card stands for. */
+  copies?: number;
   place: Place;
   words: readonly string[];
   open: boolean;
@@ -36,7 +38,7 @@ type Props = {
 };
 
 /** One completion of a group: advantage, reward, text, what each reward said; open: its tokens too. */
-export function CompletionCard({ job, row, place, words, open, go, onOpen, onKeep }: Props) {
+export function CompletionCard({ job, row, copies = 1, place, words, open, go, onOpen, onKeep }: Props) {
   const card = useRef<HTMLElement>(null);
   const clipboard = useClipboard();
   const wasOpen = useRef<boolean>(undefined);
@@ -68,6 +70,11 @@ export function CompletionCard({ job, row, place, words, open, go, onOpen, onKee
             <span className={styles.error}>no reward: {statusWords(row.error ?? "error")}</span>
           ) : (
             <span>reward {number(row.reward)}</span>
+          )}
+          {copies > 1 && (
+            <b className={styles.copies} title={`${copies} completions have this text`}>
+              × {copies}
+            </b>
           )}
         </span>
         <Advantage value={row.advantage} />

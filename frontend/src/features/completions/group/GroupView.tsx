@@ -7,7 +7,7 @@ import { Failure } from "@/components/Failure";
 import { count, number } from "@/lib/format";
 import { useShortcuts } from "@/lib/shortcuts";
 import styles from "../Completions.module.css";
-import { type Group, type GroupSort, KIND_MEANING, KIND_SHAPE, sortCompletions } from "../groups";
+import { type Group, type GroupSort, KIND_MEANING, KIND_SHAPE, sortCompletions, stacksOf } from "../groups";
 import type { Go, Place } from "../place";
 import { thinks } from "../text";
 import card from "./Card.module.css";
@@ -49,13 +49,15 @@ export function GroupView({ job, step, group, place, words, go, keysAreTaken }: 
   const [keeping, setKeeping] = useState<number | null>(null);
   const goldenRow = fullGroup?.completions.find((row) => row.sample_no === keeping);
   const rows = useMemo(() => sortCompletions(fullGroup?.completions ?? [], sort), [fullGroup, sort]);
+  const stacks = useMemo(() => stacksOf(rows, sample), [rows, sample]);
+  const cards = place.each ? rows.map((row) => ({ row, copies: [row] })) : stacks;
   // An open completion pins the step while the job progresses.
   const open = (sample_no: number | undefined) =>
     go({ step: place.step ?? step, prompt: group.prompt_no, sample: sample_no });
   const move = (by: 1 | -1) => {
-    const at = rows.findIndex((row) => row.sample_no === sample);
-    const next = at < 0 ? (by > 0 ? rows[0] : rows.at(-1)) : rows[at + by];
-    if (next) open(next.sample_no);
+    const at = cards.findIndex(({ row }) => row.sample_no === sample);
+    const next = at < 0 ? (by > 0 ? cards[0] : cards.at(-1)) : cards[at + by];
+    if (next) open(next.row.sample_no);
   };
   useShortcuts("completions", {
     j: keysAreTaken ? undefined : () => move(1),
@@ -92,6 +94,16 @@ export function GroupView({ job, step, group, place, words, go, keysAreTaken }: 
             collapse thinking
           </label>
         )}
+        {stacks.length < rows.length && (
+          <label className={styles.fold}>
+            <input
+              type="checkbox"
+              checked={!place.each}
+              onChange={(event) => go({ each: !event.currentTarget.checked })}
+            />
+            group equal texts
+          </label>
+        )}
         <NativeSelect
           size="xs"
           aria-label="Sort completions"
@@ -105,11 +117,12 @@ export function GroupView({ job, step, group, place, words, go, keysAreTaken }: 
         aria-busy={!fullGroup || detail.isPlaceholderData}
         data-long={rows.some((row) => row.text.length > LONG)}
       >
-        {rows.map((row) => (
+        {cards.map(({ row, copies }) => (
           <CompletionCard
             key={`${row.step} ${row.prompt_no} ${row.sample_no}`}
             job={job}
             row={row}
+            copies={copies.length}
             place={place}
             words={words}
             go={go}

@@ -1,7 +1,7 @@
 import { NativeSelect } from "@mantine/core";
 import { type KeyboardEvent, useEffect, useRef } from "react";
 import { number } from "@/lib/format";
-import { type Group, KIND_MEANING, KIND_SHAPE, type Only, onlyThese, rewardScale } from "../groups";
+import { type Group, KIND_MEANING, KIND_SHAPE, type Only, onlyThese, rewardScale, spread } from "../groups";
 import { visible } from "../text";
 import styles from "./Prompts.module.css";
 import { RewardDots } from "./RewardDots";
@@ -22,10 +22,6 @@ const ONLY: Record<Only, string> = {
   right: "equal, above 0",
   wrong: "equal, 0 or below",
 };
-
-/** Rewards of the group in words: `0–0.63–1`, or one number when they are equal. */
-const spread = ({ low, mean, high }: Group) =>
-  [...new Set([low, mean, high])].map((value) => number(value, 2)).join("–");
 
 /** Completions that got no reward, and those that were cut off. */
 function Trouble({ failed = 0, truncated = 0 }: Group) {
@@ -119,7 +115,7 @@ export function PromptList({ groups, chosen, only, trains, onOnly, onChoose }: P
               </span>
               <RewardDots rewards={group.rewards ?? []} mean={group.mean} scale={scale} />
               <span className={styles.spread}>
-                <span className="visually-hidden">reward </span>
+                <span className="visually-hidden">mean reward </span>
                 {spread(group)}
               </span>
             </button>

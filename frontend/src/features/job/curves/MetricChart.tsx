@@ -1,11 +1,12 @@
 import { useMemo } from "react";
 import { Chart } from "@/components/chart/Chart";
-import type { ChartBand, ChartLine } from "@/components/chart/model";
+import type { ChartLine } from "@/components/chart/model";
 import type { Range } from "@/components/chart/zoom";
 import type { MetricHelp } from "@/lib/metric-help";
 import { pick, type SeriesMap } from "../series";
 import { linesSentence } from "./chart-sentence";
 import type { ChartDef } from "./charts";
+import { BAND_KEYS, bandOf } from "./reward-band";
 
 type Props = {
   def: ChartDef;
@@ -21,18 +22,17 @@ type Props = {
 /** A chart of the catalogue over a job's series; redrawn only when one of its own series has new points. */
 export function MetricChart({ def, series, range, ...rest }: Props) {
   const sources = def.lines.map((line) => pick(series, line.key));
-  const low = def.band && pick(series, def.band.low);
-  const high = def.band && pick(series, def.band.high);
+  const bandSources = (def.band ? [def.band.low, def.band.high, ...BAND_KEYS] : []).map((key) =>
+    pick(series, key),
+  );
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: the series are the parts, one dependency each
   const lines = useMemo<ChartLine[]>(
     () => def.lines.map((line, i) => ({ ...line, source: sources[i] })),
     [def, ...sources],
   );
-  const band = useMemo<ChartBand | undefined>(
-    () => def.band && { label: def.band.label, color: def.band.color, low, high },
-    [def, low, high],
-  );
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what a band is made of, one dependency each
+  const band = useMemo(() => bandOf(def, series), [def, ...bandSources]);
   const summary = useMemo(() => linesSentence(lines, def, range), [lines, def, range]);
 
   return (

@@ -7,6 +7,8 @@ import styles from "./Toolbar.module.css";
 import { MOST_SMOOTHING, type View } from "./view-state";
 
 type Props = {
+  /** Steps are still to come, or never came. */
+  unfinished: boolean;
   view: View;
   onView: (view: View) => void;
   onBack: () => void;
@@ -35,7 +37,7 @@ function useResting<T>(value: T, commit: (value: T) => void): [T, (value: T) => 
 }
 
 /** How all curves are drawn: axis, smoothing, log scale, visible steps, which charts. */
-export function Toolbar({ view, onView, onBack, onReset }: Props) {
+export function Toolbar({ unfinished, view, onView, onBack, onReset }: Props) {
   const { range, log } = view;
   const [smoothing, setSmoothing] = useResting(view.smoothing, (next) =>
     onView({ ...view, smoothing: next }),
@@ -87,6 +89,18 @@ export function Toolbar({ view, onView, onBack, onReset }: Props) {
               All steps
             </Button>
           </>
+        )}
+        {!range && unfinished && (
+          <SegmentedControl
+            size="xs"
+            aria-label="End of the axis"
+            value={view.whole ? "whole" : "far"}
+            onChange={(end) => onView({ ...view, whole: end === "whole" })}
+            data={[
+              { value: "far", label: "So far" },
+              { value: "whole", label: "Whole job" },
+            ]}
+          />
         )}
         {!range && <span className={styles.hint}>Drag across a chart to zoom.</span>}
       </div>

@@ -74,6 +74,17 @@ describe("chartGroups", () => {
     expect(titles(keys).some((title) => title.includes("/"))).toBe(false);
   });
 
+  it("keeps slices of training rows apart from held-out rows, shares up to 100%", () => {
+    const keys = ["slice/hard/pass_share", "held_out/slice/hard/pass_share"];
+    expect(chart(keys, "slices-pass-share")).toMatchObject({ section: "Training slices", min: 0, max: 1 });
+    expect(chart(keys, "held-out-slices-pass-share")).toMatchObject({
+      section: "Held-out rows",
+      min: 0,
+      max: 1,
+    });
+    expect(chart(keys, "slices-pass-share")?.tick?.(1)).toBe("100%");
+  });
+
   it("draws the shaped reward with yours, and only where there is one", () => {
     expect(labels(KEYS, "reward")).toEqual(["train mean", "held-out"]);
     expect(labels([...KEYS, "reward/shaped_mean"], "reward")).toContain("with shaping");

@@ -5,7 +5,7 @@ import { isShortened } from "@/api/live-state";
 import type { ChartSpace } from "@/components/chart/space";
 import { clamp, type Range, type Zoom, zoomBack, zoomTo } from "@/components/chart/zoom";
 import { axisOf, lastStep, type SeriesMap, zoomedMap } from "../series";
-import type { View } from "./view-state";
+import { lastOnAxis, type View } from "./view-state";
 
 /** The series as the view needs them: of a long job the visible range is fetched as finely as it was measured. */
 export function useVisibleSeries(id: string, series: SeriesMap, range: Range | null): SeriesMap {
@@ -52,7 +52,8 @@ export function useChartSpaceOf(
   const step = lastStep(series);
   const pick = useRef(onPick);
   pick.current = onPick;
-  const last = Math.max(job.progress.steps, step, 1);
+  const last = lastOnAxis(view, step, job.progress.steps);
+  const whole = Math.max(job.progress.steps, step, 1);
   const current = isFinal(job.status) || step === 0 ? null : step;
   const startedAt = job.started_at;
   const axis = useMemo(() => axisOf(view.axis, series, startedAt), [view.axis, series, startedAt]);
@@ -61,6 +62,7 @@ export function useChartSpaceOf(
     () => ({
       axis,
       lastStep: last,
+      allSteps: whole,
       current,
       range,
       marks,
@@ -71,6 +73,6 @@ export function useChartSpaceOf(
       ...zoom,
       onPick: (at: number) => pick.current(at),
     }),
-    [axis, last, current, range, marks, smoothing, log, job.id, job.name, zoom],
+    [axis, last, whole, current, range, marks, smoothing, log, job.id, job.name, zoom],
   );
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { matcher, toSearch, toView, validateView, withLog } from "./view-state";
+import { lastOnAxis, matcher, toSearch, toView, validateView, withLog } from "./view-state";
 
 const USUAL = toView({});
 
@@ -11,6 +11,7 @@ describe("the view in the address", () => {
   it("comes back the same", () => {
     const view = {
       axis: "tokens",
+      whole: true,
       range: [12, 40],
       smoothing: 0.6,
       log: ["kl", "gradient-norm"],
@@ -28,6 +29,21 @@ describe("the view in the address", () => {
     expect(validateView({ x: "gpu", smooth: "much", log: "<b>,kl" })).toEqual({ log: "kl" });
     expect(toView({ smooth: 7 }).smoothing).toBe(0.99);
     expect(toView({ smooth: -1 }).smoothing).toBe(0);
+  });
+});
+
+describe("the end of the axis", () => {
+  const far = (step: number, steps: number) => lastOnAxis({ whole: false }, step, steps);
+
+  it("is a round step at or after the steps so far, and never after the job's last", () => {
+    expect([far(0, 300), far(7, 300), far(11, 300), far(101, 300), far(260, 300)]).toEqual([
+      10, 10, 12, 120, 300,
+    ]);
+    expect([far(3, 4), far(60, 60), far(0, 0)]).toEqual([4, 60, 1]);
+  });
+
+  it("is the job's last step where the whole job is asked for", () => {
+    expect(lastOnAxis({ whole: true }, 7, 300)).toBe(300);
   });
 });
 

@@ -1,9 +1,11 @@
-import { AXES, type AxisKind } from "@/components/chart/axis";
+import { AXES, type AxisKind, roundUp } from "@/components/chart/axis";
 import type { Range } from "@/components/chart/zoom";
 
 /** View of the curves; all of it is in the address, so that a link shows the same. */
 export type View = {
   axis: AxisKind;
+  /** The axis of a job that is under way ends where the job will, not where it is. */
+  whole: boolean;
   /** Visible steps; null is all of them. */
   range: Range | null;
   /** 0 is off, 0.99 the most. */
@@ -19,6 +21,7 @@ export type View = {
 /** The same as search params; what is as usual is left out. */
 export type ViewSearch = {
   x?: AxisKind | undefined;
+  whole?: boolean | undefined;
   zoom?: string | undefined;
   smooth?: number | undefined;
   log?: string | undefined;
@@ -50,6 +53,7 @@ export function toView(search: Record<string, unknown>): View {
   const log = text(search.log);
   return {
     axis: AXES.find((kind) => kind === search.x) ?? "step",
+    whole: search.whole === true || search.whole === 1,
     range: rangeOf(search.zoom),
     smoothing: smoothingOf(search.smooth),
     log: log === "all" ? "all" : (log?.split(",").filter((id) => /^[\w-]{1,80}$/.test(id)) ?? []),
@@ -58,15 +62,24 @@ export function toView(search: Record<string, unknown>): View {
   };
 }
 
-export function toSearch({ axis, range, smoothing, log, filter, large }: View): ViewSearch {
+export function toSearch({ axis, whole, range, smoothing, log, filter, large }: View): ViewSearch {
   return {
     x: axis === "step" ? undefined : axis,
+    whole: whole || undefined,
     zoom: range ? `${range[0]}-${range[1]}` : undefined,
     smooth: smoothing || undefined,
     log: log === "all" ? log : log.join(",") || undefined,
     metrics: filter || undefined,
     chart: large ?? undefined,
   };
+}
+
+const FIRST_END = 10;
+
+/** The last step of the axis: a round one at or after the steps so far, so that it seldom moves; or the job's end. */
+export function lastOnAxis(view: Pick<View, "whole">, step: number, steps: number): number {
+  const end = Math.max(steps, step, 1);
+  return view.whole ? end : Math.min(end, Math.max(FIRST_END, roundUp(step)));
 }
 
 /** The view with one chart's axis switched. */

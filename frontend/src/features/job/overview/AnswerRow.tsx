@@ -5,8 +5,9 @@ import { Change } from "@/components/Change";
 import { Help } from "@/components/Help";
 import { change, NOTHING, number, percent, reward, signed } from "@/lib/format";
 import { metricHelp } from "@/lib/metric-help";
-import { first, latest } from "@/lib/sentence";
-import { equalGroups } from "../curves/chart-sentence";
+import { courseOf, describe, first, latest } from "@/lib/sentence";
+import { equalGroups, groupShares } from "../curves/chart-sentence";
+import { isBinary } from "../curves/reward-band";
 import { pick, type SeriesMap } from "../series";
 import styles from "./Overview.module.css";
 
@@ -22,10 +23,6 @@ const ABOUT: Record<string, string> = {
 };
 const USEFUL = "Groups whose completions score differently; the others are:";
 
-function since(step: number) {
-  return ` since step ${step}`;
-}
-
 function heldOut(series: SeriesMap): Answer {
   const points = pick(series, "held_out/reward_mean");
   const now = latest(points);
@@ -33,7 +30,8 @@ function heldOut(series: SeriesMap): Answer {
   const title = "Held-out reward";
   if (!now || !base) return { title, value: NOTHING, note: "not evaluated yet" };
   if (now.step === base.step) return { title, value: reward(now.value), note: `base, at step ${now.step}` };
-  const gain = now.value - base.value;
+  // Of the rounded numbers: 0.96 over 0.56 is 0.40, whatever their further digits are.
+  const gain = Number(now.value.toFixed(2)) - Number(base.value.toFixed(2));
   return {
     title,
     value: reward(now.value),
@@ -46,42 +44,59 @@ function heldOut(series: SeriesMap): Answer {
 }
 
 function trainReward(series: SeriesMap): Answer {
+  const title = "Train reward";
   const now = latest(pick(series, "reward/mean"));
+  if (now && isBinary(series))
+    return {
+      title,
+      value: reward(now.value),
+      note: <Moved series={series} metric="reward/mean" format={reward} />,
+    };
   const low = latest(pick(series, "reward/p10"));
   const high = latest(pick(series, "reward/p90"));
   const note = low && high ? `p10–p90 ${reward(low.value)}–${reward(high.value)}` : "after the first step";
-  return { title: "Train reward", value: reward(now?.value), note };
+  return { title, value: reward(now?.value), note };
 }
 
-/** A number with its change since the first step, without judgement. */
-function moved(series: SeriesMap, key: string, title: string, unit: string, relative: boolean): Answer {
-  const points = pick(series, key);
-  const now = latest(points);
-  const start = first(points);
-  if (!now || !start) return { title, value: NOTHING, unit, note: "after the first step" };
-  const delta = now.value - start.value;
-  const share = relative && start.value !== 0;
-  const text = share ? `${delta > 0 ? "+" : "−"}${percent(Math.abs(delta / start.value))}` : change(delta);
+type MovedProps = {
+  series: SeriesMap;
+  metric: string;
+  format?: (value: number) => string;
+  relative?: boolean;
+};
+
+/** The change of a metric, without judgement: the numbers of its chart's sentence. */
+function Moved({ series, metric, format = number, relative = false }: MovedProps) {
+  const points = pick(series, metric);
+  const course = courseOf(points);
+  if (!course) return "after the first step";
+  const [from, to] = [format(course.start), format(course.end)];
+  if (!course.clear || from === to) return describe(points, { up: "", down: "", format }).replace(/\.$/, "");
+  const share = relative && course.start !== 0 && percent(Math.abs(course.rise / course.start));
+  const text = share ? `${course.rise > 0 ? "+" : "−"}${share}` : change(course.rise);
+  return (
+    <>
+      <Change value={course.rise} text={text} /> ({from} to {to})
+    </>
+  );
+}
+
+/** The latest value of a metric with its change. */
+function moved(series: SeriesMap, metric: string, title: string, unit: string, relative: boolean): Answer {
+  const now = latest(pick(series, metric));
+  if (!now) return { title, value: NOTHING, unit, note: "after the first step" };
   return {
     title,
     value: number(now.value),
     unit,
-    note:
-      now.step === start.step ? (
-        `at step ${now.step}`
-      ) : (
-        <>
-          <Change value={delta} text={text} />
-          {since(start.step)}
-        </>
-      ),
+    note: <Moved series={series} metric={metric} relative={relative} />,
   };
 }
 
 function usefulGroups(series: SeriesMap): Answer {
   const uniform = latest(pick(series, "groups/zero_variance_share"));
   const above = latest(pick(series, "groups/all_right_share"));
-  const value = uniform ? percent(1 - uniform.value) : NOTHING;
+  const value = uniform ? groupShares(uniform.value, above?.value ?? uniform.value)[0] : NOTHING;
   return { title: "Useful groups", value, note: equalGroups(uniform?.value, above?.value) };
 }
 

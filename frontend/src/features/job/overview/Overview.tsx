@@ -14,7 +14,7 @@ import { KlCard } from "../curves/KlCard";
 import { MetricChart } from "../curves/MetricChart";
 import { Toolbar } from "../curves/Toolbar";
 import { useChartSpaceOf, useVisibleSeries, useZoom } from "../curves/use-curves";
-import { matcher, type View, withLog } from "../curves/view-state";
+import { lastOnAxis, matcher, type View, withLog } from "../curves/view-state";
 import { Family } from "../forks/Family";
 import { lastStep, type SeriesMap } from "../series";
 import { Changes } from "./Changes";
@@ -52,7 +52,8 @@ function ChartSection({ group, draw }: { group: ChartGroup; draw: (def: ChartDef
 export function Overview({ job, series, view, onView, onPick }: Props) {
   const meta = useQuery(metaQuery);
   const screen = useViewportSize().height;
-  const last = Math.max(job.progress.steps, lastStep(series), 1);
+  const step = lastStep(series);
+  const last = lastOnAxis(view, step, job.progress.steps);
   const visible = useVisibleSeries(job.id, series, view.range);
   const zoom = useZoom(view, onView, last);
   const changes = useQuery(changesQuery(job.id)).data?.data;
@@ -97,11 +98,17 @@ export function Overview({ job, series, view, onView, onPick }: Props) {
     <>
       <TrainingCheck
         job={job.id}
-        step={lastStep(series)}
+        step={step}
         stopped={isFinal(job.status) || job.status === "paused"}
         onPick={onPick}
       />
-      <Toolbar view={view} onView={onView} onBack={zoom.onBack} onReset={zoom.onReset} />
+      <Toolbar
+        unfinished={!isFinal(job.status) || step < job.progress.steps}
+        view={view}
+        onView={onView}
+        onBack={zoom.onBack}
+        onReset={zoom.onReset}
+      />
       <Changes changes={changes ?? []} />
       <ChartSpaceProvider value={space}>
         {meta.isError && (
