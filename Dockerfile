@@ -104,8 +104,9 @@ USER reinforge
 CMD ["python", "-m", "worker"]
 
 FROM ${PYTHON_IMAGE} AS sandbox
-# Jail N where the host lets containers make user namespaces; jail L (Landlock) needs no package.
-RUN apt-get update && apt-get install -y --no-install-recommends bubblewrap && rm -rf /var/lib/apt/lists/*
+# Jail N where the host lets containers make user namespaces; jail L (Landlock) needs no package. openssl makes the key file
+# of a sandbox that listens for other machines.
+RUN apt-get update && apt-get install -y --no-install-recommends bubblewrap openssl && rm -rf /var/lib/apt/lists/*
 RUN useradd --create-home --uid 10001 reinforge && install -d -o reinforge -g reinforge /var/lib/reinforge /run/reinforge
 WORKDIR /app
 COPY --from=requirements /lists/build.txt /lists/rewards.txt /tmp/

@@ -148,7 +148,7 @@ def test_projects_take_turns_and_none_fills_the_rpc_queue(backend: Backend) -> N
     body = {"worker": "wrk_fair", "kinds": ["score", "validate"], "wait_seconds": 0}
     with ThreadPoolExecutor(9) as pool:
         for _ in range(8):
-            pool.submit(_give_up, backend, "/rewards/test", TEST)
+            pool.submit(_give_up, backend, "/rewards/test", TEST | {"timeout_seconds": 60})
         wait_until(lambda: _calls(backend, "waiting") == 8, "eight calls")
         taken = [backend.worker_api.post("/calls/next", json=body) for _ in range(4)]
         assert [response.status_code for response in taken] == [200, 200, 204, 204]

@@ -257,6 +257,16 @@ def test_a_recorded_connection_cannot_be_replayed(served: Served, relay: Relay) 
             pass
 
 
+def test_a_connection_is_never_resumed(served: Served) -> None:
+    """Who has got hold of a ticket would not prove that it holds the key."""
+    with served.join() as first:
+        session = first.session
+        assert session is not None and not session.has_ticket
+    plain = socket.create_connection(("127.0.0.1", served.port), 20)
+    with served.key.client_context.wrap_socket(plain, session=session) as second:
+        assert not second.session_reused
+
+
 def test_a_man_in_the_middle_with_another_certificate_is_recognised(served: Served, tmp_path: Path) -> None:
     other = _other_key(tmp_path)
     received: list[bytes] = []
