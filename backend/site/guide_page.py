@@ -141,8 +141,10 @@ def _body(text: str, page: str) -> tuple[str, list[Heading]]:
 def _anchor(text: str, earlier: list[Heading]) -> str:
     """As GitHub names it."""
     slug = _TEXT.sub("", text.strip().lower()).replace(" ", "-")
-    repeated = re.compile(re.escape(slug) + r"-\d+")
-    repeats = sum(one.anchor == slug or repeated.fullmatch(one.anchor) is not None for one in earlier)
+    repeats = sum(
+        one.anchor == slug or (one.anchor.startswith(f"{slug}-") and one.anchor[len(slug) + 1 :].isdigit())
+        for one in earlier
+    )
     return f"{slug}-{repeats}" if repeats else slug
 
 

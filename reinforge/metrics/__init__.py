@@ -2,10 +2,10 @@
 
 from reinforge.metrics.charts import CHARTS
 from reinforge.metrics.definition import Metric, MetricChart, MetricFamily
-from reinforge.metrics.families import FAMILIES, of_family
+from reinforge.metrics.families import FAMILIES, family_of, of_family
 from reinforge.metrics.table import METRICS
 
-__all__ = ["CHARTS", "FAMILIES", "METRICS", "Metric", "MetricChart", "MetricFamily", "describe"]
+__all__ = ["CHARTS", "FAMILIES", "METRICS", "Metric", "MetricChart", "MetricFamily", "describe", "family_of"]
 
 
 def describe(key: str) -> Metric:

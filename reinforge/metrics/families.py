@@ -125,12 +125,19 @@ FAMILIES: tuple[MetricFamily, ...] = (
 _PATTERNS = [(re.compile(family.pattern), family) for family in FAMILIES]
 
 
-def of_family(key: str) -> Metric | None:
+def family_of(key: str) -> tuple[MetricFamily, tuple[str, ...]] | None:
+    """The family of a key, with the texts for `{0}`, `{1}` …"""
     if len(key) > _MAX_CHARACTERS:
         return None
     for pattern, family in _PATTERNS:
         if match := pattern.fullmatch(key):
-            groups = match.group(0), *match.groups()
-            title, meaning = family.title.format(*groups), family.meaning.format(*groups)
-            return Metric(key, family.unit, title, meaning, family.reading, family.better)
+            return family, (match.group(0), *match.groups())
     return None
+
+
+def of_family(key: str) -> Metric | None:
+    if (member := family_of(key)) is None:
+        return None
+    family, groups = member
+    title, meaning = family.title.format(*groups), family.meaning.format(*groups)
+    return Metric(key, family.unit, title, meaning, family.reading, family.better)

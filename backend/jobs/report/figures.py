@@ -1,14 +1,12 @@
 """Curves of a job as inline SVG: the page's charts without a script."""
 
-import itertools
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
 from reinforge.diagnosis.verdict import Points
-from reinforge.metrics import CHARTS, FAMILIES, METRICS
+from reinforge.metrics import CHARTS, METRICS, family_of
 from reinforge.metrics.definition import MetricChart
 
 WIDTH, HEIGHT = 360, 150
@@ -55,19 +53,14 @@ def _figures(chart: MetricChart, series: dict[str, Points]) -> Iterator[Figure]:
         return
     by_title: dict[str, list[tuple[str, str]]] = {}
     for key in series:
-        for family in FAMILIES if key not in METRICS else ():
-            if match := re.fullmatch(family.pattern, key):
-                if family.chart == chart.id:
-                    title = _filled(chart.title, match)
-                    by_title.setdefault(title, []).append((key, _filled(family.label, match)))
-                break
+        member = None if key in METRICS else family_of(key)
+        if member is not None and member[0].chart == chart.id:
+            family, names = member
+            label = family.label.format(*names)
+            by_title.setdefault(chart.title.format(*names), []).append((key, label))
     for title, lines in by_title.items():
         if len(lines) >= chart.minimum_lines:
             yield _figure(chart, title, lines, series)
-
-
-def _filled(text: str, match: re.Match[str]) -> str:
-    return re.sub(r"\{(\d)\}", lambda group: match.group(int(group.group(1))), text)
 
 
 def _figure(
@@ -161,10 +154,8 @@ def held_out_columns(series: dict[str, Points]) -> list[tuple[str, str]]:
         if key in METRICS:
             columns.append((key, METRICS[key].title))
             continue
-        matches = ((family, re.fullmatch(family.pattern, key)) for family in FAMILIES)
-        columns += itertools.islice(
-            ((key, _filled(family.title, match)) for family, match in matches if match), 1
-        )
+        if member := family_of(key):
+            columns.append((key, member[0].title.format(*member[1])))
     return columns
 
 
