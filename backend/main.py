@@ -55,6 +55,7 @@ from backend.processes.pool import close_children
 from backend.projects.endpoints import router as projects
 from backend.projects.invitation_endpoints import router as invitations
 from backend.projects.member_endpoints import router as members
+from backend.rewards.attack_endpoints import router as reward_attacks
 from backend.rewards.endpoints import router as rewards
 from backend.rewards.source_endpoints import router as reward_sources
 from backend.rpc.broker import BrokerWatch
@@ -83,7 +84,7 @@ _DATABASE_WITHIN = 30.0
 # Tried in this order, and those of a room in theirs: what is asked most stands first.
 ROUTERS = (
     worker_jobs, jobs, worker_api, sign_in, api_keys, projects, members, invitations, usage, audit,
-    demo, datasets, dataset_prompts, dataset_uploads, dataset_reports, reward_sources, rewards, golden,
+    demo, datasets, dataset_prompts, dataset_uploads, dataset_reports, reward_sources, reward_attacks, rewards, golden,
     judges, base_models, preflights, evaluations, playground, adapters, webhooks, workers,
     openai_graders, openai_files, openai_uploads, openai_jobs, openai_checkpoints, openai_models,
     deployments, openai_chat, client_wheel, health.router, meta.router, reference, guide,

@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 QUIET = frozenset(
     {
         "checkJob", "checkRewardSource", "testReward", "testRewardSource", "renderDataset", "measureDataset", "sample",
+        "attackReward", "attackRewardSource",
         "runGoldenCases", "createChatCompletion", "runGrader", "validateGrader", "switchProject", "createUploadPart",
         "putDatasetUploadPart", "createDatasetUploadPartUrl",
     }

@@ -18,6 +18,8 @@ LAST = ("cancel", "delete", "remove", "revoke", "withdraw", "stop", "signOut", "
 BODIES: dict[str, Any] = {
     "testReward": {"rows": [{"completion": "4", "item": {"answer": "4"}}]},
     "testRewardSource": {"source": REWARD, "rows": [{"completion": "4", "item": {"answer": "4"}}]},
+    "attackReward": {"rows": [{"prompt": "2+2", "item": {"answer": "4"}}]},
+    "attackRewardSource": {"source": REWARD, "rows": [{"prompt": "2+2", "item": {"answer": "4"}}]},
     "checkRewardSource": {"source": REWARD},
     "createKey": {"name": "nightly evaluation", "role": "viewer"},
     "createApiKey": {"name": "nightly evaluation", "role": "viewer"},

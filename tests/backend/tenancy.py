@@ -37,6 +37,7 @@ BODIES: dict[str, Any] = {
     "renderDataset": {"model": "tiny"},
     "measureDataset": {"model": "tiny"},
     "createRewardRevision": {"source": REWARD},
+    "attackReward": {"rows": [{"item": {"answer": "1"}}]},
     "testReward": {"rows": [{"completion": "1"}]},
     "createGoldenCases": {"cases": [_CASE]},
     "putLabels": {"labels": [{"step": 1, "prompt_no": 0, "sample_no": 0, "right": True}]},

@@ -1873,6 +1873,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/rewards/attack": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Attack Source
+         * @description Search for wrong completions that code which is not stored pays for.
+         */
+        post: operations["attackRewardSource"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/rewards/{id}/attack": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Attack Stored
+         * @description Search for wrong completions that a stored reward's newest revision pays for.
+         */
+        post: operations["attackReward"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/rewards": {
         parameters: {
             query?: never;
@@ -3566,6 +3606,103 @@ export interface components {
             expires_at?: string | null;
             /** Key */
             key: string;
+        };
+        /** AttackExample */
+        AttackExample: {
+            /** Row */
+            row: number;
+            /** Answer */
+            answer: string | null;
+            /** Completion */
+            completion: string;
+            /** Value */
+            value: number | null;
+            /** Right Value */
+            right_value: number | null;
+            /** Reason */
+            reason?: string | null;
+        };
+        /** AttackFinding */
+        AttackFinding: {
+            /** Code */
+            code: string;
+            /** Title */
+            title: string;
+            /**
+             * Severity
+             * @enum {string}
+             */
+            severity: "high" | "low";
+            /** Message */
+            message: string;
+            /** Implied By */
+            implied_by?: string | null;
+            /** Rows */
+            rows: number;
+            /** Tried */
+            tried: number;
+            /** Value */
+            value: number;
+            /** Line */
+            line?: number | null;
+            /** Fix */
+            fix: string;
+            example: components["schemas"]["AttackExample"];
+        };
+        /** AttackProbe */
+        AttackProbe: {
+            /** Code */
+            code: string;
+            /** Title */
+            title: string;
+            /** Tried */
+            tried: number;
+            /** Paid */
+            paid: number;
+            /** Value */
+            value: number | null;
+            /**
+             * Errors
+             * @default 0
+             */
+            errors?: number;
+        };
+        /** AttackReport */
+        AttackReport: {
+            /**
+             * Object
+             * @default reward.attack
+             * @constant
+             */
+            object?: "reward.attack";
+            /**
+             * Verdict
+             * @enum {string}
+             */
+            verdict: "broken" | "holds" | "unknown";
+            /** Message */
+            message: string;
+            /** Rows */
+            rows: number;
+            /** Completions */
+            completions: number;
+            /** Right */
+            right: string | null;
+            /** Right Value */
+            right_value: number | null;
+            /** Findings */
+            findings: components["schemas"]["AttackFinding"][];
+            /**
+             * Errors
+             * @default []
+             */
+            errors?: components["schemas"]["AttackExample"][];
+            /** Probes */
+            probes: components["schemas"]["AttackProbe"][];
+            /** Jail */
+            jail?: string | null;
+            /** Load Error */
+            load_error?: string | null;
         };
         /** Audio */
         Audio: {
@@ -11794,6 +11931,57 @@ export interface components {
             entry?: string | null;
         };
         /**
+         * RewardAttack
+         * @description Scores wrong completions of given rows with a stored reward in the path, or `source` or `grader`.
+         */
+        RewardAttack: {
+            /** Source */
+            source?: string | null;
+            /** Grader */
+            grader?: {
+                [key: string]: unknown;
+            } | null;
+            /** Entry */
+            entry?: string | null;
+            /**
+             * Granularity
+             * @default sample
+             * @enum {string}
+             */
+            granularity?: "sample" | "group" | "batch";
+            /** Rows */
+            rows: components["schemas"]["RewardAttackRow"][];
+            /**
+             * Answer
+             * @default answer
+             */
+            answer?: string;
+            /** Right */
+            right?: string | null;
+            /**
+             * Timeout Seconds
+             * @default 2
+             */
+            timeout_seconds?: number;
+        };
+        /** RewardAttackRow */
+        RewardAttackRow: {
+            /**
+             * Prompt
+             * @default
+             */
+            prompt?: string | {
+                [key: string]: unknown;
+            }[];
+            /**
+             * Item
+             * @default {}
+             */
+            item?: {
+                [key: string]: unknown;
+            };
+        };
+        /**
          * RewardChange
          * @description Another revision that scores under a reward's name from some step on.
          */
@@ -17642,6 +17830,74 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RewardCheckResult"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    attackRewardSource: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RewardAttack"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AttackReport"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    attackReward: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RewardAttack"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AttackReport"];
                 };
             };
             401: components["responses"]["NotAuthenticated"];

@@ -17,6 +17,7 @@ from reinforge.dataset import ColumnRoles, PromptTemplate, item_of, iter_rows, n
 from reinforge.dataset.prompts import unknown_column
 from reinforge.errors import InvalidInput
 from reinforge.schemas.jobs import RewardResult
+from reinforge.schemas.reward_attack import MOST_ATTACK_ROWS, AttackReport
 
 app = typer.Typer(help="Store and try rewards.", no_args_is_help=True)
 
@@ -106,6 +107,63 @@ def test(
         err.print(f"scored in jail {answer.jail}" if answer.jail else "scored without code", style="dim")
     if answer.load_error or any(r.status not in ("ok", "not_applicable") for r in answer.results):
         raise typer.Exit(Exit.FAILED)
+
+
+@app.command()
+def attack(
+    reward: Annotated[
+        str, typer.Argument(help="A .py file, a grader as .json, a stored reward (rew_…) or a ready one.")
+    ],
+    dataset: Annotated[Path, typer.Option(exists=True, help="JSONL, CSV or Parquet to take rows from.")],
+    rows: Annotated[int, typer.Option(help="Rows to try.", min=1, max=MOST_ATTACK_ROWS)] = MOST_ATTACK_ROWS,
+    column: Columns = None,
+    prompt_template: Template = None,
+    right: Annotated[
+        str | None, typer.Option(help="A right completion, with {answer} where the answer stands.")
+    ] = None,
+    entry: Entry = None,
+    json: Json = False,
+) -> None:
+    """Search for wrong completions that a reward pays for. Exit 1 if there are any."""
+    columns = roles(column)
+    cases = _cases_of_rows([""], dataset, rows, columns, prompt_template)
+    chosen = reward_of(reward)
+    with connect() as client:
+        report = client.rewards.attack(
+            [{"item": case["item"], "prompt": case["prompt"]} for case in cases],
+            id=chosen.get("reward"),
+            source=chosen.get("source"),
+            granularity=chosen.get("granularity"),
+            entry=entry,
+            right=right,
+        )
+    if json:
+        output.print_json(report)
+    else:
+        _print_report(report)
+    if report.load_error or report.verdict == "broken":
+        raise typer.Exit(Exit.FAILED)
+
+
+def _print_report(report: AttackReport) -> None:
+    if report.load_error:
+        err.print(f"[red]does not load[/red]\n{escape(report.load_error)}")
+        return
+    colour = {"broken": "red", "holds": "green", "unknown": "yellow"}[report.verdict]
+    out.print(f"[{colour}]{report.verdict}[/{colour}]  {escape(report.message)}")
+    for finding in report.findings:
+        if finding.implied_by is None:
+            completion = finding.example.completion.replace("\n", "⏎")[:80]
+            out.print(f"  {escape(finding.message)}")
+            out.print(f"      pays {number(finding.example.value)} for: {escape(completion) or '(empty)'}")
+            out.print(f"      {escape(finding.fix)}", style="dim")
+    for error in report.errors:
+        completion = error.completion.replace("\n", "⏎")[:80]
+        err.print(
+            f"  fails on {escape(completion) or '(empty)'}: {escape(error.reason or '')}", style="yellow"
+        )
+    where = f" in jail {report.jail}" if report.jail else ""
+    err.print(f"{report.completions} completions of {report.rows} rows scored{where}", style="dim")
 
 
 def _cases(completions: list[str], item: str | None) -> list[dict[str, Any]]:

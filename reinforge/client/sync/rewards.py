@@ -14,6 +14,7 @@ from reinforge.grading.source import is_grader
 from reinforge.parsing.python_source import read_source
 from reinforge.schemas.golden import GoldenCaseList, GoldenRun, StoredGoldenCase
 from reinforge.schemas.resources import RewardDetail, RewardSummary, RewardTestResult
+from reinforge.schemas.reward_attack import AttackReport
 from reinforge.schemas.rewards import RewardCheckResult
 
 
@@ -100,3 +101,24 @@ class Rewards:
             body["source"] = source
         path = f"/rewards/{id}/test" if id else "/rewards/test"
         return RewardTestResult.model_validate(self._transport.post(path, body, at_least=WORKER_SECONDS))
+
+    def attack(
+        self,
+        rows: Sequence[dict[str, Any]],
+        *,
+        id: str | None = None,
+        source: str | None = None,
+        entry: str | None = None,
+        granularity: str | None = None,
+        answer: str = "answer",
+        right: str | None = None,
+    ) -> AttackReport:
+        """Search for wrong completions that a reward pays for. Rows are `{item, prompt}`; give a stored id or source.
+
+        answer: field of the items with the right answer. right: a right completion with `{answer}` in it.
+        """
+        body: dict[str, Any] = {"rows": list(rows), "entry": entry, "answer": answer, "right": right}
+        body |= {"source": source, "granularity": granularity}
+        path = f"/rewards/{id}/attack" if id else "/rewards/attack"
+        fields = {name: value for name, value in body.items() if value is not None}
+        return AttackReport.model_validate(self._transport.post(path, fields, at_least=WORKER_SECONDS))

@@ -6,7 +6,6 @@ import { goldenQuery } from "@/api/golden";
 import { jobsUsingQuery } from "@/api/jobs-using";
 import { type Granularity, type RewardDetail, rewardQuery, useReviseReward } from "@/api/rewards";
 import { ButtonLink } from "@/components/ButtonLink";
-import { Crumb } from "@/components/Crumb";
 import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";
 import { LeaveGuard } from "@/components/LeaveGuard";
@@ -47,11 +46,11 @@ export function RewardPage({ id, place, onPlace, session }: Props) {
   );
 }
 
-const crumbsOf = (id: string, name?: string): ReactNode[] => [
+const crumbsOf = (id: string): ReactNode[] => [
   <Link key="rewards" to="/rewards">
     Rewards
   </Link>,
-  <Crumb key="reward" id={id} name={name} />,
+  id,
 ];
 
 type LoadedProps = Pick<Props, "place" | "onPlace"> & {
@@ -99,7 +98,7 @@ function Loaded({ reward, place, onPlace, begin }: LoadedProps) {
   return (
     <Page
       title={reward.name}
-      crumbs={crumbsOf(id, reward.name)}
+      crumbs={crumbsOf(id)}
       meta={
         <>
           <Tag>{changed ? `revision ${reward.revision}, changed` : `revision ${reward.revision}`}</Tag>

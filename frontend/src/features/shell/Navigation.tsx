@@ -42,13 +42,18 @@ export function Navigation({ onSearch, onHelp, onSignOut }: Props) {
   const counts = useQuery(countsQuery).data;
   return (
     <>
-      <ProjectSwitch name={me?.project_name} />
+      <Link
+        to="/"
+        className={styles.project}
+        activeOptions={{ exact: true }}
+        title="Start page of the project"
+      >
+        {me?.project_name ?? "…"}
+      </Link>
+      <ProjectSwitch />
       <button type="button" className={styles.search} onClick={onSearch}>
         Go to… <kbd>{MOD}K</kbd>
       </button>
-      <Link to="/" className={styles.link} activeOptions={{ exact: true }}>
-        Start
-      </Link>
       {ROOMS.map(({ to, label, held }) => (
         <Link key={to} to={to} className={styles.link}>
           {label}
@@ -79,11 +84,6 @@ export function Navigation({ onSearch, onHelp, onSignOut }: Props) {
       </Link>
       <div className={styles.foot}>
         <Workers />
-        {me && (
-          <span className={styles.who} title={`Signed in as ${me.name}, ${me.role}`}>
-            {me.name}, {me.role}
-          </span>
-        )}
         <div className={styles.row}>
           <button type="button" className={styles.plain} onClick={onHelp}>
             <kbd>?</kbd> for shortcuts
@@ -94,7 +94,12 @@ export function Navigation({ onSearch, onHelp, onSignOut }: Props) {
         </div>
         <div className={styles.row}>
           <ThemeSwitch />
-          <button type="button" className={styles.plain} onClick={onSignOut}>
+          <button
+            type="button"
+            className={styles.plain}
+            onClick={onSignOut}
+            title={`Signed in as ${me?.name ?? "…"}, ${me?.role ?? "…"}`}
+          >
             Sign out
           </button>
         </div>

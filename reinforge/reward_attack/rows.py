@@ -1,0 +1,95 @@
+"""Rows of the data as targets of probes."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+MOST_LISTED = 2_000
+"""Characters of a list of answers."""
+
+
+@dataclass(frozen=True)
+class AttackRow:
+    """answer: text of the right answer; None if the data have none."""
+
+    prompt: str | list[dict[str, Any]]
+    item: dict[str, Any] = field(repr=False)
+    answer: str | None
+
+    @property
+    def prompt_text(self) -> str:
+        if isinstance(self.prompt, str):
+            return self.prompt
+        return "\n".join(str(message.get("content") or "") for message in self.prompt)
+
+
+@dataclass(frozen=True)
+class AnswerPool:
+    """Answers of all rows, from which wrong ones are taken."""
+
+    answers: tuple[str, ...]
+
+    @classmethod
+    def of(cls, rows: Sequence[AttackRow]) -> "AnswerPool":
+        return cls(tuple(row.answer for row in rows if row.answer is not None))
+
+    @cached_property
+    def distinct(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self.answers))
+
+    @cached_property
+    def most_common(self) -> str | None:
+        return Counter(self.answers).most_common(1)[0][0] if self.answers else None
+
+    @cached_property
+    def numeric(self) -> bool:
+        return bool(self.answers) and all(number(answer) is not None for answer in self.answers)
+
+    def other(self, answer: str) -> str | None:
+        """Another answer of the data: the next one by order, so that rows get different ones."""
+        if answer not in self.distinct or len(self.distinct) < 2:
+            return None
+        start = self.distinct.index(answer) + 1
+        others = self.distinct[start:] + self.distinct[: start - 1]
+        return next((other for other in others if not same(other, answer)), None)
+
+    def listed(self, answer: str) -> str:
+        """All answers in a row of at most MOST_LISTED characters, this one in the middle."""
+        others = [other for other in self.distinct if other != answer]
+        texts: list[str] = []
+        for other in others:
+            if sum(map(len, texts)) + len(other) > MOST_LISTED:
+                break
+            texts.append(other)
+        middle = len(texts) // 2
+        return " ".join([*texts[:middle], answer, *texts[middle:]])
+
+
+def answer_text(value: Any) -> str | None:
+    """An answer as a completion would state it; None for an absent one."""
+    if value is None or isinstance(value, bool | str):
+        return (str(value).strip() or None) if value is not None else None
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    if isinstance(value, int | float):
+        return str(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def number(text: str) -> float | None:
+    """Value of a text that is a number, with or without thousands separators."""
+    try:
+        return float(text.replace(",", "").strip())
+    except ValueError:
+        return None
+
+
+def same(one: str, other: str | None) -> bool:
+    """Whether two answers are the same text, apart from case, or the same number."""
+    if other is None:
+        return False
+    value = number(one)
+    return one.casefold() == other.casefold() or (value is not None and value == number(other))

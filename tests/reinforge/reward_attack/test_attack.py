@@ -1,0 +1,97 @@
+"""Attacks on rewards that are scored in the test's own process."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from reinforge.reward_attack.attack import attack
+from reinforge.reward_attack.rows import AttackRow
+from reinforge.schemas.jobs import RewardResult
+from reinforge.schemas.reward_attack import AttackReport
+from tests.reinforge.reward_attack.tutorials import SUMS, TUTORIALS, Tutorial
+
+
+def attacked(source: str, rows: list[AttackRow], right: str | None = None) -> AttackReport:
+    space: dict[str, Any] = {}
+    exec(source, space)
+    probes = attack(rows, right=right, source=source)
+    attempts = next(probes)
+    while True:
+        results = [scored(space["grade"], rows[attempt.row], attempt.completion) for attempt in attempts]
+        try:
+            attempts = probes.send(results)
+        except StopIteration as end:
+            report: AttackReport = end.value
+            return report
+
+
+def scored(grade: Callable[..., float], row: AttackRow, completion: str) -> RewardResult:
+    try:
+        value = float(grade({"output_text": completion}, row.item))
+    except Exception as error:
+        return RewardResult(name="reward", status="error", value=None, message=f"{error}")
+    return RewardResult(name="reward", status="ok", value=value)
+
+
+@pytest.mark.parametrize("tutorial", TUTORIALS, ids=lambda tutorial: tutorial.name)
+def test_a_tutorial_s_reward_is_broken_and_its_fix_holds(tutorial: Tutorial) -> None:
+    report = attacked(tutorial.broken, tutorial.rows, tutorial.right)
+    assert report.verdict == "broken"
+    assert tutorial.code in {finding.code for finding in report.findings}
+    fixed = attacked(tutorial.fixed, tutorial.rows, tutorial.right)
+    assert (fixed.verdict, [finding.message for finding in fixed.findings if finding.severity == "high"]) == (
+        "holds",
+        [],
+    )
+
+
+def test_a_substring_is_reported_with_line_example_and_fix() -> None:
+    source = "\ndef grade(sample, item):\n    return float(item['answer'] in sample['output_text'])\n"
+    report = attacked(source, SUMS)
+    finding = report.findings[0]
+    assert (finding.code, finding.line, finding.rows, finding.value) == ("inside_longer", 3, len(SUMS), 1.0)
+    assert report.message.startswith(
+        "The answer inside a longer word or number is paid 1 on 12 of 12 rows, line 3."
+    )
+    assert finding.example.answer is not None
+    assert finding.example.answer in finding.example.completion
+    assert "substring" in finding.fix
+
+
+def test_the_form_alone_explains_wrong_answers_in_it() -> None:
+    (tutorial,) = [tutorial for tutorial in TUTORIALS if tutorial.name == "half for the tags"]
+    report = attacked(tutorial.broken, tutorial.rows)
+    assert report.right == "<answer>{answer}</answer>"
+    assert [finding.code for finding in report.findings if finding.implied_by is None] == ["no_answer"]
+
+
+def test_knowing_the_answer_and_denying_it_does_not_break_a_reward() -> None:
+    source = (
+        "import re\ndef grade(sample, item):\n"
+        "    numbers = re.findall(r'\\d+', sample['output_text'])\n"
+        "    return float(numbers[-1:] == [item['answer']])\n"
+    )
+    report = attacked(source, SUMS)
+    assert (report.verdict, [finding.code for finding in report.findings]) == ("holds", ["denied"])
+
+
+def test_errors_are_reported_and_pay_nothing() -> None:
+    source = "def grade(sample, item):\n    return float(int(sample['output_text']) == int(item['answer']))\n"
+    report = attacked(source, SUMS)
+    assert report.verdict == "holds"
+    assert any("invalid literal" in (error.reason or "") for error in report.errors)
+    assert len(report.errors) <= 5
+
+
+def test_rows_without_answers_and_forms_that_are_not_paid_are_unknown() -> None:
+    length = "def grade(sample, item):\n    return len(sample['output_text']) / 1000\n"
+    rows = [AttackRow(row.prompt, {}, None) for row in SUMS]
+    report = attacked(length, rows)
+    assert (report.verdict, report.right) == ("unknown", None)
+    assert "it pays most for: many words without an answer" in report.message
+    own_form = (
+        "def grade(sample, item):\n    return float(sample['output_text'] == f\"!{item['answer']}!\")\n"
+    )
+    assert attacked(own_form, SUMS).verdict == "unknown"
+    assert attacked(own_form, SUMS, "!{answer}!").verdict == "holds"
