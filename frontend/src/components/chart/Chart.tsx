@@ -35,6 +35,7 @@ type Props = {
   log?: boolean;
   onLog?: (() => void) | undefined;
   onMaximise?: (() => void) | undefined;
+  pin?: { isPinned: boolean; onToggle: () => void } | undefined;
 };
 
 const SMALL = 150;
@@ -150,6 +151,7 @@ export function Chart(props: Props) {
           log={log}
           onLog={space.log ? undefined : props.onLog}
           onMaximise={props.onMaximise}
+          pin={props.pin}
           onCsv={csv}
           onPicture={picture}
         />

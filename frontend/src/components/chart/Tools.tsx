@@ -9,6 +9,7 @@ type Props = {
   /** Absent where all charts are logarithmic. */
   onLog: (() => void) | undefined;
   onMaximise: (() => void) | undefined;
+  pin: { isPinned: boolean; onToggle: () => void } | undefined;
   onCsv: () => void;
   onPicture: () => void;
 };
@@ -16,7 +17,7 @@ type Props = {
 const ICON = { width: 14, height: 14, viewBox: "0 0 14 14", fill: "none", stroke: "currentColor" };
 
 /** What can be done with one chart: numbers as a table, log axis, files, a larger view. */
-export function Tools({ title, asTable, onTable, log, onLog, onMaximise, onCsv, onPicture }: Props) {
+export function Tools({ title, asTable, onTable, log, onLog, onMaximise, pin, onCsv, onPicture }: Props) {
   return (
     <>
       <button
@@ -44,6 +45,7 @@ export function Tools({ title, asTable, onTable, log, onLog, onMaximise, onCsv, 
         </Menu.Target>
         <Menu.Dropdown>
           {onMaximise && <Menu.Item onClick={onMaximise}>Enlarge</Menu.Item>}
+          {pin && <Menu.Item onClick={pin.onToggle}>{pin.isPinned ? "Unpin" : "Pin to the top"}</Menu.Item>}
           <Menu.Item onClick={onLog} disabled={!onLog}>
             {onLog ? (log ? "Linear axis" : "Log axis") : "Log axis (set for all charts)"}
           </Menu.Item>

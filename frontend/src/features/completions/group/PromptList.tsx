@@ -52,7 +52,8 @@ export function PromptList({ groups, chosen, only, trains, onOnly, onChoose }: P
 
   // Within the list alone: the page stays where the person has put it.
   useEffect(() => {
-    const row = list.current?.querySelector<HTMLElement>("[aria-current=true]");
+    // The item: it contains its layout, so that its button has no place in the list.
+    const row = list.current?.querySelector<HTMLElement>("li:has([aria-current=true])");
     if (!row || !list.current || chosen === undefined) return;
     const { offsetTop, offsetHeight } = row;
     const { scrollTop, clientHeight } = list.current;

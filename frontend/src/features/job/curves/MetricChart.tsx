@@ -17,6 +17,7 @@ type Props = {
   log: boolean;
   onLog: (() => void) | undefined;
   onMaximise?: (() => void) | undefined;
+  pin?: { isPinned: boolean; onToggle: () => void } | undefined;
 };
 
 /** A chart of the catalogue over a job's series; redrawn only when one of its own series has new points. */

@@ -12,6 +12,7 @@ describe("the view in the address", () => {
     const view = {
       axis: "tokens",
       whole: true,
+      quiet: true,
       range: [12, 40],
       smoothing: 0.6,
       log: ["kl", "gradient-norm"],

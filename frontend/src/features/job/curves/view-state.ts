@@ -14,6 +14,8 @@ export type View = {
   log: "all" | readonly string[];
   /** Words or a regular expression that a chart must contain. */
   filter: string;
+  /** Charts without anything to see are open. */
+  quiet: boolean;
   /** Id of the chart that is shown large. */
   large: string | null;
 };
@@ -26,6 +28,7 @@ export type ViewSearch = {
   smooth?: number | undefined;
   log?: string | undefined;
   metrics?: string | undefined;
+  quiet?: boolean | undefined;
   chart?: string | undefined;
 };
 
@@ -33,6 +36,8 @@ export const MOST_SMOOTHING = 0.99;
 
 const text = (value: unknown) =>
   (typeof value === "string" || typeof value === "number") && value !== "" ? String(value) : undefined;
+
+const isOn = (value: unknown) => value === true || value === 1;
 
 function rangeOf(value: unknown): Range | null {
   const [, from, to] = /^(\d{1,9})-(\d{1,9})$/.exec(text(value) ?? "") ?? [];
@@ -53,16 +58,17 @@ export function toView(search: Record<string, unknown>): View {
   const log = text(search.log);
   return {
     axis: AXES.find((kind) => kind === search.x) ?? "step",
-    whole: search.whole === true || search.whole === 1,
+    whole: isOn(search.whole),
     range: rangeOf(search.zoom),
     smoothing: smoothingOf(search.smooth),
     log: log === "all" ? "all" : (log?.split(",").filter((id) => /^[\w-]{1,80}$/.test(id)) ?? []),
     filter: text(search.metrics)?.slice(0, 200) ?? "",
+    quiet: isOn(search.quiet),
     large: text(search.chart) ?? null,
   };
 }
 
-export function toSearch({ axis, whole, range, smoothing, log, filter, large }: View): ViewSearch {
+export function toSearch({ axis, whole, range, smoothing, log, filter, quiet, large }: View): ViewSearch {
   return {
     x: axis === "step" ? undefined : axis,
     whole: whole || undefined,
@@ -70,6 +76,7 @@ export function toSearch({ axis, whole, range, smoothing, log, filter, large }: 
     smooth: smoothing || undefined,
     log: log === "all" ? log : log.join(",") || undefined,
     metrics: filter || undefined,
+    quiet: quiet || undefined,
     chart: large ?? undefined,
   };
 }

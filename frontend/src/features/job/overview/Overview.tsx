@@ -3,7 +3,7 @@ import { useViewportSize } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useMemo } from "react";
 import { changesQuery } from "@/api/job-changes";
-import { isFinal, type JobDetail } from "@/api/jobs";
+import { isFinal, type JobDetail, metricsQuery } from "@/api/jobs";
 import { metaQuery } from "@/api/meta";
 import { ChartSpaceProvider } from "@/components/chart/space";
 import { Failure } from "@/components/Failure";
@@ -12,14 +12,18 @@ import { metricHelp } from "@/lib/metric-help";
 import { type ChartDef, type ChartGroup, chartGroups, HEADLINE, searchText } from "../curves/charts";
 import { KlCard } from "../curves/KlCard";
 import { MetricChart } from "../curves/MetricChart";
+import { arranged, withoutRepeated } from "../curves/quiet";
 import { Toolbar } from "../curves/Toolbar";
 import { useChartSpaceOf, useVisibleSeries, useZoom } from "../curves/use-curves";
+import { usePins } from "../curves/use-pins";
+import { useQuiet } from "../curves/use-quiet";
 import { lastOnAxis, matcher, type View, withLog } from "../curves/view-state";
 import { Family } from "../forks/Family";
 import { lastStep, type SeriesMap } from "../series";
 import { Changes } from "./Changes";
 import { marksOf } from "./change-words";
 import styles from "./Overview.module.css";
+import { QuietCharts } from "./QuietCharts";
 import { TrainingCheck } from "./TrainingCheck";
 
 type Props = {
@@ -34,8 +38,11 @@ type KlSpec = { algorithm?: { loss?: { kl?: { beta?: number } } } };
 
 const BIG_HEIGHT = 190;
 const SMALL_HEIGHT = 120;
+/** Until the data say which charts there are. */
+const UNKNOWN_HEIGHT = 640;
 /** Pixels of a large chart's dialog around the plot. */
 const AROUND_LARGE = 220;
+const NO_QUIET: ReadonlySet<string> = new Set();
 /** The dialog's share of the screen. */
 const LARGE_SHARE = 0.9;
 
@@ -63,10 +70,14 @@ export function Overview({ job, series, view, onView, onPick }: Props) {
   const beta = ((job.resolved_spec ?? job.spec) as KlSpec).algorithm?.loss?.kl?.beta ?? 0;
   const measured = [...series.values()].filter((one) => one.values.some((value) => value !== null));
   const keys = measured.map((one) => one.key).join("\n");
-  const groups = useMemo(
+  const defined = useMemo(
     () => (meta.data ? chartGroups(keys ? keys.split("\n") : [], meta.data) : []),
     [keys, meta.data],
   );
+  const groups = useMemo(() => withoutRepeated(defined, series), [defined, series]);
+  const [pins, togglePin] = usePins();
+  const ready = useQuery(metricsQuery(job.id)).data !== undefined && meta.data !== undefined;
+  const quiet = useQuiet(groups, series, step, { ready, ended: isFinal(job.status) });
   const charts = groups.flatMap((group) => group.charts);
 
   const passes = useMemo(() => matcher(view.filter), [view.filter]);
@@ -74,7 +85,8 @@ export function Overview({ job, series, view, onView, onPick }: Props) {
     const matching = group.charts.filter((def) => passes(searchText(def)));
     return matching.length > 0 ? [{ ...group, charts: matching }] : [];
   });
-  const headline = filtered.find(({ title }) => title === HEADLINE);
+  const shown = arranged(filtered, pins, view.filter ? NO_QUIET : (quiet ?? NO_QUIET));
+  const headline = shown.groups.find(({ title }) => title === HEADLINE);
   const large = view.large && charts.find((def) => def.id === view.large);
 
   const draw = (def: ChartDef, height: number, inDialog = false) => {
@@ -90,9 +102,18 @@ export function Overview({ job, series, view, onView, onPick }: Props) {
         log={view.log !== "all" && view.log.includes(def.id)}
         onLog={() => onView(withLog(view, def.id))}
         onMaximise={inDialog ? undefined : () => onView({ ...view, large: def.id })}
+        pin={
+          inDialog || def.section === HEADLINE
+            ? undefined
+            : { isPinned: pins.includes(def.id), onToggle: () => togglePin(def.id) }
+        }
       />
     );
   };
+
+  const drawSmall = (def: ChartDef) => draw(def, SMALL_HEIGHT);
+  const pinned = shown.pinned.length > 0 ? [{ title: "Pinned", charts: shown.pinned }] : [];
+  const sections = [...pinned, ...shown.groups.filter((group) => group !== headline)];
 
   return (
     <>
@@ -117,12 +138,15 @@ export function Overview({ job, series, view, onView, onPick }: Props) {
         {meta.isPending && <SkeletonCard height={BIG_HEIGHT} label="Loading charts" />}
         {headline && <div className={styles.big}>{headline.charts.map((def) => draw(def, BIG_HEIGHT))}</div>}
         <Family job={job} />
-        {filtered.map(
-          (group) =>
-            group !== headline && (
-              <ChartSection key={group.title} group={group} draw={(def) => draw(def, SMALL_HEIGHT)} />
-            ),
-        )}
+        {!quiet && <SkeletonCard height={UNKNOWN_HEIGHT} label="Loading charts" />}
+        {quiet && sections.map((group) => <ChartSection key={group.title} group={group} draw={drawSmall} />)}
+        <QuietCharts
+          charts={shown.quiet}
+          series={series}
+          open={view.quiet}
+          onOpen={(open) => onView({ ...view, quiet: open })}
+          draw={drawSmall}
+        />
         {meta.data && filtered.length === 0 && (
           <p className={styles.none}>No chart has “{view.filter}” in its title, lines or metric keys.</p>
         )}
