@@ -8,6 +8,7 @@ import { contentAddress, type Dataset, datasetQuery, useDeleteDataset } from "@/
 import { jobsUsingQuery } from "@/api/jobs-using";
 import { ButtonLink } from "@/components/ButtonLink";
 import { Confirm } from "@/components/Confirm";
+import { Crumb } from "@/components/Crumb";
 import { Empty } from "@/components/Empty";
 import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";
@@ -104,7 +105,7 @@ export function DatasetPage({ id, place, onPlace, onDeleted }: Props) {
     <Link key="datasets" to="/datasets">
       Datasets
     </Link>,
-    id,
+    <Crumb key="dataset" id={id} name={dataset?.name} />,
   ];
   const meta = dataset ? (
     <>

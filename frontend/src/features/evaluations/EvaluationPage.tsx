@@ -10,6 +10,7 @@ import {
   useResumeEvaluation,
 } from "@/api/evaluations";
 import { ButtonLink } from "@/components/ButtonLink";
+import { Crumb } from "@/components/Crumb";
 import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";
 import { Notice } from "@/components/Notice";
@@ -89,7 +90,7 @@ export function EvaluationPage({ id, place, onPlace }: Props) {
     <Link key="all" to="/evaluations">
       Evaluations
     </Link>,
-    id,
+    <Crumb key="evaluation" id={id} name={one && titleOf(one, adapters)} />,
   ];
   if (query.isError && !one)
     return (

@@ -4,6 +4,7 @@ import { type ReactNode, useMemo, useState } from "react";
 import { type JobDetail, jobQuery, metricsQuery } from "@/api/jobs";
 import { useJobLive } from "@/api/live";
 import { meQuery } from "@/api/session";
+import { Crumb } from "@/components/Crumb";
 import { Failure } from "@/components/Failure";
 import { Page, Tag } from "@/components/Page";
 import { Skeleton } from "@/components/Skeleton";
@@ -92,7 +93,7 @@ export function JobPage({ id, tab, children }: Props) {
     <Link key="jobs" to="/jobs">
       Jobs
     </Link>,
-    id,
+    <Crumb key="job" id={id} name={job.data?.name} />,
   ];
 
   if (job.isError && !job.data) {

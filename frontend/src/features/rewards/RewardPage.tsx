@@ -6,6 +6,7 @@ import { goldenQuery } from "@/api/golden";
 import { jobsUsingQuery } from "@/api/jobs-using";
 import { type Granularity, type RewardDetail, rewardQuery, useReviseReward } from "@/api/rewards";
 import { ButtonLink } from "@/components/ButtonLink";
+import { Crumb } from "@/components/Crumb";
 import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";
 import { LeaveGuard } from "@/components/LeaveGuard";
@@ -46,11 +47,11 @@ export function RewardPage({ id, place, onPlace, session }: Props) {
   );
 }
 
-const crumbsOf = (id: string): ReactNode[] => [
+const crumbsOf = (id: string, name?: string): ReactNode[] => [
   <Link key="rewards" to="/rewards">
     Rewards
   </Link>,
-  id,
+  <Crumb key="reward" id={id} name={name} />,
 ];
 
 type LoadedProps = Pick<Props, "place" | "onPlace"> & {
@@ -98,7 +99,7 @@ function Loaded({ reward, place, onPlace, begin }: LoadedProps) {
   return (
     <Page
       title={reward.name}
-      crumbs={crumbsOf(id)}
+      crumbs={crumbsOf(id, reward.name)}
       meta={
         <>
           <Tag>{changed ? `revision ${reward.revision}, changed` : `revision ${reward.revision}`}</Tag>

@@ -42,18 +42,13 @@ export function Navigation({ onSearch, onHelp, onSignOut }: Props) {
   const counts = useQuery(countsQuery).data;
   return (
     <>
-      <Link
-        to="/"
-        className={styles.project}
-        activeOptions={{ exact: true }}
-        title="Start page of the project"
-      >
-        {me?.project_name ?? "…"}
-      </Link>
-      <ProjectSwitch />
+      <ProjectSwitch name={me?.project_name} />
       <button type="button" className={styles.search} onClick={onSearch}>
         Go to… <kbd>{MOD}K</kbd>
       </button>
+      <Link to="/" className={styles.link} activeOptions={{ exact: true }}>
+        Start
+      </Link>
       {ROOMS.map(({ to, label, held }) => (
         <Link key={to} to={to} className={styles.link}>
           {label}
@@ -84,6 +79,11 @@ export function Navigation({ onSearch, onHelp, onSignOut }: Props) {
       </Link>
       <div className={styles.foot}>
         <Workers />
+        {me && (
+          <span className={styles.who} title={`Signed in as ${me.name}, ${me.role}`}>
+            {me.name}, {me.role}
+          </span>
+        )}
         <div className={styles.row}>
           <button type="button" className={styles.plain} onClick={onHelp}>
             <kbd>?</kbd> for shortcuts
@@ -94,12 +94,7 @@ export function Navigation({ onSearch, onHelp, onSignOut }: Props) {
         </div>
         <div className={styles.row}>
           <ThemeSwitch />
-          <button
-            type="button"
-            className={styles.plain}
-            onClick={onSignOut}
-            title={`Signed in as ${me?.name ?? "…"}, ${me?.role ?? "…"}`}
-          >
+          <button type="button" className={styles.plain} onClick={onSignOut}>
             Sign out
           </button>
         </div>

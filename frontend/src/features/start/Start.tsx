@@ -11,7 +11,9 @@ import { ButtonLink } from "@/components/ButtonLink";
 import { Failure } from "@/components/Failure";
 import { Page } from "@/components/Page";
 import { SkeletonCard } from "@/components/Skeleton";
+import { Activity } from "./Activity";
 import { JobCard } from "./JobCard";
+import { NextSteps } from "./NextSteps";
 import { NoWorker } from "./NoWorker";
 import styles from "./Start.module.css";
 import { StartDemo } from "./StartDemo";
@@ -59,6 +61,7 @@ export function Start({ table }: { table: (jobs: readonly Job[]) => ReactNode })
           {moving.map((job) => (
             <JobCard key={job.id} job={job} open="Open" />
           ))}
+          <Activity jobs={newest} />
           <section aria-labelledby="newest" className={styles.section}>
             <div className={styles.line}>
               <h2 id="newest">Newest jobs</h2>
@@ -66,6 +69,7 @@ export function Start({ table }: { table: (jobs: readonly Job[]) => ReactNode })
             </div>
             {table(newest)}
           </section>
+          {refusal === null && <NextSteps jobs={own.length} />}
         </>
       );
     }
@@ -82,7 +86,11 @@ export function Start({ table }: { table: (jobs: readonly Job[]) => ReactNode })
         )}
         <section aria-labelledby="steps" className={styles.section}>
           <h2 id="steps">Start your own job</h2>
-          <Steps steps={stepsOf(demo, datasets, rewards, own.length)} mayChange={refusal === null} />
+          <Steps
+            label="Three steps to your own job"
+            steps={stepsOf(demo, datasets, rewards, own.length)}
+            mayChange={refusal === null}
+          />
         </section>
       </>
     );

@@ -33,14 +33,43 @@ const WORDS: Record<Step["name"], (variant: "filled" | "default") => Words> = {
       </ButtonLink>
     ),
   }),
+  evaluate: (variant) => ({
+    title: "Evaluate",
+    text: "Score an adapter on more rows, or compare it with its base model, with 95% intervals.",
+    action: (
+      <ButtonLink to="/evaluations/new" variant={variant}>
+        New evaluation
+      </ButtonLink>
+    ),
+  }),
+  vary: (variant) => ({
+    title: "Change one setting",
+    text: "Duplicate a job with another learning rate or method, and compare both.",
+    action: (
+      <ButtonLink to="/jobs/new" variant={variant}>
+        New job
+      </ButtonLink>
+    ),
+  }),
+  deploy: (variant) => ({
+    title: "Use it",
+    text: "Deploy the best checkpoint to call it like any OpenAI model, or download it.",
+    action: (
+      <ButtonLink to="/adapters" variant={variant}>
+        Adapters
+      </ButtonLink>
+    ),
+  }),
 };
 
 const TICK = <path d="m4 8.4 2.6 2.6L12 5.4" />;
 
-/** Data, reward, job: what is done is ticked, and the next one carries the button. */
-export function Steps({ steps, mayChange }: { steps: readonly Step[]; mayChange: boolean }) {
+type Props = { label: string; steps: readonly Step[]; mayChange: boolean };
+
+/** What is done is ticked, and the next one carries the button. */
+export function Steps({ label, steps, mayChange }: Props) {
   return (
-    <ol className={styles.steps} aria-label="Three steps to your own job">
+    <ol className={styles.steps} aria-label={label}>
       {steps.map(({ name, done, next }, i) => {
         const { title, text, action } = WORDS[name](next ? "filled" : "default");
         return (

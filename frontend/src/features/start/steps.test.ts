@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { JobDetail } from "@/api/jobs";
-import { stepsOf } from "./steps";
+import { followUps, stepsOf } from "./steps";
 
 const demo = {
   spec: { data: { dataset: "file-demo", held_out: "file-held" }, rewards: [{ reward: "rew-demo" }] },
@@ -27,5 +27,13 @@ describe("stepsOf", () => {
 
   it("counts everything where there is no demo", () => {
     expect(done(stepsOf(undefined, things("a"), things("b"), 0))).toEqual(["data", "reward"]);
+  });
+});
+
+describe("followUps", () => {
+  it("points at the first thing that was not done, and ends when all is", () => {
+    expect(next(followUps({ jobs: 1, evaluations: 0, deployments: 0 }))).toBe("evaluate");
+    expect(next(followUps({ jobs: 3, evaluations: 1, deployments: 0 }))).toBe("deploy");
+    expect(followUps({ jobs: 3, evaluations: 1, deployments: 1 })).toEqual([]);
   });
 });

@@ -3,7 +3,7 @@ import type { JobDetail } from "@/api/jobs";
 import type { RewardSummary } from "@/api/rewards";
 
 export type Step = {
-  name: "data" | "reward" | "job";
+  name: "data" | "reward" | "job" | "evaluate" | "vary" | "deploy";
   done: boolean;
   /** The first that is not done: the one to do now. */
   next: boolean;
@@ -35,4 +35,15 @@ export function stepsOf(
   ] as const;
   const next = done.findIndex(([, is]) => !is);
   return done.map(([name, is], i) => ({ name, done: is, next: i === next }));
+}
+
+/** What comes after a first job; empty when all of it is done. */
+export function followUps(counts: { jobs: number; evaluations: number; deployments: number }): Step[] {
+  const done = [
+    ["evaluate", counts.evaluations > 0],
+    ["vary", counts.jobs > 1],
+    ["deploy", counts.deployments > 0],
+  ] as const;
+  const next = done.findIndex(([, is]) => !is);
+  return next < 0 ? [] : done.map(([name, is], i) => ({ name, done: is, next: i === next }));
 }
