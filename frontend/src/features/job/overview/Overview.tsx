@@ -85,8 +85,8 @@ export function Overview({ job, series, view, onView, onPick }: Props) {
     const matching = group.charts.filter((def) => passes(searchText(def)));
     return matching.length > 0 ? [{ ...group, charts: matching }] : [];
   });
-  const shown = arranged(filtered, pins, view.filter ? NO_QUIET : (quiet ?? NO_QUIET));
-  const headline = shown.groups.find(({ title }) => title === HEADLINE);
+  const arrangement = arranged(filtered, pins, view.filter ? NO_QUIET : (quiet ?? NO_QUIET));
+  const headline = arrangement.groups.find(({ title }) => title === HEADLINE);
   const large = view.large && charts.find((def) => def.id === view.large);
 
   const draw = (def: ChartDef, height: number, inDialog = false) => {
@@ -112,8 +112,8 @@ export function Overview({ job, series, view, onView, onPick }: Props) {
   };
 
   const drawSmall = (def: ChartDef) => draw(def, SMALL_HEIGHT);
-  const pinned = shown.pinned.length > 0 ? [{ title: "Pinned", charts: shown.pinned }] : [];
-  const sections = [...pinned, ...shown.groups.filter((group) => group !== headline)];
+  const pinned = arrangement.pinned.length > 0 ? [{ title: "Pinned", charts: arrangement.pinned }] : [];
+  const sections = [...pinned, ...arrangement.groups.filter((group) => group !== headline)];
 
   return (
     <>
@@ -141,7 +141,7 @@ export function Overview({ job, series, view, onView, onPick }: Props) {
         {!quiet && <SkeletonCard height={UNKNOWN_HEIGHT} label="Loading charts" />}
         {quiet && sections.map((group) => <ChartSection key={group.title} group={group} draw={drawSmall} />)}
         <QuietCharts
-          charts={shown.quiet}
+          charts={arrangement.quiet}
           series={series}
           open={view.quiet}
           onOpen={(open) => onView({ ...view, quiet: open })}
