@@ -20,9 +20,11 @@ from backend.datasets.uploads import resumable
 from backend.deployments.serving import sweep as sweep_deployments
 from backend.http import idempotency
 from backend.jobs.lifecycle.leases import expire_leases, stop_overdue, wake_queued
+from backend.processes.pool import close_children
 from backend.rpc.client import Calls
 from backend.rpc.wake_ups import WakeUps
 from backend.settings import Settings
+from backend.sweeps.controller import SweepController
 from backend.usage import service as usage
 from backend.users import service as users
 from backend.webhooks.delivery import Deliveries, forget_old
@@ -51,14 +53,18 @@ class Leader:
         objects: Objects,
         wake_ups: WakeUps,
         lease_seconds: float = LEASE_SECONDS,
+        sweeps: SweepController | None = None,
     ) -> None:
         self.database, self.objects, self.wake_ups = database, objects, wake_ups
         self.calls = Calls(database, Hub(database.conninfo))
+        self.sweeps = sweeps
+        self.sweeping: asyncio.Task[None] | None = None
         # Workers could not renew their leases while the platform was down: they get a whole lease's time first.
         self.duties = [
             Duty("leases", 2.0, self.leases, first_after=lease_seconds),
             Duty("wake-ups", 5.0, self.wake_ups_again),
             Duty("calls", 60.0, self.calls.clean_up),
+            Duty("sweeps", 2.0, self.advance_sweeps),
             Duty("deployments", 30.0, self.deployments),
             Duty("sessions", 600.0, self.forget),
             Duty("storage", 3600.0, self.measure_storage),
@@ -79,6 +85,11 @@ class Leader:
     async def deployments(self) -> None:
         async with self.database.transaction() as session:
             await sweep_deployments(session)
+
+    async def advance_sweeps(self) -> None:
+        """In a task: a submission waits for workers, which must not hold up the leases."""
+        if self.sweeps is not None and (self.sweeping is None or self.sweeping.done()):
+            self.sweeping = asyncio.create_task(self.sweeps.tick(), name="sweeps")
 
     async def measure_storage(self) -> None:
         async with self.database.transaction() as session:
@@ -122,7 +133,8 @@ async def run(settings: Settings) -> None:
     database = Database(settings.required_database_url(), pool_size=2)
     wake_ups = WakeUps(settings)
     objects = Objects(database, await asyncio.to_thread(configured_store, settings))
-    leader = Leader(database, objects, wake_ups, settings.lease_seconds)
+    sweeps = SweepController(database, objects, wake_ups, settings)
+    leader = Leader(database, objects, wake_ups, settings.lease_seconds, sweeps)
     task = asyncio.create_task(_lead_forever(database, leader))
     # Whoever leads or not: a slow receiver must not hold up the leases.
     deliveries = Deliveries(database, Sealer(settings), settings.guard)
@@ -135,8 +147,12 @@ async def run(settings: Settings) -> None:
     except asyncio.CancelledError:
         log.info("stopped")
     finally:
-        sending.cancel()
-        await asyncio.gather(sending, return_exceptions=True)
+        tasks = [sending, *([leader.sweeping] if leader.sweeping is not None else [])]
+        for other in tasks:
+            other.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await sweeps.close()
+        await close_children()
         wake_ups.close()
         await database.close()
 

@@ -67,6 +67,7 @@ from backend.site.client_wheel import router as client_wheel
 from backend.site.guide import router as guide
 from backend.site.page import STATIC, PageFallback
 from backend.site.reference import router as reference
+from backend.sweeps.endpoints import router as sweeps
 from backend.usage.endpoints import router as usage
 from backend.users import addresses
 from backend.users.endpoints import router as sign_in
@@ -85,7 +86,7 @@ _DATABASE_WITHIN = 30.0
 ROUTERS = (
     worker_jobs, jobs, worker_api, sign_in, api_keys, projects, members, invitations, usage, audit,
     demo, datasets, dataset_prompts, dataset_uploads, dataset_reports, reward_sources, reward_attacks, rewards, golden,
-    judges, base_models, preflights, evaluations, playground, adapters, webhooks, workers,
+    judges, base_models, preflights, evaluations, sweeps, playground, adapters, webhooks, workers,
     openai_graders, openai_files, openai_uploads, openai_jobs, openai_checkpoints, openai_models,
     deployments, openai_chat, client_wheel, health.router, meta.router, reference, guide,
 )  # fmt: skip

@@ -16,6 +16,7 @@ WRITES: dict[str, Scope] = {
     "jobs": "jobs:write",
     "preflights": "jobs:write",
     "evaluations": "jobs:write",
+    "sweeps": "jobs:write",
     "fine_tuning": "jobs:write",
     "adapters": "jobs:write",
     "deployments": "jobs:write",

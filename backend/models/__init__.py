@@ -17,6 +17,7 @@ from backend.models.metric import MetricPoint, MetricSeries
 from backend.models.project import ApiKey, IdempotencyKey, Invitation, Member, Project
 from backend.models.reward import Reward, RewardRevision
 from backend.models.stored_object import JobObject, StoredObject
+from backend.models.sweep import SweepRow, SweepTrialRow
 from backend.models.upload import Upload, UploadPart
 from backend.models.usage import BudgetRow, UsageRow
 from backend.models.user import BrowserSession, SignInFailure, SignInToken, User
@@ -68,6 +69,8 @@ __all__ = [
     "SignInToken",
     "StepRollouts",
     "StoredObject",
+    "SweepRow",
+    "SweepTrialRow",
     "Upload",
     "UploadPart",
     "UsageRow",

@@ -8,8 +8,6 @@ HINTS = {
     "logout": "Revoke the key: reinforge key list, then reinforge key revoke ID.",
     "logs": "`reinforge job logs ID` has a job's; those of the platform's processes are in its data folder, in `logs`.",
     "status": "`reinforge job list` shows jobs, `reinforge doctor` this machine, GET /readyz the server.",
-    "sweep": "One `reinforge job create -f job.yaml --set PATH=VALUE` for each value, or a loop in Python over "
-    "Reinforge().jobs.create(spec).",
     "job compare": "`reinforge job list` has held-out rewards beside each other; `reinforge eval` and `reinforge gate` "
     "compare two jobs on the same rows.",
     "job start": "reinforge job create -f job.yaml",

@@ -13,7 +13,7 @@ from reinforge.cli.admin import backup, budgets, people, serve, webhooks, worker
 from reinforge.cli.connection import connect, store
 from reinforge.cli.evaluation import evaluate, gate, golden, judges, library, rewards
 from reinforge.cli.exits import Exit, exit_code
-from reinforge.cli.jobs import commands, compare, preflight, presets
+from reinforge.cli.jobs import commands, compare, preflight, presets, sweeps
 from reinforge.cli.output import Json, err, out, print_error, print_json
 from reinforge.client import Reinforge
 from reinforge.client.protocol import ServerUnreachable, error_from
@@ -44,6 +44,7 @@ app.add_typer(rewards.app, name="reward")
 app.add_typer(judges.app, name="judge")
 app.add_typer(data.models, name="models")
 app.add_typer(commands.app, name="job")
+app.add_typer(sweeps.app, name="sweep")
 app.add_typer(data.adapters, name="adapter")
 app.add_typer(deploy.app, name="deploy")
 app.add_typer(presets.app, name="presets")

@@ -23,6 +23,7 @@ Progress = Callable[[int, int | None], None]
 
 RESTS = FINAL | {JobStatus.PAUSED}
 """Job states that do not change by themselves."""
+SWEEP_ENDS = ("succeeded", "failed", "cancelled")
 EVALUATION_ENDS = ("succeeded", "failed", "cancelled")
 DEPLOYMENT_POLL_SECONDS = 0.5
 SAMPLE_READ_SECONDS = 45.0

@@ -21,6 +21,11 @@ _CHECKPOINTS = ("classifier", "reward_model", "reference_logprob")
 def load(path: str | Path) -> JobSpec:
     """The validated specification, with absolute paths of files that exist beside it."""
     path = Path(path)
+    return validate(absolute(read(path), path.resolve().parent, path.name))
+
+
+def read(path: Path) -> dict[str, Any]:
+    """A YAML or JSON file that is a mapping. Raises InvalidInput."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -40,7 +45,7 @@ def load(path: str | Path) -> JobSpec:
         ) from error
     if not isinstance(raw, dict):
         raise InvalidInput(f"{path.name} must be a mapping such as `model: …`.", code="invalid_job_file")
-    return validate(_absolute(raw, path.resolve().parent, path.name))
+    return raw
 
 
 def schema() -> dict[str, Any]:
@@ -95,8 +100,8 @@ def validate(raw: dict[str, Any]) -> JobSpec:
         ) from None
 
 
-def _absolute(raw: dict[str, Any], folder: Path, name: str) -> dict[str, Any]:
-    """Raises InvalidInput for a missing file."""
+def absolute(raw: dict[str, Any], folder: Path, name: str) -> dict[str, Any]:
+    """A job with absolute paths and expanded ready rewards. Raises InvalidInput for a missing file."""
     raw = dict(raw)
     data = raw.get("data")
     if isinstance(data, dict):

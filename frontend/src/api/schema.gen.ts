@@ -2439,6 +2439,76 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sweeps": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Sweeps
+         * @description Newest first.
+         */
+        get: operations["listSweeps"];
+        put?: never;
+        /**
+         * Create
+         * @description Validate a sweep, with a worker's help for its first jobs, and start it. A refused sweep is not stored.
+         *
+         *     422 names the parameter at fault, such as `parameters.optimizer.learning_rate`, or the field of `job`.
+         */
+        post: operations["createSweep"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sweeps/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get
+         * @description The sweep with its trials, the best of them, and how much each parameter matters.
+         */
+        get: operations["getSweep"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete
+         * @description Delete a sweep that has ended; its jobs stay. Owners only.
+         */
+        delete: operations["deleteSweep"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sweeps/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel
+         * @description Submit no further trial, and cancel its jobs; it is `cancelling` until they have stopped.
+         */
+        post: operations["cancelSweep"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sample": {
         parameters: {
             query?: never;
@@ -7170,6 +7240,26 @@ export interface components {
              */
             train_injected?: boolean;
         };
+        /**
+         * Halving
+         * @description Successive halving: of the jobs with equally many evaluations, only the best continue.
+         *
+         *     Jobs are compared after `first` evaluations, `first × factor`, `first × factor²`, and so on. A job ends if it
+         *     is not among the best 1/`factor` of all that came as far. Evaluations before the first step do not count.
+         */
+        Halving: {
+            /**
+             * Factor
+             * @default 2
+             */
+            factor?: number;
+            /**
+             * First
+             * @description Evaluations before a job can end.
+             * @default 2
+             */
+            first?: number;
+        };
         /** Heartbeat */
         Heartbeat: {
             /** Attempt */
@@ -10192,6 +10282,24 @@ export interface components {
             /** Next Cursor */
             next_cursor?: string | null;
         };
+        /** Page[Sweep] */
+        Page_Sweep_: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["Sweep"][];
+            /**
+             * Has More
+             * @default false
+             */
+            has_more?: boolean;
+            /** Next Cursor */
+            next_cursor?: string | null;
+        };
         /** Page[WebhookDeliveryInfo] */
         Page_WebhookDeliveryInfo_: {
             /**
@@ -10245,6 +10353,44 @@ export interface components {
             has_more?: boolean;
             /** Next Cursor */
             next_cursor?: string | null;
+        };
+        /** ParameterImportance */
+        ParameterImportance: {
+            /** Method */
+            method: string;
+            /** Shares */
+            shares: {
+                [key: string]: number;
+            };
+            /** Trials */
+            trials: number;
+        };
+        /**
+         * ParameterRange
+         * @description Numbers from `min` to `max`, both included.
+         */
+        ParameterRange: {
+            /** Min */
+            min: number;
+            /** Max */
+            max: number;
+            /**
+             * Log
+             * @description Even on a logarithmic scale; `min` above 0.
+             * @default false
+             */
+            log?: boolean;
+            /**
+             * Integer
+             * @description Whole numbers only.
+             * @default false
+             */
+            integer?: boolean;
+            /**
+             * Points
+             * @description Number of evenly spaced values; needed by a grid.
+             */
+            points?: number | null;
         };
         /** PartDestination */
         PartDestination: {
@@ -12692,6 +12838,21 @@ export interface components {
             text?: string;
         };
         /**
+         * Rung
+         * @description One addition to everything before it on the ladder.
+         */
+        Rung: {
+            /** Name */
+            name?: string | null;
+            /**
+             * Set
+             * @description Dotted path in the job → value.
+             */
+            set: {
+                [key: string]: unknown;
+            };
+        };
+        /**
          * SampleEvent
          * @description Server-sent event of `POST /api/v1/sample`, by `type`:
          *
@@ -13522,6 +13683,303 @@ export interface components {
             instead_of: number;
             /** Why */
             why: string;
+        };
+        /** Sweep */
+        Sweep: {
+            /**
+             * Object
+             * @default sweep
+             * @constant
+             */
+            object?: "sweep";
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Project */
+            project: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "running" | "cancelling" | "succeeded" | "failed" | "cancelled";
+            /** Reason */
+            reason: string | null;
+            /** Notice */
+            notice: string | null;
+            /**
+             * Method
+             * @enum {string}
+             */
+            method: "grid" | "random" | "ladder";
+            /**
+             * Objective
+             * @enum {string}
+             */
+            objective: "last" | "best";
+            /** Varied */
+            varied: string[];
+            /** Planned */
+            planned: number;
+            /** Counts */
+            counts: {
+                [key: string]: number;
+            };
+            best: components["schemas"]["SweepBest"] | null;
+            /** Warnings */
+            warnings: string[];
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Finished At */
+            finished_at: string | null;
+            /** Created By */
+            created_by: string | null;
+        };
+        /**
+         * SweepBest
+         * @description The best job of the setting with the best mean.
+         */
+        SweepBest: {
+            /** Setting */
+            setting: number;
+            /** Trial */
+            trial: number;
+            /** Job */
+            job: string | null;
+            /** Objective */
+            objective: number;
+            /** Step */
+            step: number;
+            /** Adapter */
+            adapter: string | null;
+        };
+        /**
+         * SweepBudget
+         * @description What the sweep's jobs may use together; at the limit no job is added and running ones end.
+         */
+        SweepBudget: {
+            /**
+             * Jobs
+             * @description Jobs that are started; jobs that run when it is reached continue.
+             */
+            jobs?: number | null;
+            /**
+             * Seconds
+             * @description Seconds of workers' time.
+             */
+            seconds?: number | null;
+            /**
+             * Money
+             * @description Workers' time at the price of a GPU hour (`REINFORGE_GPU_HOUR_PRICE`), and what judges cost.
+             */
+            money?: number | null;
+        };
+        /** SweepDetail */
+        SweepDetail: {
+            /**
+             * Object
+             * @default sweep
+             * @constant
+             */
+            object?: "sweep";
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Project */
+            project: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "running" | "cancelling" | "succeeded" | "failed" | "cancelled";
+            /** Reason */
+            reason: string | null;
+            /** Notice */
+            notice: string | null;
+            /**
+             * Method
+             * @enum {string}
+             */
+            method: "grid" | "random" | "ladder";
+            /**
+             * Objective
+             * @enum {string}
+             */
+            objective: "last" | "best";
+            /** Varied */
+            varied: string[];
+            /** Planned */
+            planned: number;
+            /** Counts */
+            counts: {
+                [key: string]: number;
+            };
+            best: components["schemas"]["SweepBest"] | null;
+            /** Warnings */
+            warnings: string[];
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Finished At */
+            finished_at: string | null;
+            /** Created By */
+            created_by: string | null;
+            spec: components["schemas"]["SweepSpec"];
+            /** Trials */
+            trials: components["schemas"]["SweepTrial"][];
+            /** Settings */
+            settings: components["schemas"]["SweepSetting"][];
+            importance: components["schemas"]["ParameterImportance"] | null;
+            /** Importance Note */
+            importance_note: string | null;
+            /** Seconds */
+            seconds: number;
+            /** Cost */
+            cost: number | null;
+        };
+        /**
+         * SweepSetting
+         * @description Trials that differ only in their seed.
+         */
+        SweepSetting: {
+            /** Setting */
+            setting: number;
+            /** Name */
+            name: string;
+            /** Parameters */
+            parameters: {
+                [key: string]: unknown;
+            };
+            /** Trials */
+            trials: number[];
+            /** Objective */
+            objective: number | null;
+            /** Low */
+            low: number | null;
+            /** High */
+            high: number | null;
+            /** Measured */
+            measured: number;
+        };
+        /**
+         * SweepSpec
+         * @description Jobs that differ in chosen settings.
+         */
+        SweepSpec: {
+            /**
+             * Name
+             * @description Beginning of the jobs' names; default: the method and the base model.
+             */
+            name?: string | null;
+            /**
+             * Job
+             * @description Job specification that all jobs share.
+             */
+            job: {
+                [key: string]: unknown;
+            };
+            /**
+             * Method
+             * @description `grid`: all combinations; `random`: `trials` random ones; `ladder`: the job as it is, then with one more of
+             *     `rungs` each time.
+             * @default grid
+             * @enum {string}
+             */
+            method?: "grid" | "random" | "ladder";
+            /**
+             * Parameters
+             * @description Dotted path in the job (`algorithm.preset`, `optimizer.learning_rate`, `rewards.correct.weight`) → its values.
+             */
+            parameters?: {
+                [key: string]: unknown[] | components["schemas"]["ParameterRange"];
+            };
+            /**
+             * Rungs
+             * @description Of a ladder, in order.
+             */
+            rungs?: components["schemas"]["Rung"][];
+            /**
+             * Trials
+             * @description Settings to try; for methods other than `grid` and `ladder`.
+             */
+            trials?: number | null;
+            /**
+             * Seeds
+             * @description Seeds with which each setting runs, or their number; default the job's own.
+             */
+            seeds?: number | number[] | null;
+            /**
+             * Seed
+             * @description Seed of the choice of settings.
+             * @default 0
+             */
+            seed?: number;
+            /**
+             * Parallel
+             * @description Jobs that are queued or running at a time.
+             * @default 4
+             */
+            parallel?: number;
+            /** @default {} */
+            budget?: components["schemas"]["SweepBudget"];
+            halving?: components["schemas"]["Halving"] | null;
+            /**
+             * Objective
+             * @description Held-out reward to compare by: of the newest evaluation, or the best one, which favours noisy jobs.
+             * @default last
+             * @enum {string}
+             */
+            objective?: "last" | "best";
+        };
+        /**
+         * SweepTrial
+         * @description One job of a sweep.
+         */
+        SweepTrial: {
+            /** Number */
+            number: number;
+            /** Setting */
+            setting: number;
+            /** Name */
+            name: string;
+            /** Parameters */
+            parameters: {
+                [key: string]: unknown;
+            };
+            /** Seed */
+            seed: number | null;
+            /** Job */
+            job: string | null;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "pending" | "refused" | "skipped" | "deleted" | "validating" | "queued" | "starting" | "running" | "pausing" | "paused" | "cancelling" | "succeeded" | "failed" | "cancelled";
+            /** Ended By */
+            ended_by: ("halving" | "budget" | "sweep_cancelled") | null;
+            error: components["schemas"]["JobError"] | null;
+            /** Objective */
+            objective: number | null;
+            /** Objective Step */
+            objective_step: number | null;
+            /** Evaluations */
+            evaluations: number;
+            /** Step */
+            step: number;
+            /** Steps */
+            steps: number;
+            /** Seconds */
+            seconds: number;
+            /** Cost */
+            cost: number | null;
+            /** Adapter */
+            adapter: string | null;
         };
         /** TextPart */
         TextPart: {
@@ -18968,6 +19426,157 @@ export interface operations {
             401: components["responses"]["NotAuthenticated"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    listSweeps: {
+        parameters: {
+            query?: {
+                limit?: number;
+                after?: string | null;
+                status?: ("running" | "cancelling" | "succeeded" | "failed" | "cancelled") | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Sweep_"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    createSweep: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SweepSpec"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SweepDetail"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    getSweep: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SweepDetail"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    deleteSweep: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    cancelSweep: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SweepDetail"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
             429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];

@@ -11,6 +11,7 @@ from reinforge.cli import output
 from reinforge.cli.connection import connect
 from reinforge.cli.exits import Exit
 from reinforge.cli.jobs import dry_run as dry
+from reinforge.cli.jobs.files import push_files
 from reinforge.cli.jobs.labels import app as labels
 from reinforge.cli.jobs.labels import state_text
 from reinforge.cli.jobs.prompts import app as prompts
@@ -39,17 +40,7 @@ app.add_typer(share)
 def push_parts(client: Reinforge, spec: JobSpec) -> JobSpec:
     """Push datasets and rewards that are files; returns the specification with their ids."""
     raw = spec.model_dump(mode="json", exclude_unset=True)
-    for key in ("dataset", "held_out"):
-        value = raw["data"].get(key)
-        if value and Path(value).is_file():
-            raw["data"][key] = client.datasets.push(value).id
-    for reward in raw["rewards"]:
-        path = reward.pop("path", None)
-        if path:
-            detail = client.rewards.push(
-                path, entry=reward.get("entry"), granularity=reward.get("granularity", "sample")
-            )
-            reward["reward"] = detail.id
+    push_files(client, raw)
     return JobSpec.model_validate(raw)
 
 

@@ -21,6 +21,7 @@ from reinforge.client.aio.people import (
 from reinforge.client.aio.playground import sample
 from reinforge.client.aio.preflights import AsyncPreflights
 from reinforge.client.aio.rewards import AsyncRewards
+from reinforge.client.aio.sweeps import AsyncSweeps
 from reinforge.client.aio.transport import AsyncTransport
 from reinforge.client.aio.webhooks import AsyncWebhooks
 from reinforge.client.aio.workers import AsyncWorkers
@@ -54,6 +55,7 @@ class AsyncReinforge:
         self.models = AsyncModels(self.transport)
         self.jobs = AsyncJobs(self.transport)
         self.preflights = AsyncPreflights(self.transport)
+        self.sweeps = AsyncSweeps(self.transport)
         self.adapters = AsyncAdapters(self.transport)
         self.projects = AsyncProjects(self.transport)
         self.keys = AsyncKeys(self.transport)

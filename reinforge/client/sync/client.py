@@ -23,6 +23,7 @@ from reinforge.client.sync.people import (
 from reinforge.client.sync.playground import sample
 from reinforge.client.sync.preflights import Preflights
 from reinforge.client.sync.rewards import Rewards
+from reinforge.client.sync.sweeps import Sweeps
 from reinforge.client.sync.transport import Transport
 from reinforge.client.sync.webhooks import Webhooks
 from reinforge.client.sync.workers import Workers
@@ -55,6 +56,7 @@ class Reinforge:
         self.models = Models(self.transport)
         self.jobs = Jobs(self.transport)
         self.preflights = Preflights(self.transport)
+        self.sweeps = Sweeps(self.transport)
         self.adapters = Adapters(self.transport)
         self.projects = Projects(self.transport)
         self.keys = Keys(self.transport)

@@ -1,0 +1,59 @@
+"""Sweeps and their trials."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import CheckConstraint, ForeignKey, Index, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from backend.models.base import Base, Created
+
+
+class SweepRow(Created, Base):
+    """Jobs that differ in chosen settings. Its row lock serialises the planning."""
+
+    __tablename__ = "sweep"
+    __table_args__ = (
+        CheckConstraint(
+            "status IN ('running', 'cancelling', 'succeeded', 'failed', 'cancelled')", name="status"
+        ),
+        Index("ix_sweep_list", "project_id", "created_at", "id"),
+        Index("ix_sweep_open", "created_at", postgresql_where=text("status IN ('running', 'cancelling')")),
+    )
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
+    name: Mapped[str]
+    status: Mapped[str] = mapped_column(default="running")
+    reason: Mapped[str | None]
+    notice: Mapped[str | None]
+    spec: Mapped[dict[str, Any]]
+    """`reinforge.sweeps.SweepSpec`."""
+    warnings: Mapped[list[str]] = mapped_column(default=list)
+    gpu_hour_price: Mapped[float | None]
+    """When it was created."""
+    created_by: Mapped[str | None]
+    finished_at: Mapped[datetime | None]
+
+
+class SweepTrialRow(Created, Base):
+    """One job of a sweep, stored before the job: `job_id` is set in the transaction that creates it."""
+
+    __tablename__ = "sweep_trial"
+    __table_args__ = (
+        CheckConstraint("state IN ('pending', 'submitted', 'refused', 'skipped')", name="state"),
+        CheckConstraint("ended_by IN ('halving', 'budget', 'sweep_cancelled')", name="ended_by"),
+        Index("ix_sweep_trial_job_id", "job_id", unique=True),
+    )
+
+    sweep_id: Mapped[str] = mapped_column(ForeignKey("sweep.id", ondelete="CASCADE"), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    setting: Mapped[int]
+    name: Mapped[str]
+    parameters: Mapped[dict[str, Any]]
+    seed: Mapped[int | None]
+    state: Mapped[str] = mapped_column(default="pending")
+    job_id: Mapped[str | None] = mapped_column(ForeignKey("job.id", ondelete="SET NULL"))
+    error: Mapped[dict[str, Any] | None]
+    """`JobError`, of a refused one."""
+    ended_by: Mapped[str | None]

@@ -1,0 +1,22 @@
+"""Settings of a sweep that come next."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from backend.sweeps.planner import NextSetting, TrialRecord
+from reinforge.sweeps import SweepSpec, trials
+from reinforge.sweeps.variations import label, random_setting
+
+
+def next_setting(spec: SweepSpec, records: Sequence[TrialRecord]) -> NextSetting:
+    """Source of settings: from the specification alone, or from the results so far."""
+
+    def listed(setting: int) -> tuple[str, dict[str, Any]]:
+        variation = trials(spec)[setting * len(spec.seed_values)]
+        return variation.name, variation.parameters
+
+    def drawn(setting: int) -> tuple[str, dict[str, Any]]:
+        parameters = random_setting(spec, setting)
+        return label(parameters), parameters
+
+    return drawn if spec.method == "random" else listed

@@ -1,0 +1,113 @@
+"""Sweeps, their trials and results."""
+
+from typing import Any, Literal
+
+from reinforge.schemas.common import Response, Timestamp
+from reinforge.schemas.jobs import JobError
+from reinforge.sweeps.spec import Method, Objective, SweepSpec
+
+SweepStatus = Literal["running", "cancelling", "succeeded", "failed", "cancelled"]
+TrialStatus = Literal[
+    "pending", "refused", "skipped", "deleted", "validating", "queued", "starting", "running", "pausing", "paused",
+    "cancelling", "succeeded", "failed", "cancelled",
+]  # fmt: skip
+"""A job's status, or why there is no job: not submitted yet, refused, not submitted before the end, deleted."""
+EndReason = Literal["halving", "budget", "sweep_cancelled"]
+
+
+class SweepTrial(Response):
+    """One job of a sweep."""
+
+    number: int
+    setting: int
+    """Equal for trials that differ only in their seed."""
+    name: str
+    parameters: dict[str, Any]
+    seed: int | None
+    job: str | None
+    status: TrialStatus
+    ended_by: EndReason | None
+    """Why the sweep ended the job early."""
+    error: JobError | None
+    """Why it was refused, or why the job failed."""
+    objective: float | None
+    """Held-out reward of the newest or the best evaluation after training began."""
+    objective_step: int | None
+    evaluations: int
+    """Evaluations after training began."""
+    step: int
+    steps: int
+    seconds: float
+    """Seconds of workers' time."""
+    cost: float | None
+    adapter: str | None
+
+
+class SweepSetting(Response):
+    """Trials that differ only in their seed."""
+
+    setting: int
+    name: str
+    parameters: dict[str, Any]
+    trials: list[int]
+    objective: float | None
+    """Mean over its trials that have one."""
+    low: float | None
+    high: float | None
+    measured: int
+    """Trials with an objective."""
+
+
+class SweepBest(Response):
+    """The best job of the setting with the best mean."""
+
+    setting: int
+    trial: int
+    job: str | None
+    objective: float
+    step: int
+    adapter: str | None
+
+
+class ParameterImportance(Response):
+    method: str
+    shares: dict[str, float]
+    """Dotted path → share of the objective's variance, most important first."""
+    trials: int
+
+
+class Sweep(Response):
+    object: Literal["sweep"] = "sweep"
+    id: str
+    name: str
+    project: str
+    status: SweepStatus
+    reason: str | None
+    """Why it ended: `budget_jobs`, `budget_seconds`, `budget_money`, `first_trials_failed`."""
+    notice: str | None
+    """Why no trial can be submitted at the moment."""
+    method: Method
+    objective: Objective
+    varied: list[str]
+    """Dotted paths that differ between trials."""
+    planned: int
+    """Trials, if neither budget nor cancellation ends it early."""
+    counts: dict[str, int]
+    """Status of trials → their number."""
+    best: SweepBest | None
+    warnings: list[str]
+    created_at: Timestamp
+    finished_at: Timestamp | None
+    created_by: str | None
+
+
+class SweepDetail(Sweep):
+    spec: SweepSpec
+    trials: list[SweepTrial]
+    settings: list[SweepSetting]
+    """Best first; those without an objective last."""
+    importance: ParameterImportance | None
+    importance_note: str | None
+    """Why there is no importance."""
+    seconds: float
+    cost: float | None

@@ -1,0 +1,157 @@
+"""`SweepSpec`: a sweep as declared, shared by API, SDK, command line and page."""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from reinforge.algorithm.base import SpecModel, fault_at
+
+MOST_TRIALS = 1000
+"""Jobs of one sweep."""
+MOST_PARAMETERS = 32
+
+Method = Literal["grid", "random", "ladder"]
+Objective = Literal["last", "best"]
+
+
+class ParameterRange(SpecModel):
+    """Numbers from `min` to `max`, both included."""
+
+    min: float
+    max: float
+    log: bool = False
+    """Even on a logarithmic scale; `min` above 0."""
+    integer: bool = False
+    """Whole numbers only."""
+    points: int | None = Field(default=None, ge=2, le=100)
+    """Number of evenly spaced values; needed by a grid."""
+
+    @model_validator(mode="after")
+    def ordered(self) -> Self:
+        if self.min >= self.max:
+            raise ValueError("`min` is not below `max`")
+        if self.log and self.min <= 0:
+            raise ValueError("a logarithmic scale needs `min` above 0")
+        if self.integer and not (self.min.is_integer() and self.max.is_integer()):
+            raise ValueError("`integer` needs whole numbers as `min` and `max`")
+        return self
+
+
+Choices = Annotated[list[Any], Field(min_length=1, max_length=100)]
+Parameter = Annotated[
+    Annotated[Choices, Tag("choices")] | Annotated[ParameterRange, Tag("range")],
+    Discriminator(lambda value: "choices" if isinstance(value, list) else "range"),
+]
+"""A list of values, or a range."""
+Path = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class Rung(SpecModel):
+    """One addition to everything before it on the ladder."""
+
+    name: str | None = Field(default=None, max_length=100)
+    set: dict[Path, Any] = Field(min_length=1, max_length=MOST_PARAMETERS)
+    """Dotted path in the job → value."""
+
+
+class SweepBudget(SpecModel):
+    """What the sweep's jobs may use together; at the limit no job is added and running ones end."""
+
+    jobs: int | None = Field(default=None, ge=1, le=MOST_TRIALS)
+    """Jobs that are started; jobs that run when it is reached continue."""
+    seconds: float | None = Field(default=None, gt=0)
+    """Seconds of workers' time."""
+    money: float | None = Field(default=None, gt=0)
+    """Workers' time at the price of a GPU hour (`REINFORGE_GPU_HOUR_PRICE`), and what judges cost."""
+
+
+class Halving(SpecModel):
+    """Successive halving: of the jobs with equally many evaluations, only the best continue.
+
+    Jobs are compared after `first` evaluations, `first × factor`, `first × factor²`, and so on. A job ends if it
+    is not among the best 1/`factor` of all that came as far. Evaluations before the first step do not count.
+    """
+
+    factor: int = Field(default=2, ge=2, le=10)
+    first: int = Field(default=2, ge=2, le=1000)
+    """Evaluations before a job can end."""
+
+
+class SweepSpec(SpecModel):
+    """Jobs that differ in chosen settings."""
+
+    name: str | None = Field(default=None, max_length=150)
+    """Beginning of the jobs' names; default: the method and the base model."""
+    job: dict[str, Any]
+    """Job specification that all jobs share."""
+    method: Method = "grid"
+    """`grid`: all combinations; `random`: `trials` random ones; `ladder`: the job as it is, then with one more of
+    `rungs` each time.
+    """
+    parameters: dict[Path, Parameter] = Field(default_factory=dict, max_length=MOST_PARAMETERS)
+    """Dotted path in the job (`algorithm.preset`, `optimizer.learning_rate`, `rewards.correct.weight`) → its values."""
+    rungs: list[Rung] = Field(default_factory=list, max_length=100)
+    """Of a ladder, in order."""
+    trials: int | None = Field(default=None, ge=1, le=MOST_TRIALS)
+    """Settings to try; for methods other than `grid` and `ladder`."""
+    seeds: (
+        Annotated[int, Field(ge=1, le=100)] | Annotated[list[int], Field(min_length=1, max_length=100)] | None
+    ) = None
+    """Seeds with which each setting runs, or their number; default the job's own."""
+    seed: int = Field(default=0, ge=0, le=2**31 - 1)
+    """Seed of the choice of settings."""
+    parallel: int = Field(default=4, ge=1, le=100)
+    """Jobs that are queued or running at a time."""
+    budget: SweepBudget = SweepBudget()
+    halving: Halving | None = None
+    objective: Objective = "last"
+    """Held-out reward to compare by: of the newest evaluation, or the best one, which favours noisy jobs."""
+
+    @property
+    def seed_values(self) -> list[int | None]:
+        if self.seeds is None:
+            return [None]
+        return list(range(self.seeds)) if isinstance(self.seeds, int) else list(self.seeds)
+
+    @model_validator(mode="after")
+    def parts_agree(self) -> Self:
+        if self.method == "ladder":
+            self._check_ladder()
+        elif self.rungs:
+            raise fault_at("rungs", "`rungs` are for method `ladder`")
+        elif self.method == "grid":
+            self._check_grid()
+        else:
+            if not self.parameters:
+                raise fault_at("parameters", f"method `{self.method}` needs parameters")
+            if self.trials is None:
+                raise fault_at("trials", f"method `{self.method}` needs the number of settings to try")
+        seeds = self.seed_values
+        if len(set(seeds)) < len(seeds):
+            raise fault_at("seeds", "a seed is named twice")
+        if self.seeds is not None and "seed" in self.parameters:
+            raise fault_at("parameters.seed", "vary seeds by `seeds` or as a parameter, not both")
+        if "name" in self.parameters:
+            raise fault_at("parameters.name", "jobs are named after their settings")
+        return self
+
+    def _check_ladder(self) -> None:
+        if not self.rungs:
+            raise fault_at("rungs", "a ladder needs rungs")
+        if self.parameters:
+            raise fault_at("parameters", "a ladder has `rungs` instead of parameters")
+        if self.trials is not None:
+            raise fault_at("trials", "a ladder has one setting per rung, and the job itself")
+
+    def _check_grid(self) -> None:
+        if not self.parameters and self.seeds is None:
+            raise fault_at("parameters", "there is nothing to vary: name parameters or seeds")
+        if self.trials is not None:
+            raise fault_at(
+                "trials", "a grid has all combinations; limit it by `budget.jobs`, or use method `random`"
+            )
+        for path, parameter in self.parameters.items():
+            if isinstance(parameter, ParameterRange) and parameter.points is None:
+                raise fault_at(
+                    f"parameters.{path}", "a grid needs `points`, the number of values of the range"
+                )

@@ -1,0 +1,303 @@
+"""Settings of a sweep, and the jobs with them. Pure functions of the specification."""
+
+import copy
+import json
+import math
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice, product
+from types import MappingProxyType
+from typing import Any
+
+from pydantic import ValidationError
+
+from reinforge.errors import InvalidInput
+from reinforge.parsing.validation import problems
+from reinforge.spec import JobSpec
+from reinforge.sweeps.spec import MOST_TRIALS, Halving, ParameterRange, SweepSpec
+
+CHECKED = 200
+"""Settings of a search that are validated before it is stored."""
+_LONGEST_NAME = 200
+PRESET = "algorithm.preset"
+
+
+@dataclass(frozen=True)
+class Variation:
+    """One job of a sweep."""
+
+    number: int
+    setting: int
+    """Equal for jobs that differ only in their seed."""
+    name: str
+    parameters: dict[str, Any]
+    """Dotted path → value; without the seed."""
+    seed: int | None
+
+
+def trials(spec: SweepSpec) -> list[Variation]:
+    """All jobs of a sweep whose settings do not depend on results."""
+    return list(of_settings(spec, enumerate(_settings(spec))))
+
+
+def first_variations(spec: SweepSpec, most: int) -> list[Variation]:
+    """The first jobs, as far as they do not depend on results."""
+    return trials(spec)[: most * len(spec.seed_values)]
+
+
+def of_settings(
+    spec: SweepSpec, settings: Iterator[tuple[int, tuple[str, dict[str, Any]]]]
+) -> Iterator[Variation]:
+    """The jobs of numbered settings, one per seed."""
+    seeds = spec.seed_values
+    for setting, (name, parameters) in settings:
+        for place, seed in enumerate(seeds):
+            yield Variation(setting * len(seeds) + place, setting, name, parameters, seed)
+
+
+def number_of_trials(spec: SweepSpec) -> int:
+    if spec.method == "ladder":
+        settings = len(spec.rungs) + 1
+    elif spec.trials is not None:
+        settings = spec.trials
+    else:
+        settings = math.prod(len(_values(parameter)) for parameter in spec.parameters.values())
+    return settings * len(spec.seed_values)
+
+
+def job_of(spec: SweepSpec, variation: Variation, sweep_name: str) -> dict[str, Any]:
+    """The job specification as a client would send it. Raises InvalidInput `unknown_path`."""
+    job = copy.deepcopy(spec.job)
+    if PRESET in variation.parameters:
+        set_value(job, PRESET, variation.parameters[PRESET])
+    types = _types(job)
+    for path, value in variation.parameters.items():
+        set_value(job, path, value, types)
+    seed = []
+    if variation.seed is not None:
+        job["seed"] = variation.seed
+        seed = [f"seed {variation.seed}"]
+    job["name"] = ", ".join([f"{sweep_name}: {variation.name}", *seed])[:_LONGEST_NAME]
+    return job
+
+
+def check(spec: SweepSpec) -> None:
+    """Validate the jobs' specifications. Raises one InvalidInput that names the parameter at fault."""
+    total = number_of_trials(spec)
+    if total > MOST_TRIALS:
+        raise InvalidInput(
+            f"The sweep has {total:,} jobs; at most {MOST_TRIALS:,} are allowed.",
+            code="too_many_trials",
+            param="parameters",
+            hint="Use fewer values or seeds, or method `random` with `trials`.",
+        )
+    for variation in _to_check(spec):
+        _check_job(spec, variation)
+
+
+def _to_check(spec: SweepSpec) -> Iterator[Variation]:
+    """All settings of grids and ladders; of searches the ends of every range and some random settings."""
+    if spec.method in ("grid", "ladder"):
+        for variation in trials(spec):
+            if variation.seed == spec.seed_values[0]:
+                yield variation
+        return
+    first = {path: _ends(parameter)[0] for path, parameter in spec.parameters.items()}
+    for path, parameter in spec.parameters.items():
+        for value in _ends(parameter):
+            yield Variation(0, 0, "", first | {path: value}, spec.seed_values[0])
+    for number in range(min(CHECKED, spec.trials or 0)):
+        yield Variation(0, 0, "", random_setting(spec, number), spec.seed_values[0])
+
+
+def _check_job(spec: SweepSpec, variation: Variation) -> None:
+    try:
+        job = job_of(spec, variation, "sweep")
+    except InvalidInput as error:
+        raise blamed(spec, variation, error.param or "", error.message, error.hint, error.code) from None
+    job_spec = validated(spec, variation, job)
+    if spec.halving is not None:
+        _check_halving(spec.halving, job_spec)
+
+
+def validated(spec: SweepSpec, variation: Variation, job: dict[str, Any]) -> JobSpec:
+    """Raises InvalidInput at the parameter at fault."""
+    try:
+        return JobSpec.model_validate(job)
+    except ValidationError as error:
+        problem = problems(error.errors(), job, None)[0]
+        place = problem["param"] or ""
+        message = f"{place}: {problem['message']}" if place else problem["message"]
+        raise blamed(spec, variation, place, message, problem["hint"]) from None
+
+
+def _check_halving(halving: Halving, job: JobSpec) -> None:
+    every, rows = job.evaluation.every_steps, job.evaluation.rows
+    before_the_end = (job.limits.steps - 1) // every if every and rows else 0
+    if before_the_end < halving.first:
+        raise InvalidInput(
+            f"A job with {job.limits.steps} steps has {before_the_end} evaluations before its last step, so it is over "
+            f"before {halving.first} evaluations can end it.",
+            code="too_few_evaluations",
+            param="halving",
+            hint="Lower job.evaluation.every_steps, or leave halving out.",
+        )
+
+
+def blamed(
+    spec: SweepSpec,
+    variation: Variation,
+    place: str,
+    message: str,
+    hint: str | None,
+    code: str = "invalid_spec",
+) -> InvalidInput:
+    """The error about a job as an error about the sweep: at the parameter that sets the place, or at `job`."""
+    for path, value in variation.parameters.items():
+        if _overlap(path, place):
+            param = f"parameters.{path}"
+            if spec.method == "ladder":
+                rung = next(index for index, rung in enumerate(spec.rungs) if path in rung.set)
+                param = f"rungs[{rung}].set.{path}"
+            return InvalidInput(f"{message} (the value is {short(value)})", code=code, param=param, hint=hint)
+    param = f"job.{place}" if place else "job"
+    settings = f" (with {variation.name})" if variation.name and variation.parameters else ""
+    return InvalidInput(message + settings, code=code, param=param, hint=hint)
+
+
+def _overlap(path: str, place: str) -> bool:
+    one, other = _parts(path), _parts(place)
+    shared = min(len(one), len(other))
+    return bool(place) and one[:shared] == other[:shared]
+
+
+def _parts(path: str) -> list[str]:
+    return path.replace("[", ".").replace("]", "").split(".")
+
+
+def _types(job: dict[str, Any]) -> dict[str, Any]:
+    """The job with all defaults, so that a part's `type` need not be written out; empty if it is incomplete."""
+    try:
+        return JobSpec.model_validate(job).model_dump(mode="json")
+    except ValidationError:
+        return {}
+
+
+def set_value(
+    job: dict[str, Any], path: str, value: Any, types: Mapping[str, Any] = MappingProxyType({})
+) -> None:
+    """Set a field by its dotted path; list items by index or name. Raises InvalidInput `unknown_path`.
+
+    types: the job with all defaults, from which parts that the path passes get their `type`.
+    """
+    *parents, last = _parts(path)
+    part: Any = job
+    default: Any = types
+    for name in parents:
+        part = _child(part, name)
+        default = default.get(name) if isinstance(default, Mapping) else None
+        if (
+            isinstance(part, dict)
+            and "type" not in part
+            and isinstance(default, Mapping)
+            and "type" in default
+        ):
+            part["type"] = default["type"]
+    if isinstance(part, list) and last.isdigit() and int(last) < len(part):
+        part[int(last)] = copy.deepcopy(value)
+    elif isinstance(part, dict) and last:
+        part[last] = copy.deepcopy(value)
+    else:
+        raise InvalidInput(
+            f"A job has no field {path!r}.",
+            code="unknown_path",
+            param=path,
+            hint="Use a dotted path such as optimizer.learning_rate or rewards.correct.weight.",
+        )
+
+
+def _child(part: Any, name: str) -> Any:
+    if isinstance(part, dict):
+        return part.setdefault(name, {})
+    if not isinstance(part, list):
+        return None
+    if name.isdigit():
+        return part[int(name)] if int(name) < len(part) else None
+    return next((item for item in part if isinstance(item, dict) and item.get("name") == name), None)
+
+
+def random_setting(spec: SweepSpec, number: int) -> dict[str, Any]:
+    """The `number`-th random setting, the same each time."""
+    generator = random.Random(f"{spec.seed}/{number}")
+    return {path: _drawn(parameter, generator) for path, parameter in spec.parameters.items()}
+
+
+def _drawn(parameter: list[Any] | ParameterRange, generator: random.Random) -> Any:
+    if isinstance(parameter, list):
+        return generator.choice(parameter)
+    return at(parameter, generator.random())
+
+
+def at(scale: ParameterRange, share: float) -> float:
+    """The value at a share (0 to 1) of the way from `min` to `max`."""
+    if share in (0, 1):
+        value = scale.max if share else scale.min
+    elif scale.log:
+        value = float(f"{scale.min * (scale.max / scale.min) ** share:.6g}")
+    else:
+        value = float(f"{scale.min + share * (scale.max - scale.min):.6g}")
+    value = min(max(value, scale.min), scale.max)
+    return round(value) if scale.integer else value
+
+
+def _values(parameter: list[Any] | ParameterRange) -> list[Any]:
+    if isinstance(parameter, list):
+        return parameter
+    points = parameter.points or 2
+    return list(dict.fromkeys(at(parameter, point / (points - 1)) for point in range(points)))
+
+
+def _ends(parameter: list[Any] | ParameterRange) -> list[Any]:
+    return parameter if isinstance(parameter, list) else [at(parameter, 0.0), at(parameter, 1.0)]
+
+
+def _settings(spec: SweepSpec) -> Iterator[tuple[str, dict[str, Any]]]:
+    if spec.method == "ladder":
+        total: dict[str, Any] = {}
+        yield "as it is", {}
+        for rung in spec.rungs:
+            total = total | rung.set
+            yield "+ " + (rung.name or label(rung.set)), total
+    elif spec.method == "grid":
+        paths = list(spec.parameters)
+        combinations = product(*(_values(parameter) for parameter in spec.parameters.values()))
+        for combination in islice(combinations, MOST_TRIALS):
+            setting = dict(zip(paths, combination, strict=True))
+            yield label(setting), setting
+    else:
+        for number in range(spec.trials or 0):
+            setting = random_setting(spec, number)
+            yield label(setting), setting
+
+
+def label(setting: Mapping[str, Any]) -> str:
+    """`preset dapo, learning_rate 0.001`."""
+    words = [
+        str(value) if path == PRESET else f"{path.rpartition('.')[2]} {short(value)}"
+        for path, value in setting.items()
+    ]
+    return ", ".join(words) or "as it is"
+
+
+def short(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 40 else text[:37] + "…"
+
+
+def varied_paths(spec: SweepSpec) -> list[str]:
+    """Dotted paths that differ between the jobs; seeds last."""
+    paths = dict.fromkeys([*spec.parameters, *(path for rung in spec.rungs for path in rung.set)])
+    return [*paths, *(["seed"] if spec.seeds is not None else [])]
