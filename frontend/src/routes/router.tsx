@@ -3,7 +3,7 @@ import { createRoute, createRouter } from "@tanstack/react-router";
 import { type JobFilter, STATES } from "@/api/job-list";
 import { jobQuery, metricsQuery } from "@/api/jobs";
 import { metaQuery } from "@/api/meta";
-import type { ComparePlace } from "@/features/compare/place";
+import { type ComparePlace, PROMPT_SORTS } from "@/features/compare/place";
 import { type PlaceSearch, placeSearch } from "@/features/completions/place";
 import type { DatasetPlace } from "@/features/datasets/place";
 import { type ViewSearch, validateView } from "@/features/job/curves/view-state";
@@ -48,7 +48,13 @@ const compare = createRoute({
   validateSearch: (search: Record<string, unknown>): ComparePlace => ({
     jobs: text(search.jobs),
     at: search.at === "best" ? "best" : undefined,
+    group: text(search.group),
     metric: text(search.metric),
+    sections: text(search.sections),
+    split: search.split === "train" ? "train" : undefined,
+    prompts_by: PROMPT_SORTS.find((sort) => sort === search.prompts_by),
+    q: text(search.q),
+    prompt_hash: text(search.prompt_hash),
   }),
   component: screen(() => import("./compare"), "CompareRoute"),
 });

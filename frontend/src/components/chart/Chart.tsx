@@ -36,6 +36,8 @@ type Props = {
   onLog?: (() => void) | undefined;
   onMaximise?: (() => void) | undefined;
   pin?: { isPinned: boolean; onToggle: () => void } | undefined;
+  /** False where the screen has one legend for all charts. */
+  legend?: boolean;
 };
 
 const SMALL = 150;
@@ -90,7 +92,9 @@ export function Chart(props: Props) {
     const measured = columns[at - 1]?.role === "ghost" ? at - 1 : at;
     return [{ label, color, kind: sparse ? "sparse" : dash ? "dash" : "line", value: readout(measured) }];
   });
-  const entries = marks.filter((mark, at) => marks.findIndex((one) => one.label === mark.label) === at);
+  const entries = marks.filter(
+    (mark, at) => mark.color !== "c0" && marks.findIndex((one) => one.label === mark.label) === at,
+  );
   const where =
     step === undefined || place === undefined
       ? undefined
@@ -156,12 +160,14 @@ export function Chart(props: Props) {
           onPicture={picture}
         />
       </figcaption>
-      <Legend
-        marks={entries}
-        hidden={hidden}
-        onToggle={toggle}
-        terse={step !== undefined && entries.length > 1}
-      />
+      {props.legend !== false && (
+        <Legend
+          marks={entries}
+          hidden={hidden}
+          onToggle={toggle}
+          terse={step !== undefined && entries.length > 1}
+        />
+      )}
       <div style={{ minHeight: height }}>
         {asTable && (
           <ChartTable

@@ -1,8 +1,8 @@
 import type { AlignedData } from "uplot";
 import { smooth } from "./smooth";
 
-/** One of the four fixed series colours of the look; the theme decides the shade. */
-export type ChartColor = "c1" | "c2" | "c3" | "c4";
+/** One of the four fixed series colours of the look; the theme decides the shade. `c0`: context, not in the legend. */
+export type ChartColor = "c0" | "c1" | "c2" | "c3" | "c4";
 
 export type ChartSource = {
   steps: readonly number[];

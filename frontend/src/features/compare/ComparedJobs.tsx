@@ -1,19 +1,12 @@
+import { Button } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
-import type { ComparedJob, HeldOutEstimate, JobComparison } from "@/api/compare";
+import { useState } from "react";
+import type { ComparedJob, JobComparison } from "@/api/compare";
 import { type Column, DataTable } from "@/components/DataTable";
 import { StatePill } from "@/components/StatePill";
-import { duration, NOTHING, number, reward, signed } from "@/lib/format";
+import { count, duration, NOTHING, number, reward, signed } from "@/lib/format";
 import styles from "./Compare.module.css";
-
-function Estimate({ of, text }: { of: HeldOutEstimate | null | undefined; text: (value: number) => string }) {
-  if (!of) return <>{NOTHING}</>;
-  return (
-    <span className={styles.estimate} title={`95% interval over ${of.rows} prompts`}>
-      <b>{text(of.value)}</b>
-      <small>{`${text(of.low)} to ${text(of.high)}`}</small>
-    </span>
-  );
-}
+import { Estimate } from "./Estimate";
 
 const columns = (
   baseline: string,
@@ -78,16 +71,43 @@ const columns = (
 
 type Props = { comparison: JobComparison | undefined; expected: number; onBaseline: (id: string) => void };
 
-/** The jobs as rows, with the held-out reward of each and its difference from the baseline. */
+const FOLDED = 10;
+
+/** Jobs in the order of their groups. */
+function ordered({ jobs, groups = [] }: JobComparison) {
+  const byId = new Map(jobs.map((job) => [job.id, job]));
+  const labels = new Map(groups.flatMap(({ label, jobs }) => jobs.map((id) => [id, label] as const)));
+  const rows = groups.length > 0 ? [...labels.keys()].flatMap((id) => byId.get(id) ?? []) : jobs;
+  return { rows, labels };
+}
+
+/** The jobs as rows, with the held-out reward of each and its difference from the baseline; many of them fold. */
 export function ComparedJobs({ comparison, expected, onBaseline }: Props) {
+  const [open, setOpen] = useState(false);
   const priced = comparison?.jobs.some((job) => job.cost != null) ?? false;
+  const { rows, labels } = comparison ? ordered(comparison) : { rows: undefined, labels: new Map() };
+  const folds = rows && rows.length > FOLDED;
   return (
-    <DataTable
-      label="Compared jobs"
-      columns={columns(comparison?.baseline ?? "", priced, onBaseline)}
-      rows={comparison?.jobs}
-      rowKey={(job) => job.id}
-      expected={expected}
-    />
+    <>
+      <DataTable
+        label="Compared jobs"
+        columns={columns(comparison?.baseline ?? "", priced, onBaseline)}
+        rows={folds && !open ? rows.slice(0, FOLDED) : rows}
+        rowKey={(job) => job.id}
+        expected={Math.min(expected, FOLDED)}
+        groupOf={labels.size > 0 ? (job) => labels.get(job.id) ?? "" : undefined}
+      />
+      {folds && (
+        <Button
+          className={styles.more}
+          variant="subtle"
+          size="compact-sm"
+          aria-expanded={open}
+          onClick={() => setOpen(!open)}
+        >
+          {open ? "Show fewer" : `Show all ${count(rows.length, "job")}`}
+        </Button>
+      )}
+    </>
   );
 }

@@ -18,7 +18,7 @@ export function SettingsTable({ comparison }: { comparison: JobComparison }) {
           <tr>
             <th scope="col">Setting</th>
             {comparison.jobs.map((job, i) => (
-              <th key={job.id} scope="col">
+              <th key={job.id} scope="col" title={labels[i]}>
                 {labels[i]}
               </th>
             ))}
@@ -29,7 +29,11 @@ export function SettingsTable({ comparison }: { comparison: JobComparison }) {
             <tr key={path}>
               <th scope="row">{path}</th>
               {comparison.jobs.map((job, i) => (
-                <td key={job.id} data-differs={text(values[i]) !== text(values[0]) || undefined}>
+                <td
+                  key={job.id}
+                  title={text(values[i])}
+                  data-differs={text(values[i]) !== text(values[0]) || undefined}
+                >
                   {text(values[i])}
                 </td>
               ))}
