@@ -1,20 +1,11 @@
 """Held-out rewards of two groups of jobs: intervals over prompts and jobs."""
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import sqrt
-from operator import itemgetter
 from statistics import fmean
-from typing import Any
 
-from reinforge.comparison.held_out import (
-    DRAWS,
-    FEWEST_PAIRS,
-    FEWEST_RESAMPLES,
-    RESAMPLES,
-    Difference,
-    Interval,
-)
+from reinforge.comparison.held_out import FEWEST_PAIRS, Difference, Interval, resampled_means
 
 Rewards = Mapping[str, float]
 """Prompt hash → mean reward of one job."""
@@ -25,7 +16,6 @@ class GroupResampler:
 
     def __init__(self, jobs: Sequence[Rewards]) -> None:
         self._jobs = jobs
-        self._picks: dict[tuple[int, int], list[Callable[[Sequence[float]], Any]]] = {}
         self._means: dict[tuple[int, int, tuple[str, ...]], list[float]] = {}
 
     def difference(
@@ -86,20 +76,5 @@ class GroupResampler:
     def _job_means(self, job: int, prompts: tuple[str, ...], seed: int) -> list[float]:
         key = (job, seed, prompts)
         if key not in self._means:
-            values = [self._jobs[job][prompt] for prompt in prompts]
-            count = len(values)
-            self._means[key] = (
-                [values[0]] * RESAMPLES
-                if count == 1
-                else [sum(pick(values)) / count for pick in self._pickers(count, seed)]
-            )
+            self._means[key] = resampled_means([self._jobs[job][prompt] for prompt in prompts], seed)
         return self._means[key]
-
-    def _pickers(self, count: int, seed: int) -> list[Callable[[Sequence[float]], Any]]:
-        if (count, seed) not in self._picks:
-            generator, places = random.Random(seed), range(count)
-            resamples = max(FEWEST_RESAMPLES, min(RESAMPLES, DRAWS // count))
-            self._picks[count, seed] = [
-                itemgetter(*generator.choices(places, k=count)) for _ in range(resamples)
-            ]
-        return self._picks[count, seed]

@@ -10,8 +10,9 @@ from reinforge.comparison.settings import IGNORED, differences, leaves
 SEEDS = "seeds"
 """Groups jobs whose settings are equal except for seeds."""
 LONGEST_VALUE = 40
-MOST_DIFFERENCES = 3
-"""Settings that a label names."""
+PRESET = "algorithm.preset"
+MOST_DIFFERENCES = 20
+"""Settings that are tried for a label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +77,26 @@ def _without_seeds(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _labels_of_differences(settings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Labels of the first settings in which the groups differ, as few as make the labels unique.
+
+    A preset comes first, because it decides other settings.
+    """
     if len(settings) == 1:
         return ["All jobs"]
     rows = differences(settings)
-    paths = list(rows)[:MOST_DIFFERENCES]
-    more = f", {len(rows) - len(paths)} more" if len(rows) > len(paths) else ""
-    return [
-        ", ".join(f"{path.split('.')[-1]} {value_text(rows[path][place])}" for path in paths) + more
-        for place in range(len(settings))
-    ]
+    parts: list[list[str]] = [[] for _ in settings]
+    labels: list[str] = []
+    for path in sorted(rows, key=lambda path: path != PRESET)[:MOST_DIFFERENCES]:
+        before = len(set(labels))
+        candidates = [
+            [*part, f"{path.split('.')[-1]} {value_text(value)}"]
+            for part, value in zip(parts, rows[path], strict=True)
+        ]
+        if len({", ".join(part) for part in candidates}) > before:
+            parts, labels = candidates, [", ".join(part) for part in candidates]
+        if len(set(labels)) == len(settings):
+            break
+    return labels
 
 
 def _unique(labels: Sequence[str]) -> list[str]:

@@ -20,9 +20,13 @@ RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 SCREENS = {
     "start": "/",
     "jobs": "/jobs",
+    "jobs by a setting": "/jobs?group=algorithm.preset&columns=status,held_out,best,spec.seed",
+    "too few jobs to compare": "/compare?jobs={job}",
     "overview": "/jobs/{job}",
     "completions": "/jobs/{job}?tab=completions&step=20",
     "labels": "/jobs/{job}?tab=completions&view=label",
+    "prompts": "/jobs/{job}?tab=prompts",
+    "prompts that changed": "/jobs/{job}?tab=prompts&category=won",
     "checkpoints": "/jobs/{job}?tab=checkpoints",
     "logs": "/jobs/{job}?tab=logs",
     "config": "/jobs/{job}?tab=config",

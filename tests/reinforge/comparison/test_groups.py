@@ -38,6 +38,21 @@ def test_a_setting_that_only_some_have_makes_a_group_of_the_others() -> None:
         job_groups(specs, "early_stop.before")
 
 
+def test_labels_of_seed_groups_name_as_few_settings_as_needed() -> None:
+    """The clip range follows from the preset, and the steps are all equal but for the last."""
+    specs = [
+        {"loss": {"clip": 0.2}, "algorithm": {"preset": "grpo"}, "steps": 10},
+        {"loss": {"clip": 0.3}, "algorithm": {"preset": "dapo"}, "steps": 10},
+        {"loss": {"clip": 0.3}, "algorithm": {"preset": "dapo"}, "steps": 20},
+    ]
+    assert [group.label for group in job_groups(specs[:2], SEEDS)] == ["preset grpo", "preset dapo"]
+    assert [group.label for group in job_groups(specs, SEEDS)] == [
+        "preset grpo, steps 10",
+        "preset dapo, steps 10",
+        "preset dapo, steps 20",
+    ]
+
+
 def test_long_values_of_one_beginning_have_different_labels() -> None:
     specs = [{"tag": "x" * 50 + end} for end in "ab"]
     first, second = job_groups(specs, "tag")
