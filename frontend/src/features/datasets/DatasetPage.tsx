@@ -48,9 +48,14 @@ function Actions({ dataset, refusal, onDeleted }: ActionsProps) {
       {refusal ? (
         <GatedButton refusal={refusal}>Use in a job</GatedButton>
       ) : (
-        <ButtonLink to="/jobs/new" search={{ dataset: dataset.id }}>
-          Use in a job
-        </ButtonLink>
+        <>
+          <ButtonLink to="/rewards/new" search={{ dataset: dataset.id }} variant="default">
+            Write a reward
+          </ButtonLink>
+          <ButtonLink to="/jobs/new" search={{ dataset: dataset.id }}>
+            Use in a job
+          </ButtonLink>
+        </>
       )}
       <Confirm
         opened={asking}

@@ -62,13 +62,13 @@ export function Start({ table }: { table: (jobs: readonly Job[]) => ReactNode })
             <JobCard key={job.id} job={job} open="Open" />
           ))}
           <Activity jobs={newest} />
-          <section aria-labelledby="newest" className={styles.section}>
+          <div className={styles.section}>
             <div className={styles.line}>
-              <h2 id="newest">Newest jobs</h2>
+              <h2>Newest jobs</h2>
               <Link to="/jobs">All jobs</Link>
             </div>
             {table(newest)}
-          </section>
+          </div>
           {refusal === null && <NextSteps jobs={own.length} />}
         </>
       );
