@@ -64,7 +64,9 @@ async def create(
         if name is not None and len(name) > 200:
             raise InvalidInput("`name` is longer than 200 characters.", param="name")
         skip_bad_rows = _flag(upload.fields, "skip_bad_rows")
-        async with inspected(upload.path, upload.filename, limit, skip_bad_rows=skip_bad_rows) as file:
+        async with inspected(
+            upload.path, upload.filename, limit, project=who.project_id, skip_bad_rows=skip_bad_rows
+        ) as file:
             report = file.report
             await require_storage(session, who.project_id, report.bytes)  # may be unknown in advance
             await session.commit()

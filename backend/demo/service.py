@@ -96,7 +96,9 @@ class DemoStarter:
             existing = await datasets.find_content(session, project_id, sha256, path.name)
         if existing is not None:
             return existing.id
-        report = await inspect_file(path, path.name, self.services.settings.upload_limit_bytes)
+        report = await inspect_file(
+            path, path.name, self.services.settings.upload_limit_bytes, project=project_id
+        )
         await self.services.objects.keep_file(path, sha256=report.sha256, bytes=report.bytes, kind="dataset")
         async with self.services.database.transaction() as session:
             return (await datasets.add(session, project_id, report, path.name, created_by)).id

@@ -13,7 +13,7 @@ from reinforge.dataset.errors import Path as ValuePath
 from reinforge.dataset.faults import Faults, uploaded_lines, without_lines
 from reinforge.dataset.formats.reading import READERS, Format, detect_format, empty_file, read_source
 from reinforge.dataset.items import item_of
-from reinforge.dataset.limits import DatasetLimits, readable, row_too_large
+from reinforge.dataset.limits import DatasetLimits, readable, row_too_large, too_many_rows
 from reinforge.dataset.numbers import TEXT_COLUMNS, number_columns, with_numbers
 from reinforge.dataset.prompts import Message, PromptTemplate, check_roles, render_messages
 from reinforge.dataset.report import (
@@ -222,13 +222,7 @@ class _Survey:
         if len(content) > limits.max_row_bytes and row.text is None:
             raise row_too_large(row.line, None, limits)
         if self.rows >= limits.max_rows or self._decoded_bytes > limits.max_decoded_bytes:
-            most = f"{limits.max_rows:,} rows or {readable(limits.max_decoded_bytes)} of data"
-            raise DatasetTooLarge(
-                f"The dataset has more than {most}.",
-                code="too_many_rows",
-                line=row.line,
-                hint="Sample it: training sees prompts_per_step × steps rows.",
-            )
+            raise too_many_rows(limits, row.line)
         digest = hashlib.blake2b(content, digest_size=12).digest()
         if digest in self._row_digests:
             self.duplicates += 1

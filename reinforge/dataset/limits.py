@@ -53,3 +53,13 @@ def too_many_columns(count: int, limits: DatasetLimits, line: int | None = None)
         line=line,
         hint="Are values used as keys? Put them into one column that holds an object.",
     )
+
+
+def too_many_rows(limits: DatasetLimits, line: int | None = None) -> DatasetTooLarge:
+    most = f"{limits.max_rows:,} rows or {readable(limits.max_decoded_bytes)} of data"
+    return DatasetTooLarge(
+        f"The dataset has more than {most}.",
+        code="too_many_rows",
+        line=line,
+        hint="Sample it: training sees prompts_per_step × steps rows.",
+    )

@@ -85,7 +85,9 @@ async def _stored(
         else:
             await anyio.to_thread.run_sync(_from_bucket, objects, upload, parts, file)
         path = Path(file.name)
-        async with inspected(path, upload.filename, limit, skip_bad_rows=skip_bad_rows) as file_to_store:
+        async with inspected(
+            path, upload.filename, limit, project=upload.project_id, skip_bad_rows=skip_bad_rows
+        ) as file_to_store:
             await _store(objects, upload, file_to_store)
     return file_to_store.report
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import anyio
 from anyio.lowlevel import RunVar
 
+from backend.access.work_slots import FairSlots
 from backend.datasets.uploads.inspection_child import CPU_SECONDS, needs_too_much
 from backend.processes import pool
 from backend.processes.pool import MEMORY_BYTES
@@ -21,9 +21,11 @@ from reinforge.storage.base import scratch_file
 
 CROWDED = 4
 """Wall time factor of low-priority children."""
-AT_ONCE = 2
+AT_ONCE = 3
+"""Concurrent checks; a project has at most two."""
+WAITING = 100
 
-_turns: RunVar[anyio.CapacityLimiter] = RunVar("dataset inspections")
+_turns: RunVar[FairSlots] = RunVar("dataset inspections")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,29 +37,29 @@ class InspectedFile:
 
 @asynccontextmanager
 async def inspected(
-    path: Path, filename: str, limit: int, *, skip_bad_rows: bool
+    path: Path, filename: str, limit: int, *, project: str, skip_bad_rows: bool
 ) -> AsyncIterator[InspectedFile]:
     """Like `inspect_file`; a file without the bad rows is deleted after the block."""
     if not skip_bad_rows:
-        yield InspectedFile(path, await inspect_file(path, filename, limit))
+        yield InspectedFile(path, await inspect_file(path, filename, limit, project=project))
         return
     with scratch_file(path.parent, "upload-") as file:
         to = Path(file.name)
-        report = await inspect_file(path, filename, limit, skipping_to=to)
+        report = await inspect_file(path, filename, limit, project=project, skipping_to=to)
         yield InspectedFile(path if report.skipped is None else to, report)
 
 
 async def inspect_file(
-    path: Path, filename: str, limit: int, *, skipping_to: Path | None = None
+    path: Path, filename: str, limit: int, *, project: str, skipping_to: Path | None = None
 ) -> DatasetReport:
-    """Raises InvalidInput or TooLarge with the first errors' lines and columns in `errors`.
+    """Raises TooManyRequests, or InvalidInput or TooLarge with the first errors' lines and columns in `errors`.
 
-    skipping_to: skip bad rows; if there are any, that file gets the others.
+    Projects take turns. skipping_to: skip bad rows; if there are any, that file gets the others.
     """
     turns = _turns.get(None)
     if turns is None:
-        _turns.set(turns := anyio.CapacityLimiter(AT_ONCE))
-    async with turns:
+        _turns.set(turns := FairSlots(AT_ONCE, WAITING))
+    async with turns.turn(project):
         seconds = inspection_seconds(path.stat().st_size) * (1 if skipping_to is None else 2)
         arguments = [str(path), filename, str(limit), str(MEMORY_BYTES), str(int(seconds))]
         if skipping_to is not None:

@@ -56,7 +56,7 @@ async def create(
     async with receive(request, settings.home_folder / "uploads", limit) as upload:
         check_purpose(upload.fields.get("purpose"))
         lifetime = _lifetime_seconds(upload.fields)
-        report = await inspect_file(upload.path, upload.filename, limit)
+        report = await inspect_file(upload.path, upload.filename, limit, project=who.project_id)
         await require_storage(session, who.project_id, report.bytes)  # the length may be unknown in advance
         await session.commit()
         await objects.keep_file(upload.path, sha256=report.sha256, bytes=report.bytes, kind="dataset")

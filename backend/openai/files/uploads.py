@@ -104,7 +104,9 @@ async def complete_upload(
                 f"The file's MD5 is {md5}.", code="wrong_md5", param="md5", hint="A part was sent wrongly."
             )
         path = Path(file.name)
-        report = await inspect_file(path, upload.filename, settings.upload_limit_bytes)
+        report = await inspect_file(
+            path, upload.filename, settings.upload_limit_bytes, project=who.project_id
+        )
         await objects.keep_file(path, sha256=report.sha256, bytes=report.bytes, kind="dataset")
     async with database.transaction() as session:
         if (stored := await once.begin(session, request_hash)) is not None:

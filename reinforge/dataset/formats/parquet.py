@@ -13,7 +13,7 @@ from reinforge.dataset.errors import DatasetError
 from reinforge.dataset.errors import Path as ValuePath
 from reinforge.dataset.faults import OnFault, raise_fault
 from reinforge.dataset.formats.strict_json import INT64
-from reinforge.dataset.limits import DatasetLimits, too_many_columns
+from reinforge.dataset.limits import DatasetLimits, row_too_large, too_many_columns, too_many_rows
 from reinforge.dataset.rows import SourceRow
 
 BATCH_ROWS = 64
@@ -28,8 +28,12 @@ def read(path: Path, limits: DatasetLimits, on_fault: OnFault = raise_fault) -> 
     number = 0
     try:
         with pq.ParquetFile(path, buffer_size=1024 * 1024, pre_buffer=False) as file:
+            if file.metadata.num_rows > limits.max_rows:
+                raise too_many_rows(limits)  # at once: a file of 1 KiB can hold as many as one likes
             target = _checked_schema(file.schema_arrow, limits)
             for batch in file.iter_batches(batch_size=BATCH_ROWS):
+                if sum(map(_least_bytes, batch.columns)) > limits.max_row_bytes * batch.num_rows:
+                    raise row_too_large(number + 1, None, limits)  # before it is objects of Python
                 for value in pa.Table.from_batches([batch]).cast(target).to_pylist():
                     number += 1
                     try:
@@ -88,6 +92,21 @@ def _checked_schema(schema: Any, limits: DatasetLimits) -> Any:
             raise DatasetError(message, code="unsupported_type", hint=hint)
         fields.append(field.with_type(kind))
     return pa.schema(fields)
+
+
+def _least_bytes(values: Any) -> int:
+    """A lower bound of the size as JSON."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = values.type
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return _least_bytes(values.flatten())
+    if pa.types.is_struct(kind):
+        return sum(_least_bytes(values.field(index)) for index in range(kind.num_fields))
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return int(pc.sum(pc.binary_length(values)).as_py() or 0) + len(values)
+    return len(values)
 
 
 def _children(kind: Any) -> list[Any]:

@@ -100,7 +100,7 @@ def test_a_file_is_checked_with_the_time_of_its_size(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(inspection, "run_child", run)
     with pytest.raises(Exception, match="too much memory or time"):
-        asyncio.run(inspection.inspect_file(path, path.name, LARGEST))
+        asyncio.run(inspection.inspect_file(path, path.name, LARGEST, project="p"))
     assert checks == [(int(inspection_seconds(LARGEST)), 4 * inspection_seconds(LARGEST))]
 
 

@@ -1,5 +1,6 @@
 """Uploads over HTTP: stored whole, or refused with the place of the error."""
 
+import asyncio
 import hashlib
 import io
 import json
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from backend.datasets.uploads import inspection
 from tests.backend.server import Backend
 
 ROWS = [{"prompt": f"{n}+1=", "answer": str(n + 1)} for n in range(30)]
@@ -316,6 +318,37 @@ def test_a_file_that_takes_too_much_memory_costs_a_child_and_nothing_else(
     assert response.json()["error"]["code"] == "file_too_complex"
     monkeypatch.undo()
     assert push(backend, JSONL).status_code == 201
+
+
+def test_checks_of_one_project_leave_a_place_for_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running: list[str] = []
+
+    async def check_all() -> None:
+        release = asyncio.Event()
+
+        async def run(_: str, file: str, *__: str, seconds: float) -> tuple[bytes, int]:
+            running.append(Path(file).stem)
+            await release.wait()
+            return b"", 1
+
+        monkeypatch.setattr(inspection, "run_child", run)
+        checks = [
+            asyncio.create_task(
+                inspection.inspect_file(tmp_path / f"{name}.jsonl", "rows.jsonl", 1 << 20, project=name)
+            )
+            for name in ("one", "one", "one", "other")
+        ]
+        while len(running) < 3:
+            await asyncio.sleep(0)
+        assert sorted(running) == ["one", "one", "other"]
+        release.set()
+        await asyncio.gather(*checks, return_exceptions=True)
+
+    for name in ("one", "other"):
+        (tmp_path / f"{name}.jsonl").write_bytes(JSONL)
+    asyncio.run(check_all())
 
 
 # ── Deleted ───────────────────────────────────────────────────────────────────────────────────────────────
