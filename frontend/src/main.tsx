@@ -5,6 +5,7 @@ import "@mantine/notifications/styles.css";
 import "./styles/tokens.css";
 import "./styles/mantine.css";
 import "./styles/base.css";
+import "./styles/controls.css";
 import { MantineProvider } from "@mantine/core";
 import { Notifications } from "@mantine/notifications";
 import { QueryClientProvider } from "@tanstack/react-query";

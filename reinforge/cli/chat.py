@@ -21,7 +21,7 @@ def chat(
     step: Annotated[int | None, typer.Option(help="With --job: the checkpoint after this step.")] = None,
     system: Annotated[str | None, typer.Option(help="System message.")] = None,
     temperature: Annotated[float, typer.Option(help="0: always the likeliest token.")] = 1.0,
-    max_tokens: Annotated[int, typer.Option(help="Longest answer.")] = 256,
+    max_tokens: Annotated[int, typer.Option(help="Maximum tokens of an answer.")] = 256,
     seed: Annotated[int, typer.Option(help="The same seed gives the same answer.")] = 0,
 ) -> None:
     """Send a prompt to a base model or a job's checkpoint and stream the answer."""

@@ -124,7 +124,7 @@ _ALL = [
     Metric(
         "select/uniform_share",
         "share",
-        "Groups left out as uniform",
+        "Groups skipped as uniform",
         "Groups without a spread in reward, of all that were sampled for the step.",
         "",
         "lower",
@@ -248,7 +248,7 @@ _ALL = [
         "nat",
         "Entropy",
         "Mean full-vocabulary entropy per completion token under the policy.",
-        "Falls as the policy commits; near 0 early means it has stopped exploring.",
+        "Falls as the policy explores less, as expected; near 0 early means it has stopped exploring.",
     ),
     Metric(
         "entropy/coefficient",
@@ -285,8 +285,8 @@ _ALL = [
     Metric(
         "policy/off_policy_share",
         "share",
-        "Left out as off-policy",
-        "Tokens of bad completions whose policy term was left out because the policy has moved away from them.",
+        "Skipped as off-policy",
+        "Tokens of bad completions whose policy term was skipped because the policy has moved away from them.",
         "Only measured with algorithm.loss.off_policy_mask. High: fewer updates per step.",
         when="algorithm.loss.off_policy_mask",
     ),

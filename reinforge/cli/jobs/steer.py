@@ -106,7 +106,7 @@ Settings = Annotated[
 def fork(
     id: JobId,
     step: Annotated[
-        int | None, typer.Option(help="Go on from this step; default the newest that is kept.")
+        int | None, typer.Option(help="Continue from this step; default the newest with a resume state.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="Of the new job.")] = None,
     set: Settings = None,

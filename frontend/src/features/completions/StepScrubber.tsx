@@ -1,5 +1,5 @@
 import { useDebouncedCallback } from "@mantine/hooks";
-import { type KeyboardEvent, useEffect, useState } from "react";
+import { type CSSProperties, type KeyboardEvent, useEffect, useState } from "react";
 import { count } from "@/lib/format";
 import styles from "./Completions.module.css";
 import { indexOfStep, nearest, neighbour } from "./steps";
@@ -92,6 +92,9 @@ export function StepScrubber({ steps, current, following, newer, live, onStep, o
         max={Math.max(1, steps.length - 1)}
         disabled={steps.length < 2}
         value={steps.length < 2 ? 1 : at}
+        style={
+          { "--filled": `${steps.length < 2 ? 100 : (100 * at) / (steps.length - 1)}%` } as CSSProperties
+        }
         onChange={(event) => {
           const target = Number(event.currentTarget.value);
           setHeld(target);

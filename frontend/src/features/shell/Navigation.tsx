@@ -56,7 +56,7 @@ export function Navigation({ onSearch, onHelp, onSignOut }: Props) {
             <span className={styles.count}>
               {held === "jobs" && counts.unfinished_jobs > 0 && (
                 <i title={count(counts.unfinished_jobs, "unfinished job")}>
-                  <span className="visually-hidden">{`${counts.unfinished_jobs} unfinished of`}</span>
+                  <span className="visually-hidden">{`${counts.unfinished_jobs} active of`}</span>
                 </i>
               )}
               {counts[held]}
