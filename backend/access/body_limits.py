@@ -30,7 +30,7 @@ OPEN = frozenset(
     for name in ("sign-in", "sign-out", "password-reset", "invitations/look", "invitations/accept")
 )
 """Paths without authentication."""
-_FILES = frozenset({"/api/v1/datasets", "/v1/files"})
+_FILES = frozenset({"/api/v1/adapters", "/api/v1/datasets", "/v1/files"})
 _PREFIXES = ("/api/v1/", "/v1/", "/worker/v1/")
 
 

@@ -28,6 +28,21 @@ A LoRA adapter for `{base}`, trained by reinforcement with Reinforge.
 | held-out reward before | {before} |
 | held-out reward after | {after} |
 
+"""
+_UPLOADED = """\
+---
+library_name: peft
+base_model: {base}
+tags:
+  - lora
+---
+
+# {name}
+
+A LoRA adapter for `{base}`, uploaded to Reinforge.
+
+"""
+_USAGE = """\
 ```python
 from peft import PeftModel
 from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -44,14 +59,9 @@ The adapter's weights fit this base model only{pin}.
 
 def write_card(weights: Adapter | Checkpoint, name: str, job: Job, model: BaseModel) -> str:
     spec = job.resolved_spec
-    source = plain(model.source)
-    path, revision = _base_path(source)
-    base = source.removeprefix("hub:").partition("@")[0] if source.startswith("hub:") else model.id
     rewards = ", ".join(f"`{reward['name']}` x {reward['weight']:g}" for reward in spec.get("rewards", []))
-    return _CARD.format(
-        base=base,
-        base_path=path,
-        revision=revision,
+    description = _CARD.format(
+        base=_base_name(model),
         name=_one_line(name),
         job=job.id,
         step=weights.step,
@@ -60,8 +70,23 @@ def write_card(weights: Adapter | Checkpoint, name: str, job: Job, model: BaseMo
         algorithm=spec.get("algorithm", {}).get("preset") or "its own",
         before=_number(job.held_out_reward_before),
         after=_number(weights.held_out_reward),
-        pin=f" (SHA-256 of its files: `{job.model_sha256}`)" if job.model_sha256 else "",
     )
+    return description + _usage(model, job.model_sha256)
+
+
+def uploaded_card(name: str, model: BaseModel) -> str:
+    return _UPLOADED.format(base=_base_name(model), name=_one_line(name)) + _usage(model, model.sha256)
+
+
+def _base_name(model: BaseModel) -> str:
+    source = plain(model.source)
+    return source.removeprefix("hub:").partition("@")[0] if source.startswith("hub:") else model.id
+
+
+def _usage(model: BaseModel, sha256: str | None) -> str:
+    path, revision = _base_path(plain(model.source))
+    pin = f" (SHA-256 of its files: `{sha256}`)" if sha256 else ""
+    return _USAGE.format(base_path=path, revision=revision, pin=pin)
 
 
 def _base_path(source: str) -> tuple[str, str]:

@@ -38,12 +38,13 @@ async def beside(
     """Adapter → held-out reward of the base in its job, and the job's best checkpoint."""
     query = (
         select(Adapter.id, Job.held_out_reward_before, Checkpoint)
-        .join(Job, Job.id == Adapter.job_id)
+        .outerjoin(Job, Job.id == Adapter.job_id)
         .outerjoin(Checkpoint, (Checkpoint.job_id == Job.id) & Checkpoint.best)
         .where(Adapter.id.in_([adapter.id for adapter in adapters]))
     )
     return {id: (base, best) for id, base, best in await session.execute(query)}
 
 
-async def origin(session: AsyncSession, adapter: Adapter) -> tuple[Job, BaseModel]:
-    return await session.get_one(Job, adapter.job_id), await session.get_one(BaseModel, adapter.model_key)
+async def origin(session: AsyncSession, adapter: Adapter) -> tuple[Job | None, BaseModel]:
+    job = None if adapter.job_id is None else await session.get_one(Job, adapter.job_id)
+    return job, await session.get_one(BaseModel, adapter.model_key)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.adapters import archive, repository
-from backend.adapters.card import write_card
+from backend.adapters.card import uploaded_card, write_card
 from backend.models import Adapter, BaseModel, Checkpoint, Job, now
 from reinforge.errors import NotFound
 from reinforge.schemas import resources
@@ -58,8 +58,8 @@ async def download(session: AsyncSession, project_id: str, id: str) -> Download:
     return package(adapter, adapter.name, job, model)
 
 
-def package(weights: Adapter | Checkpoint, name: str, job: Job, model: BaseModel) -> Download:
-    card = write_card(weights, name, job, model)
+def package(weights: Adapter | Checkpoint, name: str, job: Job | None, model: BaseModel) -> Download:
+    card = uploaded_card(name, model) if job is None else write_card(weights, name, job, model)
     digest = hashlib.sha256(f"{archive.VERSION} {weights.sha256} {card}".encode()).hexdigest()
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:100]
     filename = f"{plain or 'adapter'}-step-{weights.step}.tar.gz"

@@ -12,11 +12,11 @@ from backend.data.database import Session
 from backend.data.objects import ObjectsDep
 from backend.datasets import service
 from backend.datasets.uploads.inspection import inspected
-from backend.datasets.uploads.multipart import receive
 from backend.http.conditional import tagged
 from backend.http.cursors import encode_cursor
 from backend.http.downloads import attachment, stream_object
 from backend.http.idempotency import Once, fingerprint
+from backend.http.multipart import receive
 from backend.http.strict_json import RecordedRoute
 from backend.usage import check_storage, require_storage
 from reinforge.errors import InvalidInput

@@ -19,7 +19,7 @@ from backend.data.database import flush_unique
 from backend.data.ids import new_id
 from backend.deployments import repository, vllm
 from backend.http.conditional import Match
-from backend.models import BaseModel, Deployment, now
+from backend.models import Adapter, BaseModel, Deployment, now
 from reinforge.errors import InvalidInput, NotFound, StateConflict
 from reinforge.schemas.deployments import (
     DeploymentCreate,
@@ -246,6 +246,8 @@ async def _weights(session: AsyncSession, project_id: str, body: DeploymentTarge
             adapter = await adapters.get(session, project_id, body.adapter)
         except NotFound as error:
             raise InvalidInput(error.message, code=error.code, hint=error.hint, param="adapter") from error
+        if adapter.checkpoint_id is None:
+            return _uploaded(adapter)
         checkpoint_id, adapter_id = adapter.checkpoint_id, adapter.id
     assert checkpoint_id is not None
     row = await repository.checkpoint(session, project_id, checkpoint_id)
@@ -268,4 +270,19 @@ async def _weights(session: AsyncSession, project_id: str, body: DeploymentTarge
         "rank": (job.resolved_spec.get("adapter") or {}).get("rank"),
         "sha256": checkpoint.sha256,
         "bytes": checkpoint.bytes,
+    }
+
+
+def _uploaded(adapter: Adapter) -> dict[str, Any]:
+    return {
+        "model_id": adapter.model_id,
+        "model_key": adapter.model_key,
+        "model_sha256": adapter.model_sha256,
+        "job_id": None,
+        "checkpoint_id": None,
+        "adapter_id": adapter.id,
+        "step": None,
+        "rank": (adapter.lora or {}).get("rank"),
+        "sha256": adapter.sha256,
+        "bytes": adapter.bytes,
     }

@@ -110,6 +110,13 @@ async def _policy(
 ) -> tuple[BaseModel, str | None]:
     if body.adapter is not None:
         adapter = await _resolve_field(adapters.get(session, project_id, body.adapter), "adapter")
+        if adapter.checkpoint_id is None:
+            raise InvalidInput(
+                "An uploaded adapter cannot be evaluated on its own.",
+                code="adapter_not_evaluable",
+                param="adapter",
+                hint="Start a job from it: its first evaluation measures the adapter.",
+            )
         return base_models.usable(await base_models.of(session, adapter)), adapter.checkpoint_id
     if body.checkpoint is not None:
         model = await playground.checkpoint_model(session, project_id, body.checkpoint)

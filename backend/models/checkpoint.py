@@ -1,6 +1,7 @@
 """Checkpoints (servable), resume states (private), adapters of succeeded jobs."""
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
@@ -52,11 +53,16 @@ class Adapter(Created, Base):
     id: Mapped[str] = mapped_column(primary_key=True)
     project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
     name: Mapped[str]
-    job_id: Mapped[str] = mapped_column(ForeignKey("job.id"), index=True)
-    checkpoint_id: Mapped[str] = mapped_column(ForeignKey("checkpoint.id"), index=True)
+    job_id: Mapped[str | None] = mapped_column(ForeignKey("job.id"), index=True)
+    """None: uploaded."""
+    checkpoint_id: Mapped[str | None] = mapped_column(ForeignKey("checkpoint.id"), index=True)
     step: Mapped[int]
     model_id: Mapped[str]
     model_key: Mapped[str] = mapped_column(ForeignKey("base_model.key"), index=True)
+    model_sha256: Mapped[str | None]
+    """Of an uploaded one: the weights that it was checked against."""
+    lora: Mapped[dict[str, Any] | None]
+    """Of an uploaded one: rank, alpha and targets."""
     sha256: Mapped[str] = mapped_column(ForeignKey("stored_object.sha256"), index=True)
     """A PEFT folder in an uncompressed tar."""
     bytes: Mapped[int]

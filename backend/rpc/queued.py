@@ -1,5 +1,6 @@
 """RPC requests as stored: references in place of secrets (`backend.workers.call_secrets`)."""
 
+from reinforge.schemas.rpc.adapters import AdapterInspection
 from reinforge.schemas.rpc.base import RpcModel
 from reinforge.schemas.rpc.models import InspectRequest, RenderingRequest
 from reinforge.schemas.rpc.rewards import GraderScoring
@@ -22,6 +23,10 @@ class QueuedRendering(RenderingRequest, SecretReferences):
 
 
 class QueuedInspection(InspectRequest, SecretReferences):
+    pass
+
+
+class QueuedAdapterInspection(AdapterInspection, SecretReferences):
     pass
 
 

@@ -332,12 +332,31 @@ def list_adapters(json: Json = False) -> None:
                 str(adapter.step),
                 number(adapter.held_out_reward),
                 output.size(adapter.bytes),
-                adapter.job,
+                adapter.job or "uploaded",
             ]
             for adapter in all_adapters
         ),
         empty="No adapters yet: a job leaves one when it succeeds.",
     )
+
+
+@adapters.command("upload")
+def upload_adapter(
+    folder: Annotated[Path, typer.Argument(help="Folder that PEFT's save_pretrained wrote.", exists=True)],
+    model: Annotated[str, typer.Option(help="Its base model.")],
+    name: Annotated[str | None, typer.Option(help="Default: the folder's name.")] = None,
+    json: Json = False,
+) -> None:
+    """Upload a LoRA adapter, for jobs that start from it and for deployments."""
+    with connect() as client:
+        try:
+            adapter = client.adapters.upload(folder, model=model, name=name)
+        except FileNotFoundError as error:
+            raise InvalidInput(f"{folder} is no adapter: {error}.", code="adapter_not_found") from error
+    if json:
+        output.print_json(adapter)
+    else:
+        out.print(adapter.id)
 
 
 @adapters.command("download")

@@ -197,8 +197,9 @@ class Adapter(Response):
     object: Literal["adapter"] = "adapter"
     id: str
     name: str
-    job: str
-    checkpoint: str
+    job: str | None
+    """Null: it was uploaded."""
+    checkpoint: str | None
     step: int
     model: str
     bytes: int

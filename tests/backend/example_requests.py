@@ -41,9 +41,14 @@ BODIES: dict[str, Any] = {
 }
 
 _FORM = {"purpose": "fine-tune", "file": "(the bytes of sums.jsonl)"}
+_ADAPTER = {
+    "config": "(the text of adapter_config.json)", "model": "tiny", "name": "Sums",
+    "weights": "(the bytes of adapter_model.safetensors)",
+}  # fmt: skip
 BY_HAND: dict[str, Any] = {
     "createDataset": {"form": {"file": "(the bytes of sums.jsonl)", "name": "Sums"}},
     "createFile": {"form": _FORM},
+    "uploadAdapter": {"form": _ADAPTER},
     "createUploadPart": {"form": {"data": "(the bytes of the part)"}},
     "sample": {
         "response": {
@@ -199,6 +204,12 @@ def things(backend: Backend) -> None:
     api.post("/deployments", json={"name": "short", "model": "tiny"})
     api.post("/deployments/short/stop")
     api.delete("/deployments/short")
+    config = '{"peft_type": "LORA", "r": 4, "lora_alpha": 8, "target_modules": ["q_proj"]}'
+    api.post(
+        "/adapters",
+        files={"weights": ("adapter_model.safetensors", b"weights")},
+        data={"model": "tiny", "name": "Sums", "config": config},
+    )
     with sampler(backend, lambda prompt, sample: "2"):
         rows = [{"prompt": "1+1=", "answer": "2"}]
         body = {

@@ -3,6 +3,7 @@
 ELSEWHERE: dict[str, tuple[str, ...]] = {
     "It reads what processes of this platform have written, or what they are told.": (
         "backend.adapters.service",
+        "backend.adapters.uploads",
         "backend.jobs.monitoring.training_checks",
         "backend.audit.trail",
         "backend.data.caches",
@@ -20,6 +21,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "backend.rewards.service",
         "backend.webhooks.service",
         "worker.isolated.process",
+        "worker.rpc.inspect_adapter",
         "worker.rpc.sample",
         "worker.backend_api.client",
         "worker.folder_broker",
@@ -58,6 +60,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "reinforge.cli.admin.serve",
         "reinforge.cli.evaluation.views",
         "reinforge.client.credentials",
+        "reinforge.offline.start_adapter",
         "reinforge.offline.train",
         "reinforge.offline.rewards",
         "reinforge.platform.backup",
@@ -108,6 +111,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "reinforge.reward_spec.judges",
         "reinforge.storage.base",
         "reinforge.net.webhook_signature",
+        "worker.models.adapter_files",
         "worker.models.hub",
         "worker.models.sources",
         "worker.models.token_bytes",

@@ -18,6 +18,7 @@ from backend.adapters import archive
 from backend.http import cursors, sse
 from backend.jobs.monitoring import search, search_text
 from backend.openai.chat import tools
+from reinforge.base_models.adapter_config import read_adapter_config
 from reinforge.cli.evaluation import golden
 from reinforge.dataset.formats import strict_json as rows_json
 from reinforge.errors import ReinforgeError
@@ -175,7 +176,7 @@ PARSERS = (
     Parser("body of JSON", raw(r.json_body), ('{"a": "@@"}', '{"a": "\\u0000@@"}'), "backend.http.strict_json",
     largest=MIB),
     Parser("multipart", raw(r.multipart), ('Content-Disposition: form-data; name="@@"\r\n\r\na\r\n--xyz--', "a\r\n--xy",
-           "a: @@\r\n\r\n", "\r\n--xyz\r\n\r\n"), "backend.datasets.uploads.multipart", largest=MIB),
+           "a: @@\r\n\r\n", "\r\n--xyz\r\n\r\n"), "backend.http.multipart", largest=MIB),
     Parser("headers", text(r.headers), ('W/"a", "b"', "gzip;q=0.5, *", "Bearer @@", "a=b; c=d"),
     "backend.http.compression"),
     Parser("search", text(search_text.condition), ('a or "b c" -d <think> @@',), "backend.jobs.monitoring.search_text",
@@ -226,6 +227,9 @@ PARSERS = (
            '{"extra_special_tokens": {"@@": "a"}}'), "worker.models.tokenizer_files", amplification=200),
     Parser("model's configuration", file("c/config.json", r.configuration), ('{"architectures": ["@@"]}',),
            "reinforge.base_models.config", amplification=200),
+    Parser("adapter's configuration", text(read_adapter_config), (
+           '{"peft_type": "LORA", "r": 4, "lora_alpha": 8, "target_modules": ["@@"]}', '{"peft_type": "@@"}'),
+           "reinforge.base_models.adapter_config", amplification=200),
     Parser("card", file("l/README.md", lambda path: licence.find_licence(path.parent)), ("---\nlicense: @@\n---\n",
            "---\nlicense: [a, b]\n"), "worker.models.licence", largest=256, amplification=2000,
            seconds_per_character=4e-4),

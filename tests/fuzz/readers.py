@@ -18,8 +18,8 @@ from httpx_sse import EventSource
 from backend.access import auth
 from backend.base_models import sources as model_sources
 from backend.datasets.leakage import near_duplicates
-from backend.datasets.uploads import multipart as upload
 from backend.http import compression, conditional, strict_json
+from backend.http import multipart as upload
 from backend.jobs.monitoring import step_tables
 from backend.openai import model_names
 from backend.openai.chat import tools as chat_tools

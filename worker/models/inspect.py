@@ -103,11 +103,11 @@ def linear_layers(tensors: list[Tensor]) -> list[str]:
     """Last parts of the names of linear layers but the output's; with experts, those outside
     feed-forward blocks, and `experts`, which "all-linear" does not mean.
     """
-    names = {tensor.name.split(".")[-2] for tensor in _adapted(tensors)}
+    names = {tensor.name.split(".")[-2] for tensor in linear_tensors(tensors)}
     return sorted(names | ({_EXPERTS} if _blocks(tensors) else set()))
 
 
-def _adapted(tensors: list[Tensor]) -> list[Tensor]:
+def linear_tensors(tensors: list[Tensor]) -> list[Tensor]:
     """What "all-linear" means (as `worker.policy.targets`)."""
     blocks = _blocks(tensors)
     # Experts may stand in a layer itself, with its number before them.
@@ -134,7 +134,7 @@ def shape(config: dict[str, Any], tensors: list[Tensor]) -> dict[str, int | None
     heads = whole_number(config, ("num_attention_heads", "n_head", "num_heads"))
     hidden = hidden_size(config)
     head_dim = whole_number(config, ("head_dim",)) or (hidden // heads if hidden and heads else None)
-    linear = _adapted(tensors)
+    linear = linear_tensors(tensors)
     return {
         "layers": whole_number(config, ("num_hidden_layers", "n_layer", "num_layers")),
         "hidden": hidden,

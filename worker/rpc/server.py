@@ -12,6 +12,7 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from reinforge.errors import ReinforgeError
+from reinforge.schemas.rpc.adapters import INSPECT_ADAPTER
 from reinforge.schemas.rpc.base import CallKind, dump
 from reinforge.schemas.rpc.models import INSPECT_MODEL, RENDER
 from reinforge.schemas.rpc.rewards import SCORE, VALIDATE, CodeScoring, ScoreRequest, ScoreResult
@@ -30,6 +31,7 @@ from worker.rewards.jail_status import jail_status
 from worker.rewards.sandbox_access import sandbox_client
 from worker.rpc.cancellation import CallWatch
 from worker.rpc.graders import grade
+from worker.rpc.inspect_adapter import inspect_adapter
 from worker.rpc.inspect_model import inspect
 from worker.rpc.render import render
 from worker.rpc.rewards import score, validate
@@ -44,7 +46,7 @@ from worker.supervisor.slots import take_slot
 log = logging.getLogger(__name__)
 
 QUICK: list[CallKind] = ["validate", "score", "render"]
-ALL: list[CallKind] = [*QUICK, "inspect_model"]
+ALL: list[CallKind] = [*QUICK, "inspect_model", "inspect_adapter"]
 SAMPLING: list[CallKind] = ["sample"]
 REWARD_MODEL_IDLE_SECONDS = 300.0
 REWARD_MODEL_ORDER_SECONDS = 600.0
@@ -68,6 +70,7 @@ class CallWorker:
         sandbox: str | Path | None,
         sampler: Sampler | None = None,
         places: Callable[[str], Launch] = lambda _: Launch(),
+        blobs: BlobCache | None = None,
     ) -> None:
         """places: where reward models are loaded."""
         self._api, self._id, self._models = api, worker_id, models
@@ -88,6 +91,10 @@ class CallWorker:
                 self._api, self._models, self._apart, call.id, INSPECT_MODEL.read_request(call.payload)
             ),
         }
+        if blobs is not None:
+            self._handlers["inspect_adapter"] = lambda call: inspect_adapter(
+                blobs, self._models, self._apart, INSPECT_ADAPTER.read_request(call.payload)
+            )
         if sampler is not None:
             self._handlers["sample"] = lambda call: sampler.sample(call.id, SAMPLE.read_request(call.payload))
 
@@ -186,7 +193,7 @@ def serve(settings: WorkerSettings) -> None:
     blobs = BlobCache(settings.folder("cache", "blobs"), api.get_blob)
     sampler = Sampler(api, models, blobs, slot.folder, serving)
     reward_places = Places(locks, seats, "tests of reward models", "transformers").find
-    worker = CallWorker(api, slot.worker_id, models, settings.sandbox, sampler, reward_places)
+    worker = CallWorker(api, slot.worker_id, models, settings.sandbox, sampler, reward_places, blobs)
     leave = Relay(worker.stop.set).handle
     signal.signal(signal.SIGTERM, leave)
     signal.signal(signal.SIGINT, leave)

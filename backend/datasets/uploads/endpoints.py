@@ -11,8 +11,8 @@ from backend.access.auth import Reader, SettingsDep, Writer
 from backend.data.database import DatabaseDep, Session
 from backend.data.objects import ObjectsDep
 from backend.datasets.uploads import complete, numbered_parts, resumable
-from backend.datasets.uploads.multipart import too_large
 from backend.http.idempotency import Once, OnceWhole, fingerprint
+from backend.http.multipart import too_large
 from backend.http.spool import spool
 from backend.http.strict_json import StrictRoute
 from backend.models import now

@@ -93,7 +93,21 @@ def _check_model(start: StartAdapter, spec: JobSpec) -> None:
 
 async def _adapter(session: AsyncSession, project_id: str, id: str) -> StartAdapter:
     adapter = await adapters.get(session, project_id, id)
-    return replace(await _checkpoint(session, project_id, adapter.checkpoint_id), id=id, name=adapter.name)
+    if adapter.checkpoint_id is not None:
+        return replace(
+            await _checkpoint(session, project_id, adapter.checkpoint_id), id=id, name=adapter.name
+        )
+    return StartAdapter(
+        id=id,
+        name=adapter.name,
+        job=None,
+        step=None,
+        model=await base_models.of(session, adapter),
+        model_sha256=adapter.model_sha256,
+        sha256=adapter.sha256,
+        bytes=adapter.bytes,
+        lora=LoraShape(**(adapter.lora or {})),
+    )
 
 
 async def _checkpoint(session: AsyncSession, project_id: str, id: str) -> StartAdapter:

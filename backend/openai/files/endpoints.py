@@ -10,10 +10,10 @@ from backend.data.database import Session
 from backend.data.objects import ObjectsDep
 from backend.datasets import service as datasets
 from backend.datasets.uploads.inspection import inspect_file
-from backend.datasets.uploads.multipart import receive
 from backend.http.downloads import attachment, stream_object
 from backend.http.errors import validation_error
 from backend.http.idempotency import Once, fingerprint
+from backend.http.multipart import receive
 from backend.models import Dataset
 from backend.openai.conventions import OpenAIRoute, listed, seconds, unknown_after
 from backend.usage import check_storage, require_storage

@@ -11,8 +11,8 @@ from backend.datasets import service as datasets
 from backend.datasets.uploads import complete
 from backend.datasets.uploads import resumable as dataset_uploads
 from backend.datasets.uploads.inspection import inspect_file
-from backend.datasets.uploads.multipart import receive, too_large
 from backend.http.idempotency import Once, OnceWhole
+from backend.http.multipart import receive, too_large
 from backend.models import Dataset
 from backend.models import Upload as UploadRow
 from backend.openai.conventions import OpenAIRoute, seconds

@@ -2544,7 +2544,13 @@ export interface paths {
          */
         get: operations["listAdapters"];
         put?: never;
-        post?: never;
+        /**
+         * Upload
+         * @description Upload a LoRA adapter in PEFT's format: `weights` is adapter_model.safetensors, `config` the text of
+         *     adapter_config.json. A worker checks that it fits the base model. 422 `unsupported_adapter`,
+         *     `adapter_does_not_fit`, `damaged_weights`.
+         */
+        post: operations["uploadAdapter"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3360,9 +3366,9 @@ export interface components {
             /** Name */
             name: string;
             /** Job */
-            job: string;
+            job: string | null;
             /** Checkpoint */
-            checkpoint: string;
+            checkpoint: string | null;
             /** Step */
             step: number;
             /** Model */
@@ -4192,7 +4198,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "validate" | "score" | "render" | "inspect_model" | "sample";
+            kind: "validate" | "score" | "render" | "inspect_model" | "inspect_adapter" | "sample";
             /** Payload */
             payload: {
                 [key: string]: unknown;
@@ -9728,7 +9734,7 @@ export interface components {
             /** Worker */
             worker: string;
             /** Kinds */
-            kinds: ("validate" | "score" | "render" | "inspect_model" | "sample")[];
+            kinds: ("validate" | "score" | "render" | "inspect_model" | "inspect_adapter" | "sample")[];
             /**
              * Wait Seconds
              * @default 25
@@ -11765,7 +11771,7 @@ export interface components {
             /** Device */
             device?: string | null;
             /** Answers */
-            answers?: ("validate" | "score" | "render" | "inspect_model" | "sample")[] | null;
+            answers?: ("validate" | "score" | "render" | "inspect_model" | "inspect_adapter" | "sample")[] | null;
             broker?: components["schemas"]["BrokerState"] | null;
             /** Engines */
             engines?: ("transformers" | "vllm")[] | null;
@@ -19642,6 +19648,48 @@ export interface operations {
             404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
             429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    uploadAdapter: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": {
+                    /** Format: binary */
+                    weights: string;
+                    config: string;
+                    model: string;
+                    name?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Adapter"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            503: components["responses"]["Unavailable"];
             default: components["responses"]["Failed"];
         };
     };

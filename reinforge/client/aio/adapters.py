@@ -1,12 +1,13 @@
-"""Trained adapters: list, download, unpack."""
+"""Adapters: list, upload, download, unpack."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+from reinforge.base_models.adapter_config import CONFIG, WEIGHTS
 from reinforge.client.aio.downloads import extract, save
 from reinforge.client.aio.paging import iterate
 from reinforge.client.aio.transport import AsyncTransport
-from reinforge.client.shared import Progress
+from reinforge.client.shared import Progress, complete_seconds
 from reinforge.schemas.resources import Adapter
 
 
@@ -19,6 +20,21 @@ class AsyncAdapters:
 
     async def get(self, id: str) -> Adapter:
         return Adapter.model_validate(await self._transport.get(f"/adapters/{id}"))
+
+    async def upload(self, folder: str | Path, *, model: str, name: str | None = None) -> Adapter:
+        """Upload a LoRA adapter: a folder that PEFT's `save_pretrained` wrote. model: its base model's id."""
+        folder = Path(folder)
+        config, weights = folder / CONFIG, folder / WEIGHTS
+        fields = {"model": model, "name": name or folder.resolve().name, "config": config.read_text("utf-8")}
+        with weights.open("rb") as file:
+            answer = await self._transport.request(
+                "POST",
+                "/adapters",
+                files={"weights": (WEIGHTS, file, "application/octet-stream")},
+                data=fields,
+                timeout=complete_seconds(weights.stat().st_size),
+            )
+        return Adapter.model_validate(answer.json())
 
     async def download(self, id: str, to: str | Path, *, progress: Progress | None = None) -> Path:
         """Write the adapter's `.tar.gz` to the file `to`; `progress(bytes so far, total or None)`."""

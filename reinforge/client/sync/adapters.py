@@ -1,10 +1,11 @@
 # Generated from reinforge/client/aio/adapters.py by scripts/sync_client.py: change that file.
-"""Trained adapters: list, download, unpack."""
+"""Adapters: list, upload, download, unpack."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from reinforge.client.shared import Progress
+from reinforge.base_models.adapter_config import CONFIG, WEIGHTS
+from reinforge.client.shared import Progress, complete_seconds
 from reinforge.client.sync.downloads import extract, save
 from reinforge.client.sync.paging import iterate
 from reinforge.client.sync.transport import Transport
@@ -20,6 +21,21 @@ class Adapters:
 
     def get(self, id: str) -> Adapter:
         return Adapter.model_validate(self._transport.get(f"/adapters/{id}"))
+
+    def upload(self, folder: str | Path, *, model: str, name: str | None = None) -> Adapter:
+        """Upload a LoRA adapter: a folder that PEFT's `save_pretrained` wrote. model: its base model's id."""
+        folder = Path(folder)
+        config, weights = folder / CONFIG, folder / WEIGHTS
+        fields = {"model": model, "name": name or folder.resolve().name, "config": config.read_text("utf-8")}
+        with weights.open("rb") as file:
+            answer = self._transport.request(
+                "POST",
+                "/adapters",
+                files={"weights": (WEIGHTS, file, "application/octet-stream")},
+                data=fields,
+                timeout=complete_seconds(weights.stat().st_size),
+            )
+        return Adapter.model_validate(answer.json())
 
     def download(self, id: str, to: str | Path, *, progress: Progress | None = None) -> Path:
         """Write the adapter's `.tar.gz` to the file `to`; `progress(bytes so far, total or None)`."""

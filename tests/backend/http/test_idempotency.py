@@ -69,6 +69,7 @@ ELSEWHERE = {
         "createFineTuningJob",
         "createDataset",
         "createFile",
+        "uploadAdapter",
     ),  # by tests of their rooms
     *(
         "createPreflight",

@@ -33,7 +33,7 @@ function OverBase({ one }: { one: Adapter }) {
 function Download({ one }: { one: Adapter }) {
   const better = betterThan(one);
   const look = { variant: "default", size: "compact-sm" } as const;
-  if (isBelowBase(one)) {
+  if (one.job && isBelowBase(one)) {
     return (
       <ButtonLink
         to="/jobs/$id"
@@ -51,7 +51,7 @@ function Download({ one }: { one: Adapter }) {
     <Button
       component="a"
       {...look}
-      href={better ? checkpointDownloadUrl(one.job, better.step) : adapterDownloadUrl(one.id)}
+      href={one.job && better ? checkpointDownloadUrl(one.job, better.step) : adapterDownloadUrl(one.id)}
       download
       aria-label={`Download ${one.name}, step ${better?.step ?? one.step}`}
     >
@@ -64,15 +64,31 @@ const COLUMNS: Column<Adapter>[] = [
   {
     head: "Adapter",
     grow: true,
-    cell: (one) => (
-      <Link to="/jobs/$id" params={{ id: one.job }} search={{ tab: "checkpoints" }} data-row title={one.name}>
-        {one.name}
-      </Link>
-    ),
+    cell: (one) =>
+      one.job ? (
+        <Link
+          to="/jobs/$id"
+          params={{ id: one.job }}
+          search={{ tab: "checkpoints" }}
+          data-row
+          title={one.name}
+        >
+          {one.name}
+        </Link>
+      ) : (
+        <span title={one.name}>
+          {one.name} <small>uploaded</small>
+        </span>
+      ),
   },
   { head: "Held-out reward", align: "right", cell: (one) => reward(offered(one)) },
   { head: "vs base", hide: "narrow", align: "right", cell: (one) => <OverBase one={one} /> },
-  { head: "Step", hide: "narrow", align: "right", cell: (one) => betterThan(one)?.step ?? one.step },
+  {
+    head: "Step",
+    hide: "narrow",
+    align: "right",
+    cell: (one) => (one.job ? (betterThan(one)?.step ?? one.step) : "–"),
+  },
   { head: "Model", hide: "narrow", cell: (one) => one.model },
   { head: "ID", hide: "medium", cell: (one) => <code>{one.id}</code> },
   { head: "Size", hide: "medium", align: "right", cell: (one) => bytes(one.bytes) },
@@ -84,21 +100,32 @@ const COLUMNS: Column<Adapter>[] = [
       <span style={{ position: "relative", zIndex: 1, display: "inline-flex", gap: 6 }}>
         <ButtonLink
           to="/deployments"
-          search={{ from: betterThan(one)?.id ?? one.id, job: one.job }}
+          search={{ from: betterThan(one)?.id ?? one.id, job: one.job ?? undefined }}
           variant="default"
           size="compact-sm"
           aria-label={`Deploy ${one.name}`}
         >
           Deploy
         </ButtonLink>
+        {one.job && (
+          <ButtonLink
+            to="/evaluations/new"
+            search={{ from: betterThan(one)?.id ?? one.id, job: one.job }}
+            variant="default"
+            size="compact-sm"
+            aria-label={`Evaluate ${one.name}`}
+          >
+            Evaluate
+          </ButtonLink>
+        )}
         <ButtonLink
-          to="/evaluations/new"
-          search={{ from: betterThan(one)?.id ?? one.id, job: one.job }}
+          to="/jobs/new"
+          search={{ model: betterThan(one)?.id ?? one.id }}
           variant="default"
           size="compact-sm"
-          aria-label={`Evaluate ${one.name}`}
+          aria-label={`Train ${one.name} further`}
         >
-          Evaluate
+          Train
         </ButtonLink>
         <Download one={one} />
       </span>

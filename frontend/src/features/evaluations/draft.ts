@@ -120,9 +120,11 @@ export function like(one: Evaluation): Draft {
 export const jobOfWeights = (
   what: string,
   linked: string | undefined,
-  adapters: readonly { id: string; job: string; best?: { id: string } | null }[],
+  adapters: readonly { id: string; job: string | null; best?: { id: string } | null }[],
 ): string | undefined =>
-  linked ?? adapters.find(({ id, best }) => what !== "" && (id === what || best?.id === what))?.job;
+  linked ??
+  adapters.find(({ id, best }) => what !== "" && (id === what || best?.id === what))?.job ??
+  undefined;
 
 /** Whether the form asks for exactly what the job measures on its held-out rows. */
 export const isAsInJob = (draft: Draft, spec: JsonObject) =>

@@ -46,7 +46,7 @@ type SpecFacts = {
 function facts(job: JobDetail): string[] {
   const { rollout, adapter } = (job.resolved_spec ?? job.spec) as SpecFacts;
   return [
-    job.model,
+    job.started_from ? `${job.model}, from ${job.started_from.name}` : job.model,
     `${job.preset_title ?? "Custom algorithm"} · G ${rollout?.completions_per_prompt ?? 8} × ${rollout?.prompts_per_step ?? 16} prompts`,
     `LoRA r ${adapter?.rank ?? 16}`,
     ...job.reward_names.map((name) => `reward “${name}”`),

@@ -23,6 +23,7 @@ import { DataSection } from "./sections/DataSection";
 import { Essentials } from "./sections/Essentials";
 import { ModelSection } from "./sections/ModelSection";
 import { RewardSection } from "./sections/RewardSection";
+import { useStartAdapter } from "./start-adapter";
 import { saveDraft } from "./storage";
 import { CopyAs } from "./summary/CopyAs";
 import { Summary } from "./summary/Summary";
@@ -48,7 +49,8 @@ export function JobForm(props: Props) {
   const [open, setOpen] = useState(false);
   const whole = useRef<HTMLDivElement>(null);
   const models = useQuery(modelsQuery).data?.data;
-  const model = models?.find((one) => one.id === modelOf(draft));
+  const adapter = useStartAdapter(modelOf(draft));
+  const model = models?.find((one) => one.id === (adapter?.model ?? modelOf(draft)));
   const fields = useFields(basis, draft);
   const byPath = useMemo(() => new Map(fields.map((field) => [field.path, field])), [fields]);
   const spec = useMemo(() => toSpec(basis, draft), [basis, draft]);

@@ -13,7 +13,9 @@ import { useField, useForm } from "../form";
 import styles from "../NewJob.module.css";
 import { Problems } from "../Problems";
 import { Section } from "../Section";
+import { isStart, useStartAdapter } from "../start-adapter";
 import { AddModel } from "./AddModel";
+import { StartAdapter } from "./StartAdapter";
 
 /** What inspection found, in one line. */
 const factsOf = (model: BaseModel) =>
@@ -54,7 +56,9 @@ export function ModelSection() {
   const { problems } = useField("model");
   const models = useQuery(modelsQuery);
   const [adding, setAdding] = useState(false);
-  const chosen = modelOf(draft);
+  const id = modelOf(draft);
+  const start = useStartAdapter(id);
+  const chosen = start?.model ?? id;
   const choose = (id: string) => change((old) => setAt(old, "model", id));
   const list = models.data?.data;
   return (
@@ -80,6 +84,12 @@ export function ModelSection() {
         ))}
       </div>
       {list?.length === 0 && <p>No models yet. The built-in model appears when a worker has inspected it.</p>}
+      <StartAdapter
+        value={isStart(id) ? id : undefined}
+        base={isStart(chosen) ? undefined : chosen}
+        disabled={readOnly}
+        onChange={choose}
+      />
       <Problems problems={problems} />
       {adding ? (
         <AddModel

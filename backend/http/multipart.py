@@ -67,7 +67,7 @@ async def receive(
                 f"The upload has no part called `{part}`.",
                 code="missing_file",
                 param=part,
-                hint=f"curl -F {part}=@rows.jsonl, or `reinforge dataset push rows.jsonl`.",
+                hint=f"curl -F {part}=@FILE; `reinforge dataset push` and `reinforge adapter upload` send it.",
             )
         yield FileUpload(Path(file.name), parts.filename, parts.bytes, parts.digest.hexdigest(), parts.fields)
 
