@@ -9,7 +9,7 @@ import type { Range } from "@/components/chart/zoom";
 import { Failure } from "@/components/Failure";
 import { CurveLegend } from "./CurveLegend";
 import styles from "./Curves.module.css";
-import { type Entry, entriesOf, firstHighlighted } from "./lines";
+import { type Entry, entriesOf, firstHighlighted, MOST_BANDS } from "./lines";
 import { MetricOverlay } from "./MetricOverlay";
 import { type MetricDef, type MetricSection, metricSections, slug } from "./metrics";
 import type { ComparePlace, Go } from "./place";
@@ -153,7 +153,10 @@ export function Curves({ comparison, place, onPlace }: Props) {
       )}
       {group && (
         <p className={styles.note}>
-          Lines are means over the jobs of a group, bands their minimum and maximum.
+          Lines are means over the jobs of a group.{" "}
+          {highlighted.length <= MOST_BANDS
+            ? "Bands are their minimum and maximum."
+            : `Highlight at most ${MOST_BANDS} groups to see bands from minimum to maximum.`}
         </p>
       )}
       {sections.map((section) => (

@@ -14,6 +14,8 @@ export type Entry = {
 const COLORS: readonly ChartColor[] = ["c1", "c2", "c3", "c4"];
 /** Lines that colour and dash tell apart. */
 export const MOST_COLORED = 2 * COLORS.length;
+/** Highlighted groups with bands from minimum to maximum. */
+export const MOST_BANDS = 4;
 /** Of more entries than that, the baseline and so many of the best are highlighted at first. */
 const BEST = 5;
 
@@ -62,8 +64,9 @@ export function linesOf(
     if (!curve) return [];
     const style = styleOf(id, highlighted);
     const { steps, values, minima, maxima } = curve;
-    // Bands of context lines would cover each other.
-    const band = style.color === "c0" ? { minima: null, maxima: null } : { minima, maxima };
+    // Many bands would cover each other.
+    const hasBand = style.color !== "c0" && highlighted.length <= MOST_BANDS;
+    const band = hasBand ? { minima, maxima } : { minima: null, maxima: null };
     const sparse = curves?.key.startsWith("held_out/") && !band.minima;
     return [{ label, ...style, sparse, source: { steps, values, ...band } }];
   });
