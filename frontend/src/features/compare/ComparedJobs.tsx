@@ -35,7 +35,7 @@ const columns = (
       />
     ),
   },
-  { head: "Status", cell: (job) => <StatePill state={job.status} /> },
+  { head: "Status", hide: "narrow", cell: (job) => <StatePill state={job.status} /> },
   {
     head: "Before",
     align: "right",
