@@ -43,7 +43,7 @@ RUN pip install --no-deps --require-hashes --requirement /tmp/build.txt \
 COPY pyproject.toml README.md LICENSE alembic.ini ./
 RUN pip install --no-deps --no-build-isolation --editable .
 COPY reinforge reinforge
-COPY examples/arithmetic examples/arithmetic
+COPY examples examples
 COPY backend backend
 COPY worker/__init__.py worker/__init__.py
 COPY migrations migrations
@@ -72,7 +72,7 @@ FROM worker-libraries AS worker
 COPY pyproject.toml README.md LICENSE ./
 RUN pip install --no-deps --no-build-isolation --editable .
 COPY reinforge reinforge
-COPY examples/arithmetic examples/arithmetic
+COPY examples examples
 COPY worker worker
 COPY backend/__init__.py backend/__init__.py
 RUN python -m compileall -q /app

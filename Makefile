@@ -27,7 +27,7 @@ PIP := $(VENV) -m pip install --quiet --progress-bar off
 
 .DEFAULT_GOAL := help
 .PHONY: help setup locked newest torch page-packages demo up vllm quick check check-python check-page audit sbom test rooms test-vllm test-containers test-attack chaos test-chaos soak \
-	proof-defences proof-fuzz proof-upload proof-hostile gpu-check fleet build e2e bench screens clean
+	proof-defences proof-fuzz proof-upload proof-hostile proof-examples gpu-check fleet build e2e bench screens clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -194,6 +194,9 @@ e2e: setup frontend/dist/index.html ## the main job, end to end, on this machine
 proof-hostile: setup ## what others notice of 200 hostile clients and a hostile member: three minutes, JSON in benchmarks/results
 	@$(VENV) benchmarks/hostile.py
 
+proof-examples: setup ## train every example on this machine, alone: 20 minutes on two cores, ONLY=rubric for some (JSON and README in examples/)
+	@$(VENV) benchmarks/example_jobs.py $(ONLY)
+
 gpu-check: setup ## all that a GPU has to show, within 8 minutes: ONLY="right update" GPU_CHECK=gpu.json
 	@$(VENV) benchmarks/gpu_check.py $(if $(ONLY),--only $(ONLY)) --out $(or $(GPU_CHECK),benchmarks/results/gpu_check.json)
 
@@ -203,7 +206,7 @@ build: setup frontend/dist/index.html ## two wheels: the client's, and the platf
 # Ten minutes to hours, with pages of their own in docs/.
 LONG := benchmarks/learning.py benchmarks/claims.py benchmarks/completions.py benchmarks/fleet_live.py \
 	benchmarks/trainer_vs_trl.py benchmarks/time_to_reward.py benchmarks/scaling.py benchmarks/large_upload.py \
-	benchmarks/hostile.py benchmarks/prompts.py
+	benchmarks/hostile.py benchmarks/prompts.py benchmarks/example_jobs.py
 
 bench: setup ## measurements beside named peers (JSON in benchmarks/results)
 	@for script in $(filter-out $(LONG),$(wildcard benchmarks/*.py)); do $(VENV) $$script || exit 1; done

@@ -33,6 +33,7 @@ from backend.deployments.endpoints import router as deployments
 from backend.deployments.serving import Loader
 from backend.evaluations.endpoints import router as evaluations
 from backend.evaluations.runner import Evaluator
+from backend.examples.endpoints import router as examples
 from backend.golden.endpoints import router as golden
 from backend.http import errors
 from backend.http.compression import CompressJson
@@ -85,7 +86,8 @@ _DATABASE_WITHIN = 30.0
 # Tried in this order, and those of a room in theirs: what is asked most stands first.
 ROUTERS = (
     worker_jobs, jobs, worker_api, sign_in, api_keys, projects, members, invitations, usage, audit,
-    demo, datasets, dataset_prompts, dataset_uploads, dataset_reports, reward_sources, reward_attacks, rewards, golden,
+    demo, examples, datasets, dataset_prompts, dataset_uploads, dataset_reports, reward_sources,
+    reward_attacks, rewards, golden,
     judges, base_models, preflights, evaluations, sweeps, playground, adapters, webhooks, workers,
     openai_graders, openai_files, openai_uploads, openai_jobs, openai_checkpoints, openai_models,
     deployments, openai_chat, client_wheel, health.router, meta.router, reference, guide,

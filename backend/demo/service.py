@@ -20,6 +20,7 @@ from backend.rewards import service as rewards
 from backend.settings import Settings
 from reinforge.errors import ReinforgeError, Unavailable
 from reinforge.offline import demo, jobfile
+from reinforge.offline.examples import spec_hash
 from reinforge.spec import JobSpec
 from reinforge.states import JobStatus
 
@@ -65,7 +66,7 @@ class DemoStarter:
         Raises Unavailable (`no_worker`, `sandbox_unavailable` …).
         """
         spec = await anyio.to_thread.run_sync(jobfile.load, demo.job_file())
-        mark = await anyio.to_thread.run_sync(demo.spec_hash, spec)
+        mark = await anyio.to_thread.run_sync(spec_hash, spec)
         async with self.services.database.transaction() as session:
             job = await self.find(session, project_id, mark)
         if job is not None:

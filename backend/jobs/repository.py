@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import or_, select
+from sqlalchemy import func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.jobs.lifecycle.transitions import unknown_job
@@ -30,6 +30,20 @@ async def find_alive(session: AsyncSession, project_id: str, key: str, value: st
     )
     job: Job | None = await session.scalar(query)
     return job
+
+
+async def unfinished_by_metadata(
+    session: AsyncSession, project_id: str, keys: Sequence[str]
+) -> dict[str, Job]:
+    unfinished = [str(status) for status in JobStatus if status not in FINAL]
+    values = [Job.resolved_spec["metadata"][key].as_string() for key in keys]
+    query = (
+        select(Job, func.coalesce(*values))
+        .where(Job.project_id == project_id, Job.status.in_(unfinished), Job.purpose == "train")
+        .where(func.coalesce(*values).is_not(None))
+        .order_by(Job.created_at, Job.id)
+    )
+    return {value: job for job, value in await session.execute(query)}
 
 
 async def any_job(session: AsyncSession, project_id: str) -> bool:

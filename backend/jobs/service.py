@@ -1,5 +1,6 @@
 """Creating, cancelling, pausing and resuming jobs."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -104,6 +105,13 @@ async def get(session: AsyncSession, project_id: str, job_id: str) -> Job:
 async def find_alive(session: AsyncSession, project_id: str, key: str, value: str) -> Job | None:
     """The newest job with this metadata that has succeeded or has not ended."""
     return await repository.find_alive(session, project_id, key, value)
+
+
+async def unfinished_by_metadata(
+    session: AsyncSession, project_id: str, keys: Sequence[str]
+) -> dict[str, Job]:
+    """The newest unfinished job by the value of the first of these keys that its metadata have."""
+    return await repository.unfinished_by_metadata(session, project_id, keys)
 
 
 async def find_by_code(session: AsyncSession, model_id: str, code: str) -> Job | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import func, select
+from sqlalchemy import delete, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.http.cursors import cut, newest_first
@@ -22,6 +22,24 @@ async def find_named(session: AsyncSession, project_id: str, name: str, granular
     )
     reward: Reward | None = await session.scalar(query.order_by(Reward.created_at.desc()).limit(1))
     return reward
+
+
+async def find_content(
+    session: AsyncSession, project_id: str, name: str, source: str
+) -> RewardRevision | None:
+    query = (
+        select(RewardRevision)
+        .join(Reward, Reward.id == RewardRevision.reward_id)
+        .where(Reward.project_id == project_id, Reward.name == name, RewardRevision.source == source)
+        .order_by(Reward.created_at.desc(), RewardRevision.revision.desc())
+    )
+    revision: RewardRevision | None = await session.scalar(query.limit(1))
+    return revision
+
+
+async def delete_unused(session: AsyncSession, project_id: str, id: str) -> None:
+    used = select(JobReward.job_id).where(JobReward.reward_id == Reward.id).exists()
+    await session.execute(delete(Reward).where(Reward.id == id, Reward.project_id == project_id, ~used))
 
 
 async def find_revision(session: AsyncSession, reward_id: str, revision: int) -> RewardRevision | None:

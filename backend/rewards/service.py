@@ -235,6 +235,27 @@ async def keep(
     return await create(session, project_id, body, entries, created_by)
 
 
+async def keep_content(
+    session: AsyncSession,
+    project_id: str,
+    name: str,
+    source: str,
+    entries: list[dict[str, Any]],
+    created_by: str,
+) -> tuple[str, int, bool]:
+    """Id and revision of a reward with this name and source, and whether it is new; others stay as they are."""
+    revision = await repository.find_content(session, project_id, name, source)
+    if revision is not None:
+        return revision.reward_id, revision.revision, False
+    body = RewardCreate(name=name, source=source)
+    reward = await create(session, project_id, body, entries, created_by)
+    return reward.id, reward.revision, True
+
+
+async def delete_unused(session: AsyncSession, project_id: str, id: str) -> None:
+    await repository.delete_unused(session, project_id, id)
+
+
 async def revise(
     session: AsyncSession,
     project_id: str,

@@ -16,7 +16,7 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 
 import reinforge
 from reinforge.errors import NotFound, Unavailable
-from reinforge.offline.demo import job_file
+from reinforge.offline.examples import NAMES, folder_of
 
 router = APIRouter(prefix="/client", include_in_schema=False)
 
@@ -57,7 +57,7 @@ def client_wheel() -> Wheel:
 
 
 def _package_files() -> dict[str, bytes]:
-    folders = {"reinforge": _PACKAGE, "reinforge/examples/arithmetic": job_file().parent}
+    folders = {"reinforge": _PACKAGE} | {f"reinforge/examples/{name}": folder_of(name) for name in NAMES}
     return {
         f"{place}/{path.relative_to(folder).as_posix()}": path.read_bytes()
         for place, folder in folders.items()

@@ -13,7 +13,7 @@ from reinforge.cli.admin import backup, budgets, people, serve, webhooks, worker
 from reinforge.cli.connection import connect, store
 from reinforge.cli.evaluation import evaluate, gate, golden, judges, library, rewards
 from reinforge.cli.exits import Exit, exit_code
-from reinforge.cli.jobs import commands, compare, preflight, presets, sweeps
+from reinforge.cli.jobs import commands, compare, examples, preflight, presets, sweeps
 from reinforge.cli.output import Json, err, out, print_error, print_json
 from reinforge.client import Reinforge
 from reinforge.client.protocol import ServerUnreachable, error_from
@@ -48,6 +48,7 @@ app.add_typer(sweeps.app, name="sweep")
 app.add_typer(data.adapters, name="adapter")
 app.add_typer(deploy.app, name="deploy")
 app.add_typer(presets.app, name="presets")
+app.add_typer(examples.app, name="example")
 app.add_typer(people.projects, name="project")
 app.add_typer(people.keys, name="key")
 app.add_typer(people.members, name="member")

@@ -1,7 +1,5 @@
 """The demo: one GRPO job on the starter model, through the SDK."""
 
-import hashlib
-import json
 import os
 import secrets
 from collections.abc import Callable
@@ -13,8 +11,8 @@ from pydantic import ValidationError
 from reinforge import settings
 from reinforge.client import Reinforge
 from reinforge.errors import InvalidInput, JobFailure, StateConflict, Unavailable
+from reinforge.offline.examples import spec_hash
 from reinforge.offline.train import model_folder
-from reinforge.reward_spec import PythonReward
 from reinforge.schemas.checkpoints import Checkpoint
 from reinforge.schemas.jobs import CompletionRow, JobDetail, Metrics
 from reinforge.spec import JobSpec
@@ -70,23 +68,6 @@ def demo_key(home: Path) -> str:
         with os.fdopen(descriptor, "w", encoding="ascii") as file:
             file.write(key)
         return key
-
-
-def spec_hash(spec: JobSpec) -> str:
-    """Hash of a specification and its files' contents."""
-    digest = hashlib.sha256()
-    paths = [
-        spec.data.dataset,
-        spec.data.held_out,
-        *(reward.path for reward in spec.rewards if isinstance(reward, PythonReward)),
-    ]
-    for path in paths:
-        digest.update(Path(path).read_bytes() if path else b"-")
-    raw = spec.model_dump(mode="json")
-    raw["data"].update(dataset=None, held_out=None)
-    raw["rewards"] = [{**reward, "path": None} for reward in raw["rewards"]]
-    digest.update(json.dumps(raw, sort_keys=True).encode())
-    return digest.hexdigest()[:16]
 
 
 def find_or_start(

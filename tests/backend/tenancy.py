@@ -26,6 +26,7 @@ PLACES = {
     "number": "1",
     "kind": "judge_spend",
     "period": "total",
+    "example": "rubric",
 }
 METHODS = ("get", "post", "put", "patch", "delete")
 

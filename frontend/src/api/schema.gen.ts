@@ -1534,6 +1534,68 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/examples": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Examples
+         * @description Examples with data, reward, job file and measured result.
+         */
+        get: operations["listExamples"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/examples/{example}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Example
+         * @description An example with its README, job file and reward sources.
+         */
+        get: operations["getExample"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/examples/{example}/start": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start Example
+         * @description Create an example's datasets, reward and job; or return (200) its unfinished job.
+         *
+         *     Datasets and rewards of the same content are reused. A refused job leaves neither behind.
+         */
+        post: operations["startExample"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/datasets": {
         parameters: {
             query?: never;
@@ -6262,6 +6324,96 @@ export interface components {
                 [key: string]: components["schemas"]["Estimate"];
             };
         };
+        /** ExampleDetail */
+        ExampleDetail: {
+            /**
+             * Object
+             * @default example
+             * @constant
+             */
+            object?: "example";
+            /** Name */
+            name: string;
+            /** Title */
+            title: string;
+            /** Summary */
+            summary: string;
+            /** Model */
+            model: string;
+            /** Preset */
+            preset: string;
+            /** Steps */
+            steps: number;
+            /** Rows */
+            rows: number;
+            /** Held Out Rows */
+            held_out_rows: number;
+            result?: components["schemas"]["ExampleResult"] | null;
+            /** Job */
+            job?: string | null;
+            /** Readme */
+            readme: string;
+            /** Job File */
+            job_file: string;
+            /** Rewards */
+            rewards: {
+                [key: string]: string;
+            };
+        };
+        /**
+         * ExampleResult
+         * @description What the example's job did where it was measured.
+         */
+        ExampleResult: {
+            /** Base */
+            base: number;
+            /** Tuned */
+            tuned: number;
+            /** Parts */
+            parts?: {
+                [key: string]: number[];
+            };
+            /** Length */
+            length: number[];
+            /** Steps */
+            steps: number;
+            /** Seconds */
+            seconds: number;
+            /** Machine */
+            machine: string;
+            /** Date */
+            date: string;
+            /** Commit */
+            commit: string;
+        };
+        /** ExampleSummary */
+        ExampleSummary: {
+            /**
+             * Object
+             * @default example
+             * @constant
+             */
+            object?: "example";
+            /** Name */
+            name: string;
+            /** Title */
+            title: string;
+            /** Summary */
+            summary: string;
+            /** Model */
+            model: string;
+            /** Preset */
+            preset: string;
+            /** Steps */
+            steps: number;
+            /** Rows */
+            rows: number;
+            /** Held Out Rows */
+            held_out_rows: number;
+            result?: components["schemas"]["ExampleResult"] | null;
+            /** Job */
+            job?: string | null;
+        };
         /**
          * Expectation
          * @description One of: `value`; `least` and/or `most`; `above`; `not_applicable`.
@@ -10100,6 +10252,24 @@ export interface components {
             object?: "list";
             /** Data */
             data: components["schemas"]["Evaluation"][];
+            /**
+             * Has More
+             * @default false
+             */
+            has_more?: boolean;
+            /** Next Cursor */
+            next_cursor?: string | null;
+        };
+        /** Page[ExampleSummary] */
+        Page_ExampleSummary_: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["ExampleSummary"][];
             /**
              * Has More
              * @default false
@@ -17690,6 +17860,89 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            429: components["responses"]["TooOften"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    listExamples: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_ExampleSummary_"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    getExample: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                example: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExampleDetail"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    startExample: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                example: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobDetail"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
             429: components["responses"]["TooOften"];
             503: components["responses"]["Unavailable"];
             default: components["responses"]["Failed"];

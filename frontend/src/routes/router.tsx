@@ -13,6 +13,7 @@ import type { RewardPlace } from "@/features/rewards/place";
 import { SETTINGS_TABS, type SettingsPlace } from "@/features/settings/place";
 import { join, resetPassword, signIn } from "./doors";
 import { evaluation, evaluations, newEvaluation } from "./evaluating";
+import type { NewJobSearch } from "./new-job";
 import { root, text, whole } from "./root";
 import { screen } from "./screen";
 import { signedIn } from "./signed-in";
@@ -62,14 +63,13 @@ const compare = createRoute({
 const newJob = createRoute({
   getParentRoute: () => signedIn,
   path: "/jobs/new",
-  validateSearch: (
-    search: Record<string, unknown>,
-  ): { model?: string; dataset?: string; reward?: string; from?: string; preflight?: string } => ({
+  validateSearch: (search: Record<string, unknown>): NewJobSearch => ({
     model: text(search.model),
     dataset: text(search.dataset),
     reward: text(search.reward),
     from: text(search.from),
     preflight: text(search.preflight),
+    examples: search.examples ? true : undefined,
   }),
   component: screen(() => import("./new-job"), "NewJobRoute"),
 });

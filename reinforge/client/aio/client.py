@@ -7,6 +7,7 @@ from reinforge.client.aio.adapters import AsyncAdapters
 from reinforge.client.aio.datasets import AsyncDatasets
 from reinforge.client.aio.deployments import AsyncDeployments
 from reinforge.client.aio.evaluations import AsyncEvaluations
+from reinforge.client.aio.examples import AsyncExamples
 from reinforge.client.aio.jobs import AsyncJobs
 from reinforge.client.aio.judges import AsyncJudges
 from reinforge.client.aio.models import AsyncModels
@@ -56,6 +57,7 @@ class AsyncReinforge:
         self.jobs = AsyncJobs(self.transport)
         self.preflights = AsyncPreflights(self.transport)
         self.sweeps = AsyncSweeps(self.transport)
+        self.examples = AsyncExamples(self.transport)
         self.adapters = AsyncAdapters(self.transport)
         self.projects = AsyncProjects(self.transport)
         self.keys = AsyncKeys(self.transport)

@@ -9,6 +9,7 @@ from reinforge.client.sync.adapters import Adapters
 from reinforge.client.sync.datasets import Datasets
 from reinforge.client.sync.deployments import Deployments
 from reinforge.client.sync.evaluations import Evaluations
+from reinforge.client.sync.examples import Examples
 from reinforge.client.sync.jobs import Jobs
 from reinforge.client.sync.judges import Judges
 from reinforge.client.sync.models import Models
@@ -57,6 +58,7 @@ class Reinforge:
         self.jobs = Jobs(self.transport)
         self.preflights = Preflights(self.transport)
         self.sweeps = Sweeps(self.transport)
+        self.examples = Examples(self.transport)
         self.adapters = Adapters(self.transport)
         self.projects = Projects(self.transport)
         self.keys = Keys(self.transport)

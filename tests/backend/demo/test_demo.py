@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from reinforge.offline import demo, jobfile
+from reinforge.offline.examples import spec_hash
 from tests.backend.server import Backend, wait_until
 
 
@@ -37,7 +38,7 @@ def test_the_demo_is_created_once_and_reused(backend: Backend) -> None:
     assert (job["name"], job["status"], job["created_by"]) == (demo.NAME, "queued", "bootstrap")
     assert job["resolved_spec"]["data"]["held_out"].startswith("file-")
     assert job["resolved_spec"]["rewards"][0]["reward"].startswith("rew_")
-    mark = demo.spec_hash(jobfile.load(demo.job_file()))
+    mark = spec_hash(jobfile.load(demo.job_file()))
     assert job["spec"]["metadata"] == {"demo": mark}, "as the command line marks it"
     assert backend.api.get("/project/counts").json()["demo_job"] == job["id"]
 

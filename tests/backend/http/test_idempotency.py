@@ -39,6 +39,7 @@ EXCEPT: dict[str, str] = {
     "shareModel": "a model that is shared already stays so",
     "createDatasetUploadPartUrl": "an address for an hour: a stored one may be over by the time it is asked for again",
     "startDemo": _ALREADY,
+    "startExample": _ALREADY,
     "switchProject": _ALREADY,
 }
 """Operations that take no idempotency key, with the reason. (The worker door has sequence numbers.)"""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from reinforge.offline.examples import NAMES
 from tests.support.closure import ROOT, closure, expose
 
 HEAVY = ("torch", "transformers", "fastapi", "starlette", "celery", "sqlalchemy", "psycopg", "boto3", "numpy")
@@ -43,7 +44,7 @@ def test_it_holds_the_client_and_nothing_else(wheel: Path) -> None:
         f"{place}/{path.relative_to(ROOT / folder)}"
         for folder, place in (
             ("reinforge", "reinforge"),
-            ("examples/arithmetic", "reinforge/examples/arithmetic"),
+            *((f"examples/{name}", f"reinforge/examples/{name}") for name in NAMES),
         )
         for path in (ROOT / folder).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts

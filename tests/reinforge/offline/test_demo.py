@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from reinforge.client import Reinforge
-from reinforge.offline.demo import NAME, chosen_checkpoint, find_or_start, spec_hash
+from reinforge.offline.demo import NAME, chosen_checkpoint, find_or_start
+from reinforge.offline.examples import spec_hash
 from reinforge.spec import JobSpec
 from tests.support.stub_server import Answer, StubServer
 

@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useMemo } from "react";
+import { type ReactNode, useMemo } from "react";
 import { useAccess } from "@/api/access";
 import { jobFormQuery } from "@/api/job-form";
 import type { JobDetail } from "@/api/jobs";
@@ -25,6 +25,9 @@ type Props = {
   preflight: string | undefined;
   onPreflight: (id: string | undefined) => void;
   onCreated: (job: JobDetail) => void;
+  onExamples: () => void;
+  /** The gallery of examples over the form. */
+  examples: ReactNode;
 };
 
 const CRUMBS = [
@@ -36,13 +39,16 @@ const CRUMBS = [
 
 /** The frame of the form: the draft, where it came from, and the schema that it is made from. */
 export function NewJob(props: Props) {
-  const { ids, from, onIds, onFrom, preflight, onPreflight, onCreated } = props;
+  const { ids, from, onIds, onFrom, preflight, onPreflight, onCreated, onExamples, examples } = props;
   const { draft, change, startOver, restoredAt, fromError, fromName } = useDraft({ ids, from, onIds });
   const form = useQuery(jobFormQuery);
   const basis = useMemo(() => form.data && basisOf(form.data), [form.data]);
   const { refusal } = useAccess();
   const actions = refusal === null && (
     <>
+      <Button variant="default" onClick={onExamples}>
+        Start from an example…
+      </Button>
       <StartFrom onPick={onFrom} />
       <Button variant="default" onClick={startOver}>
         Start over
@@ -57,6 +63,7 @@ export function NewJob(props: Props) {
   );
   return (
     <Page title="New job" crumbs={CRUMBS} meta={meta} actions={actions}>
+      {examples}
       {(refusal || fromError) && (
         <div className={styles.notes}>
           {refusal && (

@@ -32,7 +32,13 @@ function eyebrowOf({ status }: Job): string {
 }
 
 /** The first screen: the demo and three steps in a new project; what runs and what came last in a used one. */
-export function Start({ table }: { table: (jobs: readonly Job[]) => ReactNode }) {
+export function Start({
+  table,
+  examples,
+}: {
+  table: (jobs: readonly Job[]) => ReactNode;
+  examples: ReactNode;
+}) {
   const { refusal } = useAccess();
   const counts = useQuery(countsQuery).data;
   const jobs = useInfiniteQuery(jobListQuery({}, NEWEST));
@@ -92,6 +98,10 @@ export function Start({ table }: { table: (jobs: readonly Job[]) => ReactNode })
             mayChange={refusal === null}
           />
         </section>
+        <section aria-labelledby="examples" className={styles.section}>
+          <h2 id="examples">Start from an example</h2>
+          {examples}
+        </section>
       </>
     );
   };
@@ -99,7 +109,18 @@ export function Start({ table }: { table: (jobs: readonly Job[]) => ReactNode })
   return (
     <Page
       title="Start"
-      actions={!refusal && own && own.length > 0 && <ButtonLink to="/jobs/new">New job</ButtonLink>}
+      actions={
+        !refusal &&
+        own &&
+        own.length > 0 && (
+          <>
+            <ButtonLink to="/jobs/new" search={{ examples: true }} variant="default">
+              Start from an example
+            </ButtonLink>
+            <ButtonLink to="/jobs/new">New job</ButtonLink>
+          </>
+        )
+      }
     >
       <div className={styles.stack}>
         <NoWorker />

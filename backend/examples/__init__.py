@@ -1,0 +1,1 @@
+"""Examples with data and rewards: listing, and starting one as a job."""
