@@ -39,6 +39,7 @@ from backend.http import errors
 from backend.http.compression import CompressJson
 from backend.jobs.endpoints import router as jobs
 from backend.jobs.monitoring.live_frames import LiveJobs
+from backend.jobs.shares.endpoints import page_router as shared_jobs
 from backend.jobs.submission.submit import SubmitServices
 from backend.judges.endpoints import router as judges
 from backend.keys import service as keys
@@ -90,7 +91,7 @@ ROUTERS = (
     reward_attacks, rewards, golden,
     judges, base_models, preflights, evaluations, sweeps, playground, adapters, webhooks, workers,
     openai_graders, openai_files, openai_uploads, openai_jobs, openai_checkpoints, openai_models,
-    deployments, openai_chat, client_wheel, health.router, meta.router, reference, guide,
+    deployments, openai_chat, client_wheel, health.router, meta.router, reference, guide, shared_jobs,
 )  # fmt: skip
 
 

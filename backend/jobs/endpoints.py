@@ -20,6 +20,7 @@ from backend.jobs.monitoring.endpoints import router as monitoring
 from backend.jobs.monitoring.group_endpoints import router as groups
 from backend.jobs.prompts.endpoints import router as prompts
 from backend.jobs.report.endpoints import router as report
+from backend.jobs.shares.endpoints import router as shares
 from backend.jobs.submission.endpoints import router as submission
 from backend.jobs.submission.submit import Draft, ServicesDep, SpecSubmission, submit
 from backend.models import Job as JobRow
@@ -162,5 +163,6 @@ router.include_router(forks)
 router.include_router(groups)
 router.include_router(prompts)
 router.include_router(report)
+router.include_router(shares)
 router.include_router(submission)
 router.include_router(monitoring)

@@ -12,6 +12,7 @@ from backend.models.evaluation import EvaluationCompletion, EvaluationPromptRow,
 from backend.models.golden import GoldenCaseRow
 from backend.models.job import Attempt, Event, Job, JobCommand, JobReward
 from backend.models.job_change import JobChange
+from backend.models.job_share import JobShare
 from backend.models.judge import JudgeRow
 from backend.models.metric import MetricPoint, MetricSeries
 from backend.models.project import ApiKey, IdempotencyKey, Invitation, Member, Project
@@ -54,6 +55,7 @@ __all__ = [
     "JobObject",
     "JobPrompt",
     "JobReward",
+    "JobShare",
     "JudgeRow",
     "Label",
     "LogLineRow",

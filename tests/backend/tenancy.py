@@ -126,6 +126,7 @@ class Stranger:
         self.things["preflights"] = self._made("/preflights", json=self.spec())
         sweep = {"name": MARK, "job": self.spec(), "parameters": {"adapter.rank": [2, 4]}}
         self.things["sweeps"] = self._made("/sweeps", json=sweep)
+        self.things["shares"] = self._made(f"/jobs/{job}/shares", json={})
         self.things["adapters"] = self.api.get("/adapters").json()["data"][0]["id"]
         [(self.checkpoint,)] = self.backend.sql("SELECT id FROM checkpoint WHERE job_id = %s", job)
         self.things["evaluations"] = f"eval_{MARK}"

@@ -32,16 +32,25 @@ def document(content: ReportContent, *, refresh_seconds: int | None = None) -> s
     """The whole page. `refresh_seconds`: reload, while the job runs."""
     job = content.job
     refresh = f'<meta http-equiv="refresh" content="{refresh_seconds}">' if refresh_seconds else ""
-    head = (
+    parts = (_header(content), _verdict(content), _tiles(content), _notes(job), _charts(content.series))
+    rest = (_held_out(job, content.series), _samples(content.groups), _configuration(job), _footer())
+    return _page(job.name, "".join(parts + rest), refresh)
+
+
+def notice(title: str, text: str) -> str:
+    """A page that only says something."""
+    return _page(title, f"<h1>{escape(title)}</h1><p>{escape(text)}</p>")
+
+
+def _page(title: str, body: str, meta: str = "") -> str:
+    return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f'<meta name="robots" content="noindex">{refresh}'
-        f"<title>{escape(job.name)} · Reinforge</title><style>{_STYLE}</style></head><body><main>"
+        f'<meta name="robots" content="noindex">{meta}'
+        f"<title>{escape(title)} · Reinforge</title><style>{_STYLE}</style></head>"
+        f"<body><main>{body}</main></body></html>\n"
     )
-    parts = (_header(content), _verdict(content), _tiles(content), _notes(job), _charts(content.series))
-    rest = (_held_out(job, content.series), _samples(content.groups), _configuration(job), _footer())
-    return "".join([head, *parts, *rest, "</main></body></html>\n"])
 
 
 def _header(content: ReportContent) -> str:

@@ -552,6 +552,54 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/shares": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Shares
+         * @description Newest first, without their secrets.
+         */
+        get: operations["listJobShares"];
+        put?: never;
+        /**
+         * Create Share
+         * @description Create a link that shows this job without sign-in. The only response that contains it.
+         *
+         *     Everybody who has the link reads the job's verdict, charts, held-out table, configuration and notes, and with
+         *     `samples` prompts and completions. It ends when it is revoked or expires, when the job is deleted, and when
+         *     its creator may no longer change jobs of the project.
+         */
+        post: operations["createJobShare"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/shares/{share_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke Share
+         * @description Revoke a link at once.
+         */
+        delete: operations["revokeJobShare"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/check": {
         parameters: {
             query?: never;
@@ -8294,6 +8342,84 @@ export interface components {
             object?: "list";
             /** Data */
             data: components["schemas"]["JobSetting"][];
+        };
+        /**
+         * JobShare
+         * @description Shows one job without sign-in: verdict, charts, held-out table, configuration, notes.
+         */
+        JobShare: {
+            /**
+             * Object
+             * @default job_share
+             * @constant
+             */
+            object?: "job_share";
+            /** Id */
+            id: string;
+            /** Job */
+            job: string;
+            /** Samples */
+            samples: number;
+            /** Created By */
+            created_by: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Expires At */
+            expires_at?: string | null;
+            /** Active */
+            active: boolean;
+        };
+        /** JobShareCreate */
+        JobShareCreate: {
+            /**
+             * Samples
+             * @default 0
+             */
+            samples?: number;
+            /** Expires In Days */
+            expires_in_days?: number | null;
+        };
+        /** JobShareCreated */
+        JobShareCreated: {
+            /**
+             * Object
+             * @default job_share
+             * @constant
+             */
+            object?: "job_share";
+            /** Id */
+            id: string;
+            /** Job */
+            job: string;
+            /** Samples */
+            samples: number;
+            /** Created By */
+            created_by: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Expires At */
+            expires_at?: string | null;
+            /** Active */
+            active: boolean;
+            /** Url */
+            url: string;
+        };
+        /** JobShareList */
+        JobShareList: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["JobShare"][];
         };
         /**
          * JobSpec
@@ -16146,6 +16272,98 @@ export interface operations {
             401: components["responses"]["NotAuthenticated"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    listJobShares: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobShareList"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    createJobShare: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobShareCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobShareCreated"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    revokeJobShare: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                share_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
             429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];

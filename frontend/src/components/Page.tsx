@@ -3,6 +3,8 @@ import styles from "./Page.module.css";
 
 type Props = {
   title: string;
+  /** Title of the browser's tab, where it says more. */
+  tabTitle?: string;
   /** Links and words above the title, in order. */
   crumbs?: readonly ReactNode[];
   /** Edits the title; follows it. */
@@ -17,10 +19,10 @@ type Props = {
 const LONG = 60;
 
 /** The frame of every screen: crumbs, title, state line, actions, content. */
-export function Page({ title, crumbs = [], rename, meta, actions, children }: Props) {
+export function Page({ title, tabTitle = title, crumbs = [], rename, meta, actions, children }: Props) {
   return (
     <>
-      <title>{`${title} · Reinforge`}</title>
+      <title>{`${tabTitle} · Reinforge`}</title>
       {crumbs.length > 0 && (
         <nav className={styles.crumbs} aria-label="Breadcrumb">
           {crumbs.map((crumb, i) => (

@@ -1,4 +1,4 @@
-"""`reinforge job export`."""
+"""`reinforge job export`, `share`, `shares` and `unshare`."""
 
 import re
 from pathlib import Path
@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
+from reinforge.cli import output
 from reinforge.cli.connection import connect
 from reinforge.cli.jobs.steer import JobId
-from reinforge.cli.output import err, out
+from reinforge.cli.output import Json, err, out
 
 app = typer.Typer()
 
@@ -32,3 +33,57 @@ def export_job(
     if samples:
         err.print("It contains prompts and completions of the job.")
     out.print(str(written), markup=False, soft_wrap=True)
+
+
+@app.command("share")
+def share_job(
+    id: JobId,
+    samples: Annotated[
+        int, typer.Option(min=0, max=50, help="Prompts whose completions the link shows.")
+    ] = 0,
+    days: Annotated[
+        int | None, typer.Option(min=1, help="Valid for so many days; default: until revoked.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Create a link that shows the job without sign-in: verdict, charts, held-out table, configuration, notes."""
+    with connect() as client:
+        link = client.jobs.share(id, samples=samples, expires_in_days=days)
+    if json:
+        output.print_json(link)
+        return
+    err.print("Everybody who has this link can read the job. It is not printed again.")
+    out.print(link.url, markup=False, soft_wrap=True)
+
+
+@app.command("shares")
+def list_shares(id: JobId, json: Json = False) -> None:
+    """List the links of a job."""
+    with connect() as client:
+        shares = client.jobs.shares(id)
+    if json:
+        output.print_json([share.model_dump(mode="json") for share in shares])
+        return
+    output.print_table(
+        ["id", "prompts", "by", "expires", "active"],
+        (
+            [
+                share.id,
+                str(share.samples),
+                share.created_by,
+                share.expires_at.date().isoformat() if share.expires_at else "never",
+                "yes" if share.active else "no",
+            ]
+            for share in shares
+        ),
+        empty="The job has no links.",
+    )
+
+
+@app.command("unshare")
+def revoke_share(
+    id: JobId, share: Annotated[str, typer.Argument(help="Id of the link, as `shares` lists it.")]
+) -> None:
+    """Revoke a link of a job."""
+    with connect() as client:
+        client.jobs.revoke_share(id, share)

@@ -35,6 +35,7 @@ from reinforge.schemas.job_changes import (
 from reinforge.schemas.job_checks import JobCheck
 from reinforge.schemas.job_labels import Archived, JobFacets
 from reinforge.schemas.job_prompts import JobPromptPage, PromptCategory
+from reinforge.schemas.job_shares import JobShare, JobShareCreated, JobShareList
 from reinforge.schemas.jobs import (
     Completion,
     CompletionGroup,
@@ -345,6 +346,18 @@ class Jobs:
     def export(self, id: str, to: str | Path, *, samples: int = 8) -> Path:
         """Write the job as one HTML file to `to`, with the completions of so many prompts."""
         return save(self._transport, f"/jobs/{id}/report?samples={samples}", to)
+
+    def share(self, id: str, *, samples: int = 0, expires_in_days: int | None = None) -> JobShareCreated:
+        """Create a link that shows the job without sign-in; `url` is in this answer only."""
+        body = {"samples": samples, "expires_in_days": expires_in_days}
+        return JobShareCreated.model_validate(self._transport.post(f"/jobs/{id}/shares", body))
+
+    def shares(self, id: str) -> builtins.list[JobShare]:
+        answer = self._transport.get(f"/jobs/{id}/shares")
+        return JobShareList.model_validate(answer).data
+
+    def revoke_share(self, id: str, share_id: str) -> None:
+        self._transport.delete(f"/jobs/{id}/shares/{share_id}")
 
     def labels(self, id: str) -> builtins.list[LabelView]:
         return LabelList.model_validate(self._transport.get(f"/jobs/{id}/labels")).data

@@ -18,6 +18,7 @@ import { count } from "@/lib/format";
 import { WeightsActions } from "./checkpoints/WeightsActions";
 import { DeleteJob } from "./DeleteJob";
 import { ArchiveJob } from "./labels/ArchiveJob";
+import { NotifyMe } from "./share/NotifyMe";
 import { ShareMenu } from "./share/ShareMenu";
 import { ChangeReward } from "./steer/ChangeReward";
 import { ChangeSettings } from "./steer/ChangeSettings";
@@ -127,6 +128,7 @@ export function JobActions({ job, step, mayWrite }: Props) {
           </GatedButton>
         )
       )}
+      <NotifyMe job={job} />
       <ShareMenu job={job} />
       {isFinal(job.status) && <ArchiveJob job={job} />}
       {isFinal(job.status) && <DeleteJob job={job} />}

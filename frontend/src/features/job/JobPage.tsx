@@ -20,6 +20,7 @@ import { AnswerRow } from "./overview/AnswerRow";
 import { ProgressLine } from "./ProgressLine";
 import { isStopped } from "./reasons";
 import { lastStep, type SeriesMap, seriesMap } from "./series";
+import { tabTitle } from "./share/tab-title";
 
 const TABS = [
   [undefined, "Overview"],
@@ -129,6 +130,7 @@ export function JobPage({ id, tab, children }: Props) {
   return (
     <Page
       title={job.data.name}
+      tabTitle={tabTitle(job.data, step)}
       crumbs={crumbs}
       rename={<RenameJob key={id} job={job.data} />}
       meta={meta}

@@ -1,23 +1,31 @@
 import { Button, Menu } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
 import type { JobDetail } from "@/api/jobs";
 import { jobReportUrl } from "@/api/reports";
+import { ShareLinks } from "./ShareLinks";
 
-/** What one can take along of a job. */
+/** What one can take along of a job: a file, or a link for people without an account. */
 export function ShareMenu({ job }: { job: JobDetail }) {
+  const [linking, links] = useDisclosure(false);
   return (
-    <Menu position="bottom-end" width={280}>
-      <Menu.Target>
-        <Button variant="default">Share…</Button>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Menu.Label>One HTML file, readable without this server</Menu.Label>
-        <Menu.Item component="a" href={jobReportUrl(job.id)} download>
-          Download with sample completions
-        </Menu.Item>
-        <Menu.Item component="a" href={jobReportUrl(job.id, 0)} download>
-          Download without prompts and completions
-        </Menu.Item>
-      </Menu.Dropdown>
-    </Menu>
+    <>
+      <Menu position="bottom-end" width={290}>
+        <Menu.Target>
+          <Button variant="default">Share…</Button>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Item onClick={links.open}>Links without sign-in…</Menu.Item>
+          <Menu.Divider />
+          <Menu.Label>One HTML file, readable without this server</Menu.Label>
+          <Menu.Item component="a" href={jobReportUrl(job.id)} download>
+            Download with sample completions
+          </Menu.Item>
+          <Menu.Item component="a" href={jobReportUrl(job.id, 0)} download>
+            Download without prompts and completions
+          </Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+      {linking && <ShareLinks job={job} onClose={links.close} />}
+    </>
   );
 }

@@ -1,0 +1,1 @@
+"""Share links of jobs: one read-only page without sign-in."""

@@ -1,0 +1,38 @@
+"""Share links of jobs."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from reinforge.schemas.common import Request, Response, Timestamp
+
+
+class JobShareCreate(Request):
+    samples: int = Field(default=0, ge=0, le=50)
+    """Prompts whose completions the link shows; 0 for none."""
+    expires_in_days: int | None = Field(default=None, ge=1, le=3650)
+    """Default: valid until revoked."""
+
+
+class JobShare(Response):
+    """Shows one job without sign-in: verdict, charts, held-out table, configuration, notes."""
+
+    object: Literal["job_share"] = "job_share"
+    id: str
+    job: str
+    samples: int
+    created_by: str
+    created_at: Timestamp
+    expires_at: Timestamp | None = None
+    active: bool
+    """False once its creator may no longer change jobs of the project."""
+
+
+class JobShareCreated(JobShare):
+    url: str
+    """Contains the secret; in no other response."""
+
+
+class JobShareList(Response):
+    object: Literal["list"] = "list"
+    data: list[JobShare]
