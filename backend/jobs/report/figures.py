@@ -10,7 +10,7 @@ from reinforge.metrics import CHARTS, METRICS, family_of
 from reinforge.metrics.definition import MetricChart
 
 WIDTH, HEIGHT = 360, 150
-_EDGE_LEFT, _EDGE_RIGHT, _EDGE_TOP, _EDGE_BOTTOM = 44, 10, 8, 20
+_EDGE_LEFT, _EDGE_RIGHT, _EDGE_TOP, _EDGE_BOTTOM = 52, 10, 8, 20
 _COLORS = ("c1", "c2", "c3", "c4")
 _EVALUATED = "held_out/"
 
@@ -124,7 +124,7 @@ def _plot(figure: Figure, sentence: str) -> str:
         x, y = at(first, value).split(",")
         parts.append(
             f'<path class="grid" d="M{x} {y}H{WIDTH - _EDGE_RIGHT}"/>'
-            f'<text x="{_EDGE_LEFT - 6}" y="{float(y) + 4:.1f}" text-anchor="end">{number(value)}</text>'
+            f'<text x="{_EDGE_LEFT - 6}" y="{float(y) + 4:.1f}" text-anchor="end">{value:.3g}</text>'
         )
     parts.append(
         f'<text x="{_EDGE_LEFT}" y="{HEIGHT - 4}">step {first}</text>'
