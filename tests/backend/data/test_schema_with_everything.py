@@ -39,7 +39,7 @@ OF = {"event": {"job_id": "job"}, "metric_point": {"series_id": "metric_series"}
 LATER = {
     "audit_entry", "browser_session", "budget", "call_chunk", "checkpoint_permission", "deployment", "evaluation",
     "evaluation_completion", "evaluation_prompt", "golden_case", "invitation", "job_change", "job_object",
-    "job_prompt", "judge", "label", "member", "prompt_draw", "sign_in_failure", "sign_in_token", "upload",
+    "job_prompt", "job_share", "judge", "label", "member", "prompt_draw", "sign_in_failure", "sign_in_token", "upload",
     "upload_part", "usage", "user_account", "webhook", "webhook_delivery", "webhook_try",
 }  # fmt: skip
 """Tables that the first schema has not, or whose rows a downgrade says that it drops."""
