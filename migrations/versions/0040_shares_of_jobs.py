@@ -1,6 +1,6 @@
 """share links of jobs
 
-Revises: 0038
+Revises: 0039
 """
 
 from collections.abc import Sequence
@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from alembic import op
 
-revision: str = "0039"
-down_revision: str | Sequence[str] | None = "0038"
+revision: str = "0040"
+down_revision: str | Sequence[str] | None = "0039"
 branch_labels: str | Sequence[str] | None = None
 depends_on: str | Sequence[str] | None = None
 
