@@ -83,7 +83,7 @@ _SIGNAL = [
     _chart(
         "dead-groups",
         "Signal",
-        {"groups/all_right_share": "equal, above 0", "groups/all_wrong_share": "equal, 0 or below"},
+        {"groups/all_right_share": "equal > 0", "groups/all_wrong_share": "equal ≤ 0"},
         about="groups/zero_variance_share",
     ),
     _chart("truncated", "Signal", {"completions/truncated_share": "share"}, scale=RARE),

@@ -135,7 +135,7 @@ describe("chartGroups", () => {
 describe("searchText", () => {
   it("is found by section, title and key", () => {
     const def = chart([], "dead-groups");
-    for (const filter of ["signal", "groups without", "all_right", "equal, above 0"]) {
+    for (const filter of ["signal", "groups without", "all_right", "equal > 0"]) {
       expect(def && matcher(filter)(searchText(def))).toBe(true);
     }
   });
