@@ -196,7 +196,7 @@ def _finding(
         code=probe.code,
         title=probe.title,
         severity=probe.severity,
-        message=f"{probe.title} is paid {value:.3g} on {len(paid)} of {rows_tried} rows{where}.",
+        message=f"Reward {value:.3g} for {lower(probe.title)}: {len(paid)} of {rows_tried} rows{where}.",
         rows=len(paid),
         tried=rows_tried,
         value=value,
@@ -242,13 +242,17 @@ def _message(
         more = f" {others} more {'probe succeeds' if others == 1 else 'probes succeed'}." if others else ""
         return f"{high[0].message}{more}"
     if right_values:
-        return f"No wrong completion is paid: {len(table)} kinds were tried on {len(rows)} rows."
+        return f"No wrong completion gets a reward: {len(table)} kinds were tried on {len(rows)} rows."
     best = max(table, key=lambda probe: probe.value or 0.0, default=None)
     most = (
-        f" Of nonsense, it pays most for: {best.title.lower()} ({best.value:.3g})."
+        f" Of nonsense, most is given for {lower(best.title)} ({best.value:.3g})."
         if best and best.value
         else ""
     )
     if all(row.answer is None for row in rows):
         return f"The rows have no answer, so a right completion is unknown.{most}"
-    return f"None of the common forms of a right answer is paid. Give a right completion with {{answer}} in it.{most}"
+    return f"None of the common forms of a right answer gets a reward. Give a right completion with {{answer}} in it.{most}"
+
+
+def lower(title: str) -> str:
+    return title[:1].lower() + title[1:]

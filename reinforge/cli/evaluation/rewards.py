@@ -155,7 +155,7 @@ def _print_report(report: AttackReport) -> None:
         if finding.implied_by is None:
             completion = finding.example.completion.replace("\n", "⏎")[:80]
             out.print(f"  {escape(finding.message)}")
-            out.print(f"      pays {number(finding.example.value)} for: {escape(completion) or '(empty)'}")
+            out.print(f"      reward {number(finding.example.value)}: {escape(completion) or '(empty)'}")
             out.print(f"      {escape(finding.fix)}", style="dim")
     for error in report.errors:
         completion = error.completion.replace("\n", "⏎")[:80]

@@ -52,7 +52,7 @@ def test_a_substring_is_reported_with_line_example_and_fix() -> None:
     finding = report.findings[0]
     assert (finding.code, finding.line, finding.rows, finding.value) == ("inside_longer", 3, len(SUMS), 1.0)
     assert report.message.startswith(
-        "The answer inside a longer word or number is paid 1 on 12 of 12 rows, line 3."
+        "Reward 1 for the answer inside a longer word or number: 12 of 12 rows, line 3."
     )
     assert finding.example.answer is not None
     assert finding.example.answer in finding.example.completion
@@ -89,7 +89,7 @@ def test_rows_without_answers_and_forms_that_are_not_paid_are_unknown() -> None:
     rows = [AttackRow(row.prompt, {}, None) for row in SUMS]
     report = attacked(length, rows)
     assert (report.verdict, report.right) == ("unknown", None)
-    assert "it pays most for: many words without an answer" in report.message
+    assert "most is given for many words without an answer" in report.message
     own_form = (
         "def grade(sample, item):\n    return float(sample['output_text'] == f\"!{item['answer']}!\")\n"
     )

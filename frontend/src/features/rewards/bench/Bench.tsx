@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { datasetsQuery } from "@/api/datasets";
+import { useAttackSource } from "@/api/reward-attack";
 import { type Granularity, useTestSource } from "@/api/rewards";
 import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";
@@ -8,6 +9,7 @@ import { Notice } from "@/components/Notice";
 import { count } from "@/lib/format";
 import { useShortcuts } from "@/lib/shortcuts";
 import type { OnPlace, RewardPlace } from "../place";
+import { attackOn } from "./attack";
 import styles from "./Bench.module.css";
 import { flatten, MOST_TESTED, type Run, readChoice, writeChoice } from "./bench";
 import { CaseList } from "./CaseList";
@@ -17,6 +19,7 @@ import { SampleBar } from "./SampleBar";
 import { BY_HAND, type Example, STORED, type useCases } from "./use-cases";
 import type { useStored } from "./use-stored";
 
+const Attack = lazy(() => import("./Attack").then((room) => ({ default: room.Attack })));
 const KeepFromBench = lazy(() => import("./KeepFromBench"));
 
 type Props = {
@@ -54,6 +57,7 @@ export function Bench(props: Props) {
   const { dataset, place, onPlace, refusal } = props;
   const choice = readChoice(place.rows);
   const test = useTestSource();
+  const attack = useAttackSource();
   const [keeping, setKeeping] = useState<number | null>(null);
   const pane = useRef<HTMLDivElement>(null);
   const tested = flatten(bench.cases);
@@ -67,6 +71,10 @@ export function Bench(props: Props) {
     if (blocked !== null || test.isPending) return;
     const body = { source, entry, granularity, rows: tested.map((one) => one.row) };
     test.mutate(body, { onSuccess: (answer) => onRun({ source, tested, answer }) });
+  };
+  const onAttack = () => {
+    const rows = attackOn(bench.cases, bench.dataset?.suggested_columns?.answer);
+    attack.mutate({ source, entry, granularity, ...rows });
   };
   useShortcuts("reward", { "mod+enter": start });
   useEffect(() => {
@@ -102,10 +110,25 @@ export function Bench(props: Props) {
         >
           Run on {count(tested.length, "completion")}
         </GatedButton>
+        <GatedButton
+          variant="default"
+          refusal={refusal ?? bench.itemFault ?? (bench.cases.length === 0 ? "Choose rows first." : null)}
+          loading={attack.isPending}
+          title="Scores about 25 wrong completions for each row, such as the answer inside a longer number"
+          onClick={onAttack}
+        >
+          Attack
+        </GatedButton>
         <span>
           <kbd>⌘ Enter</kbd> or <kbd>Ctrl Enter</kbd>. Runs in the sandbox of a worker; results are not saved.
         </span>
       </div>
+      {attack.error && <Failure title="Could not attack the reward" error={attack.error} retry={onAttack} />}
+      {attack.data && (
+        <Suspense fallback={null}>
+          <Attack key={attack.submittedAt} report={attack.data} stale={attack.variables.source !== source} />
+        </Suspense>
+      )}
       {test.error && <Failure title="Could not run the reward" error={test.error} retry={start} />}
       <div ref={pane}>
         {run ? (
