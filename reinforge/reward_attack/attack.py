@@ -251,7 +251,10 @@ def _message(
     )
     if all(row.answer is None for row in rows):
         return f"The rows have no answer, so a right completion is unknown.{most}"
-    return f"None of the common forms of a right answer gets a reward. Give a right completion with {{answer}} in it.{most}"
+    return (
+        "None of the common forms of a right answer gets a reward. "
+        f"Give a right completion with {{answer}} in it.{most}"
+    )
 
 
 def lower(title: str) -> str:
