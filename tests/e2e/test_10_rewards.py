@@ -125,6 +125,17 @@ class TestWritingAReward:
             "cut off"
         )
 
+    def test_an_attack_shows_a_wrong_completion_that_is_rewarded(
+        self, page: Page, additions: Dataset
+    ) -> None:
+        source = "def grade(sample, item):\n    return float(item['answer'] in sample['output_text'])\n"
+        open_new_reward(page, additions, source)
+        page.get_by_role("button", name="Attack").click()
+        report = page.get_by_role("region", name="Attack")
+        expect(report).to_contain_text("Wrong completions get a reward")
+        expect(report.get_by_role("listitem").first).to_contain_text("inside a longer word or number")
+        expect(report.get_by_role("listitem").first).to_contain_text("line 2")
+
     def test_a_syntax_error_stands_in_the_gutter_at_its_line(self, page: Page, additions: Dataset) -> None:
         open_new_reward(page, additions, "import re\n\ndef grade(sample, item:\n    return 1.0\n")
         marker = page.locator(".cm-lint-marker-error")
