@@ -37,6 +37,7 @@ from backend.examples.endpoints import router as examples
 from backend.golden.endpoints import router as golden
 from backend.http import errors
 from backend.http.compression import CompressJson
+from backend.http.memory import MemoryReturn
 from backend.jobs.endpoints import router as jobs
 from backend.jobs.monitoring.live_frames import LiveJobs
 from backend.jobs.shares.endpoints import page_router as shared_jobs
@@ -156,6 +157,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
             asyncio.create_task(evaluator.adopt()),
             asyncio.create_task(app.state.broker.run()),
             asyncio.create_task(CacheTidying(database, settings.home_folder).run()),
+            asyncio.create_task(MemoryReturn().run()),
         ]
         if (demo := await _first_demo(app)) is not None:
             tasks.append(demo)

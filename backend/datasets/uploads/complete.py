@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import IO
 from weakref import WeakValueDictionary
@@ -15,13 +16,15 @@ from backend.datasets import service
 from backend.datasets.uploads import numbered_parts, resumable
 from backend.datasets.uploads.inspection import InspectedFile, as_error, inspected
 from backend.datasets.uploads.inspection_child import TOO_COMPLEX
-from backend.models import Upload, UploadPart
+from backend.models import Upload, UploadPart, now
 from backend.usage import check_storage
 from reinforge.dataset import DatasetReport
 from reinforge.errors import InvalidInput, TooLarge
 from reinforge.schemas.uploads import DatasetUpload
 from reinforge.storage.base import disk_error, scratch_file
 
+SKIP_LIFETIME = timedelta(hours=1)
+"""For a request with `skip_bad_rows`, after a file was rejected whose bad rows can be skipped."""
 _CHUNK = 1 << 20
 _going_on: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 """Uploads being completed: clients retry meanwhile."""
@@ -179,6 +182,8 @@ async def _refuse(
             return
         upload_row.error = {"status": error.status} | error.envelope()["error"]
         if error.faults is not None and error.faults["skippable"]:
-            return  # its parts are needed to complete it without the bad rows
+            # Its parts are needed to complete it without the bad rows.
+            upload_row.expires_at = min(upload_row.expires_at, now() + SKIP_LIFETIME)
+            return
         await resumable.end(session, upload_row, "refused")
     await resumable.clear_bucket(objects, upload)

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import json
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,8 @@ class TestThroughTheServer:
             sender.put(number)
         faults = refused(sender.complete(), 422, "truncated_json")["faults"]
         assert faults == {"bad_rows": 1, "good_rows": 50, "skippable": True}
+        until = datetime.fromisoformat(sender.state()["expires_at"])
+        assert timedelta(minutes=50) < until - datetime.now(UTC) <= timedelta(hours=1)
         same = Sender(backend, content)
         assert (same.id, same.upload["missing"]) == (sender.id, [])
         made = sender.complete(skip_bad_rows=True).json()["dataset"]
