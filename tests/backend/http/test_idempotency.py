@@ -27,6 +27,8 @@ EXCEPT: dict[str, str] = {
     "runGoldenCases": _ASKS,
     "runGrader": _ASKS,
     "sample": _ASKS,
+    "attackReward": _ASKS,
+    "attackRewardSource": _ASKS,
     "testReward": _ASKS,
     "testRewardSource": _ASKS,
     "validateGrader": _ASKS,
@@ -70,6 +72,7 @@ ELSEWHERE = {
         "createFineTuningJob",
         "createDataset",
         "createFile",
+        "createSweep",
         "uploadAdapter",
     ),  # by tests of their rooms
     *(
