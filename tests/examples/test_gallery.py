@@ -83,6 +83,19 @@ def test_each_step_of_a_working_is_scored_where_it_ends() -> None:
     assert steps[2] == [0, len(SLIP)]
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_the_readme_states_the_measured_result(name: str) -> None:
+    example = find(name)
+    assert 40 < len(example.summary.summary) < 250 and example.title
+    result = example.result
+    if result is None:
+        assert "Not measured yet" in example.readme
+        return
+    assert result.tuned > result.base + 0.2, "an example has to learn"
+    assert f"| reward | {result.base:.2f} | {result.tuned:.2f} |" in example.readme
+    assert result.steps == example.spec.limits.steps
+
+
 def test_an_example_trains(tmp_path: Path) -> None:
     """Two small steps of the one whose reward scores steps."""
     spec = find("process-rewards").spec
