@@ -1,6 +1,7 @@
 """Queries about rewards."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from sqlalchemy import delete, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -60,10 +61,12 @@ async def page(
     return cut((await session.scalars(query)).all(), limit)
 
 
-async def count_jobs(session: AsyncSession, ids: Sequence[str]) -> dict[str, int]:
+async def job_counts(session: AsyncSession, ids: Sequence[str]) -> dict[str, tuple[int, datetime]]:
+    """Number of training jobs by reward, and when the newest was created."""
     query = (
-        select(JobReward.reward_id, func.count(JobReward.job_id.distinct()))
+        select(JobReward.reward_id, func.count(JobReward.job_id.distinct()), func.max(Job.created_at))
         .join(Job, Job.id == JobReward.job_id)
         .where(JobReward.reward_id.in_(ids), Job.purpose == "train")
     )
-    return {str(row[0]): row[1] for row in await session.execute(query.group_by(JobReward.reward_id))}
+    rows = await session.execute(query.group_by(JobReward.reward_id))
+    return {str(reward): (count, newest) for reward, count, newest in rows}

@@ -284,9 +284,11 @@ async def revisions(session: AsyncSession, reward: Reward) -> list[RewardRevisio
 
 
 async def summaries(session: AsyncSession, rewards: list[Reward]) -> list[RewardSummary]:
-    jobs = await repository.count_jobs(session, [reward.id for reward in rewards])
+    counts = await repository.job_counts(session, [reward.id for reward in rewards])
     views = [RewardSummary.model_validate(reward) for reward in rewards]
-    return [reward_view.model_copy(update={"jobs": jobs.get(reward_view.id, 0)}) for reward_view in views]
+    for view in views:
+        view.jobs, view.last_used_at = counts.get(view.id, (0, None))
+    return views
 
 
 async def page(

@@ -104,6 +104,8 @@ class RewardSummary(Editable):
     created_at: Timestamp
     updated_at: Timestamp
     jobs: int = 0
+    last_used_at: Timestamp | None = None
+    """When the newest job with it was created."""
 
 
 class RewardDetail(RewardSummary):

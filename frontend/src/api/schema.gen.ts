@@ -12566,6 +12566,8 @@ export interface components {
              * @default 0
              */
             jobs?: number;
+            /** Last Used At */
+            last_used_at?: string | null;
             /** Revisions */
             revisions: components["schemas"]["RewardRevision"][];
         };
@@ -12883,6 +12885,8 @@ export interface components {
              * @default 0
              */
             jobs?: number;
+            /** Last Used At */
+            last_used_at?: string | null;
         };
         /**
          * RewardTemplate

@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import { distinctNames } from "@/lib/distinct-names";
 import { reward } from "@/lib/format";
 import { type Adapter, adaptersQuery, betterThan, isBelowBase } from "./adapters";
 import { type Checkpoint, checkpointsQuery, type JobDetail, jobQuery } from "./jobs";
@@ -59,7 +60,8 @@ export function useChoices(from: string | undefined, jobId?: string | undefined)
   const checkpoints = useQuery({ ...checkpointsQuery(jobId ?? ""), enabled: jobId !== undefined });
   if (!adapters || !models || (jobId !== undefined && (job.isPending || checkpoints.isPending)))
     return undefined;
-  const ofJobs = adapters.flatMap(choicesOf);
+  const names = distinctNames(adapters);
+  const ofJobs = adapters.flatMap((one) => choicesOf({ ...one, name: names.get(one.id) ?? one.name }));
   const checkpoint = checkpoints.data?.data.find(({ id }) => id === from);
   return [
     ...(from?.startsWith("ftckpt_") && !ofJobs.some(({ value }) => value === from)

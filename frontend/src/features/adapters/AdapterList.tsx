@@ -1,6 +1,7 @@
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { useMemo } from "react";
 import { useAccess } from "@/api/access";
 import {
   type Adapter,
@@ -12,11 +13,13 @@ import {
 } from "@/api/adapters";
 import { ButtonLink } from "@/components/ButtonLink";
 import { Change } from "@/components/Change";
+import { CopyButton } from "@/components/CopyButton";
 import { type Column, DataTable } from "@/components/DataTable";
 import { Empty } from "@/components/Empty";
 import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";
 import { Page } from "@/components/Page";
+import { distinctNames } from "@/lib/distinct-names";
 import { ago, bytes, reward, signed } from "@/lib/format";
 
 /** Held-out reward of the checkpoint that is offered: the best one, or the final one where there is no best. */
@@ -60,7 +63,7 @@ function Download({ one }: { one: Adapter }) {
   );
 }
 
-const COLUMNS: Column<Adapter>[] = [
+const columns = (names: ReadonlyMap<string, string>): Column<Adapter>[] => [
   {
     head: "Adapter",
     grow: true,
@@ -73,11 +76,11 @@ const COLUMNS: Column<Adapter>[] = [
           data-row
           title={one.name}
         >
-          {one.name}
+          {names.get(one.id) ?? one.name}
         </Link>
       ) : (
         <span title={one.name}>
-          {one.name} <small>uploaded</small>
+          {names.get(one.id) ?? one.name} <small>uploaded</small>
         </span>
       ),
   },
@@ -90,8 +93,7 @@ const COLUMNS: Column<Adapter>[] = [
     cell: (one) => (one.job ? (betterThan(one)?.step ?? one.step) : "–"),
   },
   { head: "Model", hide: "narrow", cell: (one) => one.model },
-  { head: "ID", hide: "medium", cell: (one) => <code>{one.id}</code> },
-  { head: "Size", hide: "medium", align: "right", cell: (one) => bytes(one.bytes) },
+  { head: "Size", hide: "wide", align: "right", cell: (one) => bytes(one.bytes) },
   { head: "Created", hide: "narrow", align: "right", cell: (one) => ago(one.created_at) },
   {
     head: "Actions",
@@ -128,6 +130,7 @@ const COLUMNS: Column<Adapter>[] = [
           Train
         </ButtonLink>
         <Download one={one} />
+        <CopyButton text={one.id} label="Copy ID" size="compact-sm" />
       </span>
     ),
   },
@@ -138,6 +141,7 @@ export function AdapterList() {
   const { refusal } = useAccess();
   const adapters = useQuery(adaptersQuery);
   const rows = adapters.data?.data;
+  const names = useMemo(() => distinctNames(rows ?? []), [rows]);
   return (
     <Page title="Adapters">
       {adapters.isError && !rows ? (
@@ -164,7 +168,7 @@ export function AdapterList() {
       ) : (
         <DataTable
           label="Adapters"
-          columns={COLUMNS}
+          columns={columns(names)}
           rows={rows}
           rowKey={(one) => one.id}
           expected={3}

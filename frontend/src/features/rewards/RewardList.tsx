@@ -29,6 +29,12 @@ const COLUMNS: Column<RewardSummary>[] = [
   { head: "Function", hide: "medium", cell: (one) => <code>{one.entry ?? "grade"}</code> },
   { head: "Input per call", hide: "medium", cell: (one) => atOnce(one.granularity) },
   { head: "Jobs", hide: "narrow", align: "right", cell: (one) => one.jobs ?? 0 },
+  {
+    head: "Last used",
+    hide: "narrow",
+    align: "right",
+    cell: (one) => (one.last_used_at ? ago(one.last_used_at) : "never"),
+  },
   { head: "Saved", hide: "narrow", align: "right", cell: (one) => ago(one.updated_at) },
 ];
 
