@@ -32,7 +32,7 @@ _ROUTES = frozenset(
         "playground",
         "rewards",
     }
-    | {"reset-password", "settings", "sign-in"}
+    | {"reset-password", "settings", "sign-in", "sweeps"}
 )
 """First path segments; a test compares them with `frontend/src/routes`."""
 _NEVER = frozenset({"api", "v1", "worker", "docs", "guide", "shared", "openapi.json"})

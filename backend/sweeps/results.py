@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from backend.models import SweepRow
+from backend.sweeps.importance import importance
 from backend.sweeps.planner import ENDED, TrialRecord, objective
 from backend.sweeps.repository import StoredTrial
 from reinforge.schemas.jobs import JobError
@@ -41,6 +42,7 @@ def detail(row: SweepRow, stored: Sequence[StoredTrial]) -> SweepDetail:
     spec = SweepSpec.model_validate(row.spec)
     trials = [trial_view(spec, trial, row.gpu_hour_price) for trial in stored]
     ranked = settings(trials)
+    shares, note = importance(varied_paths(spec), trials)
     costs = [trial.cost for trial in trials if trial.cost is not None]
     return SweepDetail.model_validate(
         _fields(row, spec, trials, ranked)
@@ -48,8 +50,8 @@ def detail(row: SweepRow, stored: Sequence[StoredTrial]) -> SweepDetail:
             "spec": spec,
             "trials": trials,
             "settings": ranked,
-            "importance": None,
-            "importance_note": None,
+            "importance": shares,
+            "importance_note": note,
             "seconds": sum(trial.seconds for trial in trials),
             "cost": sum(costs) if row.gpu_hour_price is not None else None,
         }

@@ -57,7 +57,7 @@ async def _validate_job(
     if on_worker:
         checked.add(needs)
         cache = jobs.dataset_cache(services.settings)
-        plan = await validate(plan, services.calls, services.objects, cache)
+        await validate(plan, services.calls, services.objects, cache)
     return list(plan.warnings)
 
 

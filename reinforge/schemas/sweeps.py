@@ -72,7 +72,7 @@ class SweepBest(Response):
 class ParameterImportance(Response):
     method: str
     shares: dict[str, float]
-    """Dotted path → share of the objective's variance, most important first."""
+    """Dotted path → share of the objective's variance between its values, adjusted for their number, largest first."""
     trials: int
 
 

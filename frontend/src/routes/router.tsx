@@ -13,11 +13,13 @@ import type { RewardPlace } from "@/features/rewards/place";
 import { SETTINGS_TABS, type SettingsPlace } from "@/features/settings/place";
 import { join, resetPassword, signIn } from "./doors";
 import { evaluation, evaluations, newEvaluation } from "./evaluating";
+import { adapters, models } from "./model-routes";
 import type { NewJobSearch } from "./new-job";
 import { root, text, whole } from "./root";
 import { screen } from "./screen";
 import { signedIn } from "./signed-in";
 import { RouteFailure } from "./states";
+import { sweep, sweeps } from "./sweep-routes";
 
 const home = createRoute({
   getParentRoute: () => signedIn,
@@ -157,19 +159,6 @@ const reward = createRoute({
   component: screen(() => import("./reward"), "RewardRoute"),
 });
 
-const models = createRoute({
-  getParentRoute: () => signedIn,
-  path: "/models",
-  validateSearch: (search: Record<string, unknown>): { show?: string } => ({ show: text(search.show) }),
-  component: screen(() => import("./models"), "ModelsRoute"),
-});
-
-const adapters = createRoute({
-  getParentRoute: () => signedIn,
-  path: "/adapters",
-  component: screen(() => import("./adapters"), "AdaptersRoute"),
-});
-
 const deployments = createRoute({
   getParentRoute: () => signedIn,
   path: "/deployments",
@@ -227,6 +216,8 @@ const tree = root.addChildren([
     evaluations,
     newEvaluation,
     evaluation,
+    sweeps,
+    sweep,
     deployments,
     playground,
     settings,

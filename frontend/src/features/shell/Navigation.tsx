@@ -65,6 +65,9 @@ export function Navigation({ onSearch, onHelp, onSignOut }: Props) {
         </Link>
       ))}
       <div className={styles.gap} />
+      <Link to="/sweeps" className={styles.link}>
+        Sweeps
+      </Link>
       <Link to="/evaluations" className={styles.link}>
         Evaluations
       </Link>

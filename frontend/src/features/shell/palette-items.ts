@@ -34,6 +34,7 @@ export const ROOMS: Item[] = [
   { id: "go-rewards", group: "Go to", label: "Rewards", also: "graders scores", to: "/rewards" },
   { id: "go-models", group: "Go to", label: "Models", also: "base model", to: "/models" },
   { id: "go-adapters", group: "Go to", label: "Adapters", also: "lora download", to: "/adapters" },
+  { id: "go-sweeps", group: "Go to", label: "Sweeps", also: "grid search seeds ablation", to: "/sweeps" },
   {
     id: "go-evaluations",
     group: "Go to",

@@ -1,0 +1,43 @@
+import { infiniteQueryOptions, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
+import { http, type Schemas, unwrap } from "./client";
+
+export type Sweep = Schemas["Sweep"];
+export type SweepDetail = Schemas["SweepDetail"];
+export type SweepTrial = Schemas["SweepTrial"];
+
+const ROOM = ["sweeps"] as const;
+const POLL_MS = 3_000;
+const PAGE = 50;
+const path = (id: string) => ({ params: { path: { id } } });
+
+export const isOpen = ({ status }: Pick<Sweep, "status">) => status === "running" || status === "cancelling";
+
+/** Newest first; polled while one runs. */
+export const sweepsQuery = infiniteQueryOptions({
+  queryKey: [...ROOM, "list"],
+  queryFn: ({ pageParam }) =>
+    unwrap(http.GET("/api/v1/sweeps", { params: { query: { limit: PAGE, after: pageParam } } })),
+  initialPageParam: undefined as string | undefined,
+  getNextPageParam: (page) => page.next_cursor ?? undefined,
+  refetchInterval: ({ state }) =>
+    state.data?.pages.some((page) => page.data.some(isOpen)) ? 2 * POLL_MS : false,
+});
+
+/** Again and again while it runs. */
+export const sweepQuery = (id: string) =>
+  queryOptions({
+    queryKey: [...ROOM, "one", id],
+    queryFn: () => unwrap(http.GET("/api/v1/sweeps/{id}", path(id))),
+    refetchInterval: ({ state }) => (state.data && isOpen(state.data) ? POLL_MS : false),
+  });
+
+export function useCancelSweep() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (id: string) => unwrap(http.POST("/api/v1/sweeps/{id}/cancel", path(id))),
+    onSuccess: (now) => {
+      client.setQueryData(sweepQuery(now.id).queryKey, now);
+      return client.invalidateQueries({ queryKey: [...ROOM, "list"] });
+    },
+  });
+}
