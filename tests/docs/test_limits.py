@@ -9,7 +9,7 @@ import pytest
 from backend.access import body_limits
 from backend.datasets import reading
 from backend.datasets.leakage import report
-from backend.datasets.uploads import inspection, inspection_child, numbered_parts
+from backend.datasets.uploads import complete, inspection, inspection_child, numbered_parts
 from backend.http import server, strict_json
 from backend.jobs.monitoring import step_tables
 from backend.openai.files import upload_store
@@ -26,7 +26,7 @@ from worker.isolated import process
 from worker.models import bounds
 from worker.reward_models import texts as checkpoint_texts
 from worker.rewards.programs import hidden_tests
-from worker.training.prompts import model_texts
+from worker.rollout import folder_text
 
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 HEAD = "## Limits of requests\n\n| what | limit | answer beyond it |\n|---|---|---|\n"
@@ -96,8 +96,10 @@ def contents() -> dict[str, str]:
             f" within {'four' if inspection.CROWDED == 4 else inspection.CROWDED} times that"
         ),
         "an upload in parts": (
-            "a day from its last part; `/v1`: an hour; longer while it is checked"
-            if (timedelta(days=1), timedelta(hours=1)) == (numbered_parts.LIFETIME, upload_store.LIFETIME)
+            "a day from its last part; an hour once it waits for `skip_bad_rows`; `/v1`: an hour; longer while it is"
+            " checked"
+            if (timedelta(days=1), timedelta(hours=1), timedelta(hours=1))
+            == (numbered_parts.LIFETIME, complete.SKIP_LIFETIME, upload_store.LIFETIME)
             else ""
         ),
         "a prompt template: what it takes from a row": f"{prompts.MOST_INSERTED >> 20} Mi characters",
@@ -117,6 +119,7 @@ def contents() -> dict[str, str]:
         "rows of a dataset in one answer": f"{size(reading.ANSWER_BYTES)}, at least one row",
         "reports on a dataset under way, of one project": f"{report.PROJECT_REPORTS} in each API process",
         "datasets that wait to be read, of one project": f"{reading.WAITING} in each API process",
+        "uploads that wait to be checked, of one project": f"{inspection.WAITING} in each API process",
         "files and their parts": setting("upload_limit_bytes"),
         "a worker's records and answers; its other JSON": (
             f"{size(body_limits.RECORDS_BYTES)}; {size(body_limits.WORKER_BYTES)}"
@@ -155,14 +158,19 @@ def models() -> dict[str, str]:
         "a step's table, one prompt": (
             f"{size(step_tables.MOST_BYTES)} decoded, JSON {step_tables.MOST_DEPTH} levels deep"
         ),
-        "a look at a model's files; rendering in calls": f"{size(process.MEMORY_BYTES)}, {process.SECONDS:g} s",
-        "rendering and decoding in a job": (
-            f"{size(model_texts.MEMORY_BYTES)}, {model_texts.SECONDS:g} s a batch"
+        "a look at a model's files; rendering in calls": limited(process.MEMORY_BYTES, process.SECONDS),
+        "rendering and decoding in a job": f"{limited(folder_text.MEMORY_BYTES, folder_text.SECONDS)} a batch",
+        "decoding while a model is sampled on demand": (
+            f"{limited(folder_text.MEMORY_BYTES, folder_text.SECONDS)} a batch"
         ),
         "rendering for a grader's checkpoint": (
-            f"{size(checkpoint_texts.MEMORY_BYTES)}, {checkpoint_texts.SECONDS:g} s a batch"
+            f"{limited(checkpoint_texts.MEMORY_BYTES, checkpoint_texts.SECONDS)} a batch"
         ),
     }
+
+
+def limited(memory_bytes: int, seconds: float) -> str:
+    return f"{size(memory_bytes)}, {seconds:g} s of CPU time within {process.WALL_FACTOR * seconds:g} s"
 
 
 def rows() -> dict[str, str]:
