@@ -2,6 +2,8 @@
 
 ELSEWHERE: dict[str, tuple[str, ...]] = {
     "It reads what processes of this platform have written, or what they are told.": (
+        "backend.jobs.report.content",
+        "reinforge.cli.jobs.share",
         "backend.adapters.service",
         "backend.adapters.uploads",
         "backend.jobs.monitoring.training_checks",
@@ -49,6 +51,10 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "worker.training.checkpoint.resume_state",
     ),
     "It reads files and settings of whoever runs it, or what stands in this repository.": (
+        "backend.site.guide",
+        "backend.site.guide_page",
+        "reinforge.cli.jobs.sweeps",
+        "reinforge.offline.examples",
         "reinforge.algorithm.plugins",
         "reinforge.net.broker",
         "reinforge.cli.evaluation.baselines",
@@ -100,6 +106,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "backend.http.errors",
         "backend.jobs.listing",
         "backend.jobs.monitoring.live_stream",
+        "backend.jobs.comparison.prompts",
         "backend.jobs.prompts.service",
         "reinforge.dataset.numbers",
         "reinforge.grading.multi",
