@@ -43,11 +43,20 @@ def render(apart: Apart, model: Path, template: str | None = None) -> str:
             path.write_text(original)
 
 
-@pytest.mark.parametrize("template", ["{{ 'a'.ljust(9000000000) }}", "{{ 'a' * 80000000 }}"])
-def test_a_template_that_takes_memory_costs_its_request(apart: Apart, model: Path, template: str) -> None:
+@pytest.mark.parametrize(
+    ("template", "reasons"),
+    [
+        pytest.param("{{ 'a'.ljust(3000000000) }}", ("MemoryError",), id="more than the limit of memory"),
+        pytest.param("{{ 'a' * 80000000 }}", ("too much", "too long"), id="more than the limit of output"),
+    ],
+)
+def test_a_template_that_takes_memory_costs_its_request(
+    apart: Apart, model: Path, template: str, reasons: tuple[str, ...]
+) -> None:
     with pytest.raises(InvalidInput) as refused:
         render(apart, model, template)
     assert refused.value.code in ("model_too_demanding", "prompt_not_renderable")
+    assert any(reason in refused.value.message for reason in reasons)
     assert render(apart, model) == "<|user|>1+1=<|assistant|>"
 
 
