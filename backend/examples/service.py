@@ -99,7 +99,7 @@ class ExampleStarter:
                     job = await jobs.resume(session, project_id, job.id, self.services.wake_ups)
                 return job, False
         reward_files = await self._validated(example)
-        reports = {path: await self._inspected(path) for path in example.data_files.values()}
+        reports = {path: await self._inspected(path, project_id) for path in example.data_files.values()}
         stored = StoredFiles()
         async with self.services.database.transaction() as session:
             spec = await _with_ids(session, example, reports, reward_files, project_id, created_by, stored)
@@ -119,8 +119,9 @@ class ExampleStarter:
         entries, _ = await rewards.validate(self.services.calls, sources)
         return {path: RewardFile(text, one) for path, text, one in zip(files, texts, entries, strict=True)}
 
-    async def _inspected(self, path: Path) -> DatasetReport:
-        report = await inspect_file(path, path.name, self.services.settings.upload_limit_bytes)
+    async def _inspected(self, path: Path, project_id: str) -> DatasetReport:
+        limit = self.services.settings.upload_limit_bytes
+        report = await inspect_file(path, path.name, limit, project=project_id)
         await self.services.objects.keep_file(path, sha256=report.sha256, bytes=report.bytes, kind="dataset")
         return report
 
