@@ -21,6 +21,7 @@ WRITES: dict[str, Scope] = {
     "adapters": "jobs:write",
     "deployments": "jobs:write",
     "demo": "jobs:write",
+    "examples": "jobs:write",
     "sample": "inference",
     "chat": "inference",
     "completions": "inference",

@@ -83,8 +83,7 @@ def require_price(spec: SweepSpec, gpu_hour_price: float | None) -> None:
 
 
 def advice(spec: SweepSpec) -> list[str]:
-    job: dict[str, Any] = spec.job
-    data, evaluation = job.get("data") or {}, job.get("evaluation") or {}
+    data, evaluation = _section(spec, "data"), _section(spec, "evaluation")
     warnings = []
     if spec.seeds is not None and len(spec.seed_values) > 1 and not data.get("held_out"):
         warnings.append(
@@ -93,3 +92,9 @@ def advice(spec: SweepSpec) -> list[str]:
     if evaluation.get("rows") == 0:
         warnings.append("evaluation.rows is 0: there will be no held-out reward to compare by.")
     return warnings
+
+
+def _section(spec: SweepSpec, name: str) -> dict[str, Any]:
+    """Empty for anything but an object: the job is validated with its parameters in place."""
+    section = spec.job.get(name)
+    return section if isinstance(section, dict) else {}

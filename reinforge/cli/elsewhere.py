@@ -8,15 +8,13 @@ HINTS = {
     "logout": "Revoke the key: reinforge key list, then reinforge key revoke ID.",
     "logs": "`reinforge job logs ID` has a job's; those of the platform's processes are in its data folder, in `logs`.",
     "status": "`reinforge job list` shows jobs, `reinforge doctor` this machine, GET /readyz the server.",
-    "job compare": "`reinforge job list` has held-out rewards beside each other; `reinforge eval` and `reinforge gate` "
-    "compare two jobs on the same rows.",
+    "job compare": "reinforge compare JOB JOB",
     "job start": "reinforge job create -f job.yaml",
     "job status": "reinforge job show ID",
     "models show": "reinforge models list --json",
 }
 HINTS |= {
     "metrics": "reinforge job metrics ID",
-    "compare": HINTS["job compare"],
     "webhooks": "reinforge webhook list",
 }
 HINTS |= {"workers": "reinforge worker list", "jobs": "reinforge job list"}

@@ -9,10 +9,10 @@ from reinforge.errors import InvalidInput
 from reinforge.spec import JobSpec
 
 
-def place_start(spec: JobSpec, out: Path) -> tuple[JobSpec, Path | None]:
-    """The specification with the adapter's shape, and its archive in `out`. Raises InvalidInput (`adapter.…`)."""
+def with_start_folder(spec: JobSpec) -> JobSpec:
+    """The specification with the adapter's shape and absolute folder. Raises InvalidInput (`adapter.…`)."""
     if spec.adapter.start is None:
-        return spec, None
+        return spec
     folder = Path(spec.adapter.start)
     for name in (CONFIG, WEIGHTS):
         if not (folder / name).is_file():
@@ -27,8 +27,15 @@ def place_start(spec: JobSpec, out: Path) -> tuple[JobSpec, Path | None]:
     except InvalidInput as error:
         error.param = "adapter.start"
         raise
+    return with_start(spec, str(folder.resolve()), lora, model=spec.model)
+
+
+def start_archive(spec: JobSpec, out: Path) -> Path | None:
+    """Archive in `out` of the adapter that `with_start_folder` checked."""
+    if spec.adapter.start is None:
+        return None
     archive = out / "start.tar"
     with tarfile.open(archive, "w") as tar:
         for name in (CONFIG, WEIGHTS):
-            tar.add(folder / name, arcname=name)
-    return with_start(spec, str(folder.resolve()), lora, model=spec.model), archive
+            tar.add(Path(spec.adapter.start) / name, arcname=name)
+    return archive

@@ -19,7 +19,7 @@ from reinforge.base_models.learning_rate import AUTO, unknown_hidden_size
 from reinforge.dataset import numbers_of
 from reinforge.errors import InvalidInput
 from reinforge.offline.rewards import checkpoints, secret_variables, write_rewards
-from reinforge.offline.start_adapter import place_start
+from reinforge.offline.start_adapter import start_archive, with_start_folder
 from reinforge.platform.supervisor import Service
 from reinforge.platform.up import accepts
 from reinforge.records import RunManifest
@@ -53,10 +53,11 @@ def prepare(spec: JobSpec, out: Path, socket_path: Path) -> RunManifest:
     model = model_folder(spec.model)
     dataset = _file(spec.data.dataset, "data.dataset")
     held_out = _file(spec.data.held_out, "data.held_out") if spec.data.held_out else None
+    spec = with_start_folder(spec)
+    resolved = _resolved(spec, model)
     rewards = out / "rewards"
     rewards.mkdir(parents=True)
-    spec, start = place_start(spec, out)
-    resolved = _resolved(spec, model)
+    start = start_archive(spec, out)
     code = write_rewards(spec, rewards)
     manifest = RunManifest(
         job=f"offline-{out.name}",

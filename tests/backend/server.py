@@ -394,5 +394,4 @@ AGREEABLE: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "validate": agree_validate,
     "render": agree_render,
     "inspect_model": agree_inspect,
-    "inspect_adapter": lambda payload: {"layers": 2},
 }

@@ -28,7 +28,7 @@ FLOOR_SECONDS = 0.5
 """Some answers hash a password or look into every table; what this finds took seconds."""
 MEMORY_BYTES = 96 << 20
 """What may stay of an operation's requests: pools, caches and what the allocator keeps."""
-FORMS = {"createDataset", "createFile", "createUploadPart", "putDatasetUploadPart"}
+FORMS = {"createDataset", "createFile", "createUploadPart", "putDatasetUploadPart", "uploadAdapter"}
 """Bodies that are no JSON: `parsers.py` tries their reader."""
 ASKS_A_MODEL = {"sample", "createChatCompletion"}
 """Would wait for a worker: they name a model that is not there."""

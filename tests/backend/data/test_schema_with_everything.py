@@ -30,6 +30,8 @@ SPECIAL: dict[str, dict[str, Any]] = {
     "reward": {"kind": "grader"},
     "reward_revision": {"kind": "grader", "source": SCORER},
     "stored_object": {"state": "stored"},
+    "sweep": {"status": "running"},
+    "sweep_trial": {"state": "submitted", "ended_by": None},
     "upload": {"status": "completed", "part_bytes": None},
     "webhook_delivery": {"state": "delivered"},
 }
@@ -39,8 +41,8 @@ OF = {"event": {"job_id": "job"}, "metric_point": {"series_id": "metric_series"}
 LATER = {
     "audit_entry", "browser_session", "budget", "call_chunk", "checkpoint_permission", "deployment", "evaluation",
     "evaluation_completion", "evaluation_prompt", "golden_case", "invitation", "job_change", "job_object",
-    "job_prompt", "job_share", "judge", "label", "member", "prompt_draw", "sign_in_failure", "sign_in_token", "upload",
-    "upload_part", "usage", "user_account", "webhook", "webhook_delivery", "webhook_try",
+    "job_prompt", "job_share", "judge", "label", "member", "prompt_draw", "sign_in_failure", "sign_in_token", "sweep",
+    "sweep_trial", "upload", "upload_part", "usage", "user_account", "webhook", "webhook_delivery", "webhook_try",
 }  # fmt: skip
 """Tables that the first schema has not, or whose rows a downgrade says that it drops."""
 

@@ -9,7 +9,7 @@ import pytest
 
 from reinforge.base_models.adapter_config import CONFIG, WEIGHTS, LoraShape, read_adapter_config
 from reinforge.errors import InvalidInput
-from reinforge.offline.start_adapter import place_start
+from reinforge.offline.start_adapter import start_archive, with_start_folder
 from reinforge.spec import JobSpec
 
 PEFT = {
@@ -71,16 +71,18 @@ def test_an_offline_job_starts_from_a_folder(tmp_path: Path) -> None:
     folder = tmp_path / "adapter"
     folder.mkdir()
     with pytest.raises(InvalidInput) as caught:
-        place_start(spec(start=str(folder)), tmp_path)
+        with_start_folder(spec(start=str(folder)))
     assert (caught.value.code, caught.value.param) == ("adapter_not_found", "adapter.start")
     (folder / CONFIG).write_text(json.dumps(PEFT))
     (folder / WEIGHTS).write_bytes(b"weights")
-    started, archive = place_start(spec(start=str(folder)), tmp_path)
+    started = with_start_folder(spec(start=str(folder)))
+    archive = start_archive(started, tmp_path)
     assert (started.adapter.rank, started.adapter.alpha, started.model) == (4, 8.0, "m")
     assert archive is not None
     with tarfile.open(archive) as tar:
         assert sorted(tar.getnames()) == [CONFIG, WEIGHTS]
     with pytest.raises(InvalidInput) as caught:
-        place_start(spec(start=str(folder), rank=8), tmp_path)
+        with_start_folder(spec(start=str(folder), rank=8))
     assert (caught.value.code, caught.value.param) == ("adapter_conflict", "adapter.rank")
-    assert place_start(spec(), tmp_path) == (spec(), None)
+    assert with_start_folder(spec()) == spec()
+    assert start_archive(spec(), tmp_path) is None

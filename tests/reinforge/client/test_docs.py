@@ -22,6 +22,15 @@ ME = {
     "version": "1",
     "etag": "e",
 }
+SHARE = {
+    "id": "share_1",
+    "job": "ftjob-1",
+    "samples": 0,
+    "created_by": "x",
+    "created_at": NOW,
+    "active": True,
+    "url": "http://127.0.0.1/shared/1",
+}
 EVALUATION: dict[str, Any] = {
     "id": "eval_1", "kind": "stand_alone", "reward": "r", "done": 1, "total": 1, "created_at": NOW,
     "status": "succeeded",
@@ -44,6 +53,8 @@ def stub() -> Iterator[StubServer]:
         ("POST", "/jobs"): JOB,
         ("GET", "/jobs/ftjob-1"): done,
         ("GET", "/jobs/ftjob-1/adapter/download"): b"archive",
+        ("GET", "/jobs/ftjob-1/report"): b"<html>",
+        ("POST", "/jobs/ftjob-1/shares"): SHARE,
         ("POST", "/datasets/file-1/render"): {"data": [], "offset": 0, "total": 1},
         ("GET", "/datasets/file-1/split"): {"seed": 7, "train": 0, "held_out": 1, "held_out_rows": [0]},
         ("GET", "/jobs/ftjob-1/completions"): {"data": [], "total": 0, "step": 1},
