@@ -8,6 +8,7 @@ import logging
 import time
 from dataclasses import replace
 
+from anyio import to_thread
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -66,7 +67,9 @@ class SweepController:
             stored = (await repository.trials(session, [id]))[id]
             spec = SweepSpec.model_validate(sweep.spec)
             records = [results.record(trial, sweep.gpu_hour_price) for trial in stored]
-            plan = planner.plan(spec, sweep.status, records, next_setting(spec, records))
+            source = next_setting(spec, records)
+            # In a thread: a sampler computes, and is imported at its first choice.
+            plan = await to_thread.run_sync(planner.plan, spec, sweep.status, records, source)
             await _apply(session, sweep, stored, plan)
 
     async def _submit_pending(self, id: str) -> None:

@@ -4,12 +4,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from backend.sweeps.planner import NextSetting, TrialRecord
+from backend.sweeps.tpe import SettingSampler
 from reinforge.sweeps import SweepSpec, trials
 from reinforge.sweeps.variations import label, random_setting
 
 
 def next_setting(spec: SweepSpec, records: Sequence[TrialRecord]) -> NextSetting:
     """Source of settings: from the specification alone, or from the results so far."""
+    if spec.method == "tpe":
+        return SettingSampler(spec, records).next_setting
 
     def listed(setting: int) -> tuple[str, dict[str, Any]]:
         variation = trials(spec)[setting * len(spec.seed_values)]

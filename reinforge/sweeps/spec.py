@@ -10,7 +10,7 @@ MOST_TRIALS = 1000
 """Jobs of one sweep."""
 MOST_PARAMETERS = 32
 
-Method = Literal["grid", "random", "ladder"]
+Method = Literal["grid", "random", "tpe", "ladder"]
 Objective = Literal["last", "best"]
 
 
@@ -85,8 +85,8 @@ class SweepSpec(SpecModel):
     job: dict[str, Any]
     """Job specification that all jobs share."""
     method: Method = "grid"
-    """`grid`: all combinations; `random`: `trials` random ones; `ladder`: the job as it is, then with one more of
-    `rungs` each time.
+    """`grid`: all combinations; `random`: `trials` random ones; `tpe`: `trials` that Optuna's TPE sampler chooses by
+    the results so far; `ladder`: the job as it is, then with one more of `rungs` each time.
     """
     parameters: dict[Path, Parameter] = Field(default_factory=dict, max_length=MOST_PARAMETERS)
     """Dotted path in the job (`algorithm.preset`, `optimizer.learning_rate`, `rewards.correct.weight`) → its values."""

@@ -92,8 +92,22 @@ def check(spec: SweepSpec) -> None:
             param="parameters",
             hint="Use fewer values or seeds, or method `random` with `trials`.",
         )
+    if spec.method == "tpe":
+        _check_combinations(spec)
     for variation in _to_check(spec):
         _check_job(spec, variation)
+
+
+def _check_combinations(spec: SweepSpec) -> None:
+    values = finite_values(spec)
+    combinations = math.inf if values is None else math.prod(map(len, values.values()))
+    if spec.trials is not None and combinations < spec.trials:
+        raise InvalidInput(
+            f"The parameters have {combinations} combinations, fewer than the {spec.trials} settings to try.",
+            code="too_few_combinations",
+            param="trials",
+            hint="Lower `trials`, or use method `grid`, which tries all combinations.",
+        )
 
 
 def _to_check(spec: SweepSpec) -> Iterator[Variation]:
@@ -242,13 +256,31 @@ def _drawn(parameter: list[Any] | ParameterRange, generator: random.Random) -> A
 def at(scale: ParameterRange, share: float) -> float:
     """The value at a share (0 to 1) of the way from `min` to `max`."""
     if share in (0, 1):
-        value = scale.max if share else scale.min
-    elif scale.log:
-        value = float(f"{scale.min * (scale.max / scale.min) ** share:.6g}")
-    else:
-        value = float(f"{scale.min + share * (scale.max - scale.min):.6g}")
-    value = min(max(value, scale.min), scale.max)
-    return round(value) if scale.integer else value
+        end = scale.max if share else scale.min
+        return int(end) if scale.integer else end
+    if scale.log:
+        return rounded(scale, scale.min * (scale.max / scale.min) ** share)
+    return rounded(scale, scale.min + share * (scale.max - scale.min))
+
+
+def rounded(scale: ParameterRange, value: float) -> float:
+    """To six digits, or to a whole number if the range has only those; within the range."""
+    if scale.integer:
+        return min(max(round(value), int(scale.min)), int(scale.max))
+    return min(max(float(f"{value:.6g}"), scale.min), scale.max)
+
+
+def finite_values(spec: SweepSpec) -> dict[str, list[Any]] | None:
+    """Dotted path → all values; None if they are too many to try them all."""
+    values: dict[str, list[Any]] = {}
+    for path, parameter in spec.parameters.items():
+        if isinstance(parameter, list):
+            values[path] = list({json.dumps(value, sort_keys=True): value for value in parameter}.values())
+        elif parameter.integer and parameter.max - parameter.min < MOST_TRIALS:
+            values[path] = list(range(int(parameter.min), int(parameter.max) + 1))
+        else:
+            return None
+    return values
 
 
 def _values(parameter: list[Any] | ParameterRange) -> list[Any]:

@@ -14017,7 +14017,7 @@ export interface components {
              * Method
              * @enum {string}
              */
-            method: "grid" | "random" | "ladder";
+            method: "grid" | "random" | "tpe" | "ladder";
             /**
              * Objective
              * @enum {string}
@@ -14110,7 +14110,7 @@ export interface components {
              * Method
              * @enum {string}
              */
-            method: "grid" | "random" | "ladder";
+            method: "grid" | "random" | "tpe" | "ladder";
             /**
              * Objective
              * @enum {string}
@@ -14192,12 +14192,12 @@ export interface components {
             };
             /**
              * Method
-             * @description `grid`: all combinations; `random`: `trials` random ones; `ladder`: the job as it is, then with one more of
-             *     `rungs` each time.
+             * @description `grid`: all combinations; `random`: `trials` random ones; `tpe`: `trials` that Optuna's TPE sampler chooses by
+             *     the results so far; `ladder`: the job as it is, then with one more of `rungs` each time.
              * @default grid
              * @enum {string}
              */
-            method?: "grid" | "random" | "ladder";
+            method?: "grid" | "random" | "tpe" | "ladder";
             /**
              * Parameters
              * @description Dotted path in the job (`algorithm.preset`, `optimizer.learning_rate`, `rewards.correct.weight`) → its values.

@@ -1,6 +1,7 @@
 """Processes that advance sweeps are killed or work at once: no trial is lost, and none has two jobs."""
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -13,10 +14,16 @@ from backend.data.database import Database
 from backend.data.objects import Objects, configured_store
 from backend.rpc.wake_ups import WakeUps
 from backend.sweeps.controller import SweepController
+from backend.sweeps.planner import TrialRecord, plan
+from backend.sweeps.settings import next_setting
+from backend.sweeps.tpe import startup_settings
+from reinforge.sweeps import SweepSpec
 from tests.backend.server import AGREEABLE, OWNER_KEY, Backend, wait_until
-from tests.backend.sweeps.sweeping import create, sweep
+from tests.backend.sweeps.sweeping import advance, create, sweep, train
 
 TRIALS = 8
+MEASURED = 4
+"""Trials with results before the first kill."""
 KILLS = 2
 
 
@@ -76,6 +83,58 @@ def slowly(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[dict
         return answer(payload)
 
     return slow
+
+
+def test_kill_9_in_a_search_that_learns_gives_the_settings_that_it_would_have_had(backend: Backend) -> None:
+    parameters = {"adapter.rank": {"min": 1, "max": 64, "integer": True, "log": True}}
+    search: dict[str, Any] = {
+        "method": "tpe",
+        "parameters": parameters,
+        "parallel": MEASURED,
+        "trials": TRIALS,
+    }
+    slow = {kind: slowly(answer) for kind, answer in AGREEABLE.items()}
+    with backend.rpc_worker(**slow):
+        id = create(backend, **search)
+        advance(backend)
+        for job, reward in zip(submitted(backend, id), (0.1, 0.7, 0.3, 0.5), strict=True):
+            train(backend, job, reward)
+        expected = chosen(backend, id)
+        process = background(backend)
+        try:
+            wait_until(lambda: len(submitted(backend, id)) > MEASURED, "another job", within=60)
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        process = background(backend)
+        try:
+            wait_until(lambda: len(submitted(backend, id)) >= 2 * MEASURED, "the other jobs", within=60)
+            backend.api.post(f"/sweeps/{id}/cancel")
+            wait_until(lambda: sweep(backend, id)["status"] == "cancelled", "the end of the sweep", within=60)
+        finally:
+            process.terminate()
+            process.wait()
+    trials = sweep(backend, id)["trials"]
+    assert [trial["number"] for trial in trials] == list(range(2 * MEASURED))
+    assert [trial["parameters"] for trial in trials[MEASURED:]] == expected
+    assert len({json.dumps(trial["parameters"]) for trial in trials}) == 2 * MEASURED
+    assert sorted(trial["job"] for trial in trials) == sorted(submitted(backend, id))
+
+
+def chosen(backend: Backend, id: str) -> list[dict[str, Any]]:
+    """The next settings by the results so far."""
+    view = sweep(backend, id)
+    records = [
+        TrialRecord(
+            trial["number"], trial["setting"], trial["name"], trial["parameters"], trial["status"],
+            rewards=[trial["objective"]], steps=[trial["objective_step"]],
+        )
+        for trial in view["trials"]
+    ]  # fmt: skip
+    spec = SweepSpec.model_validate(view["spec"])
+    new = plan(spec, "running", records, next_setting(spec, records)).new
+    assert len(new) == len(records) == MEASURED >= startup_settings(spec)
+    return [variation.parameters for variation in new]
 
 
 def test_two_controllers_at_once_submit_every_trial_once(backend: Backend) -> None:

@@ -127,10 +127,26 @@ def test_a_sweep_has_at_most_1000_jobs() -> None:
     assert raised.value.code == "too_many_trials"
 
 
+def test_a_search_without_repeats_needs_enough_combinations() -> None:
+    fields: dict[str, Any] = {"method": "tpe", "parameters": {"adapter.rank": [2, 4, 4], "seed": [1, 2]}}
+    check(sweep(**fields, trials=4))
+    with pytest.raises(InvalidInput) as raised:
+        check(sweep(**fields, trials=5))
+    assert (raised.value.code, raised.value.param) == ("too_few_combinations", "trials")
+    rates = {"optimizer.learning_rate": {"min": 1e-5, "max": 1e-2}}
+    check(sweep(method="tpe", parameters=rates, trials=5))
+    with pytest.raises(InvalidInput) as raised:
+        check(sweep(method="tpe", parameters={"optimizer.learning_rate": {"min": -1, "max": 1}}, trials=5))
+    assert raised.value.param == "parameters.optimizer.learning_rate", "an end of the range"
+
+
 @pytest.mark.parametrize(
     "fields",
     [
         {"method": "ladder"},
+        {"method": "tpe", "parameters": {"adapter.rank": [1, 2]}},
+        {"method": "tpe", "parameters": {"adapter.rank": {"min": 0, "max": 2, "log": True}}, "trials": 2},
+        {"method": "tpe", "trials": 3},
         {"method": "random", "parameters": {"adapter.rank": [1]}},
         {"method": "random", "trials": 3},
         {"parameters": {"adapter.rank": {"min": 1, "max": 2}}},

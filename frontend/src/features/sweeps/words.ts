@@ -3,6 +3,7 @@ import type { Sweep } from "@/api/sweeps";
 export const METHODS: Record<string, string> = {
   grid: "Grid",
   random: "Random",
+  tpe: "TPE",
   ladder: "Ablation ladder",
 };
 
