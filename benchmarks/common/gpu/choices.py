@@ -56,7 +56,7 @@ def _locks(setting: Setting) -> Iterator[Row]:
 def _loaded(setting: Setting) -> Iterator[Row]:
     """Weights go straight to the device."""
     folder = setting.folder / "model"
-    save(folder, shape_of("1.5B", setting), device=setting.device)
+    save(folder, shape_of("0.5B", setting), device=setting.device)
     size = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
     before = _own_bytes()
     model = load_base_model(folder).model
@@ -65,7 +65,7 @@ def _loaded(setting: Setting) -> Iterator[Row]:
     yield holds(
         "every weight and buffer is on the device", {t.device.type for t in tensors} == {setting.device}
     )
-    name = "1.5B: host memory per byte of weights, once loaded"
+    name = "0.5B: host memory per byte of weights, once loaded"
     yield (
         at_most(name, host_bytes / size, COPIED)
         if setting.device == "cuda"

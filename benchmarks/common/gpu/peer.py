@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from common.gpu.models import RANK, sequences, shape_of, trainable
 from common.gpu.rows import Row, Setting, at_least, figure, waiting
 from common.gpu.update import FEW, TINY, step
@@ -18,6 +20,8 @@ from common.random_model import prompts, save
 PEER = ROOT / "benchmarks" / "peers" / "trl_update.py"
 MICRO_BATCHES = (2, 1)
 """Parts of a step that TRL may take one after the other; the fastest counts. Of 2, 4 and 8 it was 2 on an H200."""
+WHOLE_GIB = 100
+"""Memory from which TRL can try the step in one part: with 80 GiB it runs out."""
 STEPS = 3
 GOAL = 2.0
 """Times TRL's update."""
@@ -34,7 +38,7 @@ def run(setting: Setting) -> Iterator[Row]:
     shape = shape_of("1.5B", setting)
     save(folder, shape, device=setting.device)
     runs = {parts: _peer(folder, load.groups, load.per_group, load.prompt, load.completion, parts, setting)
-            for parts in (MICRO_BATCHES[:1] if setting.tiny else MICRO_BATCHES)}  # fmt: skip
+            for parts in _parts(setting)}  # fmt: skip
     for parts, result in runs.items():
         if isinstance(result, str):
             yield waiting(f"1.5B: TRL in {parts} parts", result)
@@ -49,6 +53,14 @@ def run(setting: Setting) -> Iterator[Row]:
     yield figure(f"1.5B, {load.label}: our update", ours, "s")
     ratio = best[0] / ours
     yield figure(name, ratio, "×") if setting.tiny else at_least(name, ratio, GOAL, "×")
+
+
+def _parts(setting: Setting) -> tuple[int, ...]:
+    if setting.tiny or (
+        setting.device == "cuda" and torch.cuda.get_device_properties(0).total_memory < WHOLE_GIB * 2**30
+    ):
+        return MICRO_BATCHES[:1]
+    return MICRO_BATCHES
 
 
 def _peer(

@@ -12,8 +12,8 @@ from worker.rollout.decoding import DecodeBatch, Part
 from worker.rollout.engine import GenerateRequest, NoiseKey, Sampling
 from worker.rollout.noise import Stream
 
-ROWS, PER_PROMPT = (8, 64, 256, 512), 8
-TOKENS, WARM = 32, 4
+ROWS, PER_PROMPT = (8, 128, 512), 8
+TOKENS, WARM = 16, 4
 PROMPT = 512
 
 

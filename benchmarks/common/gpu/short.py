@@ -40,7 +40,7 @@ def _step(label: str, setting: Setting, taken: torch.Tensor | None, share: float
     """One step of rows that would like more memory than there is. `taken` is held until it ends."""
     setting.reset_peak()
     model = trainable("0.5B", setting)
-    rows = sequences(model.shape, 2, 4, 48, 32) if setting.tiny else sequences(model.shape, 8, 8, 1024, 3072)
+    rows = sequences(model.shape, 2, 4, 48, 32) if setting.tiny else sequences(model.shape, 4, 8, 1024, 3072)
     passes, messages = model.policy.passes, list[str]()
     passes.on_change = lambda message, facts: messages.append(message)
     before = passes.facts

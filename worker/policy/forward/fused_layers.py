@@ -7,35 +7,28 @@ equal up to rounding; a module that fails a trial keeps its own code.
 import logging
 import sys
 from collections.abc import Callable
-from functools import cache
 from types import MethodType
 from typing import Any
 
 import torch
-import torch._inductor.config as inductor
 import torch.nn.functional as F
 from torch import Tensor
 
 from worker.machine.memory import is_out_of_memory
+from worker.policy.forward.fused_kernels import Compiler, Kernels, compiled, kernels, rotary, swiglu
 
 log = logging.getLogger(__name__)
 
-Compiler = Callable[[Callable[..., Any]], Callable[..., Any]]
 ROTARY = "apply_rotary_pos_emb"
 """Name of the rotary function in transformers' architectures."""
+FEWEST_TOKENS = 256
+"""Tokens of a call from which kernels are fused: with fewer, calling one takes longer than it saves."""
 _TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-5}
 _LOW_PRECISION_TOLERANCE = 0.02
 """Tolerance: norm of the difference relative to that of the values."""
-_ROWS = 5
-"""Rows of a trial."""
-
-
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` as one kernel if torch can compile it. Sizes may differ between calls."""
-    # A pool of compiler processes would stay for as long as this process, for a handful of kernels.
-    inductor.compile_threads = 1
-    compiled_function: Callable[..., Any] = torch.compile(function, dynamic=True)
-    return compiled_function
+_TOKENS = {"cuda": 1024}
+"""Tokens of a trial, by device. Kernels are tuned to the sizes of their first call."""
+_TOKENS_ELSEWHERE = 5
 
 
 def fuse(model: torch.nn.Module, compiler: Compiler = compiled) -> dict[str, int]:
@@ -45,14 +38,14 @@ def fuse(model: torch.nn.Module, compiler: Compiler = compiled) -> dict[str, int
     compiler: creates one kernel of a function of tensors. Modules for which it fails keep their own code.
     """
     counts = {"norms": 0, "gates": 0, "rotary": 0}
-    gate = compiler(_gate)
+    fused = kernels(compiler)
     for module in list(model.modules()):
         if _is_norm(module):
             counts["norms"] += _swap(module, _norm, _sample(module, _norm_width(module)))
         elif _is_gated(module):
-            counts["gates"] += _swap(module, _gated(gate), _sample(module, _width(module)))
+            counts["gates"] += _swap(module, _gated(fused), _sample(module, _width(module)), FEWEST_TOKENS)
         elif type(module).__name__.endswith("Attention"):
-            counts["rotary"] = counts["rotary"] or _rotary(type(module).__module__, compiler, model)
+            counts["rotary"] = counts["rotary"] or _rotary(module, fused, next(model.parameters()))
     log.info("Fused on %s: %s", type(model).__name__, counts)
     return counts
 
@@ -62,17 +55,12 @@ def _norm(self: Any, x: Tensor) -> Tensor:
     return F.rms_norm(x, self.weight.shape, self.weight, self.variance_epsilon)
 
 
-def _gated(gate: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Any, Tensor], Tensor]:
+def _gated(fused: Kernels) -> Callable[[Any, Tensor], Tensor]:
     def forward(self: Any, x: Tensor) -> Tensor:
-        output: Tensor = self.down_proj(gate(self.gate_proj(x), self.up_proj(x)))
+        output: Tensor = self.down_proj(swiglu(self.gate_proj(x), self.up_proj(x), fused))
         return output
 
     return forward
-
-
-def _gate(gate: Tensor, up: Tensor) -> Tensor:
-    """SwiGLU without its products (Shazeer 2020, equation 6)."""
-    return F.silu(gate) * up
 
 
 def _is_norm(module: Any) -> bool:
@@ -97,26 +85,43 @@ def _width(module: Any) -> int:
 
 def _sample(module: torch.nn.Module, width: int) -> Tensor:
     weight = next(module.parameters())
-    drawn = torch.randn((1, _ROWS, width), generator=torch.Generator().manual_seed(0))
-    return drawn.to(weight.device, weight.dtype)
+    shape = (1, _trial_tokens(weight), width)
+    return torch.randn(shape, generator=torch.Generator().manual_seed(0)).to(weight.device, weight.dtype)
 
 
-def _swap(module: torch.nn.Module, forward: Callable[..., Tensor], x: Tensor) -> bool:
-    """Whether the module now uses `forward`: output and gradient for `x` must equal those of its own code."""
-    fused = MethodType(forward, module)
-    if not _agree(module.forward, fused, x):
+def _trial_tokens(weight: Tensor) -> int:
+    return _TOKENS.get(weight.device.type, _TOKENS_ELSEWHERE)
+
+
+def _swap(module: torch.nn.Module, fused: Callable[..., Tensor], x: Tensor, fewest: int = 0) -> bool:
+    """Whether the module now uses `fused` for calls of at least `fewest` tokens: output and gradient for `x` must equal
+    those of its own code."""
+    own = type(module).forward
+    if not _agree(module.forward, MethodType(fused, module), [x]):
         return False
-    vars(module)["forward"] = fused
+
+    def forward(self: Any, x: Tensor) -> Tensor:
+        few = x.numel() < fewest * x.shape[-1]
+        output: Tensor = (own if few else fused)(self, x)
+        return output
+
+    vars(module)["forward"] = MethodType(forward, module)
     return True
 
 
-def _agree(own: Callable[..., Any], fused: Callable[..., Any], *inputs: Tensor) -> bool:
+def _agree(
+    own: Callable[..., Any],
+    fused: Callable[..., Any],
+    inputs: list[Tensor],
+    constants: tuple[Tensor, ...] = (),
+) -> bool:
+    """Whether outputs and their gradients with respect to `inputs` are equal up to rounding."""
     results = []
     for function in (own, fused):
         leaves = [x.clone().requires_grad_() for x in inputs]
         try:
             with torch.enable_grad():
-                outputs = function(*leaves)
+                outputs = function(*leaves, *constants)
                 outputs = outputs if isinstance(outputs, tuple) else (outputs,)
                 behind = [
                     torch.linspace(-1, 1, o.numel(), device=o.device).view(o.shape).to(o) for o in outputs
@@ -138,37 +143,52 @@ def _close(one: Tensor | None, other: Tensor | None) -> bool:
     return bool((one.double() - other.double()).norm() <= tolerance * one.double().norm())
 
 
-def _rotary(name: str, compiler: Compiler, model: torch.nn.Module) -> int:
+def _rotary(attention: torch.nn.Module, fused: Kernels, weight: Tensor) -> int:
     """1 if the architecture's rotary function is fused on GPUs."""
-    namespace = vars(sys.modules[name])
+    namespace = vars(sys.modules[type(attention).__module__])
     own = namespace.get(ROTARY)
     if own is None:
         return 0
     if hasattr(own, "fused"):  # by an earlier layer, or for another model of this process
         return 1
-    weight = next(model.parameters())
+    tokens, width = _trial_tokens(weight), int(getattr(attention, "head_dim", 8))
+    config = getattr(attention, "config", None)
     states = [
-        torch.randn((1, heads, _ROWS, 8), generator=torch.Generator().manual_seed(heads)).to(weight)
-        for heads in (2, 1)
+        torch.randn(
+            (1, tokens, int(getattr(config, heads, 2)), width), generator=torch.Generator().manual_seed(0)
+        )
+        .transpose(1, 2)
+        .to(weight)
+        for heads in ("num_attention_heads", "num_key_value_heads")
     ]
-    angles = torch.linspace(0, 3, _ROWS * 8, device=weight.device).view(1, _ROWS, 8).to(weight.dtype)
-    fused = compiler(own)
-    if not _agree(own, fused, *states, angles.cos(), angles.sin()):
+    angles = torch.linspace(0, 3, tokens * width, device=weight.device).view(1, tokens, width)
+    constants = angles.cos().to(weight), angles.sin().to(weight)
+
+    def both(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
+        return rotary(q, cos, sin, fused), rotary(k, cos, sin, fused)
+
+    if not _agree(own, both, states, constants):
         return 0
-    namespace[ROTARY] = _on_gpus(own, fused, weight.device.type)
+    namespace[ROTARY] = _where_it_fits(own, both, weight.device.type)
     return 1
 
 
-def _on_gpus(own: Callable[..., Any], fused: Callable[..., Any], device: str) -> Callable[..., Any]:
-    """Uses the plain function on other devices, since other models of the architecture may be there."""
+def _where_it_fits(own: Callable[..., Any], fused: Callable[..., Any], device: str) -> Callable[..., Any]:
+    """Uses the plain function for few tokens, other arguments, and other devices: other models of the architecture may
+    be there."""
 
-    def rotary(q: Tensor, *others: Any, **named: Any) -> Any:
-        return (fused if q.device.type == device else own)(q, *others, **named)
+    def chosen(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, *others: Any, **named: Any) -> Any:
+        fits = (
+            q.device.type == device
+            and q.dim() == 4
+            and q.shape[0] * q.shape[2] >= FEWEST_TOKENS
+            and cos.shape[-2:] == (q.shape[2], q.shape[3])
+            and cos.dim() == 3
+            and not others
+            and named.get("unsqueeze_dim", 1) == 1
+            and not named.keys() - {"unsqueeze_dim"}
+        )
+        return fused(q, k, cos, sin) if fits else own(q, k, cos, sin, *others, **named)
 
-    rotary.fused, rotary.own = True, own  # type: ignore[attr-defined]
-    return rotary
-
-
-@cache
-def compiled_once(function: Callable[..., Any]) -> Callable[..., Any]:
-    return compiled(function)
+    chosen.fused, chosen.own = True, own  # type: ignore[attr-defined]
+    return chosen

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from worker.machine.memory import is_out_of_memory
-from worker.policy.forward.fused_layers import compiled_once
+from worker.policy.forward.fused_kernels import compiled_once
 
 log = logging.getLogger(__name__)
 

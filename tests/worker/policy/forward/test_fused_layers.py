@@ -10,7 +10,7 @@ from transformers import PreTrainedModel
 
 from tests.support.architectures import ARCHITECTURES, write_architecture
 from worker.policy.forward import fused_logprobs
-from worker.policy.forward.fused_layers import ROTARY, fuse
+from worker.policy.forward.fused_layers import FEWEST_TOKENS, ROTARY, fuse
 from worker.policy.forward.logprobs import _slice
 from worker.policy.load import load_base_model
 
@@ -45,7 +45,7 @@ def model_of(folder: Path, name: str, dtype: torch.dtype = torch.float32) -> Pre
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_a_fused_model_returns_the_same_logits(name: str, tmp_path: Path) -> None:
     model = model_of(tmp_path, name)
-    ids = torch.arange(40).view(2, 20) + 5
+    ids = torch.arange(2 * FEWEST_TOKENS).view(2, -1) % 90 + 5
     before = model(ids, use_cache=False).logits
     counts = fuse(model, plain)
     assert counts == FUSED.get(name, counts)
@@ -54,7 +54,7 @@ def test_a_fused_model_returns_the_same_logits(name: str, tmp_path: Path) -> Non
 
 def test_in_bfloat16_it_differs_by_roundings(tmp_path: Path) -> None:
     model = model_of(tmp_path, "qwen3", torch.bfloat16)
-    ids = torch.arange(40).view(2, 20) + 5
+    ids = torch.arange(2 * FEWEST_TOKENS).view(2, -1) % 90 + 5
     before = model(ids, use_cache=False).logits
     assert fuse(model, plain) == FUSED["qwen3"]
     after = model(ids, use_cache=False).logits
@@ -89,6 +89,56 @@ def test_a_compiler_that_miscomputes_leaves_the_models_own_code(tmp_path: Path) 
         return doubled
 
     assert fuse(model_of(tmp_path, "qwen2"), wrong) == {"norms": 5, "gates": 0, "rotary": 0}
+
+
+def test_a_kernel_is_compiled_once_for_every_batch_and_gradient_mode(tmp_path: Path) -> None:
+    """torch stops after compiling a function eight times, and then runs it slowly."""
+
+    def counted(function):  # type: ignore[no-untyped-def]
+        def backend(graph: torch.fx.GraphModule, _: object) -> torch.fx.GraphModule:
+            graphs.append(graph)
+            return graph
+
+        return torch.compile(function, dynamic=True, backend=backend)
+
+    graphs: list[object] = []
+    model = model_of(tmp_path, "qwen3")
+    batches = [torch.randint(5, 100, shape) for shape in ((1, 300), (4, 90), (7, 130))]
+    expected = [model(ids, use_cache=False).logits for ids in batches]
+    assert fuse(model, counted) == FUSED["qwen3"]
+    assert len(graphs) == 6  # gates, and rotary positions of queries and keys, in both directions
+    for mode in (torch.enable_grad, torch.no_grad):
+        for ids, logits in zip(batches, expected, strict=True):
+            with mode():
+                states = model.get_input_embeddings()(ids).detach().requires_grad_(mode is torch.enable_grad)
+                output = model(inputs_embeds=states, use_cache=False).logits
+            torch.testing.assert_close(output, logits, rtol=1e-4, atol=1e-5)
+            if output.requires_grad:
+                output.square().mean().backward()
+    assert len(graphs) == 6
+    for ids in batches:
+        with torch.inference_mode():
+            model(ids, use_cache=False)
+    assert len(graphs) == 9  # sampling's tensors are of another kind, and have no gradients
+
+
+def test_few_tokens_use_the_models_own_code(tmp_path: Path) -> None:
+    calls: list[int] = []
+
+    def counted(function):  # type: ignore[no-untyped-def]
+        def counting(*inputs: torch.Tensor) -> object:
+            calls.append(len(inputs[0]))
+            return function(*inputs)
+
+        return counting
+
+    model = model_of(tmp_path, "llama")
+    fuse(model, counted)
+    calls.clear()
+    model(torch.arange(255)[None] % 50, use_cache=False)
+    assert calls == []
+    model(torch.arange(256)[None] % 50, use_cache=False)
+    assert set(calls) == {256}
 
 
 @pytest.mark.parametrize("slope", [True, False])
