@@ -54,7 +54,7 @@ async def create(
     request: Request, session: Session, settings: SettingsDep, objects: ObjectsDep, once: Once, who: Writer
 ) -> Response:
     """Upload JSONL, CSV or Parquet: accepted as a whole, or rejected with the lines and columns of the first
-    20 errors. With `skip_bad_rows`, bad rows of JSONL and CSV are skipped.
+    20 errors. With `skip_bad_rows`, bad rows are skipped.
     """
     limit = settings.upload_limit_bytes
     await require_storage(session, who.project_id, int(request.headers.get("content-length") or 0))
@@ -63,7 +63,7 @@ async def create(
         name = upload.fields.get("name") or None
         if name is not None and len(name) > 200:
             raise InvalidInput("`name` is longer than 200 characters.", param="name")
-        skip_bad_rows = _flag(upload.fields, "skip_bad_rows")
+        skip_bad_rows = upload.flag("skip_bad_rows")
         async with inspected(
             upload.path, upload.filename, limit, project=who.project_id, skip_bad_rows=skip_bad_rows
         ) as file:
@@ -143,10 +143,3 @@ async def content(id: str, request: Request, session: Session, objects: ObjectsD
 async def delete(id: str, session: Session, who: Writer) -> None:
     """Refused while an unfinished job needs it."""
     await service.delete(session, who.project_id, id)
-
-
-def _flag(fields: dict[str, str], name: str) -> bool:
-    value = fields.get(name, "false").lower()
-    if value not in ("true", "false"):
-        raise InvalidInput(f"`{name}` is neither true nor false.", param=name)
-    return value == "true"

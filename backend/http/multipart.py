@@ -33,6 +33,13 @@ class FileUpload:
     sha256: str = ""
     fields: dict[str, str] = field(default_factory=dict)
 
+    def flag(self, name: str) -> bool:
+        """Raises InvalidInput."""
+        value = self.fields.get(name, "false").lower()
+        if value not in ("true", "false"):
+            raise InvalidInput(f"`{name}` is neither true nor false.", param=name)
+        return value == "true"
+
 
 @asynccontextmanager
 async def receive(

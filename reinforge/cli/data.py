@@ -41,9 +41,7 @@ class SplitBy(StrEnum):
 def push_dataset(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="JSONL, CSV or Parquet.")],
     name: Annotated[str | None, typer.Option(help="Default: the file's name.")] = None,
-    skip_bad_rows: Annotated[
-        bool, typer.Option("--skip-bad-rows", help="Skip bad rows of JSONL and CSV.")
-    ] = False,
+    skip_bad_rows: Annotated[bool, typer.Option("--skip-bad-rows", help="Skip bad rows.")] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -87,8 +85,9 @@ def _print_notes(dataset: Dataset) -> None:
     if dataset.skipped is not None:
         places = ", ".join(str(line) for line in dataset.skipped.lines[:10])
         more = ", …" if dataset.skipped.rows > 10 else ""
+        place = "rows" if dataset.format == "parquet" else "lines"
         err.print(
-            f"[yellow]note[/yellow] {dataset.skipped.rows:,} bad rows are skipped (lines {places}{more})"
+            f"[yellow]note[/yellow] {dataset.skipped.rows:,} bad rows are skipped ({place} {places}{more})"
         )
     for warning in dataset.warnings:
         err.print(f"[yellow]note[/yellow] {escape(warning)}")

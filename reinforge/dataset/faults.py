@@ -43,7 +43,7 @@ class Faults:
             self._is_complete = False
             self._list(fault)
 
-    def check(self, good_rows: int, *, removable: bool) -> None:
+    def check(self, good_rows: int) -> None:
         """Raises the first fault, with the others in `errors` and their count in `faults`."""
         if self._first is None:
             return
@@ -52,7 +52,7 @@ class Faults:
             self._first.faults = {
                 "bad_rows": len(self.bad_rows),
                 "good_rows": good_rows,
-                "skippable": removable and self._is_complete and good_rows > 0,
+                "skippable": self._is_complete and good_rows > 0,
             }
         raise self._first
 

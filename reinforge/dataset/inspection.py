@@ -11,6 +11,7 @@ import orjson
 from reinforge.dataset.errors import DatasetError, DatasetTooLarge
 from reinforge.dataset.errors import Path as ValuePath
 from reinforge.dataset.faults import Faults, uploaded_lines, without_lines
+from reinforge.dataset.formats import parquet
 from reinforge.dataset.formats.reading import READERS, Format, detect_format, empty_file, read_source
 from reinforge.dataset.items import item_of
 from reinforge.dataset.limits import DatasetLimits, readable, row_too_large, too_many_rows
@@ -84,7 +85,7 @@ def inspect(
             _add(row, format, survey, faults)
     except DatasetError as error:
         faults.end(error)
-    faults.check(survey.rows - survey.bad_rows, removable=format != "parquet")
+    faults.check(survey.rows - survey.bad_rows)
     if survey.rows == 0:
         raise empty_file(name)
     return DatasetReport(
@@ -111,7 +112,10 @@ def inspect_skipping(
         if error.faults is None or not error.faults["skippable"]:
             raise
         bad = error
-    without_lines(path, to, bad.bad_rows)
+    if detect_format(path, filename) == "parquet":
+        parquet.write_without_rows(path, to, bad.bad_rows, limits)
+    else:
+        without_lines(path, to, bad.bad_rows)
     report = inspect(to, filename, limits, bad_rows=bad.bad_rows)
     skipped = SkippedRows(
         rows=len(bad.bad_rows),

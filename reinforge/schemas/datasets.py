@@ -29,7 +29,7 @@ class SkippedRows(Response):
 
     rows: int
     lines: list[int]
-    """First lines of these rows in the file, at most 1,000."""
+    """First lines of these rows in the file, at most 1,000; of Parquet their numbers."""
     faults: list[DatasetFault]
     """The first 20 faults."""
     sha256: str

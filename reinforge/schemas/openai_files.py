@@ -41,6 +41,8 @@ class UploadComplete(Wire):
     part_ids: list[str] = Field(min_length=1, max_length=10_000)
     """In file order."""
     md5: str | None = Field(default=None, pattern=r"^[0-9a-fA-F]{32}$")
+    skip_bad_rows: bool = False
+    """Beyond OpenAI's API: SDKs send it in `extra_body`."""
 
 
 class Upload(WireObject):

@@ -9,7 +9,7 @@ from backend.access.auth import Reader, SettingsDep, Writer
 from backend.data.database import Session
 from backend.data.objects import ObjectsDep
 from backend.datasets import service as datasets
-from backend.datasets.uploads.inspection import inspect_file
+from backend.datasets.uploads.inspection import inspected
 from backend.http.downloads import attachment, stream_object
 from backend.http.errors import validation_error
 from backend.http.idempotency import Once, fingerprint
@@ -37,6 +37,7 @@ _FORM: dict[str, Any] = {
                         "purpose": {"type": "string", "enum": ["fine-tune"]},
                         "expires_after[anchor]": {"type": "string", "enum": ["created_at"]},
                         "expires_after[seconds]": {"type": "integer"},
+                        "skip_bad_rows": {"type": "boolean", "default": False},
                     },
                 }
             }
@@ -49,18 +50,25 @@ _FORM: dict[str, Any] = {
 async def create(
     request: Request, session: Session, settings: SettingsDep, objects: ObjectsDep, once: Once, who: Writer
 ) -> Response:
-    """Upload a dataset: accepted as a whole, or rejected with the line of the first error in the message."""
+    """Upload a dataset: accepted as a whole, or rejected with the line of the first error in the message.
+
+    `skip_bad_rows` (beyond OpenAI's API; SDKs send it in `extra_body`): bad rows are skipped.
+    """
     limit = settings.upload_limit_bytes
     await require_storage(session, who.project_id, int(request.headers.get("content-length") or 0))
     await session.commit()  # hold no connection while receiving
     async with receive(request, settings.home_folder / "uploads", limit) as upload:
         check_purpose(upload.fields.get("purpose"))
         lifetime = _lifetime_seconds(upload.fields)
-        report = await inspect_file(upload.path, upload.filename, limit, project=who.project_id)
-        await require_storage(session, who.project_id, report.bytes)  # the length may be unknown in advance
-        await session.commit()
-        await objects.keep_file(upload.path, sha256=report.sha256, bytes=report.bytes, kind="dataset")
-    request_hash = fingerprint(upload.sha256, upload.filename, str(lifetime))
+        skip_bad_rows = upload.flag("skip_bad_rows")
+        async with inspected(
+            upload.path, upload.filename, limit, project=who.project_id, skip_bad_rows=skip_bad_rows
+        ) as file:
+            report = file.report
+            await require_storage(session, who.project_id, report.bytes)  # may be unknown in advance
+            await session.commit()
+            await objects.keep_file(file.path, sha256=report.sha256, bytes=report.bytes, kind="dataset")
+    request_hash = fingerprint(upload.sha256, upload.filename, str(lifetime), "skip" if skip_bad_rows else "")
     if (stored := await once.begin(session, request_hash)) is not None:
         return stored
     dataset = await datasets.add(session, who.project_id, report, None, who.name, lifetime_seconds=lifetime)

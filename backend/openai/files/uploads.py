@@ -10,7 +10,7 @@ from backend.data.objects import ObjectsDep
 from backend.datasets import service as datasets
 from backend.datasets.uploads import complete
 from backend.datasets.uploads import resumable as dataset_uploads
-from backend.datasets.uploads.inspection import inspect_file
+from backend.datasets.uploads.inspection import inspected
 from backend.http.idempotency import Once, OnceWhole
 from backend.http.multipart import receive, too_large
 from backend.models import Dataset
@@ -89,7 +89,9 @@ async def complete_upload(
     who: Writer,
     once: Once,
 ) -> Response:
-    """Join the parts and inspect the file. A rejected file leaves the upload unchanged."""
+    """Join the parts and inspect the file. A rejected file leaves the upload unchanged: if its bad rows can be
+    skipped, complete it again with `skip_bad_rows`.
+    """
     request_hash = once.request_hash(await request.body())
     async with database.transaction() as session:
         if (stored := await once.peek(session, request_hash)) is not None:
@@ -103,11 +105,17 @@ async def complete_upload(
             raise InvalidInput(
                 f"The file's MD5 is {md5}.", code="wrong_md5", param="md5", hint="A part was sent wrongly."
             )
-        path = Path(file.name)
-        report = await inspect_file(
-            path, upload.filename, settings.upload_limit_bytes, project=who.project_id
-        )
-        await objects.keep_file(path, sha256=report.sha256, bytes=report.bytes, kind="dataset")
+        async with inspected(
+            Path(file.name),
+            upload.filename,
+            settings.upload_limit_bytes,
+            project=who.project_id,
+            skip_bad_rows=body.skip_bad_rows,
+        ) as stored_file:
+            report = stored_file.report
+            await objects.keep_file(
+                stored_file.path, sha256=report.sha256, bytes=report.bytes, kind="dataset"
+            )
     async with database.transaction() as session:
         if (stored := await once.begin(session, request_hash)) is not None:
             return stored

@@ -1660,7 +1660,7 @@ export interface paths {
         /**
          * Create
          * @description Upload JSONL, CSV or Parquet: accepted as a whole, or rejected with the lines and columns of the first
-         *     20 errors. With `skip_bad_rows`, bad rows of JSONL and CSV are skipped.
+         *     20 errors. With `skip_bad_rows`, bad rows are skipped.
          */
         post: operations["createDataset"];
         delete?: never;
@@ -2929,6 +2929,8 @@ export interface paths {
         /**
          * Create
          * @description Upload a dataset: accepted as a whole, or rejected with the line of the first error in the message.
+         *
+         *     `skip_bad_rows` (beyond OpenAI's API; SDKs send it in `extra_body`): bad rows are skipped.
          */
         post: operations["createFile"];
         delete?: never;
@@ -3026,7 +3028,8 @@ export interface paths {
         put?: never;
         /**
          * Complete Upload
-         * @description Join the parts and inspect the file. A rejected file leaves the upload unchanged.
+         * @description Join the parts and inspect the file. A rejected file leaves the upload unchanged: if its bad rows can be
+         *     skipped, complete it again with `skip_bad_rows`.
          */
         post: operations["completeUpload"];
         delete?: never;
@@ -14542,6 +14545,11 @@ export interface components {
             part_ids: string[];
             /** Md5 */
             md5?: string | null;
+            /**
+             * Skip Bad Rows
+             * @default false
+             */
+            skip_bad_rows?: boolean;
         };
         /** UploadCreate */
         UploadCreate: {
@@ -20674,6 +20682,8 @@ export interface operations {
                     /** @enum {string} */
                     "expires_after[anchor]"?: "created_at";
                     "expires_after[seconds]"?: number;
+                    /** @default false */
+                    skip_bad_rows?: boolean;
                 };
             };
         };

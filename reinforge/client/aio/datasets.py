@@ -39,8 +39,8 @@ class AsyncDatasets:
         Files above 64 MiB (or any with `in_parts`) go in parts: after a broken connection, push again to
         send what is missing. `progress` gets the bytes that have arrived.
 
-        A refused file's `faults` counts its bad rows, and `errors` lists the first 20. With `skip_bad_rows` those
-        of JSONL and CSV are skipped; the dataset's `skipped` lists them.
+        A refused file's `faults` counts its bad rows, and `errors` lists the first 20. With `skip_bad_rows`
+        they are skipped; the dataset's `skipped` lists them.
         """
         path = Path(path)
         name = name or path.name

@@ -5,19 +5,23 @@ Errors have the row number as `line` and no column.
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from reinforge.dataset.errors import DatasetError
+from reinforge.dataset.errors import DatasetError, DatasetTooLarge
 from reinforge.dataset.errors import Path as ValuePath
 from reinforge.dataset.faults import OnFault, raise_fault
 from reinforge.dataset.formats.strict_json import INT64
-from reinforge.dataset.limits import DatasetLimits, row_too_large, too_many_columns, too_many_rows
+from reinforge.dataset.limits import DatasetLimits, readable, row_too_large, too_many_columns, too_many_rows
 from reinforge.dataset.rows import SourceRow
 
 BATCH_ROWS = 64
 """Small, since dictionary encoding can make a row far larger in memory than in the file."""
+
+
+GROUP_BYTES = 32 * 1024 * 1024
+"""In memory, of a row group without the bad rows."""
 
 
 def read(path: Path, limits: DatasetLimits, on_fault: OnFault = raise_fault) -> Iterator[SourceRow]:
@@ -51,6 +55,49 @@ def read(path: Path, limits: DatasetLimits, on_fault: OnFault = raise_fault) -> 
         raise  # Arrow's own is an ArrowException too, and says nothing about the file
     except (pa.ArrowException, OSError) as error:
         raise _corrupt(number, str(error)) from None
+
+
+def write_without_rows(path: Path, to: Path, bad_rows: Collection[int], limits: DatasetLimits) -> None:
+    """Copy the rows of an inspected file, with their types, except those of the 1-based numbers `bad_rows`."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    number, group = 0, list[pa.RecordBatch]()
+    try:
+        with (
+            pq.ParquetFile(path, buffer_size=1024 * 1024, pre_buffer=False) as file,
+            pq.ParquetWriter(to, file.schema_arrow, compression="zstd") as writer,
+        ):
+            for batch in file.iter_batches(batch_size=BATCH_ROWS):
+                is_good = [number + row not in bad_rows for row in range(1, batch.num_rows + 1)]
+                number += batch.num_rows
+                group.append(batch.filter(pa.array(is_good)))
+                if sum(rows.nbytes for rows in group) >= GROUP_BYTES:
+                    _write_group(writer, group, to, limits)
+            _write_group(writer, group, to, limits)
+    except MemoryError:
+        raise
+    except (pa.ArrowException, OSError) as error:
+        raise DatasetError(
+            f"The file cannot be written without its bad rows: {str(error).strip().splitlines()[0][:200]}",
+            code="rows_not_removable",
+            hint="Remove the bad rows yourself and upload the file again.",
+        ) from None
+
+
+def _write_group(writer: Any, group: list[Any], to: Path, limits: DatasetLimits) -> None:
+    """Empties `group`. What is small in the file may be large without its encoding."""
+    import pyarrow as pa
+
+    if group:
+        writer.write_table(pa.Table.from_batches(group))
+        group.clear()
+    if to.stat().st_size > limits.max_bytes:
+        raise DatasetTooLarge(
+            f"Without its bad rows the file has more than {readable(limits.max_bytes)}, the limit.",
+            code="file_too_large",
+            hint="Remove the bad rows yourself, or split the file.",
+        )
 
 
 def place(row: SourceRow, path: ValuePath) -> tuple[int, int | None]:

@@ -1,10 +1,13 @@
 """Uploads with bad rows: all faults reported, or skipped; guessed columns and numbers of CSV."""
 
+import io
 from typing import Any
 
 import httpx
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-from tests.backend.server import Backend
+from tests.backend.server import OWNER_KEY, Backend
 
 CONTENT = b'question,total\n1+1,2\n"bad" quote,3\n2+2,4\n ,5\n3+3,6\nragged\n4+4,eight\n'
 
@@ -34,6 +37,17 @@ def test_bad_rows_are_skipped_and_recorded(backend: Backend) -> None:
     download = backend.api.get(f"/datasets/{made['id']}/content")
     assert download.content == b"question,total\n1+1,2\n2+2,4\n3+3,6\n4+4,eight\n"
     assert backend.api.get(f"/datasets/{made['id']}").json() == made
+
+
+def test_bad_rows_of_parquet_are_skipped(backend: Backend) -> None:
+    target = io.BytesIO()
+    pq.write_table(pa.table({"prompt": ["1+1=", " ", "2+2="], "answer": [2, 3, 4]}), target)
+    error = push(backend, target.getvalue(), "bad.parquet").json()["error"]
+    assert error["faults"] == {"bad_rows": 1, "good_rows": 2, "skippable": True}
+    made = push(backend, target.getvalue(), "bad.parquet", skip_bad_rows="true").json()
+    assert (made["rows"], made["skipped"]["lines"]) == (2, [2])
+    rows = backend.api.get(f"/datasets/{made['id']}/rows").json()["data"]
+    assert rows == [{"prompt": "1+1=", "answer": 2}, {"prompt": "2+2=", "answer": 4}]
 
 
 def test_a_good_file_has_nothing_skipped(backend: Backend) -> None:
@@ -74,6 +88,20 @@ def test_openai_files_name_the_first_fault_and_list_all(backend: Backend) -> Non
     error = response.json()["error"]
     assert error["message"].startswith("Line 3, column 6: A quoted field ended just before this")
     assert [fault["line"] for fault in error["errors"]] == [3, 5, 7]
+
+
+def test_openais_wire_skips_bad_rows(backend: Backend) -> None:
+    with backend.client(OWNER_KEY, "/v1") as wire:
+        form = {"purpose": "fine-tune", "skip_bad_rows": "true"}
+        file = wire.post("/files", files={"file": ("bad.csv", CONTENT)}, data=form).json()
+        assert backend.api.get(f"/datasets/{file['id']}").json()["skipped"]["lines"] == [3, 5, 7]
+        body = {"bytes": len(CONTENT), "filename": "b.csv", "mime_type": "text/csv", "purpose": "fine-tune"}
+        url = f"/uploads/{wire.post('/uploads', json=body).json()['id']}"
+        part = wire.post(f"{url}/parts", files={"data": ("part", CONTENT)}).json()["id"]
+        assert wire.post(f"{url}/complete", json={"part_ids": [part]}).status_code == 400
+        completed = wire.post(f"{url}/complete", json={"part_ids": [part], "skip_bad_rows": True})
+        assert completed.status_code == 200, completed.text
+        assert backend.api.get(f"/datasets/{completed.json()['file']['id']}").json()["rows"] == 4
 
 
 def test_a_claim_has_the_number_columns(rpc_backend: Backend) -> None:

@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from reinforge.dataset import DatasetError, DatasetLimits, faults, inspect, inspect_skipping, iter_rows
+from reinforge.dataset.formats import parquet
 
 GOOD = '{"prompt": "1+1=", "answer": "2"}\n'
 
@@ -50,6 +53,39 @@ def test_bad_rows_are_skipped_and_the_others_stay_byte_for_byte(tmp_path: Path) 
         (9, "invalid_csv"),
     ]
     assert [row["prompt"] for row in iter_rows(to)] == ["two\nlines", "a", "c"]
+
+
+def test_bad_rows_of_parquet_are_skipped_and_the_types_stay(tmp_path: Path) -> None:
+    path, to = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    columns = {
+        "prompt": [f"{n}+1=" for n in range(300)],
+        "weight": [float(n) for n in range(300)],
+        "at": pa.array(range(300), pa.timestamp("ms")),
+        "kind": pa.array(["sum"] * 300).dictionary_encode(),
+        "turns": [[{"role": "user", "content": "a"}]] * 300,
+    }
+    columns["prompt"][2], columns["prompt"][299], columns["weight"][128] = " ", "a\0b", float("nan")
+    table = pa.table(columns)
+    pq.write_table(table, path, row_group_size=100)
+    assert places(refused(path)) == [
+        (3, None, "empty_prompt"),
+        (129, None, "not_finite"),
+        (300, None, "nul_byte"),
+    ]
+    report = inspect_skipping(path, "a.parquet", DatasetLimits(), to)
+    assert report.skipped is not None and report.skipped.lines == [3, 129, 300]
+    assert (report.rows, report.sha256) == (297, inspect(to).sha256)
+    assert pq.read_table(to).equals(table.take([n for n in range(300) if n not in (2, 128, 299)]))
+
+
+def test_rows_that_are_small_in_parquet_alone_are_bounded(tmp_path: Path) -> None:
+    path, to = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    pq.write_table(pa.table({"prompt": ["", *[f"{n}" for n in range(2000)]]}), path)
+    limits = DatasetLimits(max_bytes=path.stat().st_size)
+    parquet.write_without_rows(path, to, [1], limits)
+    with pytest.raises(DatasetError) as caught:
+        parquet.write_without_rows(path, to, [1], DatasetLimits(max_bytes=1000))
+    assert caught.value.code == "file_too_large"
 
 
 def test_warnings_have_the_lines_of_the_uploaded_file(tmp_path: Path) -> None:

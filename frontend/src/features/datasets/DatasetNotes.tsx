@@ -60,7 +60,10 @@ function Suggestion({ dataset, refusal, onApplied }: SuggestionProps) {
   );
 }
 
-function Skipped({ skipped }: { skipped: NonNullable<Dataset["skipped"]> }) {
+type SkippedProps = { skipped: NonNullable<Dataset["skipped"]>; format: Dataset["format"] };
+
+function Skipped({ skipped, format }: SkippedProps) {
+  const place = format === "parquet" ? "row" : "line";
   const lines = skipped.lines.map((line) => line - 1);
   return (
     <Notice
@@ -72,7 +75,7 @@ function Skipped({ skipped }: { skipped: NonNullable<Dataset["skipped"]> }) {
           <ul className={styles.warnings}>
             {skipped.faults.map((fault) => (
               <li key={`${fault.line} ${fault.column}`}>
-                line {fault.line}
+                {place} {fault.line}
                 {fault.column != null && `, column ${fault.column}`}: {fault.message}
               </li>
             ))}
@@ -80,8 +83,8 @@ function Skipped({ skipped }: { skipped: NonNullable<Dataset["skipped"]> }) {
         </details>
       }
     >
-      The dataset does not contain {skipped.rows === 1 ? "line" : "lines"} {rowRanges(lines)} of the uploaded
-      file.
+      The dataset does not contain {skipped.rows === 1 ? place : `${place}s`} {rowRanges(lines)} of the
+      uploaded file.
     </Notice>
   );
 }
@@ -112,7 +115,7 @@ export function DatasetNotes({ dataset, refusal, toPrompts, onApplied }: Props) 
           A newer dataset has the same name. Jobs that use this version keep using it.
         </Notice>
       )}
-      {dataset.skipped && <Skipped skipped={dataset.skipped} />}
+      {dataset.skipped && <Skipped skipped={dataset.skipped} format={dataset.format} />}
       {warnings.length > 0 && (
         <Notice tone="warn" title="Note" action={warnings.some(asksForPrompt) && toPrompts}>
           <ul className={styles.warnings}>
