@@ -38,6 +38,7 @@ from backend.golden.endpoints import router as golden
 from backend.http import errors
 from backend.http.compression import CompressJson
 from backend.http.memory import MemoryReturn
+from backend.job_defaults.endpoints import router as job_defaults
 from backend.jobs.endpoints import router as jobs
 from backend.jobs.monitoring.live_frames import LiveJobs
 from backend.jobs.shares.endpoints import page_router as shared_jobs
@@ -90,7 +91,7 @@ ROUTERS = (
     worker_jobs, jobs, worker_api, sign_in, api_keys, projects, members, invitations, usage, audit,
     demo, examples, datasets, dataset_prompts, dataset_uploads, dataset_reports, reward_sources,
     reward_attacks, rewards, golden,
-    judges, base_models, preflights, evaluations, sweeps, playground, adapters, webhooks, workers,
+    judges, base_models, preflights, job_defaults, evaluations, sweeps, playground, adapters, webhooks, workers,
     openai_graders, openai_files, openai_uploads, openai_jobs, openai_checkpoints, openai_models,
     deployments, openai_chat, client_wheel, health.router, meta.router, reference, guide, shared_jobs,
 )  # fmt: skip

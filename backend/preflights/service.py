@@ -40,18 +40,25 @@ def view(job: Job, report: PreflightReport | None) -> Preflight:
 
 async def report(session: AsyncSession, cache: ObjectCache, job: Job) -> PreflightReport | None:
     """None until it has ended; also available when its rewards paused it after a complete step."""
+    observations = await observed(session, cache, job)
+    return None if observations is None else assessed(job, observations)
+
+
+def assessed(job: Job, observations: Observed) -> PreflightReport:
+    """Raises InvalidInput `preflight_empty`."""
+    spec = JobSpec.model_validate(job.spec).model_copy(update={"model": job.model_id})
+    return assess(spec, observations)
+
+
+async def observed(session: AsyncSession, cache: ObjectCache | None, job: Job) -> Observed | None:
+    """Observations of an ended pre-flight, as for `report`. cache: None leaves out the times of rewards."""
     judged = job.status == JobStatus.SUCCEEDED or (
         job.status == JobStatus.PAUSED and job.reason == "reward_errors"
     )
     if not judged or job.step == 0:
         return None
-    spec = JobSpec.model_validate(job.spec).model_copy(update={"model": job.model_id})
-    return assess(spec, await _observed(session, cache, job))
-
-
-async def _observed(session: AsyncSession, cache: ObjectCache, job: Job) -> Observed:
     times = await repository.times(session, job.id)
-    observed = Observed(
+    observations = Observed(
         steps=await repository.step_values(session, job.id),
         facts=job.facts,
         load_seconds=times.load_seconds,
@@ -63,11 +70,12 @@ async def _observed(session: AsyncSession, cache: ObjectCache, job: Job) -> Obse
             row.reward, row.length, row.finish_reason == "length", row.error, row.text
         )
         groups.setdefault((row.step, row.prompt_no), []).append(sampled)
-    observed.groups = list(groups.values())
-    for sha256 in await repository.tables(session, job.id):
-        async with cache.file(sha256) as path:
-            observed.reward_ms += await anyio.to_thread.run_sync(_reward_ms, str(path))
-    return observed
+    observations.groups = list(groups.values())
+    if cache is not None:
+        for sha256 in await repository.tables(session, job.id):
+            async with cache.file(sha256) as path:
+                observations.reward_ms += await anyio.to_thread.run_sync(_reward_ms, str(path))
+    return observations
 
 
 def _reward_ms(path: str) -> list[float]:

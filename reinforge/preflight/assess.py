@@ -31,7 +31,7 @@ def assess(spec: JobSpec, observed: Observed) -> PreflightReport:
     rewards = [sampled.reward for sampled in completions if sampled.reward is not None]
     errors = Counter(sampled.error for sampled in completions if sampled.error is not None)
     lengths = sorted(sampled.tokens for sampled in completions)
-    rounds = _rounds(spec, groups)
+    rounds = sampling_rounds(spec, groups)
     per_step = spec.rollout.prompts_per_step * spec.rollout.completions_per_prompt
     report = PreflightReport(
         verdict="go",
@@ -114,7 +114,7 @@ def _duplicates(groups: Sequence[Sequence[ObservedCompletion]]) -> float:
     return sum(len(group) - len({sampled.text for sampled in group}) for group in groups) / max(1, total)
 
 
-def _rounds(spec: JobSpec, groups: Groups) -> costs.Rounds:
+def sampling_rounds(spec: JobSpec, groups: Groups) -> costs.Rounds:
     """Sampling rounds per step under dynamic sampling, now and once most completions pass."""
     selection = spec.algorithm.selection
     if selection.type != "dynamic_sampling":

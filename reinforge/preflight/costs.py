@@ -19,7 +19,7 @@ class Rounds:
 
 def step_seconds(observed: Observed) -> float:
     """Median over the steps after the first, which warms up."""
-    return statistics.median(_timed(observed, "time/step"))
+    return statistics.median(timed(observed, "time/step"))
 
 
 def hours(spec: JobSpec, observed: Observed, rounds: Rounds) -> Range:
@@ -28,20 +28,23 @@ def hours(spec: JobSpec, observed: Observed, rounds: Rounds) -> Range:
     Low: nothing changes; expected: lengths and dynamic sampling as halfway through learning (`drift`);
     high: all completions grow to the limit.
     """
-    timed = _timed(observed, "time/step")
-    generate = statistics.median(_timed(observed, "time/generate"))
-    scoring = statistics.median(_timed(observed, "time/score") or [0.0])
-    median, steps = statistics.median(timed), spec.limits.steps
-    evaluation = _evaluation_share(spec, observed) * (generate + scoring)
+    durations = timed(observed, "time/step")
+    generate = statistics.median(timed(observed, "time/generate"))
+    scoring = statistics.median(timed(observed, "time/score") or [0.0])
+    median, steps = statistics.median(durations), spec.limits.steps
+    held_out = observed.facts.get("held_out_rows")
+    share = evaluation_share(spec, held_out if isinstance(held_out, int) else None)
+    evaluation = share * (generate + scoring)
     fixed = observed.load_seconds + _checkpoints(spec) * observed.save_seconds
     per_token = 1 - scoring / max(median, 1e-9)
     grown = 1 + per_token * (widening(observed) - 1)
     again = (rounds.now + rounds.learned) / 2 - 1
-    low = fixed + steps * (min(timed) + (rounds.now - 1) * generate) + evaluation
+    low = fixed + steps * (min(durations) + (rounds.now - 1) * generate) + evaluation
     expected = fixed + (steps * (median + again * generate) + evaluation) * grown
     limit = spec.rollout.max_completion_tokens / max(1.0, mean_tokens(observed))
     high = (
-        fixed + (steps * (max(timed) + (max(rounds.now, rounds.learned) - 1) * generate) + evaluation) * limit
+        fixed
+        + (steps * (max(durations) + (max(rounds.now, rounds.learned) - 1) * generate) + evaluation) * limit
     )
     cut = spec.limits.max_seconds or float("inf")
     ends = {"low": min(low, expected), "expected": expected, "high": max(high, expected)}
@@ -71,14 +74,15 @@ def mean_tokens(observed: Observed) -> float:
     return statistics.fmean(sampled.tokens for sampled in observed.completions)
 
 
-def _timed(observed: Observed, key: str) -> list[float]:
+def timed(observed: Observed, key: str) -> list[float]:
+    """Values of the steps after the first, if there are any."""
     listed = [value for values in observed.steps if (value := values.get(key)) is not None]
     return listed[1:] or listed
 
 
-def _evaluation_share(spec: JobSpec, observed: Observed) -> float:
-    held_out = observed.facts.get("held_out_rows")
-    rows = min(spec.evaluation.rows, held_out) if isinstance(held_out, int) else spec.evaluation.rows
+def evaluation_share(spec: JobSpec, held_out: int | None) -> float:
+    """Completions of all evaluations per completions of a step. held_out: rows, if known."""
+    rows = spec.evaluation.rows if held_out is None else min(spec.evaluation.rows, held_out)
     per_step = spec.rollout.prompts_per_step * spec.rollout.completions_per_prompt
     return _evaluations(spec) * rows * spec.evaluation.samples_per_row / per_step
 

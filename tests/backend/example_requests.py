@@ -275,6 +275,8 @@ def jobs(backend: Backend) -> None:
     """What is asked of a job while it runs."""
     job, trainer = trained(backend)
     api = backend.api
+    spec = backend.job(job)["spec"]
+    api.post("/jobs/defaults", json={"model": spec["model"], "data": spec["data"]})
     change = {"type": "setting", "setting": "optimizer.learning_rate", "value": 1e-5}
     api.post(f"/jobs/{job}/changes", json=change)
     api.post(f"/jobs/{job}/checkpoint")

@@ -2386,6 +2386,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/defaults": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Suggest
+         * @description Suggested values for the most important fields of a specification, with reasons, and an estimate of its time.
+         *
+         *     `model` and `data.dataset` are required. Jobs get these values only if you send them.
+         */
+        post: operations["suggestJobDefaults"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/evaluations": {
         parameters: {
             query?: never;
@@ -8005,6 +8027,49 @@ export interface components {
             hyperparameters?: {
                 [key: string]: unknown;
             } | null;
+        };
+        /**
+         * JobDefault
+         * @description Suggested value of one field.
+         */
+        JobDefault: {
+            /**
+             * Field
+             * @description Path in the job.
+             */
+            field: string;
+            /** Value */
+            value: number | string;
+            /**
+             * Becomes
+             * @description What `auto` would become now.
+             */
+            becomes?: number | string | null;
+            /** Reason */
+            reason: string;
+            /**
+             * Basis
+             * @description What decided: the method's preset, a pre-flight, the dataset, the base model, the online workers, or none of
+             *     them.
+             * @enum {string}
+             */
+            basis: "method" | "preflight" | "data" | "model" | "workers" | "general";
+        };
+        /** JobDefaults */
+        JobDefaults: {
+            /**
+             * Object
+             * @default job.defaults
+             * @constant
+             */
+            object?: "job.defaults";
+            /** Data */
+            data: components["schemas"]["JobDefault"][];
+            /** Preflight */
+            preflight?: string | null;
+            estimate?: components["schemas"]["TimeEstimate"] | null;
+            /** Estimate Note */
+            estimate_note?: string | null;
         };
         /** JobDetail */
         JobDetail: {
@@ -14390,6 +14455,29 @@ export interface components {
              */
             pass_threshold?: number | null;
         };
+        /**
+         * TimeEstimate
+         * @description Time of a job before its start, from measurements of the same model.
+         */
+        TimeEstimate: {
+            seconds_per_step: components["schemas"]["Range"];
+            /** @description The whole job with its evaluations, once a worker has claimed it. */
+            seconds: components["schemas"]["Range"];
+            /**
+             * Source
+             * @enum {string}
+             */
+            source: "jobs" | "preflight";
+            /**
+             * Ids
+             * @description Jobs or the pre-flight that were measured.
+             */
+            ids: string[];
+            /** Device */
+            device: string;
+            /** Reason */
+            reason: string;
+        };
         /** TokenAlternative */
         TokenAlternative: {
             /** Token */
@@ -19605,6 +19693,41 @@ export interface operations {
             409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
             429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    suggestJobDefaults: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobDefaults"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            503: components["responses"]["Unavailable"];
             default: components["responses"]["Failed"];
         };
     };

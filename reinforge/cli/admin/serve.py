@@ -16,7 +16,7 @@ from rich.markup import escape
 
 from reinforge.cli import output
 from reinforge.cli.exits import Exit
-from reinforge.cli.jobs.commands import push_parts
+from reinforge.cli.jobs.defaults import push_parts
 from reinforge.cli.jobs.watch import follow
 from reinforge.cli.output import Json, Quiet, duration, err, number, out
 from reinforge.client import Reinforge

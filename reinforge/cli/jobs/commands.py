@@ -11,7 +11,8 @@ from reinforge.cli import output
 from reinforge.cli.connection import connect
 from reinforge.cli.exits import Exit
 from reinforge.cli.jobs import dry_run as dry
-from reinforge.cli.jobs.files import push_files
+from reinforge.cli.jobs.defaults import app as defaults
+from reinforge.cli.jobs.defaults import push_parts, with_suggested
 from reinforge.cli.jobs.labels import app as labels
 from reinforge.cli.jobs.labels import state_text
 from reinforge.cli.jobs.prompts import app as prompts
@@ -26,22 +27,15 @@ from reinforge.client import Reinforge
 from reinforge.errors import InvalidInput
 from reinforge.offline.jobfile import load, schema
 from reinforge.schemas.jobs import CompletionHits, CompletionPage, JobDetail
-from reinforge.spec import JobSpec
 from reinforge.states import JobStatus
 
 app = typer.Typer(help="Start, watch, steer, stop and read jobs.", no_args_is_help=True)
+app.add_typer(defaults)
 app.add_typer(steer)
 app.add_typer(records)
 app.add_typer(prompts)
 app.add_typer(labels)
 app.add_typer(share)
-
-
-def push_parts(client: Reinforge, spec: JobSpec) -> JobSpec:
-    """Push datasets and rewards that are files; returns the specification with their ids."""
-    raw = spec.model_dump(mode="json", exclude_unset=True)
-    push_files(client, raw)
-    return JobSpec.model_validate(raw)
 
 
 @app.command()
@@ -54,7 +48,11 @@ def create(
     ] = False,
     timeout: Timeout = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only check the job and estimate its size.")
+        bool, typer.Option("--dry-run", help="Only check the job and estimate its size and time.")
+    ] = False,
+    suggested: Annotated[
+        bool,
+        typer.Option("--suggested", help="Use the values of `job defaults` for what the file leaves open."),
     ] = False,
     name: Annotated[str | None, typer.Option(help="Name of the job; wins over the file's.")] = None,
     set: Settings = None,
@@ -69,10 +67,13 @@ def create(
     if name:
         spec = spec.model_copy(update={"name": name})
     with connect() as client:
+        spec = push_parts(client, spec)
+        if suggested:
+            spec = with_suggested(client, spec, quiet=quiet)
         if dry_run:
-            dry.run(client, push_parts(client, spec), file=file, json=json)
+            dry.run(client, spec, file=file, json=json)
             return
-        job = client.jobs.create(push_parts(client, spec))
+        job = client.jobs.create(spec)
         if not quiet:
             err.print(f"{job.id} is {job.status}: {client.base_url}/jobs/{job.id}")
         if wait:

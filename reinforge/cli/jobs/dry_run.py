@@ -7,9 +7,12 @@ import typer
 
 from reinforge.cli import output
 from reinforge.cli.exits import Exit
+from reinforge.cli.jobs.defaults import time_text
 from reinforge.cli.output import err, out
 from reinforge.client import Reinforge
+from reinforge.client.shared import document
 from reinforge.errors import NotFound
+from reinforge.job_defaults.fields import SIZE_FIELDS, completed, stated
 from reinforge.schemas.job_checks import JobCheck
 from reinforge.spec import JobSpec
 
@@ -17,11 +20,19 @@ from reinforge.spec import JobSpec
 def run(client: Reinforge, spec: JobSpec, *, file: Path, json: bool) -> None:
     """Check and estimate `spec`, whose files are replaced by ids. Exit 2 if the server would refuse it."""
     check = client.jobs.check(spec)
-    report = {"check": check.model_dump(mode="json"), "estimate": estimate(client, check)}
+    figures, time = estimate(client, check), None
+    if check.ok and check.spec is not None:
+        # With the server's defaults, which the job would get, in place of suggested values.
+        values = {path: stated(check.spec, path) for path in SIZE_FIELDS}
+        time = client.jobs.defaults(completed(document(spec), values))
     if json:
-        output.print_json(report)
+        seconds = time.estimate.model_dump(mode="json") if time and time.estimate else None
+        output.print_json({"check": check.model_dump(mode="json"), "estimate": figures, "time": seconds})
     else:
-        _show(check, report["estimate"], file)
+        _show(check, figures)
+        if time is not None:
+            _line("time", time_text(time))
+            err.print(f"No job was created. To measure: reinforge preflight {file} --server", markup=False)
     if not check.ok:
         raise typer.Exit(Exit.USAGE)
 
@@ -46,7 +57,7 @@ def estimate(client: Reinforge, check: JobCheck) -> dict[str, Any]:
     }
 
 
-def _show(check: JobCheck, figures: dict[str, Any], file: Path) -> None:
+def _show(check: JobCheck, figures: dict[str, Any]) -> None:
     for problem in check.problems:
         where = f" ({problem.param})" if problem.param else ""
         err.print(f"error {problem.message}{where}", style="red", markup=False, soft_wrap=True)
@@ -68,10 +79,7 @@ def _show(check: JobCheck, figures: dict[str, Any], file: Path) -> None:
             f"about {output.size(figures['memory_bytes'])} for the trainer (rank 16, 4,096 tokens at once)",
         )
     if figures["seconds_at_most"] is not None:
-        _line("time", f"{output.duration(figures['seconds_at_most'])} at most")
-    err.print(
-        f"No job was made. Hours and memory as measured: reinforge preflight {file} --server", markup=False
-    )
+        _line("time limit", f"{output.duration(figures['seconds_at_most'])} at most")
 
 
 def _line(name: str, text: str) -> None:

@@ -9,7 +9,7 @@ from reinforge.cli import output
 from reinforge.cli.admin.serve import need
 from reinforge.cli.connection import connect
 from reinforge.cli.exits import Exit
-from reinforge.cli.jobs.commands import push_parts
+from reinforge.cli.jobs.defaults import push_parts
 from reinforge.cli.output import Json, duration, err, out
 from reinforge.errors import JobFailure
 from reinforge.offline import jobfile

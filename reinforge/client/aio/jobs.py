@@ -33,6 +33,7 @@ from reinforge.schemas.job_changes import (
     JobSettingList,
 )
 from reinforge.schemas.job_checks import JobCheck
+from reinforge.schemas.job_defaults import JobDefaults
 from reinforge.schemas.job_labels import Archived, JobFacets
 from reinforge.schemas.job_prompts import JobPromptPage, PromptCategory
 from reinforge.schemas.job_shares import JobShare, JobShareCreated, JobShareList
@@ -70,6 +71,14 @@ class AsyncJobs:
         params = {"quick": "true"} if quick else None
         return JobCheck.model_validate(
             await self._transport.post("/jobs/check", document(spec), at_least=WORKER_SECONDS, params=params)
+        )
+
+    async def defaults(self, spec: JobSpec | dict[str, Any]) -> JobDefaults:
+        """Suggested values with reasons, and an estimate of the job's time. `reinforge.job_defaults.filled` applies
+        them.
+        """
+        return JobDefaults.model_validate(
+            await self._transport.post("/jobs/defaults", document(spec), at_least=WORKER_SECONDS)
         )
 
     async def start_demo(self) -> JobDetail:

@@ -21,6 +21,7 @@ EXCEPT: dict[str, str] = {
     "checkJob": _ASKS,
     "checkRewardSource": _ASKS,
     "createChatCompletion": _ASKS,
+    "suggestJobDefaults": _ASKS,
     "lookAtInvitation": _ASKS,
     "measureDataset": _ASKS,
     "renderDataset": _ASKS,

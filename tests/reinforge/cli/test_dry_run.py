@@ -30,6 +30,18 @@ MODEL: dict[str, Any] = {
     "memory": {"weights": 2, "train": 3_200_000_000},
 }  # fmt: skip
 
+SECONDS = {"low": 180.0, "expected": 240.0, "high": 420.0}
+DEFAULTS: dict[str, Any] = {
+    "data": [
+        {"field": "rollout.engine", "value": "auto", "becomes": "transformers", "reason": "No GPU.",
+         "basis": "workers"},
+        {"field": "rollout.prompts_per_step", "value": 16, "reason": "Enough rows.", "basis": "general"},
+        {"field": "limits.steps", "value": 67, "reason": "They see each row 20 times.", "basis": "data"},
+    ],
+    "estimate": {"seconds_per_step": {"low": 1, "expected": 2, "high": 3}, "seconds": SECONDS, "source": "jobs",
+                 "ids": ["ftjob-1"], "device": "cpu", "reason": "From 1 earlier job."},
+}  # fmt: skip
+
 
 @pytest.fixture
 def stub() -> Iterator[StubServer]:
@@ -40,6 +52,7 @@ def stub() -> Iterator[StubServer]:
     server.on("POST", "/rewards", Answer(201, REWARD))
     server.on("POST", "/jobs/check", Answer(200, CHECK))
     server.on("GET", "/models/starter-arith", Answer(200, MODEL))
+    server.on("POST", "/jobs/defaults", Answer(200, DEFAULTS))
     yield server
     server.close()
 
@@ -48,7 +61,8 @@ def test_it_says_how_much_a_job_would_be_and_makes_none(stub: StubServer, tmp_pa
     file = str(job_files(tmp_path))
     done = run(stub, "job", "create", "-f", file, "--dry-run")
     assert done.returncode == 0, done.stderr
-    for words in ("80 to train on, 20 held out", "320, 32 a step", "20,480 at most", "about 3.2 GB"):
+    time = "about 4 min 00 s (3 min 00 s to 7 min 00 s), 2 s (1 s to 3 s) a step. From 1 earlier job."
+    for words in ("80 to train on, 20 held out", "320, 32 a step", "20,480 at most", "about 3.2 GB", time):
         assert words in done.stdout
     assert "40 rows are never seen." in done.stderr and f"reinforge preflight {file} --server" in done.stderr
     request = next(recorded for recorded in stub.requests if recorded.path.endswith("/jobs/check"))
@@ -58,11 +72,40 @@ def test_it_says_how_much_a_job_would_be_and_makes_none(stub: StubServer, tmp_pa
         for recorded in stub.requests
         if recorded.method == "POST" and recorded.path.endswith("/jobs")
     ]
-    estimate = json.loads(run(stub, "job", "create", "-f", file, "--dry-run", "--json").stdout)["estimate"]
-    assert estimate == {
+    timed = next(recorded for recorded in stub.requests if recorded.path.endswith("/jobs/defaults")).json
+    assert timed["limits"] == {"steps": 10}, "of the job as it would be created"
+    assert timed["rollout"] == {
+        "prompts_per_step": 4, "completions_per_prompt": 8, "max_completion_tokens": 64,
+    }  # fmt: skip
+    report = json.loads(run(stub, "job", "create", "-f", file, "--dry-run", "--json").stdout)
+    assert report["time"]["seconds"] == SECONDS
+    assert report["estimate"] == {
         "steps": 10, "prompts": 40, "completions": 320, "completion_tokens_at_most": 20480, "seconds_at_most": None,
         "memory_bytes": 3_200_000_000,
     }  # fmt: skip
+
+
+def test_suggested_values_are_listed_with_reasons_and_fill_what_the_file_leaves_open(
+    stub: StubServer, tmp_path: Path
+) -> None:
+    file = str(job_files(tmp_path))
+    done = run(stub, "job", "defaults", "-f", file, "--set", "rollout.prompts_per_step=4")
+    assert done.returncode == 0, done.stderr
+    for words in (
+        "auto (transformers)",
+        "No GPU.",
+        "67",
+        "They see each row 20 times.",
+        "time: about 4 min 00 s",
+    ):
+        assert words in done.stdout
+    stub.on("POST", "/jobs", Answer(201, JOB))
+    done = run(stub, "job", "create", "-f", file, "--set", "rollout.prompts_per_step=4", "--suggested")
+    assert done.returncode == 0, done.stderr
+    assert "limits.steps: 67. They see each row 20 times." in done.stderr
+    assert "rollout.prompts_per_step" not in done.stderr, "the job's own value wins"
+    created = [one for one in stub.requests if one.method == "POST" and one.path.endswith("/jobs")][-1].json
+    assert (created["limits"], created["rollout"]) == ({"steps": 67}, {"prompts_per_step": 4})
 
 
 def test_a_job_that_would_be_refused_is_wrong_input(stub: StubServer, tmp_path: Path) -> None:

@@ -81,6 +81,8 @@ CALLS: list[tuple[str, str, Any, Ask, str | dict[str, Any]]] = [
      {"labels": [{"split": "train", "step": 1, "prompt_no": 0, "sample_no": 2, "right": True}]}),
     ("POST", "/jobs/check", {"ok": False, "problems": [{"message": "no"}]},
      lambda c: c.jobs.check({"model": "m"}, quick=True).problems[0].message, {"model": "m"}),
+    ("POST", "/jobs/defaults", {"data": [], "estimate_note": "No estimate yet."},
+     lambda c: c.jobs.defaults({"model": "m"}).estimate_note, {"model": "m"}),
 ]  # fmt: skip
 
 

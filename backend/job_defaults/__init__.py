@@ -1,0 +1,1 @@
+"""Suggested values of a job and its time before the start."""

@@ -1,0 +1,18 @@
+"""Suggested values of a job and its time before the start."""
+
+from typing import Literal
+
+from reinforge.job_defaults.values import JobDefault, TimeEstimate
+from reinforge.schemas.common import Response
+
+
+class JobDefaults(Response):
+    object: Literal["job.defaults"] = "job.defaults"
+    data: list[JobDefault]
+    """Also for fields that the specification states; jobs are created with these values only if they are sent."""
+    preflight: str | None = None
+    """The newest pre-flight of the same model, data and rewards, which the values follow."""
+    estimate: TimeEstimate | None = None
+    """Time of the job with its own and the suggested values; null if nothing was measured."""
+    estimate_note: str | None = None
+    """What to do for an estimate, if there is none."""
