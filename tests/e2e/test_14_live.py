@@ -357,10 +357,12 @@ def test_nothing_moves_while_steps_arrive(page: Page, client: Reinforge, start: 
     job = start()
     eventually(lambda: step_of(client, job) >= 1, within=SOON / 1000, what="the first step")
     for width, (tab, settled) in itertools.product(
-        (1440, 390), {"": "canvas", "?tab=completions": "article"}.items()
+        (1440, 390), {"": "figure canvas", "?tab=completions": "article"}.items()
     ):
         page.set_viewport_size({"width": width, "height": 900})
         page.goto(f"/jobs/{job}{tab}")
+        # A chart is drawn where somebody looks: on a phone below the tiles and the verdict.
+        page.locator(settled.split()[0]).first.scroll_into_view_if_needed()
         expect(page.locator(settled).first).to_be_visible()
         expect(page.locator("[aria-busy=true]")).to_have_count(0)
         page.evaluate(WATCH_SHIFTS)

@@ -3,6 +3,7 @@ import { useState } from "react";
 import { type Example, exampleQuery } from "@/api/examples";
 import { ButtonLink } from "@/components/ButtonLink";
 import { CodeBlock } from "@/components/CodeBlock";
+import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";
 import { count, duration, reward } from "@/lib/format";
 import styles from "./Examples.module.css";
@@ -11,6 +12,8 @@ type Props = {
   example: Example;
   refusal: string | null;
   busy: boolean;
+  /** Why it could not be started. */
+  error: Error | null;
   onStart: () => void;
 };
 
@@ -40,7 +43,7 @@ function Files({ name }: { name: string }) {
 }
 
 /** One example: what it teaches, what it reached, its start. */
-export function ExampleCard({ example, refusal, busy, onStart }: Props) {
+export function ExampleCard({ example, refusal, busy, error, onStart }: Props) {
   const [opened, setOpened] = useState(false);
   const { name, title, summary, rows, held_out_rows: heldOut, job } = example;
   return (
@@ -57,6 +60,7 @@ export function ExampleCard({ example, refusal, busy, onStart }: Props) {
         </summary>
         {opened && <Files name={name} />}
       </details>
+      {error && <Failure title="Could not start the example" error={error} />}
       <div className={styles.act}>
         {job ? (
           <ButtonLink to="/jobs/$id" params={{ id: job }} variant="default">

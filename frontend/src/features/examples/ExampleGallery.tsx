@@ -25,7 +25,6 @@ export function ExampleGallery({ onStarted }: { onStarted: (job: JobDetail) => v
   }
   return (
     <div className={styles.gallery}>
-      {start.error && <Failure title="Could not start the example" error={start.error} />}
       <ul className={styles.cards}>
         {list.map((example) => (
           <ExampleCard
@@ -33,6 +32,7 @@ export function ExampleGallery({ onStarted }: { onStarted: (job: JobDetail) => v
             example={example}
             refusal={refusal}
             busy={start.isPending && start.variables === example.name}
+            error={start.variables === example.name ? start.error : null}
             onStart={() => {
               if (!start.isPending) start.mutate(example.name, { onSuccess: onStarted });
             }}

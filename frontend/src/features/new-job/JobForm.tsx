@@ -29,6 +29,7 @@ import { CopyAs } from "./summary/CopyAs";
 import { Summary } from "./summary/Summary";
 import { useCheck } from "./summary/use-check";
 import { countOf, useProblems } from "./use-problems";
+import { useUsualModel } from "./usual-model";
 
 const PreflightPanel = lazy(() => import("./preflight/PreflightPanel"));
 
@@ -64,11 +65,10 @@ export function JobForm(props: Props) {
   const ahead = useStartPreflight();
   const once = useSingleFlight();
 
+  const usual = useUsualModel(models, modelOf(draft) === undefined);
   useEffect(() => {
-    const ready = models?.filter((one) => one.status === "ready") ?? [];
-    const [only] = ready;
-    if (only && ready.length === 1) change((old) => (modelOf(old) ? old : setAt(old, "model", only.id)));
-  }, [models, change]);
+    if (usual) change((old) => (modelOf(old) ? old : setAt(old, "model", usual)));
+  }, [usual, change]);
 
   const goTo = (path: string) => focusField(path, () => setOpen(true));
   const goToFirst = (problems: Placed) => {
