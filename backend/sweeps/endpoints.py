@@ -1,6 +1,6 @@
 """Endpoints of sweeps."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query, Request, Response
 
@@ -12,9 +12,10 @@ from backend.http.strict_json import StrictRoute
 from backend.jobs.submission.submit import ServicesDep
 from backend.models import SweepRow
 from backend.sweeps import repository, results, service
+from backend.sweeps.check import check_sweep
 from backend.sweeps.validation import validate_sweep
 from reinforge.schemas.common import Page
-from reinforge.schemas.sweeps import Sweep, SweepDetail, SweepStatus
+from reinforge.schemas.sweeps import Sweep, SweepCheck, SweepDetail, SweepStatus
 from reinforge.sweeps import SweepSpec
 
 router = APIRouter(prefix="/api/v1", tags=["sweeps"], route_class=StrictRoute)
@@ -47,6 +48,14 @@ async def create(
             session, who.project_id, spec, who.name, gpu_hour_price=price, warnings=warnings
         )
         return await once.finish(session, 201, results.detail(row, []))
+
+
+@router.post("/sweeps/check", operation_id="checkSweep")
+async def check(
+    spec: Annotated[dict[str, Any], Body()], session: Session, settings: SettingsDep, who: Reader
+) -> SweepCheck:
+    """Problems of a sweep by field, its number of jobs and the first of them. Needs no worker and stores nothing."""
+    return await check_sweep(session, who.project_id, spec, settings.gpu_hour_price)
 
 
 @router.get("/sweeps", operation_id="listSweeps")

@@ -7,7 +7,7 @@ from typing import Any
 def dotted(location: Sequence[int | str], value: Any = None, *, missing: bool = False) -> str:
     """Convert `("rewards", 0, "python", "path")` to `rewards[0].path`, without unions' tags.
 
-    value: the validated value; a name it lacks is a tag, except the last part of a `missing` field.
+    value: the validated value; a name that it lacks is a tag, except the last part of a `missing` field.
     """
     path = ""
     for position, part in enumerate(location):
@@ -16,7 +16,8 @@ def dotted(location: Sequence[int | str], value: Any = None, *, missing: bool = 
             value = value[part] if isinstance(value, list) and part < len(value) else None
             continue
         absent_field = missing and position == len(location) - 1
-        if isinstance(value, dict) and part not in value and not absent_field:
+        is_tag = part not in value if isinstance(value, dict) else value is not None
+        if is_tag and not absent_field:
             continue
         path += f".{part}" if path else part
         value = value.get(part) if isinstance(value, dict) else None

@@ -3,6 +3,7 @@
 from typing import Any, Literal
 
 from reinforge.schemas.common import Response, Timestamp
+from reinforge.schemas.job_checks import JobProblem
 from reinforge.schemas.jobs import JobError
 from reinforge.sweeps.spec import Method, Objective, SweepSpec
 
@@ -111,3 +112,27 @@ class SweepDetail(Sweep):
     """Why there is no importance."""
     seconds: float
     cost: float | None
+
+
+class PlannedTrial(Response):
+    """A job that a sweep would have."""
+
+    number: int
+    setting: int
+    name: str
+    parameters: dict[str, Any]
+    seed: int | None
+
+
+class SweepCheck(Response):
+    object: Literal["sweep.check"] = "sweep.check"
+    ok: bool
+    problems: list[JobProblem] = []
+    """`param` names a field of the sweep: `parameters.adapter.rank`, `job.limits.steps`."""
+    warnings: list[str] = []
+    planned: int | None = None
+    """Jobs, if neither budget nor cancellation ends it early; None if the sweep does not parse."""
+    varied: list[str] = []
+    """Dotted paths that differ between trials."""
+    trials: list[PlannedTrial] = []
+    """The first jobs, as far as they do not depend on results; empty if there are problems."""

@@ -2597,6 +2597,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sweeps/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Check
+         * @description Problems of a sweep by field, its number of jobs and the first of them. Needs no worker and stores nothing.
+         */
+        post: operations["checkSweep"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sweeps/{id}": {
         parameters: {
             query?: never;
@@ -10886,6 +10906,24 @@ export interface components {
             rows?: number[];
         };
         /**
+         * PlannedTrial
+         * @description A job that a sweep would have.
+         */
+        PlannedTrial: {
+            /** Number */
+            number: number;
+            /** Setting */
+            setting: number;
+            /** Name */
+            name: string;
+            /** Parameters */
+            parameters: {
+                [key: string]: unknown;
+            };
+            /** Seed */
+            seed: number | null;
+        };
+        /**
          * Pow3r
          * @description Rubrics whose weights move, per prompt, to criteria that still distinguish completions (POW3R).
          *
@@ -14150,6 +14188,39 @@ export interface components {
              * @description Workers' time at the price of a GPU hour (`REINFORGE_GPU_HOUR_PRICE`), and what judges cost.
              */
             money?: number | null;
+        };
+        /** SweepCheck */
+        SweepCheck: {
+            /**
+             * Object
+             * @default sweep.check
+             * @constant
+             */
+            object?: "sweep.check";
+            /** Ok */
+            ok: boolean;
+            /**
+             * Problems
+             * @default []
+             */
+            problems?: components["schemas"]["JobProblem"][];
+            /**
+             * Warnings
+             * @default []
+             */
+            warnings?: string[];
+            /** Planned */
+            planned?: number | null;
+            /**
+             * Varied
+             * @default []
+             */
+            varied?: string[];
+            /**
+             * Trials
+             * @default []
+             */
+            trials?: components["schemas"]["PlannedTrial"][];
         };
         /** SweepDetail */
         SweepDetail: {
@@ -20105,6 +20176,40 @@ export interface operations {
             422: components["responses"]["Invalid"];
             429: components["responses"]["TooOften"];
             503: components["responses"]["Unavailable"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    checkSweep: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SweepCheck"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };

@@ -16,7 +16,7 @@ from reinforge.cli.output import Json, Quiet, Timeout, duration, err, number, ou
 from reinforge.client import Reinforge
 from reinforge.errors import InvalidInput
 from reinforge.offline.jobfile import absolute, read
-from reinforge.schemas.sweeps import SweepDetail, SweepTrial
+from reinforge.schemas.sweeps import SweepCheck, SweepDetail, SweepTrial
 from reinforge.sweeps.variations import short
 
 MOST_COMPARED = 50
@@ -48,15 +48,23 @@ def start(
         bool, typer.Option("--wait", help="Follow it to the end; the exit code tells how it ended.")
     ] = False,
     timeout: Timeout = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only check the sweep and list its first jobs.")
+    ] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Start a sweep. Dataset and reward files that it names are pushed first."""
+    """Start a sweep. Dataset and reward files that it names are pushed first (also with --dry-run)."""
     if timeout is not None and not wait:
         raise InvalidInput("--timeout is for --wait.", code="usage")
+    if dry_run and wait:
+        raise InvalidInput("--dry-run makes no sweep to wait for.", code="usage")
     spec = load(file)
     with connect() as client:
         push(client, spec)
+        if dry_run:
+            _report_check(client.sweeps.check(spec), json=json)
+            return
         sweep = client.sweeps.create(spec)
         if not quiet:
             err.print(
@@ -70,6 +78,29 @@ def start(
             output.print_json(sweep)
         else:
             out.print(sweep.id)
+
+
+def _report_check(check: SweepCheck, *, json: bool) -> None:
+    """Exit 2 if the server would refuse it."""
+    if json:
+        output.print_json(check)
+    else:
+        for problem in check.problems:
+            where = f" ({problem.param})" if problem.param else ""
+            err.print(f"error {problem.message}{where}", style="red", markup=False, soft_wrap=True)
+            if problem.hint:
+                err.print(f"hint  {problem.hint}", style="dim", markup=False, soft_wrap=True)
+        for warning in check.warnings:
+            err.print(f"warning  {warning}", style="yellow", markup=False, soft_wrap=True)
+        if check.ok:
+            out.print(f"{check.planned} jobs; the first {len(check.trials)}:")
+            rows = [
+                [str(trial.number), trial.name, "–" if trial.seed is None else str(trial.seed)]
+                for trial in check.trials
+            ]
+            output.print_table(["trial", "setting", "seed"], rows, empty="")
+    if not check.ok:
+        raise typer.Exit(Exit.USAGE)
 
 
 @app.command("list")

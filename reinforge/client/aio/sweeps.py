@@ -9,8 +9,13 @@ from reinforge.client.aio.paging import iterate
 from reinforge.client.aio.transport import AsyncTransport
 from reinforge.client.protocol import WORKER_SECONDS, Outage
 from reinforge.client.shared import SWEEP_ENDS, document
-from reinforge.schemas.sweeps import Sweep, SweepDetail
+from reinforge.schemas.sweeps import Sweep, SweepCheck, SweepDetail
 from reinforge.sweeps import SweepSpec
+
+
+def _body(spec: SweepSpec | dict[str, Any]) -> dict[str, Any]:
+    body = spec.model_dump(mode="json", exclude_unset=True) if isinstance(spec, SweepSpec) else dict(spec)
+    return body | {"job": document(body.get("job", {}))}
 
 
 class AsyncSweeps:
@@ -19,11 +24,13 @@ class AsyncSweeps:
 
     async def create(self, spec: SweepSpec | dict[str, Any]) -> SweepDetail:
         """Start a sweep. Fields: `reinforge.sweeps.SweepSpec`; `job` may be a `JobSpec`."""
-        body = spec.model_dump(mode="json", exclude_unset=True) if isinstance(spec, SweepSpec) else dict(spec)
-        body["job"] = document(body.get("job", {}))
         return SweepDetail.model_validate(
-            await self._transport.post("/sweeps", body, at_least=3 * WORKER_SECONDS)
+            await self._transport.post("/sweeps", _body(spec), at_least=3 * WORKER_SECONDS)
         )
+
+    async def check(self, spec: SweepSpec | dict[str, Any]) -> SweepCheck:
+        """Problems of a sweep, its number of jobs and the first of them. Starts nothing."""
+        return SweepCheck.model_validate(await self._transport.post("/sweeps/check", _body(spec)))
 
     def list(self, *, status: str | None = None) -> AsyncIterator[Sweep]:
         """Newest first."""

@@ -127,6 +127,8 @@ def test_things_of_another_project_cannot_be_named_in_a_request(stranger: Strang
     assert {name: answer.status_code for name, answer in answers.items() if answer.status_code >= 500} == {}
     checked = api.post("/jobs/check", json=named(stranger, data={"dataset": things["datasets"]})).json()
     assert "data.dataset" in [problem["param"] for problem in checked["problems"]]
+    sweep = {"job": named(stranger, data={"dataset": things["datasets"]}), "seeds": 2}
+    assert api.post("/sweeps/check", json=sweep).json()["problems"][0]["param"] == "job.data.dataset"
 
 
 def test_filters_by_another_projects_things_find_nothing(stranger: Stranger) -> None:

@@ -19,6 +19,7 @@ _SIGNS = "opens or ends a browser session, before it is known who asks: signing 
 _ALREADY = "finds what is there, however often it is asked"
 EXCEPT: dict[str, str] = {
     "checkJob": _ASKS,
+    "checkSweep": _ASKS,
     "checkRewardSource": _ASKS,
     "createChatCompletion": _ASKS,
     "suggestJobDefaults": _ASKS,

@@ -35,6 +35,19 @@ def file(tmp_path: Path) -> Path:
     return sweep
 
 
+def test_a_dry_run_lists_the_first_jobs_or_the_problems(run: Cli, backend: Backend, file: Path) -> None:
+    before = backend.sql("SELECT count(*) FROM sweep")
+    dry = run("sweep", str(file), "--dry-run")
+    assert dry.code == 0, dry.err
+    assert dry.out.splitlines()[0] == "4 jobs; the first 4:"
+    assert dry.out.splitlines()[3].split() == ["1", "rank", "2", "1"]
+    file.write_text(SWEEP.replace("[2, 4]", "[2, 0]"))
+    refused = run("sweep", str(file), "--dry-run")
+    assert refused.code == 2
+    assert "(parameters.adapter.rank)" in refused.err
+    assert backend.sql("SELECT count(*) FROM sweep") == before
+
+
 def test_a_file_becomes_a_sweep_that_ends_in_a_comparison(run: Cli, backend: Backend, file: Path) -> None:
     started = run("sweep", str(file))
     assert started.code == 0, started.err
