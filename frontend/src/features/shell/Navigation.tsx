@@ -5,6 +5,7 @@ import { meQuery } from "@/api/session";
 import { workersQuery } from "@/api/workers";
 import { count } from "@/lib/format";
 import { MOD } from "@/lib/platform";
+import { NavIcon } from "./NavIcon";
 import styles from "./Navigation.module.css";
 import { ProjectSwitch } from "./ProjectSwitch";
 import { ThemeSwitch } from "./ThemeSwitch";
@@ -19,6 +20,13 @@ const ROOMS: (Room & { held: keyof Counts })[] = [
   { to: "/models", label: "Models", held: "models" },
   { to: "/adapters", label: "Adapters", held: "adapters" },
 ];
+const MORE = [
+  { to: "/sweeps", label: "Sweeps" },
+  { to: "/evaluations", label: "Evaluations" },
+  { to: "/deployments", label: "Deployments" },
+  { to: "/playground", label: "Playground" },
+  { to: "/settings", label: "Settings" },
+] as const;
 
 function Workers() {
   const workers = useQuery(workersQuery);
@@ -47,10 +55,12 @@ export function Navigation({ onSearch, onHelp, onSignOut }: Props) {
         Go to… <kbd>{MOD}K</kbd>
       </button>
       <Link to="/" className={styles.link} activeOptions={{ exact: true }}>
+        <NavIcon room="/" />
         Start
       </Link>
       {ROOMS.map(({ to, label, held }) => (
         <Link key={to} to={to} className={styles.link}>
+          <NavIcon room={to} />
           {label}
           {counts && (
             <span className={styles.count}>
@@ -65,21 +75,12 @@ export function Navigation({ onSearch, onHelp, onSignOut }: Props) {
         </Link>
       ))}
       <div className={styles.gap} />
-      <Link to="/sweeps" className={styles.link}>
-        Sweeps
-      </Link>
-      <Link to="/evaluations" className={styles.link}>
-        Evaluations
-      </Link>
-      <Link to="/deployments" className={styles.link}>
-        Deployments
-      </Link>
-      <Link to="/playground" className={styles.link}>
-        Playground
-      </Link>
-      <Link to="/settings" className={styles.link}>
-        Settings
-      </Link>
+      {MORE.map(({ to, label }) => (
+        <Link key={to} to={to} className={styles.link}>
+          <NavIcon room={to} />
+          {label}
+        </Link>
+      ))}
       <div className={styles.foot}>
         <Workers />
         {me && (
