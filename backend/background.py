@@ -20,6 +20,7 @@ from backend.datasets.uploads import resumable
 from backend.deployments.serving import sweep as sweep_deployments
 from backend.http import idempotency
 from backend.jobs.lifecycle.leases import expire_leases, stop_overdue, wake_queued
+from backend.notifications import delivery as mails
 from backend.processes.pool import close_children
 from backend.rpc.client import Calls
 from backend.rpc.wake_ups import WakeUps
@@ -100,6 +101,7 @@ class Leader:
             await users.forget_expired(session)
             await idempotency.forget_old(session)
         await forget_old(self.database)
+        await mails.forget_old(self.database)
 
     async def expire_files(self) -> None:
         await resumable.expire(self.database, self.objects)
@@ -137,8 +139,12 @@ async def run(settings: Settings) -> None:
     leader = Leader(database, objects, wake_ups, settings.lease_seconds, sweeps)
     task = asyncio.create_task(_lead_forever(database, leader))
     # Whoever leads or not: a slow receiver must not hold up the leases.
-    deliveries = Deliveries(database, Sealer(settings), settings.guard)
-    sending = asyncio.create_task(deliveries.run())
+    sealer = Sealer(settings)
+    senders = (
+        Deliveries(database, sealer, settings.guard),
+        mails.MailDeliveries(database, sealer, settings),
+    )
+    sending = [asyncio.create_task(sender.run()) for sender in senders]
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, task.cancel)
@@ -147,7 +153,7 @@ async def run(settings: Settings) -> None:
     except asyncio.CancelledError:
         log.info("stopped")
     finally:
-        tasks = [sending, *([leader.sweeping] if leader.sweeping is not None else [])]
+        tasks = [*sending, *([leader.sweeping] if leader.sweeping is not None else [])]
         for other in tasks:
             other.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

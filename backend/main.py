@@ -46,6 +46,8 @@ from backend.jobs.submission.submit import SubmitServices
 from backend.judges.endpoints import router as judges
 from backend.keys import service as keys
 from backend.keys.endpoints import router as api_keys
+from backend.notifications.endpoints import page_router as mail_pages
+from backend.notifications.endpoints import router as notifications
 from backend.openai.chat.endpoints import router as openai_chat
 from backend.openai.files.endpoints import router as openai_files
 from backend.openai.files.uploads import router as openai_uploads
@@ -91,9 +93,10 @@ ROUTERS = (
     worker_jobs, jobs, worker_api, sign_in, api_keys, projects, members, invitations, usage, audit,
     demo, examples, datasets, dataset_prompts, dataset_uploads, dataset_reports, reward_sources,
     reward_attacks, rewards, golden,
-    judges, base_models, preflights, job_defaults, evaluations, sweeps, playground, adapters, webhooks, workers,
+    judges, base_models, preflights, job_defaults, evaluations, sweeps, playground, adapters, webhooks,
+    notifications, workers,
     openai_graders, openai_files, openai_uploads, openai_jobs, openai_checkpoints, openai_models,
-    deployments, openai_chat, client_wheel, health.router, meta.router, reference, guide, shared_jobs,
+    deployments, openai_chat, client_wheel, health.router, meta.router, reference, guide, shared_jobs, mail_pages,
 )  # fmt: skip
 
 

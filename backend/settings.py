@@ -1,10 +1,12 @@
 """Backend settings from environment variables."""
 
 import ipaddress
+from email.utils import parseaddr
 from functools import cached_property
 from pathlib import Path
+from typing import Literal, Self
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from reinforge.errors import InvalidInput
@@ -13,7 +15,9 @@ from reinforge.schemas.worker_api import LEASE_SECONDS
 
 
 class Settings(BaseSettings):
-    model_config = SettingsConfigDict(extra="ignore", populate_by_name=True, env_ignore_empty=True)
+    model_config = SettingsConfigDict(
+        extra="ignore", populate_by_name=True, env_ignore_empty=True, hide_input_in_errors=True
+    )
 
     home: Path = Field(default=Path(".reinforge"), validation_alias="REINFORGE_HOME")
     database_url: SecretStr | None = Field(default=None, validation_alias="DATABASE_URL")
@@ -42,6 +46,18 @@ class Settings(BaseSettings):
     """Encrypts the keys of judges; default: `secret-key` in the home folder."""
     allow_hosts: str = Field(default="", validation_alias="REINFORGE_ALLOW_HOSTS")
     """Internal addresses that judges and webhooks may have."""
+    smtp_host: str | None = Field(
+        default=None, validation_alias="REINFORGE_SMTP_HOST", pattern=r"^[^\s:/@]+$"
+    )
+    """Without it no e-mail is sent."""
+    smtp_port: int | None = Field(default=None, validation_alias="REINFORGE_SMTP_PORT", ge=1, le=65535)
+    smtp_tls: Literal["starttls", "tls", "none"] = Field(
+        default="starttls", validation_alias="REINFORGE_SMTP_TLS"
+    )
+    smtp_user: str | None = Field(default=None, validation_alias="REINFORGE_SMTP_USER")
+    smtp_password: SecretStr | None = Field(default=None, validation_alias="REINFORGE_SMTP_PASSWORD")
+    smtp_from: str | None = Field(default=None, validation_alias="REINFORGE_SMTP_FROM")
+    """`Reinforge <reinforge@example.org>`."""
     upload_limit_bytes: int = Field(
         default=4 * 1024**3, validation_alias="REINFORGE_UPLOAD_LIMIT_BYTES", gt=0
     )
@@ -85,6 +101,19 @@ class Settings(BaseSettings):
             for network in value.split(","):
                 ipaddress.ip_network(network.strip())
         return value.strip()
+
+    @model_validator(mode="after")
+    def _check_smtp(self) -> Self:
+        if self.smtp_host is not None:
+            if not parseaddr(self.smtp_from or "")[1].count("@") == 1:
+                raise ValueError("REINFORGE_SMTP_HOST needs REINFORGE_SMTP_FROM, the sender's e-mail address")
+            if self.smtp_password is not None and self.smtp_tls == "none":
+                raise ValueError(
+                    "REINFORGE_SMTP_PASSWORD would be sent in clear text: set REINFORGE_SMTP_TLS"
+                )
+            if (self.smtp_user is None) != (self.smtp_password is None):
+                raise ValueError("REINFORGE_SMTP_USER and REINFORGE_SMTP_PASSWORD belong together")
+        return self
 
     @cached_property
     def home_folder(self) -> Path:

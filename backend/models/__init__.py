@@ -14,6 +14,7 @@ from backend.models.job import Attempt, Event, Job, JobCommand, JobReward
 from backend.models.job_change import JobChange
 from backend.models.job_share import JobShare
 from backend.models.judge import JudgeRow
+from backend.models.mail import Mail
 from backend.models.metric import MetricPoint, MetricSeries
 from backend.models.project import ApiKey, IdempotencyKey, Invitation, Member, Project
 from backend.models.reward import Reward, RewardRevision
@@ -59,6 +60,7 @@ __all__ = [
     "JudgeRow",
     "Label",
     "LogLineRow",
+    "Mail",
     "Member",
     "MetricPoint",
     "MetricSeries",

@@ -53,6 +53,8 @@ class Member(Created, Base):
     project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
     user_id: Mapped[str] = mapped_column(ForeignKey("user_account.id", ondelete="CASCADE"), index=True)
     role: Mapped[str]
+    mail_events: Mapped[list[str]] = mapped_column(default=list, server_default="[]")
+    """Events that are sent to the member by e-mail."""
 
 
 class Invitation(Created, Base):

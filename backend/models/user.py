@@ -18,6 +18,8 @@ class User(Created, Base):
     name: Mapped[str]
     email: Mapped[str | None] = mapped_column(unique=True)
     """Lower case."""
+    confirmed_email: Mapped[str | None]
+    """The address from which a confirmation link was opened; counts while it is `email`."""
     password: Mapped[str | None]
     """argon2id hash; None for users of one-time links only."""
     administrator: Mapped[bool] = mapped_column(default=False, server_default="false")

@@ -35,7 +35,7 @@ _ROUTES = frozenset(
     | {"reset-password", "settings", "sign-in", "sweeps"}
 )
 """First path segments; a test compares them with `frontend/src/routes`."""
-_NEVER = frozenset({"api", "v1", "worker", "docs", "guide", "shared", "openapi.json"})
+_NEVER = frozenset({"api", "v1", "worker", "docs", "guide", "mail", "shared", "openapi.json"})
 _PROBES = "Ask /healthz (the process is alive) or /readyz (requests can be served; `parts` says what is not)."
 _HINTS = {
     "metrics": "There is no Prometheus endpoint yet. Metrics of a job: GET /api/v1/jobs/{id}/metrics.",

@@ -8,6 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.data.ids import new_id
 from backend.models import EvaluationRow, Job, Webhook, WebhookDelivery, now
+from backend.notifications.events import queue_mails
 from backend.webhooks import repository
 from reinforge.states import JobStatus
 
@@ -47,6 +48,7 @@ async def queue_evaluation_event(session: AsyncSession, row: EvaluationRow) -> N
 
 
 async def queue_event(session: AsyncSession, project_id: str, type: str, data: dict[str, Any]) -> None:
+    await queue_mails(session, project_id, type, data)
     hooks = [hook for hook in await repository.listening(session, project_id) if wants(hook, type)]
     if hooks:
         event = new_id("evt_")

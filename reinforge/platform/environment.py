@@ -15,6 +15,8 @@ _BACKEND_ONLY = (
     "AWS_SESSION_TOKEN",
     "REINFORGE_BOOTSTRAP_API_KEY",
     "REINFORGE_SECRET_KEY",
+    "REINFORGE_SMTP_USER",
+    "REINFORGE_SMTP_PASSWORD",
     "REINFORGE_PREVIOUS_WORKER_TOKEN",
 )
 """Workers run beside untrusted reward code, so their only credential is their token."""

@@ -74,6 +74,20 @@ BY_HAND: dict[str, Any] = {
             },
         }
     },
+    "sendEmailConfirmation": {
+        "response": {
+            "status": "202",
+            "body": {
+                "available": True,
+                "confirmation": "pending",
+                "confirmed": False,
+                "email": "grace@example.org",
+                "etag": "7d1f0f5c2f0b4c63b1d1b9a6c1d20e4a",
+                "events": [],
+                "object": "notifications",
+            },
+        }
+    },
     "createDatasetUploadPartUrl": {
         "response": {
             "status": "200",
@@ -172,6 +186,8 @@ def people(backend: Backend) -> None:
             reset = owner.post(f"/members/{member['id']}/password-reset").json()["url"]
             grace.post("/password-reset", json={"token": token_of(reset), "password": "a third long one"})
             grace.get("/me/sessions")
+            grace.get("/me/notifications")
+            grace.patch("/me/notifications", json={"events": []}, headers={"if-match": "*"})
             with browser(backend) as elsewhere:
                 elsewhere.post(
                     "/sign-in", json={"email": "grace@example.org", "password": "a third long one"}

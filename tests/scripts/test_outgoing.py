@@ -20,6 +20,7 @@ REASONS = {
     "backend/webhooks/delivery.py": "webhooks",
     "worker/rewards/network.py": "judges and endpoint graders",
     # Addresses of whoever runs the platform, or of processes that it has started.
+    "backend/notifications/smtp.py": "REINFORGE_SMTP_HOST",
     "reinforge/platform/up.py": "its own backend",
     "reinforge/platform/doctor_workers.py": "the backend of REINFORGE_URL, or its own",
     "reinforge/platform/probe.py": "the address that a health check gives it",

@@ -2898,6 +2898,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/me/notifications": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get
+         * @description E-mail notifications of the signed-in person in this project; none for an API key.
+         */
+        get: operations["getNotifications"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Update
+         * @description Choose the events. Needs a confirmed address.
+         */
+        patch: operations["updateNotifications"];
+        trace?: never;
+    };
+    "/api/v1/me/notifications/confirmation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send Confirmation
+         * @description Send a link that confirms the account's e-mail address, at most 5 in an hour.
+         */
+        post: operations["sendEmailConfirmation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/workers": {
         parameters: {
             query?: never;
@@ -10161,6 +10205,38 @@ export interface components {
              * @enum {string}
              */
             type: "none";
+        };
+        /**
+         * Notifications
+         * @description Which events of the project are sent to the person's confirmed address.
+         */
+        Notifications: {
+            /** Etag */
+            etag: string;
+            /**
+             * Object
+             * @default notifications
+             * @constant
+             */
+            object?: "notifications";
+            /** Available */
+            available: boolean;
+            /** Email */
+            email?: string | null;
+            /** Confirmed */
+            confirmed: boolean;
+            /**
+             * Confirmation
+             * @enum {string}
+             */
+            confirmation: "none" | "pending" | "sent" | "failed";
+            /** Events */
+            events: string[];
+        };
+        /** NotificationsUpdate */
+        NotificationsUpdate: {
+            /** Events */
+            events: ("fine_tuning.job.running" | "fine_tuning.job.paused" | "fine_tuning.job.succeeded" | "fine_tuning.job.failed" | "fine_tuning.job.cancelled" | "fine_tuning.job.finding" | "evaluation.succeeded" | "evaluation.failed")[];
         };
         /** Observation */
         Observation: {
@@ -20758,6 +20834,97 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["WebhookDeliveryInfo"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    getNotifications: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Notifications"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    updateNotifications: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The `etag` of what the change was made from, or `*`. */
+                "if-match": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NotificationsUpdate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Notifications"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["Changed"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            428: components["responses"]["MatchMissing"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    sendEmailConfirmation: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Notifications"];
                 };
             };
             401: components["responses"]["NotAuthenticated"];

@@ -26,6 +26,7 @@ SPECIAL: dict[str, dict[str, Any]] = {
     "evaluation": {"kind": "replay", "status": "succeeded"},
     "job": {"status": "succeeded", "purpose": "train"},
     "job_reward": {"kind": "grader", "source": None},
+    "mail": {"state": "sent"},
     "metric_series": {"kind": "train"},
     "reward": {"kind": "grader"},
     "reward_revision": {"kind": "grader", "source": SCORER},
@@ -41,8 +42,9 @@ OF = {"event": {"job_id": "job"}, "metric_point": {"series_id": "metric_series"}
 LATER = {
     "audit_entry", "browser_session", "budget", "call_chunk", "checkpoint_permission", "deployment", "evaluation",
     "evaluation_completion", "evaluation_prompt", "golden_case", "invitation", "job_change", "job_object",
-    "job_prompt", "job_share", "judge", "label", "member", "prompt_draw", "sign_in_failure", "sign_in_token", "sweep",
-    "sweep_trial", "upload", "upload_part", "usage", "user_account", "webhook", "webhook_delivery", "webhook_try",
+    "job_prompt", "job_share", "judge", "label", "mail", "member", "prompt_draw", "sign_in_failure", "sign_in_token",
+    "sweep", "sweep_trial", "upload", "upload_part", "usage", "user_account", "webhook", "webhook_delivery",
+    "webhook_try",
 }  # fmt: skip
 """Tables that the first schema has not, or whose rows a downgrade says that it drops."""
 

@@ -32,7 +32,7 @@ function Password({ email, has }: { email: string; has: boolean }) {
     <form className={styles.form} onSubmit={submit}>
       <TextInput
         label="E-mail address"
-        description="Used to sign in. No mail is sent to it."
+        description="Used to sign in. It receives e-mail only after you confirm it below."
         type="email"
         autoComplete="username"
         value={address}

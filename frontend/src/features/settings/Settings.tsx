@@ -14,6 +14,7 @@ import { Judges } from "./judges/Judges";
 import { Keys } from "./keys/Keys";
 import { Invitations } from "./members/Invitations";
 import { Members } from "./members/Members";
+import { Notifications } from "./notifications/Notifications";
 import { ProjectSection } from "./ProjectSection";
 import { SETTINGS_TABS, type SettingsPlace } from "./place";
 import styles from "./Settings.module.css";
@@ -92,6 +93,13 @@ function Sections({ place, onPlace }: Props) {
             text="An e-mail address and a password are optional: one-time links and API keys sign in without them."
           >
             <Account />
+          </Section>
+          <Section
+            id="notifications"
+            title="E-mail"
+            text="Messages about jobs and evaluations of this project. Every message has a link to unsubscribe."
+          >
+            <Notifications />
           </Section>
           <Section id="page" title="This page" text="Saved in this browser only.">
             <Preferences />

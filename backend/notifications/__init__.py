@@ -1,0 +1,1 @@
+"""E-mail to members: subscriptions, confirmed addresses, delivery over SMTP."""
