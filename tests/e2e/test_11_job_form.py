@@ -275,6 +275,27 @@ class TestTheSameJobElsewhere:
         assert again.model_copy(update=changed) == before
 
 
+class TestSuggestedValues:
+    def test_they_fit_the_data_have_a_reason_and_are_the_job_that_starts(
+        self, page: Page, client: Reinforge, reward: str, demo_job: JobDetail, tmp_path: Path
+    ) -> None:
+        """And the demo job, on the same model, tells the time."""
+        file = tmp_path / "few.jsonl"
+        file.write_text("".join(f'{{"prompt": "{n}+{n}=", "answer": "{2 * n}"}}\n' for n in range(12)))
+        data = client.datasets.push(file, reuse=False)
+        page.goto(f"/jobs/new?model={MODEL}&dataset={data.id}&reward={reward}")
+        steps = page.get_by_role("textbox", name="Steps", exact=True)
+        expect(steps).to_have_attribute("placeholder", "30")
+        expect(page.get_by_text("Only 11 rows train: no row repeats within a step.")).to_be_visible()
+        time = page.get_by_role("status", name="Estimated time")
+        expect(time).to_contain_text(f"From 1 earlier job with {MODEL} on other datasets")
+        steps.fill("7")
+        page.get_by_role("button", name="Use 30: Steps").click()
+        expect(steps).to_have_value("")
+        job = jobfile_of(copied(page, "Job file (YAML)"))
+        assert (job.limits.steps, job.rollout.prompts_per_step) == (30, 11)
+
+
 class TestDrafts:
     def test_a_draft_survives_a_reload_and_is_dropped_by_starting_over(self, form: Page) -> None:
         typed(form, "Steps", "17")

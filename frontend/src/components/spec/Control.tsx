@@ -60,12 +60,13 @@ function Choice(props: Props) {
   const fallback = valueText(field.fallback);
   const [first, ...rest] = field.fallback == null ? [] : [fallback];
   const unset = field.required ? "Choose" : "default";
+  const standard = props.placeholder ?? `${first} (default)`;
   const others = field.options.filter((option) => option.value !== first).map((option) => option.value);
   return (
     <NativeSelect
       {...aria(props)}
       value={field.value === undefined || field.value === field.fallback ? "" : String(field.value)}
-      data={[{ value: "", label: first === undefined ? unset : `${first} (default)` }, ...rest, ...others]}
+      data={[{ value: "", label: first === undefined ? unset : standard }, ...rest, ...others]}
       onChange={(event) => onChange(event.currentTarget.value || undefined)}
     />
   );

@@ -9,6 +9,8 @@ import { fieldId } from "./focus";
 import { useField, useForm } from "./form";
 import { autoText, LEARNING_RATE } from "./learning-rate";
 import { Problems } from "./Problems";
+import { Reason } from "./suggested/Reason";
+import { autoOf } from "./suggested/suggested";
 
 type Props = {
   path: string;
@@ -53,8 +55,8 @@ function defaultText(field: SpecField, auto: string | undefined): string {
 
 /** A field of the whole specification: name and path, control, explanation with bounds and default, reset. */
 export function LongField({ field }: { field: SpecField }) {
-  const { set, readOnly, placed, model } = useForm();
-  const auto = field.path === LEARNING_RATE ? autoText(model) : undefined;
+  const { set, readOnly, placed, model, suggested } = useForm();
+  const auto = field.path === LEARNING_RATE ? autoText(model) : autoOf(suggested, field.path);
   const problems = placed.at.get(field.path) ?? [];
   const id = fieldId(field.path, "-all");
   const changed = field.value !== undefined && field.kind !== "fixed";
@@ -87,6 +89,7 @@ export function LongField({ field }: { field: SpecField }) {
             .filter(Boolean)
             .join(" ")}
         />
+        {field.path !== LEARNING_RATE && <Reason path={field.path} />}
         <small>
           {[defaultText(field, auto), range(field)].filter(Boolean).join(" · ")}
           {changed && !readOnly && (

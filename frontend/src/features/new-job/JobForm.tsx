@@ -25,6 +25,8 @@ import { ModelSection } from "./sections/ModelSection";
 import { RewardSection } from "./sections/RewardSection";
 import { useStartAdapter } from "./start-adapter";
 import { saveDraft } from "./storage";
+import { withFallbacks, withSuggested } from "./suggested/suggested";
+import { useSuggested } from "./suggested/use-suggested";
 import { CopyAs } from "./summary/CopyAs";
 import { Summary } from "./summary/Summary";
 import { useCheck } from "./summary/use-check";
@@ -52,9 +54,11 @@ export function JobForm(props: Props) {
   const models = useQuery(modelsQuery).data?.data;
   const adapter = useStartAdapter(modelOf(draft));
   const model = models?.find((one) => one.id === (adapter?.model ?? modelOf(draft)));
-  const fields = useFields(basis, draft);
+  const suggested = useSuggested(basis, draft, preflight);
+  const plain = useFields(basis, draft);
+  const fields = useMemo(() => withFallbacks(plain, suggested), [plain, suggested]);
   const byPath = useMemo(() => new Map(fields.map((field) => [field.path, field])), [fields]);
-  const spec = useMemo(() => toSpec(basis, draft), [basis, draft]);
+  const spec = useMemo(() => toSpec(basis, withSuggested(draft, suggested)), [basis, draft, suggested]);
   const check = useCheck(spec);
   const quick = check.quick.data;
   const full = check.complete ? check.full.data : undefined;
@@ -123,6 +127,7 @@ export function JobForm(props: Props) {
     basis,
     draft,
     model,
+    suggested,
     fields,
     byPath,
     placed: visible,
@@ -154,6 +159,7 @@ export function JobForm(props: Props) {
                 key={preflight}
                 id={preflight}
                 spec={spec}
+                draft={draft}
                 refusal={refusal}
                 onClose={() => onPreflight(undefined)}
               />

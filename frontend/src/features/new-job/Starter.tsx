@@ -4,6 +4,7 @@ import { GatedButton } from "@/components/GatedButton";
 import { Notice } from "@/components/Notice";
 import { count } from "@/lib/format";
 import styles from "./NewJob.module.css";
+import { TimeBefore } from "./suggested/TimeBefore";
 
 type Props = {
   problems: number;
@@ -41,6 +42,7 @@ export function Starter(props: Props) {
           "The worker repeats the checks before the start."
         )}
       </div>
+      <TimeBefore />
       <GatedButton
         type="submit"
         refusal={refusal}

@@ -5,6 +5,7 @@ import type { RewardSummary } from "@/api/rewards";
 import { getAt, isObject, type Json, type JsonObject, setAt, unsetAt } from "@/lib/paths";
 import { complaint, type Field } from "@/lib/spec-fields";
 import { type JsonSchema, type Presets, pruned } from "@/lib/spec-schema";
+import { withSizes } from "./suggested/sizes";
 
 /** What was chosen and typed, and nothing else: a specification with holes. Numbers that are none stay text. */
 export type Draft = JsonObject;
@@ -94,9 +95,9 @@ export function withPreset(draft: Draft, id: string): Draft {
 }
 
 /** Another job's specification to start from; without a name, the server calls it by what differs. */
-export function fromJob(job: Pick<JobDetail, "spec">): Draft {
+export function fromJob(job: Pick<JobDetail, "spec" | "resolved_spec">): Draft {
   const { metadata: _, name: __, ...spec } = job.spec as Record<string, Json>;
-  return spec;
+  return withSizes(spec, job.resolved_spec as JsonObject | null | undefined);
 }
 
 /** Problems that are visible without the server. */

@@ -1,5 +1,6 @@
 /** The fields that most jobs need: path, label, explanation. The rest is in the schema. */
 export const ESSENTIALS: readonly [string, string, string][] = [
+  ["rollout.engine", "Engine", "What samples completions."],
   ["limits.steps", "Steps", "Each step samples, scores and updates once."],
   ["rollout.prompts_per_step", "Prompts per step", "Rows sampled in each step."],
   ["rollout.completions_per_prompt", "Completions per prompt", "Group size G; most methods need at least 2."],

@@ -6,11 +6,13 @@ import { assign, type Field, fieldsOf } from "@/lib/spec-fields";
 import { defaults } from "@/lib/spec-schema";
 import type { Basis, Draft } from "./draft";
 import type { Placed } from "./problems";
+import type { Suggested } from "./suggested/suggested";
 
 export type Form = {
   basis: Basis;
   draft: Draft;
   model: BaseModel | undefined;
+  suggested: Suggested;
   fields: readonly Field[];
   byPath: ReadonlyMap<string, Field>;
   placed: Placed;

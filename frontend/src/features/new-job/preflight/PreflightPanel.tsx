@@ -8,8 +8,8 @@ import { GatedButton } from "@/components/GatedButton";
 import { Notice } from "@/components/Notice";
 import { SkeletonCard } from "@/components/Skeleton";
 import { ago } from "@/lib/format";
-import { type Json, same } from "@/lib/paths";
 import type { Draft } from "../draft";
+import { sameButSuggested } from "../suggested/suggested";
 import styles from "./Preflight.module.css";
 import { PreflightReport } from "./PreflightReport";
 import { progressWords } from "./preflight-words";
@@ -18,6 +18,7 @@ type Props = {
   id: string;
   /** What the form says now. */
   spec: Draft;
+  draft: Draft;
   refusal: string | null;
   onClose: () => void;
 };
@@ -74,12 +75,12 @@ function Ended({ one }: { one: Preflight }) {
 }
 
 /** A pre-flight from its start to its report. */
-export default function PreflightPanel({ id, spec, refusal, onClose }: Props) {
+export default function PreflightPanel({ id, spec, draft, refusal, onClose }: Props) {
   const query = useQuery(preflightQuery(id));
   const heading = useRef<HTMLHeadingElement>(null);
   const one = query.data;
   const over = one !== undefined && isOver(one.status);
-  const changed = one !== undefined && !same(one.spec as Json, spec);
+  const changed = one !== undefined && !sameButSuggested(one.spec as Draft, spec, draft);
 
   // The button is at the end of the form: the panel scrolls into view when it opens.
   useEffect(() => {

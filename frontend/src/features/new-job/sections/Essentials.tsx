@@ -5,6 +5,8 @@ import { useForm } from "../form";
 import { autoText, LEARNING_RATE } from "../learning-rate";
 import styles from "../NewJob.module.css";
 import { Section } from "../Section";
+import { Reason } from "../suggested/Reason";
+import { autoOf } from "../suggested/suggested";
 
 /** How `auto` was computed, and a warning if it was not measured at this size. */
 function AutoReason({ model }: { model: BaseModel | undefined }) {
@@ -16,7 +18,7 @@ function AutoReason({ model }: { model: BaseModel | undefined }) {
 
 /** Step five: the few numbers that most jobs need. */
 export function Essentials() {
-  const { model } = useForm();
+  const { model, suggested } = useForm();
   return (
     <Section id="essentials" title="Training" about="Empty fields use the value shown.">
       <div className={styles.numbers}>
@@ -25,10 +27,10 @@ export function Essentials() {
             key={path}
             path={path}
             label={label}
-            placeholder={path === LEARNING_RATE ? autoText(model) : undefined}
+            placeholder={path === LEARNING_RATE ? autoText(model) : autoOf(suggested, path)}
           >
             {about}
-            {path === LEARNING_RATE && <AutoReason model={model} />}
+            {path === LEARNING_RATE ? <AutoReason model={model} /> : <Reason path={path} />}
           </ShortField>
         ))}
       </div>
