@@ -116,7 +116,9 @@ def _report(
     )
     return AttackReport(
         verdict=verdict,
-        message=_message(findings, rows, right_values, table),
+        message=_holds(findings, scores, len(rows))
+        if verdict == "holds"
+        else _message(findings, rows, table),
         rows=len(rows),
         completions=count,
         right=form,
@@ -233,7 +235,6 @@ def _first_of_each(errors: list[_Score]) -> list[_Score]:
 def _message(
     findings: list[AttackFinding],
     rows: Sequence[AttackRow],
-    right_values: dict[int, float],
     table: list[AttackProbe],
 ) -> str:
     high = [finding for finding in findings if finding.severity == "high"]
@@ -241,8 +242,6 @@ def _message(
         others = sum(finding.implied_by is None for finding in high[1:])
         more = f" {others} more {'probe succeeds' if others == 1 else 'probes succeed'}." if others else ""
         return f"{high[0].message}{more}"
-    if right_values:
-        return f"No wrong completion gets a reward: {len(table)} kinds were tried on {len(rows)} rows."
     best = max(table, key=lambda probe: probe.value or 0.0, default=None)
     most = (
         f" Of nonsense, most is given for {lower(best.title)} ({best.value:.3g})."
@@ -254,6 +253,26 @@ def _message(
     return (
         "None of the common forms of a right answer gets a reward. "
         f"Give a right completion with {{answer}} in it.{most}"
+    )
+
+
+def _holds(findings: list[AttackFinding], scores: dict[str, list[_Score]], rows: int) -> str:
+    tried = f"{len(scores)} kinds were tried on {rows} rows."
+    if findings:
+        return f"Wrong completions get a reward only if they contain the right answer: {tried}"
+    wrong = [
+        (score.value, probe)
+        for probe in PROBES
+        if probe.kind == "wrong" and probe.severity == "high"
+        for score in scores.get(probe.code, [])
+        if score.value is not None and score.value > 0
+    ]
+    if not wrong:
+        return f"No wrong completion gets a reward: {tried}"
+    value, probe = max(wrong, key=lambda pair: pair[0])
+    return (
+        f"No wrong completion gets half the reward of a right one: {tried} "
+        f"The most is {value:.3g}, for {lower(probe.title)}."
     )
 
 

@@ -95,3 +95,23 @@ def test_rows_without_answers_and_forms_that_are_not_paid_are_unknown() -> None:
     )
     assert attacked(own_form, SUMS).verdict == "unknown"
     assert attacked(own_form, SUMS, "!{answer}!").verdict == "holds"
+
+
+PARTIAL = """
+import re
+
+def grade(sample, item):
+    numbers = re.findall(r"<answer>(.*?)</answer>", sample["output_text"])
+    if not numbers:
+        return 0.0
+    return 1.0 if numbers[-1].strip() == item["answer"] else 0.3 * numbers[-1].strip().isdigit()
+"""
+
+
+def test_a_small_reward_of_a_wrong_number_is_named() -> None:
+    report = attacked(PARTIAL, SUMS)
+    assert (report.verdict, report.findings) == ("holds", [])
+    assert "half the reward of a right one" in report.message
+    assert "The most is 0.3, for " in report.message
+    plain = attacked(PARTIAL.replace("0.3 *", "0 *"), SUMS)
+    assert plain.message.startswith("No wrong completion gets a reward: ")

@@ -24,7 +24,8 @@ function Result({ example: { result, steps } }: { example: Example }) {
       <strong>
         {reward(result.base)} → {reward(result.tuned)}
       </strong>{" "}
-      held-out reward in {count(result.steps, "step")}, {duration(result.seconds)} on {result.machine}
+      held-out reward in {count(result.steps, "step")}, {duration(result.seconds)} on{" "}
+      {result.machine.split(", ")[0]}
     </p>
   );
 }

@@ -10,6 +10,7 @@ import { Page } from "@/components/Page";
 import { StatePill } from "@/components/StatePill";
 import { ago, NOTHING, reward } from "@/lib/format";
 import styles from "./Sweeps.module.css";
+import { shortPath } from "./trials";
 import { METHODS, startedOf } from "./words";
 
 const COLUMNS: Column<Sweep>[] = [
@@ -30,7 +31,14 @@ const COLUMNS: Column<Sweep>[] = [
     cell: (sweep) => (sweep.best ? <b>{reward(sweep.best.objective)}</b> : NOTHING),
   },
   { head: "Method", hide: "narrow", cell: (sweep) => METHODS[sweep.method] ?? sweep.method },
-  { head: "Varies", hide: "medium", cut: true, cell: (sweep) => sweep.varied.join(", ") },
+  {
+    head: "Varies",
+    hide: "medium",
+    cut: true,
+    cell: ({ varied }) => (
+      <span title={varied.join(", ")}>{varied.map((path) => shortPath(path, varied)).join(", ")}</span>
+    ),
+  },
   { head: "Started", hide: "narrow", align: "right", cell: (sweep) => ago(sweep.created_at) },
 ];
 

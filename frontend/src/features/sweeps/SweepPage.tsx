@@ -2,8 +2,9 @@ import { useDisclosure } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useAccess } from "@/api/access";
-import { isOpen, type SweepDetail, type SweepTrial, sweepQuery, useCancelSweep } from "@/api/sweeps";
+import { type SweepDetail, type SweepTrial, sweepQuery, useCancelSweep } from "@/api/sweeps";
 import { Confirm } from "@/components/Confirm";
+import { Crumb } from "@/components/Crumb";
 import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";
 import { Notice } from "@/components/Notice";
@@ -33,7 +34,7 @@ function Cancel({ sweep }: { sweep: SweepDetail }) {
   return (
     <>
       <GatedButton variant="default" refusal={refusal} onClick={dialog.open}>
-        Cancel
+        Cancel…
       </GatedButton>
       <Confirm
         opened={opened}
@@ -133,7 +134,7 @@ export function SweepPage({ id, ...rest }: Props) {
     <Link key="all" to="/sweeps">
       Sweeps
     </Link>,
-    id,
+    <Crumb key="sweep" id={id} name={sweep?.name} />,
   ];
   if (query.isError && !sweep)
     return (
@@ -160,7 +161,7 @@ export function SweepPage({ id, ...rest }: Props) {
   );
   return (
     <Page title={sweep.name} crumbs={crumbs} meta={meta} actions={<Actions sweep={sweep} />}>
-      <div className={styles.page} aria-busy={isOpen(sweep)}>
+      <div className={styles.page}>
         <Notes sweep={sweep} />
         <Content sweep={sweep} {...rest} />
       </div>

@@ -139,7 +139,8 @@ export function Bench(props: Props) {
             onKeep={reward && !refusal ? setKeeping : undefined}
           />
         ) : (
-          !test.error && (
+          !test.error &&
+          !attack.data && (
             <Notice tone="info" title="No scores yet">
               Run the reward to see score, parts, reason and output for each completion. Test a right, a wrong
               and an empty one: their scores should differ.

@@ -8,7 +8,7 @@ export const causes = (report: AttackReport): AttackFinding[] =>
 
 const TITLES = {
   broken: "Wrong completions get a reward",
-  holds: "No wrong completion gets a reward",
+  holds: "The reward holds",
   unknown: "No right completion is known",
 };
 
