@@ -30,6 +30,7 @@ import {
 } from "@codemirror/view";
 import { type CodeColumn, type Offer, type Offers, offersForReward, offersForTemplate } from "./completion";
 import { look } from "./look";
+import { wrapping } from "./wrapping";
 
 export type CodeLanguage = "python" | "json" | "template";
 
@@ -95,9 +96,10 @@ export function extensionsFor(language: CodeLanguage, columns: () => readonly Co
   return [
     ...both,
     language === "json"
-      ? [json(), indentUnit.of("  "), EditorView.lineWrapping]
+      ? [json(), indentUnit.of("  "), wrapping]
       : [
           python(),
+          wrapping,
           pythonLanguage.data.of({ autocomplete: source(offersForReward, columns) }),
           autocompletion({ icons: false }),
           indentUnit.of("    "),

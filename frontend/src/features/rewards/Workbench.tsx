@@ -139,7 +139,7 @@ export function Workbench(props: Props) {
             onFile={(file) => void open(file)}
           />
         )}
-        <section className={styles.side} aria-label="Test" tabIndex={0}>
+        <section className={styles.side} aria-label="Test">
           <Bench
             reward={props.reward}
             source={draft.source}

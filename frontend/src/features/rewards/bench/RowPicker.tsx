@@ -54,7 +54,7 @@ export function RowPicker(props: Props) {
           <>
             <Select
               label="Rows"
-              w={108}
+              w={120}
               allowDeselect={false}
               data={[
                 { value: "range", label: "From – to" },
