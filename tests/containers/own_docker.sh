@@ -40,10 +40,10 @@ debian_trees() {
       trixie host $mirror && touch host.ready; } > host.log 2>&1 &
     first=$!
   fi
-  if [ ! -e base.ready ]; then
-    { rm -rf base && mmdebstrap --quiet --variant=minbase --components=main \
-      --include=ca-certificates,python3,python3-pip,python3-venv,python-is-python3,postgresql-15,redis-server \
-      bookworm base $mirror && touch base.ready; } > base.log 2>&1 || { tail -5 base.log; return 1; }
+  local packages=ca-certificates,python3,python3-dev,python3-pip,python3-venv,python-is-python3,postgresql-15,redis-server
+  if [ "$(cat base.ready 2> /dev/null)" != $packages ]; then
+    { rm -rf base base.imported && mmdebstrap --quiet --variant=minbase --components=main --include=$packages \
+      bookworm base $mirror && echo $packages > base.ready; } > base.log 2>&1 || { tail -5 base.log; return 1; }
   fi
   if [ -n "$first" ]; then wait "$first" || { tail -5 host.log; return 1; }; fi
   # Certificates of this machine, also where it trusts a proxy of its own.
@@ -104,8 +104,9 @@ base_images() {
     -c 'ENV PATH=/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin' -c 'ENV LANG=C.UTF-8'
     -c 'ENV NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt'
   )
-  if ! inside docker image inspect python:3.12-slim > /dev/null 2>&1; then
+  if [ ! -e base.imported ] || ! inside docker image inspect python:3.12-slim > /dev/null 2>&1; then
     tar -C base -c . | inside docker import "${environment[@]}" - python:3.12-slim > /dev/null
+    touch base.imported
   fi
   rm -rf stand_ins && cp -r "$here/stand_ins" stand_ins
   inside docker build --quiet -t node:24-slim /work/stand_ins/node > /dev/null
