@@ -36,7 +36,7 @@ LARGEST_GAP = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    rows: tuple[int, ...] = (64, 256, 1024)
+    rows: tuple[int, ...] = (64, 1024)
     prompt: int = 256
     completion: int = 256
 
