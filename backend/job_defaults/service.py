@@ -130,14 +130,16 @@ async def _estimate(
     sizes: JobSizes,
     observed: Observed | None,
 ) -> TimeEstimate | None:
-    tokens = sizes.preflight.report.tokens.expected if sizes.preflight else None
-    earlier = await _earlier(session, project_id, spec, model, dataset, sizes.devices)
-    estimate = duration.from_jobs(spec, earlier, held_out, tokens)
-    probed = sizes.preflight
+    """From jobs on this dataset, else from its pre-flight, else from jobs on others."""
+    earlier, probed = (
+        await _earlier(session, project_id, spec, model, dataset, sizes.devices),
+        sizes.preflight,
+    )
+    estimate = duration.from_jobs(spec, [job for job in earlier if job.same_data], held_out)
     if estimate is None and probed is not None and observed is not None:
         rounds = sampling_rounds(spec, probed.report.groups)
-        estimate = duration.from_preflight(probed.id, spec, probed.spec, observed, rounds)
-    return estimate
+        return duration.from_preflight(probed.id, spec, probed.spec, observed, rounds)
+    return estimate or duration.from_jobs(spec, earlier, held_out)
 
 
 async def _earlier(

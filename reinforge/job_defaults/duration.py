@@ -31,26 +31,23 @@ class EarlierJob:
     same_data: bool
 
 
-def from_jobs(
-    spec: JobSpec, jobs: Sequence[EarlierJob], held_out: int, tokens: float | None = None
-) -> TimeEstimate | None:
+def from_jobs(spec: JobSpec, jobs: Sequence[EarlierJob], held_out: int) -> TimeEstimate | None:
     """Step times scaled by completion tokens; jobs on the same dataset alone, if there are any.
 
-    held_out: rows. tokens: mean per completion of this dataset, if a pre-flight has measured it.
+    held_out: rows.
     """
     measured = [job for job in jobs if len(job.step_seconds) >= ENOUGH_STEPS]
     measured = [job for job in measured if job.same_data] or measured
     if not measured:
         return None
-    steps = [_step(spec, job, tokens) for job in measured]
+    steps = [_step(spec, job) for job in measured]
     per_step = Range(
         low=min(step.low for step in steps),
         expected=statistics.median(step.expected for step in steps),
         high=max(step.high for step in steps),
     )
     sampled = statistics.median(
-        job.sampling_seconds * _factor(spec, job, tokens) * costs.evaluation_share(spec, held_out)
-        for job in measured
+        job.sampling_seconds * _factor(spec, job) * costs.evaluation_share(spec, held_out) for job in measured
     )
     fixed = statistics.median(job.load_seconds for job in measured)
     devices = sorted({job.device for job in measured})
@@ -98,8 +95,8 @@ def from_preflight(
     )
 
 
-def _step(spec: JobSpec, job: EarlierJob, tokens: float | None) -> Range:
-    factor = _factor(spec, job, tokens)
+def _step(spec: JobSpec, job: EarlierJob) -> Range:
+    factor = _factor(spec, job)
     ordered = sorted(job.step_seconds)
     tenth = (len(ordered) - 1) // 10
     return Range(
@@ -109,9 +106,8 @@ def _step(spec: JobSpec, job: EarlierJob, tokens: float | None) -> Range:
     )
 
 
-def _factor(spec: JobSpec, job: EarlierJob, tokens: float | None) -> float:
-    length = job.tokens if tokens is None or job.same_data else tokens
-    length = min(length, spec.rollout.max_completion_tokens)
+def _factor(spec: JobSpec, job: EarlierJob) -> float:
+    length = min(job.tokens, spec.rollout.max_completion_tokens)
     return _completions(spec) * length / max(1e-9, job.completions_per_step * job.tokens)
 
 

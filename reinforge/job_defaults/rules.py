@@ -178,7 +178,7 @@ def _steps(job: _Job, prompts: int) -> JobDefault:
     if steps > most:
         steps, basis = most, "data"
         times = f"{most * prompts / rows:.0f} times"
-        reason = f"{most:,} steps see each of the {_rows(rows)} {times}; more would rather memorise."
+        reason = f"{most:,} steps see each of the {_rows(rows)} {times}; more would mostly memorise them."
     elif steps < once:
         steps, basis = min(once, MOST_STEPS), "data"
         reason = f"{steps:,} steps see each of the {_rows(rows)} once."

@@ -55,6 +55,7 @@ def measure(backend: Backend, spec: dict[str, Any]) -> str:
     trainer: Trainer = backend.claim(started.json()["id"])
     trainer.send(CPU | {"steps": 12})
     steps(trainer, (1.0, 0.0), (0.0, 0.0), (1.0, 1.0))
+    trainer.step(4, **{"time/step": 2.0, "time/generate": 1.0, "completions/length_mean": 4.0})
     trainer.checkpoint(12, final=True)
     trainer.end("succeeded", step=12)
     id: str = started.json()["id"]
@@ -118,13 +119,14 @@ def test_a_preflight_is_followed_while_model_data_and_rewards_are_its_own(attend
     spec = attended.spec(model=attended.add_model("probed"))
     spec["rollout"] = {"prompts_per_step": 1, "completions_per_prompt": 2, "max_completion_tokens": 16}
     id = measure(attended, spec)
+    run(attended, spec | {"data": {"dataset": attended.add_dataset()}}, seconds=9.0)
     open = spec | {"rollout": {"prompts_per_step": 1}}
     answer = suggest(attended, open)
     assert answer["preflight"] == id
     # The completions of 4 tokens need less than the 16 allowed; a third of the groups of 2 was mixed.
     assert values(answer)["rollout.max_completion_tokens"] == 8
     assert values(answer)["rollout.completions_per_prompt"] > 2
-    assert answer["estimate"]["source"] == "preflight"
+    assert answer["estimate"]["source"] == "preflight", "not a job on another dataset"
     assert answer["estimate"]["seconds_per_step"]["expected"] == pytest.approx(
         2.0 * values(answer)["rollout.completions_per_prompt"] / 2
     )
