@@ -67,6 +67,13 @@ def bearer(request: Request) -> str | None:
 
 async def principal_of_key(session: AsyncSession, *conditions: ColumnElement[bool]) -> Principal | None:
     """None if revoked, expired or the creator has left; bounded by the creator's rights."""
+    row = await _valid_key(session, *conditions)
+    return row and row[1]
+
+
+async def _valid_key(
+    session: AsyncSession, *conditions: ColumnElement[bool]
+) -> tuple[ApiKey, Principal] | None:
     query = (
         select(ApiKey, Member.role, User.administrator)
         .outerjoin(User, User.id == ApiKey.maker_id)
@@ -78,8 +85,8 @@ async def principal_of_key(session: AsyncSession, *conditions: ColumnElement[boo
         return None
     key, role, administrator = row
     if key.maker_id is None or administrator:
-        return _of_key(key, key.role)
-    return _of_key(key, min(key.role, role, key=ROLES.index)) if role is not None else None
+        return key, _of_key(key, key.role)
+    return (key, _of_key(key, min(key.role, role, key=ROLES.index))) if role is not None else None
 
 
 async def is_owner(session: AsyncSession, user_id: str, project_id: str) -> bool:
@@ -114,12 +121,19 @@ async def key_principal(database: Database, token: str, project: str | None = No
 
     Another project than its own raises NotFound, except for administrators' keys.
     """
-    async with database.transaction() as session:
-        who = await principal_of_key(session, ApiKey.sha256 == digest(token))
-        if who is None:
+    async with database.autocommit() as session:
+        row = await _valid_key(session, ApiKey.sha256 == digest(token))
+        if row is None:
             return None
-        unnoted = or_(ApiKey.last_used_at.is_(None), ApiKey.last_used_at < now() - _USED_EVERY)
-        await session.execute(update(ApiKey).where(ApiKey.id == who.id, unnoted).values(last_used_at=now()))
+        (key, who), noted_since = row, now() - _USED_EVERY
+        if key.last_used_at is None or key.last_used_at < noted_since:
+            unnoted = or_(ApiKey.last_used_at.is_(None), ApiKey.last_used_at < noted_since)
+            await session.execute(
+                update(ApiKey)
+                .where(ApiKey.id == who.id, unnoted)
+                .values(last_used_at=now())
+                .execution_options(synchronize_session=False)
+            )
         if project is None or project == who.project_id:
             return who
         if who.administrator and await session.get(Project, project) is not None:
@@ -129,7 +143,7 @@ async def key_principal(database: Database, token: str, project: str | None = No
 
 async def session_principal(database: Database, cookie: str, project: str | None) -> Principal | None:
     """Look up a browser session and record its use. Raises NotFound (project)."""
-    async with database.transaction() as session:
+    async with database.autocommit() as session:
         return await principal_of(session, cookie, project)
 
 
@@ -293,7 +307,7 @@ def require_scopes_of(who: Principal, role: Role) -> None:
         )
 
 
-def get_settings(request: Request) -> Settings:
+async def get_settings(request: Request) -> Settings:
     settings: Settings = request.app.state.settings
     return settings
 

@@ -79,6 +79,9 @@ class Database:
         if statement_seconds:
             _limit_statements(self.engine, statement_seconds)
         self._sessions = async_sessionmaker(self.engine, expire_on_commit=False)
+        self._autocommit_sessions = async_sessionmaker(
+            self.engine.execution_options(isolation_level="AUTOCOMMIT"), expire_on_commit=False
+        )
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[AsyncSession]:
@@ -86,6 +89,12 @@ class Database:
             async with session.begin():
                 yield session
             await _run_after_commit(session)
+
+    @asynccontextmanager
+    async def autocommit(self) -> AsyncIterator[AsyncSession]:
+        """A session whose statements are transactions of their own: no round trips for BEGIN and COMMIT."""
+        async with self._autocommit_sessions() as session:
+            yield session
 
     @asynccontextmanager
     async def open_session(self) -> AsyncIterator[AsyncSession]:
@@ -130,13 +139,14 @@ async def _run_after_commit(session: AsyncSession) -> None:
             log.exception("an action after commit failed")
 
 
-def get_database(request: Request) -> Database:
+async def get_database(request: Request) -> Database:
     database: Database = request.app.state.database
     return database
 
 
 async def _session(request: Request) -> AsyncIterator[AsyncSession]:
-    async with get_database(request).open_session() as session:
+    database = await get_database(request)
+    async with database.open_session() as session:
         yield session
 
 

@@ -158,7 +158,7 @@ class Objects:
         return deleted
 
 
-def get_objects(request: Request) -> Objects:
+async def get_objects(request: Request) -> Objects:
     objects: Objects = request.app.state.objects
     return objects
 

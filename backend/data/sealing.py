@@ -45,7 +45,7 @@ class Sealer:
         return Fernet(base64.urlsafe_b64encode(self.derived(f"seal:{label}")))
 
 
-def get_sealer(request: Request) -> Sealer:
+async def get_sealer(request: Request) -> Sealer:
     sealer: Sealer = request.app.state.sealer
     return sealer
 

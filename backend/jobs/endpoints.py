@@ -69,7 +69,7 @@ async def list_jobs(
     session: Session,
     who: Reader,
     broker: BrokerDep,
-    filters: Annotated[listing.JobFilters, Depends()],
+    filters: Annotated[listing.JobFilters, Depends(listing.job_filters)],
     limit: Limit = 20,
     after: str | None = None,
     sort: Annotated[str, Query(max_length=250)] = "-created",

@@ -25,46 +25,49 @@ _PATH = re.compile(r"[a-z0-9_]+(\.[A-Za-z0-9_-]+){0,9}")
 _SPEC = "spec."
 
 
+@dataclass(frozen=True)
 class JobFilters:
+    conditions: list[Any]
+
+
+async def job_filters(
+    status: Annotated[list[JobStatus] | None, Query()] = None,
+    dataset: str | None = None,
+    reward: str | None = None,
+    q: Annotated[str | None, Query(max_length=200)] = None,
+    tag: Annotated[list[Text50] | None, Query(max_length=20)] = None,
+    model: str | None = None,
+    preset: str | None = None,
+    owner: str | None = None,
+    archived: Archived = "exclude",
+) -> JobFilters:
     """Filters combine with AND; repeat `status` to match any of several, `tag` to match all.
 
     `dataset`: its training or held-out dataset. `reward`: id of a stored reward. `owner`: name in `created_by`.
     `q`: part of the name or id. Archived jobs are excluded unless `archived` says otherwise.
     """
-
-    def __init__(
-        self,
-        status: Annotated[list[JobStatus] | None, Query()] = None,
-        dataset: str | None = None,
-        reward: str | None = None,
-        q: Annotated[str | None, Query(max_length=200)] = None,
-        tag: Annotated[list[Text50] | None, Query(max_length=20)] = None,
-        model: str | None = None,
-        preset: str | None = None,
-        owner: str | None = None,
-        archived: Archived = "exclude",
-    ) -> None:
-        self.conditions: list[Any] = [Job.purpose == "train"]
-        add = self.conditions.append
-        if status:
-            add(Job.status.in_(status))
-        if dataset is not None:
-            add(or_(Job.dataset_id == dataset, Job.held_out_dataset_id == dataset))
-        if reward is not None:
-            add(Job.id.in_(select(JobReward.job_id).where(JobReward.reward_id == reward)))
-        if q is not None:
-            part = q.strip()
-            add(or_(Job.name.icontains(part, autoescape=True), Job.id.icontains(part, autoescape=True)))
-        if tag:
-            add(Job.tags.contains(tag))
-        if model is not None:
-            add(Job.model_id == model)
-        if preset is not None:
-            add(Job.resolved_spec["algorithm"]["preset"].as_string() == preset)
-        if owner is not None:
-            add(Job.created_by == owner)
-        if archived != "include":
-            add(Job.archived_at.is_(None) if archived == "exclude" else Job.archived_at.is_not(None))
+    conditions: list[Any] = [Job.purpose == "train"]
+    add = conditions.append
+    if status:
+        add(Job.status.in_(status))
+    if dataset is not None:
+        add(or_(Job.dataset_id == dataset, Job.held_out_dataset_id == dataset))
+    if reward is not None:
+        add(Job.id.in_(select(JobReward.job_id).where(JobReward.reward_id == reward)))
+    if q is not None:
+        part = q.strip()
+        add(or_(Job.name.icontains(part, autoescape=True), Job.id.icontains(part, autoescape=True)))
+    if tag:
+        add(Job.tags.contains(tag))
+    if model is not None:
+        add(Job.model_id == model)
+    if preset is not None:
+        add(Job.resolved_spec["algorithm"]["preset"].as_string() == preset)
+    if owner is not None:
+        add(Job.created_by == owner)
+    if archived != "include":
+        add(Job.archived_at.is_(None) if archived == "exclude" else Job.archived_at.is_not(None))
+    return JobFilters(conditions)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Annotated, Any
 
 import anyio
@@ -27,6 +28,7 @@ from backend.data.database import Database
 from backend.data.events import Hub, notify
 from backend.data.ids import new_id
 from backend.models import Call, CallChunk, Worker, now
+from backend.rpc.polls import WorkerPolls
 from reinforge.errors import (
     InvalidInput,
     NotFound,
@@ -77,10 +79,12 @@ class Calls:
         project: Callable[[], str | None] = lambda: None,
         limits: Waiting = Waiting(),
         waits: Callable[[], None] = lambda: None,
+        polls: WorkerPolls | None = None,
     ) -> None:
         self.database = database
         self.hub = hub
         self._gone, self._project, self._limits, self._waits = gone, project, limits, waits
+        self._polls = polls or WorkerPolls(hub)
 
     def of(self, request: Request) -> "Calls":
         return Calls(
@@ -90,6 +94,7 @@ class Calls:
             project=lambda: getattr(getattr(request.state, "principal", None), "project_id", None),
             limits=self._limits,
             waits=lambda: sender_slots.leave(request),
+            polls=self._polls,
         )
 
     def of_project(self, project_id: str) -> "Calls":
@@ -209,9 +214,9 @@ class Calls:
         so that no call is lost.
         """
         until = now() + timedelta(seconds=wait_seconds)
-        with self.hub.subscribe("calls") as arrived:
+        with self._polls.of(worker, kinds) as (poll, arrived):
             while not await gone():
-                message = await self._take_waiting(worker, kinds)
+                message = await poll.look(partial(self._take_waiting, worker, kinds), gone)
                 remaining = (until - now()).total_seconds()
                 if message is not None or remaining <= 0:
                     return message
@@ -273,7 +278,7 @@ class Calls:
             return len(deleted.all())
 
 
-def get_calls(request: Request) -> Calls:
+async def get_calls(request: Request) -> Calls:
     calls: Calls = request.app.state.calls
     return calls.of(request)
 

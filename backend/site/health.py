@@ -10,9 +10,9 @@ from fastapi import APIRouter, Request, Response
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
-from backend.data.database import Database, get_database
+from backend.data.database import Database
 from backend.data.migrate import is_migrated
-from backend.data.objects import Objects, get_objects
+from backend.data.objects import Objects
 from backend.models import Worker, now
 from backend.rpc.broker import BrokerWatch
 from backend.rpc.client import ONLINE_SECONDS, SLOW_SECONDS, stuck
@@ -110,10 +110,11 @@ def _calls(online: int, late: int) -> dict[str, Any]:
 @router.get("/readyz", responses=_NOT_READY, tags=["health"], operation_id="getReadiness")
 async def readyz(request: Request, response: Response) -> dict[str, Any]:
     """Readiness: the database is migrated, the object store is writable, the broker responds."""
-    database, storage, (state, broker) = await asyncio.gather(
-        _database(get_database(request)), _storage(get_objects(request)), _broker(request.app.state.broker)
+    state = request.app.state
+    database, storage, (broker_state, broker) = await asyncio.gather(
+        _database(state.database), _storage(state.objects), _broker(state.broker)
     )
-    workers = await _workers(get_database(request), state) if database["ready"] else {}
+    workers = await _workers(state.database, broker_state) if database["ready"] else {}
     ready = database["ready"] and storage["ready"] and broker["ready"]
     response.status_code = 200 if ready else 503
     return {"ready": ready, "parts": {"database": database, "storage": storage, "broker": broker, **workers}}

@@ -114,7 +114,7 @@ def _frame(job_id: str, events: list[OneEvent]) -> bytes:
     return b"id: %s:%d\nevent: batch\n%s" % (job_id.encode(), seq, sse.frame(data))
 
 
-def get_live_jobs(request: Request) -> LiveJobs:
+async def get_live_jobs(request: Request) -> LiveJobs:
     live: LiveJobs = request.app.state.live_jobs
     return live
 

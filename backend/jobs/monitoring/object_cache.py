@@ -9,7 +9,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from backend.data.objects import Objects, get_objects
+from backend.data.objects import Objects
 from backend.settings import Settings
 from reinforge.system.folder_cache import FolderCache
 
@@ -43,13 +43,11 @@ class ObjectCache:
                 del self._in_use[sha256]
 
 
-def get_object_cache(request: Request) -> ObjectCache:
+async def get_object_cache(request: Request) -> ObjectCache:
     state = request.app.state
     if not hasattr(state, "object_cache"):
         settings: Settings = state.settings
-        state.object_cache = ObjectCache(
-            get_objects(request), settings.home_folder / "cache" / str(os.getpid())
-        )
+        state.object_cache = ObjectCache(state.objects, settings.home_folder / "cache" / str(os.getpid()))
     cache: ObjectCache = state.object_cache
     return cache
 

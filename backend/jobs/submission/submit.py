@@ -38,7 +38,7 @@ class SubmitServices:
     wake_ups: WakeUps
 
 
-def _services(
+async def _services(
     request: Request, database: DatabaseDep, calls: CallsDep, objects: ObjectsDep, settings: SettingsDep
 ) -> SubmitServices:
     return SubmitServices(database, calls, objects, settings, request.app.state.wake_ups)
