@@ -9,6 +9,7 @@ from reinforge.comparison.held_out import FEWEST_PAIRS, Difference, Interval, re
 
 Rewards = Mapping[str, float]
 """Prompt hash → mean reward of one job."""
+Prompts = tuple[str, ...]
 
 
 class GroupResampler:
@@ -16,14 +17,15 @@ class GroupResampler:
 
     def __init__(self, jobs: Sequence[Rewards]) -> None:
         self._jobs = jobs
-        self._means: dict[tuple[int, int, tuple[str, ...]], list[float]] = {}
+        self._means: dict[tuple[int, int, Prompts], list[float]] = {}
 
     def difference(
         self, baseline: Sequence[int], other: Sequence[int], *, same_dataset: bool = True
     ) -> Difference | None:
         """Mean reward of the jobs `other` minus that of `baseline`; None if one group has no prompts.
 
-        Prompts are paired as in `held_out.difference`, over those that all jobs of both groups share.
+        Prompts are paired as in `held_out.difference`, over those that all jobs of both groups share. Jobs of a group
+        that do not share half of theirs, as where each seed holds out other rows, count with all of their own.
         The deviation of resampled jobs from their mean is scaled by √(n / (n - 1)), which makes up for
         the bootstrap's too small variance of few jobs.
         """
@@ -31,38 +33,47 @@ class GroupResampler:
         other = [job for job in other if self._jobs[job]]
         if not baseline or not other:
             return None
-        first, second = self._shared(baseline), self._shared(other)
-        shared = tuple(sorted(set(first) & set(second)))
-        smallest = min(len(self._jobs[job]) for job in (*baseline, *other))
-        paired = same_dataset and len(shared) >= max(FEWEST_PAIRS, smallest / 2)
-        if paired:
-            first = second = shared
-        if not first or not second:
-            return None
-        rows = min(len(first), len(second))
+        shared = self._shared([*baseline, *other]) if same_dataset else None
+        first = [shared] * len(baseline) if shared else self._prompts(baseline)
+        second = [shared] * len(other) if shared else self._prompts(other)
+        rows = min(map(len, (*first, *second)))
         draws = [
             after - before
             for before, after in zip(
                 self._resampled(baseline, first, 0),
-                self._resampled(other, second, 0 if paired else 1),
+                self._resampled(other, second, 0 if shared else 1),
                 strict=False,
             )
         ]
         value = self._mean(other, second) - self._mean(baseline, first)
         draws.sort()
         low, high = draws[int(0.025 * len(draws))], draws[min(len(draws) - 1, int(0.975 * len(draws)))]
-        return Difference(Interval(value, low, high, rows), paired=paired)
+        return Difference(Interval(value, low, high, rows), paired=shared is not None)
 
-    def _shared(self, jobs: Sequence[int]) -> tuple[str, ...]:
+    def _shared(self, jobs: Sequence[int]) -> Prompts | None:
+        """Prompts that all the jobs have; None if these are too few for a comparison prompt by prompt."""
         prompts = set(self._jobs[jobs[0]]).intersection(*(self._jobs[job] for job in jobs[1:]))
-        return tuple(sorted(prompts))
+        smallest = min(len(self._jobs[job]) for job in jobs)
+        return tuple(sorted(prompts)) if len(prompts) >= max(FEWEST_PAIRS, smallest / 2) else None
 
-    def _mean(self, jobs: Sequence[int], prompts: tuple[str, ...]) -> float:
-        return fmean(fmean(self._jobs[job][prompt] for prompt in prompts) for job in jobs)
+    def _prompts(self, jobs: Sequence[int]) -> list[Prompts]:
+        """Of every job of a group: those that the group shares, else the job's own."""
+        shared = self._shared(jobs)
+        return [shared or tuple(sorted(self._jobs[job])) for job in jobs]
 
-    def _resampled(self, jobs: Sequence[int], prompts: tuple[str, ...], seed: int) -> list[float]:
+    def _mean(self, jobs: Sequence[int], prompts: Sequence[Prompts]) -> float:
+        return fmean(
+            fmean(self._jobs[job][prompt] for prompt in own) for job, own in zip(jobs, prompts, strict=True)
+        )
+
+    def _resampled(self, jobs: Sequence[int], prompts: Sequence[Prompts], seed: int) -> list[float]:
         """Means of the group over resampled prompts and jobs."""
-        columns = list(zip(*(self._job_means(job, prompts, seed) for job in jobs), strict=True))
+        together = len(set(prompts)) == 1
+        samples = [
+            self._job_means(job, own, seed if together else 2 + job)
+            for job, own in zip(jobs, prompts, strict=True)
+        ]
+        columns = list(zip(*samples, strict=False))
         count = len(jobs)
         if count == 1:
             return [column[0] for column in columns]
@@ -73,7 +84,7 @@ class GroupResampler:
             means.append(center + (fmean(generator.choices(column, k=count)) - center) * scale)
         return means
 
-    def _job_means(self, job: int, prompts: tuple[str, ...], seed: int) -> list[float]:
+    def _job_means(self, job: int, prompts: Prompts, seed: int) -> list[float]:
         key = (job, seed, prompts)
         if key not in self._means:
             self._means[key] = resampled_means([self._jobs[job][prompt] for prompt in prompts], seed)

@@ -90,3 +90,13 @@ def test_without_common_prompts_the_groups_are_two_samples() -> None:
     assert compared.interval.low < 0 < compared.interval.high
     assert fmean((compared.interval.low, compared.interval.high)) == pytest.approx(0, abs=0.1)
     assert GroupResampler([first, {}]).difference([0], [1]) is None
+
+
+def test_jobs_of_a_group_with_other_prompts_count_with_all_of_their_own() -> None:
+    """Seeds that hold out other rows share a few of them by chance."""
+    own = [{f"{seed} {row}": 0.5 for row in range(30)} | {"shared": 0.0} for seed in range(3)]
+    better = [{prompt: value + 0.2 for prompt, value in job.items() if prompt != "shared"} for job in own[:2]]
+    compared = GroupResampler([own[2], *(job | {"shared": 1.0} for job in better)]).difference([0], [1, 2])
+    assert compared is not None and not compared.paired
+    assert compared.interval.value == pytest.approx((30 * 0.7 + 1) / 31 - (30 * 0.5) / 31)
+    assert compared.interval.rows == 31

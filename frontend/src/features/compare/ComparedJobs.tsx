@@ -7,8 +7,10 @@ import { StatePill } from "@/components/StatePill";
 import { count, duration, NOTHING, number, reward, signed } from "@/lib/format";
 import styles from "./Compare.module.css";
 import { Estimate } from "./Estimate";
+import { labelsOf } from "./place";
 
 const columns = (
+  labels: ReadonlyMap<string, string>,
   baseline: string,
   priced: boolean,
   onBaseline: (id: string) => void,
@@ -17,8 +19,8 @@ const columns = (
     head: "Job",
     grow: true,
     cell: (job) => (
-      <Link to="/jobs/$id" params={{ id: job.id }} title={job.id} data-row>
-        {job.name}
+      <Link to="/jobs/$id" params={{ id: job.id }} title={job.name} data-row>
+        {labels.get(job.id) ?? job.name}
       </Link>
     ),
   },
@@ -86,12 +88,15 @@ export function ComparedJobs({ comparison, expected, onBaseline }: Props) {
   const [open, setOpen] = useState(false);
   const priced = comparison?.jobs.some((job) => job.cost != null) ?? false;
   const { rows, labels } = comparison ? ordered(comparison) : { rows: undefined, labels: new Map() };
+  const jobs = comparison?.jobs ?? [];
+  const names = labelsOf(jobs);
+  const short = new Map(jobs.map(({ id }, place) => [id, names[place] ?? id]));
   const folds = rows && rows.length > FOLDED;
   return (
     <>
       <DataTable
         label="Compared jobs"
-        columns={columns(comparison?.baseline ?? "", priced, onBaseline)}
+        columns={columns(short, comparison?.baseline ?? "", priced, onBaseline)}
         rows={folds && !open ? rows.slice(0, FOLDED) : rows}
         rowKey={(job) => job.id}
         expected={Math.min(expected, FOLDED)}

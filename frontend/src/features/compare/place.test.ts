@@ -18,3 +18,11 @@ test("jobs of one name are told apart by the end of their ids", () => {
   ];
   expect(labelsOf(jobs)).toEqual(["sums …12345", "sums …67890", "other"]);
 });
+
+test("jobs of one sweep are called by their settings", () => {
+  const named = (...names: string[]) => labelsOf(names.map((name, i) => ({ id: `ftjob-${i}`, name })));
+  expect(named("rates: rate 0.1", "rates: rate 0.2")).toEqual(["rate 0.1", "rate 0.2"]);
+  expect(named("rates: rate 0.1", "sums")).toEqual(["rates: rate 0.1", "sums"]);
+  expect(named("rates: rate 0.1")).toEqual(["rates: rate 0.1"]);
+  expect(named("rate 0.1", "rate 0.2")).toEqual(["rate 0.1", "rate 0.2"]);
+});

@@ -31,9 +31,20 @@ export const idsOf = (jobs: string | undefined): string[] => [
 export const withBaseline = (ids: readonly string[], baseline: string): string =>
   [baseline, ...ids.filter((id) => id !== baseline)].join(",");
 
-/** Names of the jobs; those that share one get the end of their id. */
+/** What all names begin with, up to a colon: the name of a sweep. */
+function sharedStart(names: readonly string[]): string {
+  const [first = ""] = names;
+  const start = first.slice(0, first.indexOf(": ") + 2);
+  return names.length > 1 && start.length > 2 && names.every((name) => name.startsWith(start)) ? start : "";
+}
+
+/** Names of the jobs without what all of them begin with; those that share one get the end of their id. */
 export const labelsOf = (jobs: readonly { id: string; name: string }[]): string[] => {
+  const start = sharedStart(jobs.map(({ name }) => name)).length;
   const names = new Map<string, number>();
   for (const { name } of jobs) names.set(name, (names.get(name) ?? 0) + 1);
-  return jobs.map(({ id, name }) => ((names.get(name) ?? 0) > 1 ? `${name} …${id.slice(-5)}` : name));
+  return jobs.map(({ id, name }) => {
+    const label = name.slice(start);
+    return (names.get(name) ?? 0) > 1 ? `${label} …${id.slice(-5)}` : label;
+  });
 };

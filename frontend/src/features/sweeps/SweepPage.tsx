@@ -83,7 +83,8 @@ function Best({ sweep }: { sweep: SweepDetail }) {
           {best.adapter ? "Its job and adapter" : "Its job"}
         </Link>
       )}
-      {" The best of many results is partly chance: confirm it with other seeds."}
+      {best.job && ". "}
+      {"The best of many results is partly chance: confirm it with other seeds."}
     </Notice>
   );
 }

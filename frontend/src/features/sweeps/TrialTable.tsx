@@ -29,16 +29,16 @@ const columns = (sweep: SweepDetail): Column<SweepTrial>[] => [
       ),
   },
   {
-    head: "Status",
-    cell: (trial) => (
-      <StatePill state={trial.status} note={trial.ended_by ? ENDED_BY[trial.ended_by] : undefined} />
-    ),
-  },
-  {
     head: "Held-out reward",
     sort: "objective",
     align: "right",
     cell: (trial) => (trial.objective === null ? NOTHING : <b>{reward(trial.objective)}</b>),
+  },
+  {
+    head: "Status",
+    cell: (trial) => (
+      <StatePill state={trial.status} note={trial.ended_by ? ENDED_BY[trial.ended_by] : undefined} />
+    ),
   },
   ...sweep.varied.map(
     (path): Column<SweepTrial> => ({
