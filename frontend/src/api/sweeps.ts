@@ -1,9 +1,19 @@
-import { infiniteQueryOptions, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
+import {
+  infiniteQueryOptions,
+  keepPreviousData,
+  queryOptions,
+  useMutation,
+  useQueryClient,
+} from "@tanstack/react-query";
 import { http, type Schemas, unwrap } from "./client";
 
 export type Sweep = Schemas["Sweep"];
 export type SweepDetail = Schemas["SweepDetail"];
 export type SweepTrial = Schemas["SweepTrial"];
+export type SweepCheck = Schemas["SweepCheck"];
+export type Method = Sweep["method"];
+/** A sweep as it is sent: checked by the server. */
+export type SweepBody = { readonly [key: string]: unknown };
 
 const ROOM = ["sweeps"] as const;
 const POLL_MS = 3_000;
@@ -39,5 +49,24 @@ export function useCancelSweep() {
       client.setQueryData(sweepQuery(now.id).queryKey, now);
       return client.invalidateQueries({ queryKey: [...ROOM, "list"] });
     },
+  });
+}
+
+/** Problems, number of jobs and the first of them; the last response stays during the next request. */
+export const sweepCheckQuery = (body: SweepBody) =>
+  queryOptions({
+    queryKey: [...ROOM, "check", body],
+    queryFn: ({ signal }) => unwrap(http.POST("/api/v1/sweeps/check", { body: { ...body }, signal })),
+    placeholderData: keepPreviousData,
+    staleTime: 10_000,
+    gcTime: 60_000,
+  });
+
+export function useCreateSweep() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (body: SweepBody) =>
+      unwrap(http.POST("/api/v1/sweeps", { body: body as Schemas["SweepSpec"] })),
+    onSuccess: () => client.invalidateQueries({ queryKey: [...ROOM, "list"] }),
   });
 }

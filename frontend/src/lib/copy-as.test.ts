@@ -27,6 +27,14 @@ describe("copyAs", () => {
     expect(inShell(made.replace("cat > job.yaml", "cat"))).toBe(copyAs("yaml", SPEC));
   });
 
+  it("starts a sweep by its own command, method and path", () => {
+    const sweep = { method: "grid", parameters: { "rewards[0].weight": [0.5, 1] }, job: SPEC };
+    const [made = ""] = copyAs("cli", sweep, "sweep").split("reinforge sweep sweep.yaml --wait");
+    expect(inShell(made.replace("cat > sweep.yaml", "cat"))).toBe(copyAs("yaml", sweep));
+    expect(copyAs("python", sweep, "sweep")).toContain("sweep = client.sweeps.create(");
+    expect(copyAs("curl", sweep, "sweep")).toContain("/api/v1/sweeps");
+  });
+
   it("writes Python that says the same", () => {
     expect(copyAs("python", { ...SPEC, rewards: [{ source: "a = 1\nb = 2\n" }], seed: 3 })).toBe(
       `from reinforge.client import Reinforge

@@ -4,12 +4,19 @@ import { toYaml } from "./yaml";
 export const FORMATS = ["yaml", "cli", "python", "curl"] as const;
 export type Format = (typeof FORMATS)[number];
 
+export type What = "job" | "sweep";
+
+const COMMANDS: Record<What, string> = {
+  job: "reinforge job create -f job.yaml --wait",
+  sweep: "reinforge sweep sweep.yaml --wait",
+};
+
 /** A specification as what starts it from elsewhere. Every format carries it exactly; nothing is left to a shell. */
-export function copyAs(format: Format, spec: JsonObject): string {
+export function copyAs(format: Format, spec: JsonObject, what: What = "job"): string {
   if (format === "yaml") return toYaml(spec);
-  if (format === "cli") return cli(spec);
-  if (format === "python") return sdk(spec);
-  return curl(spec);
+  if (format === "cli") return cli(spec, what);
+  if (format === "python") return sdk(spec, what);
+  return curl(spec, what);
 }
 
 /** A here-document without shell expansion, whatever the text contains. */
@@ -20,15 +27,15 @@ function document(text: string, name: string): [string, string] {
   return [`<<'${end}'`, `${text.replace(/\n$/, "")}\n${end}\n`];
 }
 
-function cli(spec: JsonObject): string {
+function cli(spec: JsonObject, what: What): string {
   const [open, body] = document(toYaml(spec), "YAML");
-  return `cat > job.yaml ${open}\n${body}reinforge job create -f job.yaml --wait\n`;
+  return `cat > ${what}.yaml ${open}\n${body}${COMMANDS[what]}\n`;
 }
 
-function curl(spec: JsonObject): string {
+function curl(spec: JsonObject, what: What): string {
   const [open, body] = document(JSON.stringify(spec, null, 2), "JSON");
   return [
-    'curl -sS "$REINFORGE_URL/api/v1/jobs" \\',
+    `curl -sS "$REINFORGE_URL/api/v1/${what}s" \\`,
     '  -H "Authorization: Bearer $REINFORGE_API_KEY" \\',
     '  -H "Content-Type: application/json" \\',
     `  --data-binary @- ${open}`,
@@ -36,15 +43,15 @@ function curl(spec: JsonObject): string {
   ].join("\n");
 }
 
-function sdk(spec: JsonObject): string {
+function sdk(spec: JsonObject, what: What): string {
   return [
     "from reinforge.client import Reinforge",
     "",
     "client = Reinforge()  # REINFORGE_URL and REINFORGE_API_KEY",
-    "job = client.jobs.create(",
+    `${what} = client.${what}s.create(`,
     `    ${python(spec, "    ")}`,
     ")",
-    "job = client.jobs.wait(job.id)",
+    `${what} = client.${what}s.wait(${what}.id)`,
     "",
   ].join("\n");
 }

@@ -19,7 +19,7 @@ import { root, text, whole } from "./root";
 import { screen } from "./screen";
 import { signedIn } from "./signed-in";
 import { RouteFailure } from "./states";
-import { sweep, sweeps } from "./sweep-routes";
+import { newSweep, sweep, sweeps } from "./sweep-routes";
 
 const home = createRoute({
   getParentRoute: () => signedIn,
@@ -217,6 +217,7 @@ const tree = root.addChildren([
     newEvaluation,
     evaluation,
     sweeps,
+    newSweep,
     sweep,
     deployments,
     playground,

@@ -10,6 +10,13 @@ export const sweeps = createRoute({
   component: screen(() => import("./sweeps"), "SweepsRoute"),
 });
 
+export const newSweep = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/sweeps/new",
+  validateSearch: (search: Record<string, unknown>): { from?: string } => ({ from: text(search.from) }),
+  component: screen(() => import("./new-sweep"), "NewSweepRoute"),
+});
+
 export const sweep = createRoute({
   getParentRoute: () => signedIn,
   path: "/sweeps/$id",

@@ -24,6 +24,13 @@ function useActions({ onHelp, onSignOut }: Doing): Item[] {
     ? []
     : [
         { id: "new-job", group: "Actions", label: "New job", also: "start train", to: "/jobs/new" },
+        {
+          id: "new-sweep",
+          group: "Actions",
+          label: "New sweep",
+          also: "grid search tune",
+          to: "/sweeps/new",
+        },
         { id: "upload", group: "Actions", label: "Upload a dataset", also: "add data", to: "/datasets" },
         { id: "new-reward", group: "Actions", label: "New reward", also: "write grader", to: "/rewards/new" },
       ];

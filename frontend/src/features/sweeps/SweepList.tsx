@@ -1,8 +1,9 @@
 import { Button } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { useAccess } from "@/api/access";
 import { type Sweep, sweepsQuery } from "@/api/sweeps";
-import { CodeBlock } from "@/components/CodeBlock";
+import { ButtonLink } from "@/components/ButtonLink";
 import { type Column, DataTable } from "@/components/DataTable";
 import { Empty } from "@/components/Empty";
 import { Failure } from "@/components/Failure";
@@ -42,20 +43,20 @@ const COLUMNS: Column<Sweep>[] = [
   { head: "Started", hide: "narrow", align: "right", cell: (sweep) => ago(sweep.created_at) },
 ];
 
-const START = "reinforge sweep sweep.yaml --wait";
-
 /** Sweeps, newest first; a row opens one. */
 export function SweepList() {
   const list = useInfiniteQuery(sweepsQuery);
   const rows = list.data?.pages.flatMap((page) => page.data);
+  const { refusal } = useAccess();
+  const create = refusal === null && <ButtonLink to="/sweeps/new">New sweep</ButtonLink>;
   return (
-    <Page title="Sweeps">
+    <Page title="Sweeps" actions={rows && rows.length > 0 && create}>
       {list.isError && !rows ? (
         <Failure title="Could not load sweeps" error={list.error} retry={() => void list.refetch()} />
       ) : rows?.length === 0 ? (
-        <Empty title="No sweeps yet" picture="jobs" action={<CodeBlock text={START} label="Command" />}>
-          A sweep runs many jobs that differ in chosen settings: a grid, random values, an ablation ladder or
-          several seeds. Describe it in a file and start it from the command line or the API.
+        <Empty title="No sweeps yet" picture="jobs" action={create}>
+          A sweep runs many jobs that differ in chosen settings: a grid, random values, a search that learns,
+          an ablation ladder or several seeds. From a terminal: <code>reinforge sweep sweep.yaml</code>
         </Empty>
       ) : (
         <div className={styles.page}>

@@ -103,6 +103,9 @@ export function Config({ job }: { job: JobDetail }) {
         <ButtonLink to="/jobs/new" search={{ from: job.id }} variant="default">
           Duplicate job
         </ButtonLink>
+        <ButtonLink to="/sweeps/new" search={{ from: job.id }} variant="default">
+          Sweep from this job…
+        </ButtonLink>
       </div>
       <p className={styles.about}>
         {ABOUT[view]}

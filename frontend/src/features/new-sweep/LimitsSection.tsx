@@ -1,0 +1,101 @@
+import { Checkbox, NativeSelect, TextInput } from "@mantine/core";
+import type { ReactNode } from "react";
+import { NumberText } from "@/components/spec/Control";
+import type { SweepDraft } from "./draft";
+import { placeId, useSweepForm } from "./form";
+import styles from "./NewSweep.module.css";
+import { Problems } from "./Problems";
+
+type NumberName = "parallel" | "jobs" | "hours" | "money" | "factor" | "first";
+type Props = { name: NumberName; place: string; label: string; placeholder: string; children?: ReactNode };
+
+function NumberField({ name, place, label, placeholder, children }: Props) {
+  const { draft, set, problems, readOnly } = useSweepForm();
+  const id = placeId(place);
+  return (
+    <div className={styles.short}>
+      <label htmlFor={id}>{label}</label>
+      <NumberText
+        id={id}
+        label={label}
+        describedBy={children ? `${id}-about` : undefined}
+        invalid={problems.has(place)}
+        disabled={readOnly}
+        placeholder={placeholder}
+        value={draft[name]}
+        onChange={(value) => set({ [name]: value } as Partial<SweepDraft>)}
+      />
+      <Problems problems={problems.get(place)} />
+      {children && <small id={`${id}-about`}>{children}</small>}
+    </div>
+  );
+}
+
+/** Seeds, how many jobs at a time, what they may use, and which end early. */
+export function LimitsSection() {
+  const { draft, set, problems, readOnly } = useSweepForm();
+  return (
+    <section className={styles.part} aria-labelledby="part-limits">
+      <h2 id="part-limits">Seeds and budget</h2>
+      <div className={styles.two}>
+        <TextInput
+          id={placeId("seeds")}
+          label="Seeds"
+          inputWrapperOrder={["label", "input", "error", "description"]}
+          description="Every setting runs with each of them: a number of seeds, or seeds with commas."
+          placeholder="the job's own seed"
+          autoComplete="off"
+          disabled={readOnly}
+          error={problems.get("seeds")?.[0]?.message}
+          value={draft.seeds}
+          onChange={(event) => set({ seeds: event.currentTarget.value })}
+        />
+        <NumberField name="parallel" place="parallel" label="Jobs at a time" placeholder="4">
+          Others of the project get their turn between them.
+        </NumberField>
+        <NumberField name="jobs" place="budget.jobs" label="Most jobs" placeholder="no limit">
+          Jobs that run when it is reached continue.
+        </NumberField>
+        <NumberField name="hours" place="budget.seconds" label="Hours of worker time" placeholder="no limit">
+          At this limit running jobs are cancelled; their checkpoints remain.
+        </NumberField>
+        <NumberField name="money" place="budget.money" label="Money" placeholder="no limit">
+          Worker time at the server's price of a GPU hour, and what judges cost.
+        </NumberField>
+        <NativeSelect
+          id={placeId("objective")}
+          label="Compare by held-out reward of"
+          disabled={readOnly}
+          value={draft.objective}
+          data={[
+            { value: "last", label: "the newest evaluation" },
+            { value: "best", label: "the best evaluation" },
+          ]}
+          onChange={(event) => set({ objective: event.currentTarget.value as SweepDraft["objective"] })}
+        />
+      </div>
+      <Checkbox
+        id={placeId("halving")}
+        label="Successive halving"
+        description="Ends jobs whose held-out reward is not among the best of those with as many evaluations."
+        disabled={readOnly}
+        checked={draft.halving}
+        onChange={(event) => set({ halving: event.currentTarget.checked })}
+      />
+      <Problems problems={problems.get("halving")} />
+      {draft.halving && (
+        <div className={styles.two}>
+          <NumberField name="factor" place="halving.factor" label="Factor" placeholder="2">
+            The best 1/factor continue.
+          </NumberField>
+          <NumberField
+            name="first"
+            place="halving.first"
+            label="Evaluations before a job can end"
+            placeholder="2"
+          />
+        </div>
+      )}
+    </section>
+  );
+}
