@@ -25,6 +25,14 @@ def chat(page: Page, demo: Demo) -> Iterator[Page]:
     yield page
 
 
+def test_it_opens_with_the_newest_adapter(page: Page, demo: Demo) -> None:
+    page.goto("/playground")
+    expect(page).to_have_url(re.compile(r"\?job=ftjob-"))
+    expect(page.get_by_role("article", name=re.compile("^Answer of Adapter, step"))).to_be_visible()
+    page.get_by_label("Job", exact=True).select_option("")
+    expect(page).not_to_have_url(re.compile("job="))
+
+
 def ask(page: Page, prompt: str = PROMPT) -> None:
     page.get_by_role("textbox", name=re.compile("^(Prompt|Next message)$")).fill(prompt)
     page.get_by_role("button", name="Send").click()

@@ -47,6 +47,15 @@ def test_two_ticked_jobs_are_compared(page: Page, demo: Demo, other: Any) -> Non
     expect(page.get_by_label("Metric", exact=True)).to_have_value("reward/mean")
 
 
+def test_a_job_s_page_compares_it_with_another(page: Page, demo: Demo, other: Any) -> None:
+    page.goto(f"/jobs/{demo.summary['job_id']}")
+    page.get_by_role("button", name="Compare with…").click()
+    page.get_by_role("menuitem", name=re.compile("Another seed")).click()
+    expect(page).to_have_url(re.compile(f"jobs={demo.summary['job_id']}(%2C|,){other.id}"))
+    settings = page.get_by_role("region", name="Settings that differ")
+    expect(settings.get_by_role("row", name=re.compile("^seed"))).to_contain_text("4321")
+
+
 def test_groups_have_rows_verdicts_and_bands(page: Page, demo: Demo, other: Any) -> None:
     page.goto(f"/compare?jobs={demo.summary['job_id']},{other.id}&group=seed")
     groups = page.get_by_role("region", name="Groups")

@@ -1,4 +1,7 @@
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { useEffect, useRef } from "react";
+import { jobListQuery } from "@/api/job-list";
 import { Page } from "@/components/Page";
 import { Playground } from "@/features/playground/Playground";
 
@@ -7,6 +10,19 @@ const route = getRouteApi("/signed-in/playground");
 export function PlaygroundRoute() {
   const place = route.useSearch();
   const navigate = useNavigate();
+  // Opened without a choice: the newest adapter beside its base.
+  const open = useRef(Object.values(place).every((value) => value === undefined));
+  const jobs = useInfiniteQuery({
+    ...jobListQuery({ state: "succeeded" }, 1),
+    refetchInterval: false,
+    enabled: open.current,
+  });
+  const newest = jobs.data?.pages[0]?.data[0]?.id;
+  useEffect(() => {
+    if (!newest || !open.current) return;
+    open.current = false;
+    void navigate({ to: "/playground", search: { job: newest }, replace: true });
+  }, [newest, navigate]);
   return (
     <Page title="Playground">
       <Playground

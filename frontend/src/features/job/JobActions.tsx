@@ -15,6 +15,7 @@ import { Confirm } from "@/components/Confirm";
 import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";
 import { count } from "@/lib/format";
+import { CompareWith } from "./CompareWith";
 import { WeightsActions } from "./checkpoints/WeightsActions";
 import { DeleteJob } from "./DeleteJob";
 import { ArchiveJob } from "./labels/ArchiveJob";
@@ -129,6 +130,7 @@ export function JobActions({ job, step, mayWrite }: Props) {
         )
       )}
       <NotifyMe job={job} />
+      <CompareWith job={job} />
       <ShareMenu job={job} />
       {isFinal(job.status) && <ArchiveJob job={job} />}
       {isFinal(job.status) && <DeleteJob job={job} />}
