@@ -153,4 +153,14 @@ async def _session(request: Request) -> AsyncIterator[AsyncSession]:
 Session = Annotated[AsyncSession, Depends(_session, scope="function")]
 """Committed after the endpoint returns, before the response goes out."""
 
+
+async def _reading(request: Request) -> AsyncIterator[AsyncSession]:
+    database = await get_database(request)
+    async with database.autocommit() as session:
+        yield session
+
+
+ReadSession = Annotated[AsyncSession, Depends(_reading, scope="function")]
+"""For endpoints that only read, and that pages ask for often. Locks last for their statement alone."""
+
 DatabaseDep = Annotated[Database, Depends(get_database)]

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Body, Depends, Query, Request, Response
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.access.auth import Principal, Reader, Writer
-from backend.data.database import Session
+from backend.data.database import ReadSession, Session
 from backend.http.conditional import IfMatch, tagged
 from backend.http.idempotency import Idempotency, Once, OnceWhole, fingerprint
 from backend.http.strict_json import StrictRoute
@@ -66,7 +66,7 @@ class NewJob(SpecSubmission):
 
 @router.get("/jobs", operation_id="listJobs")
 async def list_jobs(
-    session: Session,
+    session: ReadSession,
     who: Reader,
     broker: BrokerDep,
     filters: Annotated[listing.JobFilters, Depends(listing.job_filters)],
@@ -102,7 +102,7 @@ async def list_job_facets(session: Session, who: Reader) -> JobFacets:
 
 
 @router.get("/jobs/{id}", operation_id="getJob")
-async def get_job(id: str, session: Session, who: Reader, broker: BrokerDep) -> JobDetail:
+async def get_job(id: str, session: ReadSession, who: Reader, broker: BrokerDep) -> JobDetail:
     return await fair_queue.detail(session, await repository.find(session, who.project_id, id), broker)
 
 

@@ -7,7 +7,7 @@ from fastapi.responses import StreamingResponse
 
 from backend.access.auth import Reader
 from backend.access.quotas import count_stream
-from backend.data.database import DatabaseDep, Session
+from backend.data.database import DatabaseDep, ReadSession, Session
 from backend.http.conditional import unchanged
 from backend.http.strict_json import StrictRoute
 from backend.jobs import repository
@@ -42,7 +42,7 @@ Many = Annotated[int, Query(ge=1, le=1000)]
 async def get_metrics(
     id: str,
     request: Request,
-    session: Session,
+    session: ReadSession,
     who: Reader,
     buckets: Annotated[int | None, Query(ge=2, le=10_000)] = None,
     from_step: Step = None,
@@ -67,7 +67,7 @@ async def get_metrics(
 @router.get("/jobs/{id}/completions", operation_id="listCompletions")
 async def list_completions(
     id: str,
-    session: Session,
+    session: ReadSession,
     who: Reader,
     step: Annotated[int | None, Query(ge=0, le=LARGEST)] = None,
     split: completions.Split = "train",
@@ -86,7 +86,7 @@ async def list_completions(
 @router.get("/jobs/{id}/completions/search", operation_id="searchCompletions")
 async def search_completions(
     id: str,
-    session: Session,
+    session: ReadSession,
     who: Reader,
     q: Annotated[str | None, Query(max_length=500)] = None,
     split: completions.Split | None = None,

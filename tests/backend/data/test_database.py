@@ -63,6 +63,23 @@ def test_database_errors_are_logged_without_values(served: Backend) -> None:
     assert "secret" not in message
 
 
+def test_statements_are_transactions_of_their_own_in_autocommit_alone(served: Backend) -> None:
+    async def transactions() -> list[int]:
+        database = Database(served.database_url, pool_size=1)
+        ids = []
+        try:
+            for opened in (database.autocommit, database.transaction, database.autocommit):
+                async with opened() as session:
+                    for _ in range(2):
+                        ids.append(await session.scalar(text("SELECT txid_current()")))
+        finally:
+            await database.close()
+        return ids
+
+    first, second, third, fourth, fifth, sixth = asyncio.run(transactions())
+    assert first != second and third == fourth and fifth != sixth
+
+
 def test_a_statement_has_a_time(database_url: str, tmp_path: Path) -> None:
     """Waiting for a lock counts: one transaction does not hold requests, and their connections, for ever."""
     with (
