@@ -26,6 +26,7 @@ from backend.rpc.client import Calls
 from backend.rpc.wake_ups import WakeUps
 from backend.settings import Settings
 from backend.sweeps.controller import SweepController
+from backend.trackers.exporter import JobExports
 from backend.usage import service as usage
 from backend.users import service as users
 from backend.webhooks.delivery import Deliveries, forget_old
@@ -143,6 +144,7 @@ async def run(settings: Settings) -> None:
     senders = (
         Deliveries(database, sealer, settings.guard),
         mails.MailDeliveries(database, sealer, settings),
+        JobExports(database, sealer, settings),
     )
     sending = [asyncio.create_task(sender.run()) for sender in senders]
     loop = asyncio.get_running_loop()

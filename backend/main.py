@@ -74,6 +74,7 @@ from backend.site.guide import router as guide
 from backend.site.page import STATIC, PageFallback
 from backend.site.reference import router as reference
 from backend.sweeps.endpoints import router as sweeps
+from backend.trackers.endpoints import router as trackers
 from backend.usage.endpoints import router as usage
 from backend.users import addresses
 from backend.users.endpoints import router as sign_in
@@ -94,7 +95,7 @@ ROUTERS = (
     demo, examples, datasets, dataset_prompts, dataset_uploads, dataset_reports, reward_sources,
     reward_attacks, rewards, golden,
     judges, base_models, preflights, job_defaults, evaluations, sweeps, playground, adapters, webhooks,
-    notifications, workers,
+    notifications, trackers, workers,
     openai_graders, openai_files, openai_uploads, openai_jobs, openai_checkpoints, openai_models,
     deployments, openai_chat, client_wheel, health.router, meta.router, reference, guide, shared_jobs, mail_pages,
 )  # fmt: skip

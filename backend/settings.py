@@ -58,6 +58,8 @@ class Settings(BaseSettings):
     smtp_password: SecretStr | None = Field(default=None, validation_alias="REINFORGE_SMTP_PASSWORD")
     smtp_from: str | None = Field(default=None, validation_alias="REINFORGE_SMTP_FROM")
     """`Reinforge <reinforge@example.org>`."""
+    wandb_mode: Literal["online", "offline"] = Field(default="online", validation_alias="WANDB_MODE")
+    """`offline`: exports to W&B are written below `wandb` in the home folder, one run per ended job."""
     upload_limit_bytes: int = Field(
         default=4 * 1024**3, validation_alias="REINFORGE_UPLOAD_LIMIT_BYTES", gt=0
     )

@@ -20,6 +20,7 @@ SETTINGS = {
 }
 EXCEPTIONS = {
     "backend/processes/pool.py": "copies the environment for a child",
+    "backend/trackers/wandb.py": "copies some variables for a child",
     "reinforge/offline/train.py": "copies the environment for a child",
     "reinforge/platform/environment.py": "makes the environments of the platform's processes",
     "reinforge/platform/postgres.py": "copies the environment for a child",

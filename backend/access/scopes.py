@@ -33,6 +33,7 @@ WRITES: dict[str, Scope] = {
     "budgets": "admin",
     "judges": "admin",
     "webhooks": "admin",
+    "trackers": "admin",
 }
 ADMIN_READS = frozenset({"keys", "invitations", "audit", "signing-secret", "webhooks"})
 INFERENCE_READS = frozenset({"models", "deployments", "chat"})

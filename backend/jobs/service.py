@@ -15,6 +15,7 @@ from backend.jobs.submission.validate_references import JobPlan, PinnedReward
 from backend.models import Checkpoint, Job, JobReward, now
 from backend.rpc.wake_ups import WakeUps
 from backend.settings import Settings
+from backend.trackers import service as trackers
 from reinforge.spec import JobSpec
 from reinforge.states import JobStatus
 
@@ -75,6 +76,7 @@ async def create(
     await session.flush()
     session.add_all(_pinned(job.id, position, reward) for position, reward in enumerate(plan.rewards))
     await transitions.enqueue(session, job, wake_ups)
+    await trackers.export_new_job(session, job)
     await session.flush()
     return job
 

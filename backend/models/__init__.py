@@ -20,6 +20,7 @@ from backend.models.project import ApiKey, IdempotencyKey, Invitation, Member, P
 from backend.models.reward import Reward, RewardRevision
 from backend.models.stored_object import JobObject, StoredObject
 from backend.models.sweep import SweepRow, SweepTrialRow
+from backend.models.tracker import ExportRow, TrackerRow
 from backend.models.upload import Upload, UploadPart
 from backend.models.usage import BudgetRow, UsageRow
 from backend.models.user import BrowserSession, SignInFailure, SignInToken, User
@@ -46,6 +47,7 @@ __all__ = [
     "EvaluationPromptRow",
     "EvaluationRow",
     "Event",
+    "ExportRow",
     "FindingRow",
     "GoldenCaseRow",
     "IdempotencyKey",
@@ -75,6 +77,7 @@ __all__ = [
     "StoredObject",
     "SweepRow",
     "SweepTrialRow",
+    "TrackerRow",
     "Upload",
     "UploadPart",
     "UsageRow",

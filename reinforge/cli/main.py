@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from reinforge import __version__
 from reinforge.cli import chat, data, deploy, elsewhere, imports
-from reinforge.cli.admin import backup, budgets, people, serve, webhooks, workers
+from reinforge.cli.admin import backup, budgets, people, serve, trackers, webhooks, workers
 from reinforge.cli.connection import connect, store
 from reinforge.cli.evaluation import evaluate, gate, golden, judges, library, rewards
 from reinforge.cli.exits import Exit, exit_code
@@ -55,6 +55,7 @@ app.add_typer(people.members, name="member")
 app.command()(people.usage)
 app.add_typer(workers.app, name="worker")
 app.add_typer(webhooks.app, name="webhook")
+app.add_typer(trackers.app, name="tracker")
 app.add_typer(budgets.budgets, name="budget")
 app.command()(budgets.audit)
 

@@ -43,6 +43,7 @@ BODIES: dict[str, Any] = {
     "createGoldenCases": {"cases": [_CASE]},
     "putLabels": {"labels": [{"step": 1, "prompt_no": 0, "sample_no": 0, "right": True}]},
     "changeDeployment": {"model": "tiny"},
+    "createJobExport": {"tracker": MARK},
     "changeJob": {"reward": "right"},
 }
 
@@ -101,6 +102,8 @@ class Stranger:
         self.things["rewards"] = self._made("/rewards", json={"name": MARK, "source": REWARD})
         judge = {"name": MARK, "base_url": "http://127.0.0.1:9/v1", "model": MARK}
         self.things["judges"] = self._made("/judges", json=judge)
+        tracker = {"name": MARK, "kind": "mlflow", "url": "http://127.0.0.1:9", "destination": MARK}
+        self.things["trackers"] = self._made("/trackers", json=tracker)
 
     def spec(self) -> dict[str, Any]:
         return self.backend.spec(name=MARK) | {
@@ -126,6 +129,7 @@ class Stranger:
         self.things["preflights"] = self._made("/preflights", json=self.spec())
         sweep = {"name": MARK, "job": self.spec(), "parameters": {"adapter.rank": [2, 4]}}
         self.things["sweeps"] = self._made("/sweeps", json=sweep)
+        self.things["exports"] = self._made(f"/jobs/{job}/exports", json={"tracker": MARK})
         self.things["shares"] = self._made(f"/jobs/{job}/shares", json={})
         self.things["adapters"] = self.api.get("/adapters").json()["data"][0]["id"]
         [(self.checkpoint,)] = self.backend.sql("SELECT id FROM checkpoint WHERE job_id = %s", job)

@@ -18,6 +18,7 @@ CLIENTS = {
 REASONS = {
     # Addresses of users: under `reinforge.net.outbound.Guard`.
     "backend/webhooks/delivery.py": "webhooks",
+    "backend/trackers/mlflow.py": "MLflow's tracking URI",
     "worker/rewards/network.py": "judges and endpoint graders",
     # Addresses of whoever runs the platform, or of processes that it has started.
     "backend/notifications/smtp.py": "REINFORGE_SMTP_HOST",
@@ -31,6 +32,7 @@ REASONS = {
 }
 CONNECT = {"create_connection", "open_connection", "connect", "connect_ex", "open_unix_connection"}
 SOCKETS = {
+    "backend/trackers/proxy.py": "what W&B's library calls, after the guard has checked it",
     "backend/background.py": "DATABASE_URL",
     "backend/data/events.py": "DATABASE_URL",
     "backend/data/migrate.py": "DATABASE_URL",

@@ -17,12 +17,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 
-def certificate(folder: Path) -> tuple[Path, Path]:
-    """Certificate of 127.0.0.1, signed by itself, and its key."""
+def certificate(folder: Path, host: str = "mail.test") -> tuple[Path, Path]:
+    """Certificate of 127.0.0.1 and a name, signed by itself, and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "mail.test")])
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
     now = datetime.datetime.now(datetime.UTC)
-    names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+    names = x509.SubjectAlternativeName([address, x509.DNSName(host)])
     built = (
         x509.CertificateBuilder()
         .subject_name(name)

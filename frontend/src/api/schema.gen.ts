@@ -2942,6 +2942,104 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/trackers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Trackers
+         * @description All of them, by name.
+         */
+        get: operations["listTrackers"];
+        put?: never;
+        /**
+         * Create
+         * @description For owners. The key is stored encrypted and never returned.
+         */
+        post: operations["createTracker"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/trackers/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get
+         * @description By id or name.
+         */
+        get: operations["getTracker"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete
+         * @description For owners. Exports to it end; its runs stay.
+         */
+        delete: operations["deleteTracker"];
+        options?: never;
+        head?: never;
+        /**
+         * Change
+         * @description For owners. Exports that are not done are attempted again at once.
+         */
+        patch: operations["changeTracker"];
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/exports": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Exports
+         * @description Oldest first.
+         */
+        get: operations["listJobExports"];
+        put?: never;
+        /**
+         * Start Export
+         * @description Export the job to a tracker: its metrics as steps arrive, configuration, tags, result and a link back.
+         *
+         *     Works for ended jobs, too. If there is an export already, a failed one is attempted again.
+         */
+        post: operations["createJobExport"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/exports/{export_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Stop Export
+         * @description Stop exporting; the run at the tracker stays.
+         */
+        delete: operations["deleteJobExport"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/workers": {
         parameters: {
             query?: never;
@@ -8312,6 +8410,69 @@ export interface components {
                 [key: string]: unknown;
             } | null;
         };
+        /** JobExport */
+        JobExport: {
+            /**
+             * Object
+             * @default job.export
+             * @constant
+             */
+            object?: "job.export";
+            /** Id */
+            id: string;
+            /** Job */
+            job: string;
+            /** Tracker */
+            tracker: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "wandb" | "mlflow";
+            /** Destination */
+            destination: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "pending" | "live" | "done" | "failed";
+            /** Step */
+            step?: number | null;
+            /** Url */
+            url?: string | null;
+            /** Error */
+            error?: string | null;
+            /** Tries */
+            tries: number;
+            /** Next At */
+            next_at?: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Updated At
+             * Format: date-time
+             */
+            updated_at: string;
+        };
+        /** JobExportCreate */
+        JobExportCreate: {
+            /** Tracker */
+            tracker: string;
+        };
+        /** JobExportList */
+        JobExportList: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["JobExport"][];
+        };
         /**
          * JobFacets
          * @description Values that jobs of the project have, sorted; at most 200 of each.
@@ -10758,6 +10919,24 @@ export interface components {
             object?: "list";
             /** Data */
             data: components["schemas"]["Sweep"][];
+            /**
+             * Has More
+             * @default false
+             */
+            has_more?: boolean;
+            /** Next Cursor */
+            next_cursor?: string | null;
+        };
+        /** Page[Tracker] */
+        Page_Tracker_: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["Tracker"][];
             /**
              * Has More
              * @default false
@@ -14735,6 +14914,93 @@ export interface components {
              * @default 0.2
              */
             share?: number;
+        };
+        /** Tracker */
+        Tracker: {
+            /** Etag */
+            etag: string;
+            /**
+             * Object
+             * @default tracker
+             * @constant
+             */
+            object?: "tracker";
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "wandb" | "mlflow";
+            /** Url */
+            url: string;
+            /** Destination */
+            destination: string;
+            /** Entity */
+            entity?: string | null;
+            /** Username */
+            username?: string | null;
+            /** Has Key */
+            has_key: boolean;
+            /** Every Job */
+            every_job: boolean;
+            /** Created By */
+            created_by?: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Updated At
+             * Format: date-time
+             */
+            updated_at: string;
+        };
+        /**
+         * TrackerChange
+         * @description Omitted fields stay; `api_key: null` removes the key.
+         */
+        TrackerChange: {
+            /** Url */
+            url?: string | null;
+            /** Destination */
+            destination?: string | null;
+            /** Entity */
+            entity?: string | null;
+            /** Username */
+            username?: string | null;
+            /** Api Key */
+            api_key?: string | null;
+            /** Every Job */
+            every_job?: boolean | null;
+        };
+        /** TrackerCreate */
+        TrackerCreate: {
+            /** Name */
+            name: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "wandb" | "mlflow";
+            /** Url */
+            url?: string | null;
+            /** Destination */
+            destination: string;
+            /** Entity */
+            entity?: string | null;
+            /** Username */
+            username?: string | null;
+            /** Api Key */
+            api_key?: string | null;
+            /**
+             * Every Job
+             * @default false
+             */
+            every_job?: boolean;
         };
         /** Unused */
         Unused: {
@@ -20926,6 +21192,251 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Notifications"];
                 };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    listTrackers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Tracker_"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    createTracker: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TrackerCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tracker"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    getTracker: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tracker"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    deleteTracker: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    changeTracker: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The `etag` of what the change was made from, or `*`. */
+                "if-match": string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TrackerChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tracker"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["Changed"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            428: components["responses"]["MatchMissing"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    listJobExports: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobExportList"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    createJobExport: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobExportCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobExport"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    deleteJobExport: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                export_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             401: components["responses"]["NotAuthenticated"];
             403: components["responses"]["NotAllowed"];

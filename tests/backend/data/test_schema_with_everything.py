@@ -26,6 +26,7 @@ SPECIAL: dict[str, dict[str, Any]] = {
     "evaluation": {"kind": "replay", "status": "succeeded"},
     "job": {"status": "succeeded", "purpose": "train"},
     "job_reward": {"kind": "grader", "source": None},
+    "job_export": {"state": "done"},
     "mail": {"state": "sent"},
     "metric_series": {"kind": "train"},
     "reward": {"kind": "grader"},
@@ -33,6 +34,7 @@ SPECIAL: dict[str, dict[str, Any]] = {
     "stored_object": {"state": "stored"},
     "sweep": {"status": "running"},
     "sweep_trial": {"state": "submitted", "ended_by": None},
+    "tracker": {"kind": "mlflow"},
     "upload": {"status": "completed", "part_bytes": None},
     "webhook_delivery": {"state": "delivered"},
 }
@@ -41,10 +43,10 @@ OF = {"event": {"job_id": "job"}, "metric_point": {"series_id": "metric_series"}
 """What refers to another table without a foreign key."""
 LATER = {
     "audit_entry", "browser_session", "budget", "call_chunk", "checkpoint_permission", "deployment", "evaluation",
-    "evaluation_completion", "evaluation_prompt", "golden_case", "invitation", "job_change", "job_object",
-    "job_prompt", "job_share", "judge", "label", "mail", "member", "prompt_draw", "sign_in_failure", "sign_in_token",
-    "sweep", "sweep_trial", "upload", "upload_part", "usage", "user_account", "webhook", "webhook_delivery",
-    "webhook_try",
+    "evaluation_completion", "evaluation_prompt", "golden_case", "invitation", "job_change", "job_export",
+    "job_object", "job_prompt", "job_share", "judge", "label", "mail", "member", "prompt_draw", "sign_in_failure",
+    "sign_in_token", "sweep", "sweep_trial", "tracker", "upload", "upload_part", "usage", "user_account", "webhook",
+    "webhook_delivery", "webhook_try",
 }  # fmt: skip
 """Tables that the first schema has not, or whose rows a downgrade says that it drops."""
 

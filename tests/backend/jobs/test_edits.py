@@ -28,6 +28,7 @@ BODIES: dict[str, Any] = {
     "updateNotifications": {"events": ["fine_tuning.job.failed"]},
     "renameProject": {"name": "zebra two"},
     "updateDataset": {"name": "zebra two"},
+    "changeTracker": {"destination": "another"},
     "changeWebhook": {"description": "another"},
     "changeJudge": {"input_price": 2},
     "createRewardRevision": {"source": "def grade(sample, item):\n    return 0.5\n"},
@@ -100,7 +101,16 @@ def test_an_edit_without_or_with_an_old_tag_is_refused_and_with_the_present_one_
 
 
 def test_what_is_listed_has_the_tag_that_one_thing_has(stranger: Stranger) -> None:
-    for room in ("datasets", "rewards", "judges", "webhooks", "members", "deployments", "projects"):
+    for room in (
+        "datasets",
+        "rewards",
+        "judges",
+        "trackers",
+        "webhooks",
+        "members",
+        "deployments",
+        "projects",
+    ):
         listed = {item["id"]: item["etag"] for item in stranger.api.get(f"/{room}").json()["data"]}
         alone = stranger.api.get(f"/{room}/{stranger.things[room]}")
         assert alone.headers["etag"] == f'"{alone.json()["etag"]}"', room

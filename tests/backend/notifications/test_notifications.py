@@ -323,7 +323,7 @@ def test_a_killed_background_process_loses_nothing_and_sends_once(
         [sys.executable, "-m", "backend", "background"], env=env, cwd=Path(__file__).parents[3]
     )
     try:
-        wait_until(lambda: states(backend)[0][1] == 1, "the first attempt")
+        wait_until(lambda: states(backend)[0][1] == 1, "the first attempt", 90)
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()

@@ -18,6 +18,7 @@ import { Notifications } from "./notifications/Notifications";
 import { ProjectSection } from "./ProjectSection";
 import { SETTINGS_TABS, type SettingsPlace } from "./place";
 import styles from "./Settings.module.css";
+import { Trackers } from "./trackers/Trackers";
 import { UsageSection } from "./usage/UsageSection";
 import { Webhooks } from "./webhooks/Webhooks";
 
@@ -163,6 +164,16 @@ function Sections({ place, onPlace }: Props) {
           text="Models that graders use, by name. Workers send the requests; keys are stored encrypted and never shown."
         >
           <Judges />
+        </Section>
+      );
+    case "trackers":
+      return (
+        <Section
+          id="trackers"
+          title="Trackers"
+          text="Weights & Biases and MLflow, to which jobs are exported while they run. Keys are stored encrypted and never shown."
+        >
+          <Trackers />
         </Section>
       );
     case "project":

@@ -6,6 +6,7 @@ export const SETTINGS_TABS = [
   ["usage", "Usage"],
   ["webhooks", "Webhooks"],
   ["judges", "Judges"],
+  ["trackers", "Trackers"],
   ["project", "Project"],
   ["audit", "Audit log"],
 ] as const;

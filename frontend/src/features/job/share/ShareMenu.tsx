@@ -3,10 +3,12 @@ import { useDisclosure } from "@mantine/hooks";
 import type { JobDetail } from "@/api/jobs";
 import { jobReportUrl } from "@/api/reports";
 import { ShareLinks } from "./ShareLinks";
+import { TrackerExports } from "./TrackerExports";
 
 /** What one can take along of a job: a file, or a link for people without an account. */
 export function ShareMenu({ job }: { job: JobDetail }) {
   const [linking, links] = useDisclosure(false);
+  const [exporting, trackers] = useDisclosure(false);
   return (
     <>
       <Menu position="bottom-end" width={290}>
@@ -15,6 +17,7 @@ export function ShareMenu({ job }: { job: JobDetail }) {
         </Menu.Target>
         <Menu.Dropdown>
           <Menu.Item onClick={links.open}>Links without sign-in…</Menu.Item>
+          <Menu.Item onClick={trackers.open}>Export to a tracker…</Menu.Item>
           <Menu.Divider />
           <Menu.Label>One HTML file, readable without this server</Menu.Label>
           <Menu.Item component="a" href={jobReportUrl(job.id)} download>
@@ -25,6 +28,7 @@ export function ShareMenu({ job }: { job: JobDetail }) {
           </Menu.Item>
         </Menu.Dropdown>
       </Menu>
+      {exporting && <TrackerExports job={job.id} onClose={trackers.close} />}
       {linking && <ShareLinks job={job} onClose={links.close} />}
     </>
   );

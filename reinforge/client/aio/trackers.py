@@ -1,0 +1,58 @@
+"""Experiment trackers of the project, and exports of jobs to them."""
+
+import builtins
+from typing import Any
+
+from reinforge.client.aio.transport import AsyncTransport
+from reinforge.schemas.common import Page
+from reinforge.schemas.trackers import JobExport, JobExportList, Tracker, TrackerKind
+
+
+class AsyncTrackers:
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def add(
+        self,
+        name: str,
+        *,
+        kind: TrackerKind,
+        destination: str,
+        url: str | None = None,
+        entity: str | None = None,
+        username: str | None = None,
+        api_key: str | None = None,
+        every_job: bool = False,
+    ) -> Tracker:
+        """Store a tracker; the key is encrypted and never returned. Owners only.
+
+        kind: `wandb` or `mlflow`. destination: project or experiment. url: MLflow's tracking URI.
+        """
+        body: dict[str, Any] = {"name": name, "kind": kind, "destination": destination, "url": url}
+        body |= {"entity": entity, "username": username, "api_key": api_key, "every_job": every_job}
+        return Tracker.model_validate(await self._transport.post("/trackers", body))
+
+    async def list(self) -> list[Tracker]:
+        return Page[Tracker].model_validate(await self._transport.get("/trackers")).data
+
+    async def get(self, name: str) -> Tracker:
+        """Get by name or id."""
+        return Tracker.model_validate(await self._transport.get(f"/trackers/{name}"))
+
+    async def change(self, name: str, *, etag: str | None = None, **settings: Any) -> Tracker:
+        """Change the given settings; `api_key=None` removes the key."""
+        return Tracker.model_validate(await self._transport.patch(f"/trackers/{name}", settings, etag=etag))
+
+    async def remove(self, name: str) -> None:
+        await self._transport.delete(f"/trackers/{name}")
+
+    async def export(self, job: str, tracker: str) -> JobExport:
+        """Export a job, also an ended one, to the tracker of this name."""
+        answer = await self._transport.post(f"/jobs/{job}/exports", {"tracker": tracker})
+        return JobExport.model_validate(answer)
+
+    async def exports(self, job: str) -> builtins.list[JobExport]:
+        return JobExportList.model_validate(await self._transport.get(f"/jobs/{job}/exports")).data
+
+    async def stop_export(self, job: str, export: str) -> None:
+        await self._transport.delete(f"/jobs/{job}/exports/{export}")
