@@ -36,8 +36,10 @@ export function Page({ title, tabTitle = title, crumbs = [], rename, meta, actio
       )}
       <div className={styles.head}>
         <div className={styles.title}>
-          <h1 title={title.length > LONG ? title : undefined}>{title}</h1>
-          {rename}
+          <div className={styles.name}>
+            <h1 title={title.length > LONG ? title : undefined}>{title}</h1>
+            {rename}
+          </div>
           {meta && <div className={styles.meta}>{meta}</div>}
         </div>
         {actions && <div className={styles.actions}>{actions}</div>}
