@@ -52,6 +52,7 @@ torch:
 	@$(PIP) torch==2.13.0 $(if $(TORCH_INDEX),--no-deps --index-url $(TORCH_INDEX))
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@$(VENV) scripts/openai_sdks.py
+	@$(VENV) scripts/wandb_library.py
 
 # With Node.js from the Python packages.
 page-packages:
