@@ -13,7 +13,7 @@ from backend.trackers.batch import ExportBatch, ExportFailure, ExportResult, fla
 from reinforge.net.outbound import AddressRefused, Guard
 
 TIMEOUT_SECONDS = 20.0
-_LARGEST_ANSWER = 4 * 1024**2
+_LARGEST_ANSWER = 1024**2
 _METRICS_AT_ONCE = 1000
 _PARAMS_AT_ONCE = 100
 _PARAM_CHARACTERS = 6000
