@@ -8,7 +8,7 @@ import { useStartPreflight } from "@/api/preflights";
 import { CopyAs } from "@/components/CopyAs";
 import { Notice } from "@/components/Notice";
 import { SkeletonCard } from "@/components/Skeleton";
-import { setAt } from "@/lib/paths";
+import { same, setAt } from "@/lib/paths";
 import { useSingleFlight } from "@/lib/single-flight";
 import { assign } from "@/lib/spec-fields";
 import { type Basis, type Draft, modelOf, toSpec } from "./draft";
@@ -54,11 +54,14 @@ export function JobForm(props: Props) {
   const models = useQuery(modelsQuery).data?.data;
   const adapter = useStartAdapter(modelOf(draft));
   const model = models?.find((one) => one.id === (adapter?.model ?? modelOf(draft)));
-  const suggested = useSuggested(basis, draft, preflight);
+  const { suggested, pending } = useSuggested(basis, draft, preflight);
   const plain = useFields(basis, draft);
   const fields = useMemo(() => withFallbacks(plain, suggested), [plain, suggested]);
   const byPath = useMemo(() => new Map(fields.map((field) => [field.path, field])), [fields]);
-  const spec = useMemo(() => toSpec(basis, withSuggested(draft, suggested)), [basis, draft, suggested]);
+  const newest = useMemo(() => toSpec(basis, withSuggested(draft, suggested)), [basis, draft, suggested]);
+  // Answers about a specification hold while it says the same.
+  const [spec, setSpec] = useState(newest);
+  if (!same(spec, newest)) setSpec(newest);
   const check = useCheck(spec);
   const quick = check.quick.data;
   const full = check.complete ? check.full.data : undefined;
@@ -175,6 +178,7 @@ export function JobForm(props: Props) {
               thorough.error ??
               (check.quick.isError ? check.quick.error : null)
             }
+            waiting={pending}
             busy={
               create.isPending
                 ? "starting"

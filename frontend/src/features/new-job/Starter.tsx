@@ -10,6 +10,8 @@ type Props = {
   problems: number;
   error: Error | null;
   busy: "checking" | "starting" | "preflight" | null;
+  /** Suggested values are on their way, without which the job would be another one. */
+  waiting: boolean;
   /** The full check of this specification found no problem. */
   clean: boolean;
   refusal: string | null;
@@ -21,7 +23,7 @@ type Props = {
 
 /** The end of the form: what keeps the job from starting, the check, the pre-flight, the start. */
 export function Starter(props: Props) {
-  const { problems, error, busy, clean, refusal, onCheck, onPreflight, onFirst } = props;
+  const { problems, error, busy, waiting, clean, refusal, onCheck, onPreflight, onFirst } = props;
   const hint = error instanceof ApiError ? error.hint : null;
   const offline = error instanceof ApiError && error.offline;
   return (
@@ -47,7 +49,7 @@ export function Starter(props: Props) {
         type="submit"
         refusal={refusal}
         loading={busy === "starting"}
-        disabled={busy === "checking" || busy === "preflight"}
+        disabled={waiting || busy === "checking" || busy === "preflight"}
         fullWidth
       >
         Start job
@@ -56,14 +58,14 @@ export function Starter(props: Props) {
         variant="default"
         refusal={refusal}
         loading={busy === "preflight"}
-        disabled={busy !== null && busy !== "preflight"}
+        disabled={waiting || (busy !== null && busy !== "preflight")}
         fullWidth
         onClick={onPreflight}
         title="A worker runs a few steps without learning and estimates reward, time and memory of the job"
       >
         Run pre-flight
       </GatedButton>
-      <Button variant="default" fullWidth loading={busy === "checking"} onClick={onCheck}>
+      <Button variant="default" fullWidth loading={busy === "checking"} disabled={waiting} onClick={onCheck}>
         Validate
       </Button>
     </div>
