@@ -76,6 +76,7 @@ ELSEWHERE = {
         "createFile",
         "createSweep",
         "uploadAdapter",
+        "sendEmailConfirmation",
     ),  # by tests of their rooms
     *(
         "createPreflight",

@@ -277,6 +277,15 @@ def test_another_address_has_to_be_confirmed_again(
         assert backend.bare.post(f"/mail/unsubscribe?token={token}").status_code == 404
 
 
+def test_a_confirmation_that_is_requested_twice_with_one_key_is_sent_once(
+    backend: Backend, person: httpx.Client
+) -> None:
+    once = {"idempotency-key": "one press"}
+    for _ in range(2):
+        assert person.post("/me/notifications/confirmation", headers=once).status_code == 202
+    assert len(states(backend)) == 1
+
+
 def test_addresses_are_not_flooded(backend: Backend, mail_server: SmtpServer, person: httpx.Client) -> None:
     for _ in range(5):
         assert person.post("/me/notifications/confirmation").status_code == 202
