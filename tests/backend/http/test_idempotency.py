@@ -65,6 +65,12 @@ MAKES: dict[str, tuple[str, Any, str]] = {
 BODIES: dict[str, Any] = {
     "createReward": {"name": "walked", "source": REWARD},
     "createDeployment": {"name": "walked", "model": "tiny"},
+    "createTracker": {
+        "name": "walked",
+        "kind": "mlflow",
+        "url": "http://93.184.215.14",
+        "destination": "walked",
+    },
     "createUpload": {"purpose": "fine-tune", "filename": "a.jsonl", "bytes": 9, "mime_type": "text/jsonl"},
 }
 ELSEWHERE = {
