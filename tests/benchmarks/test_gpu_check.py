@@ -55,10 +55,11 @@ def test_every_section_runs_on_the_cpu(tmp_path: Path) -> None:
 def test_the_rows_of_vllm_run_on_the_cpu(tmp_path: Path) -> None:
     python = vllm_python()
     assert python is not None
-    status, result, output = check(tmp_path / "out.json", "--only", "vllm", vllm=str(python))
+    status, result, output = check(tmp_path / "out.json", "--only", "vllm", "job", vllm=str(python))
     assert status == 0, output
-    rows = result["sections"]["vllm"]["rows"]
+    rows = [row for section in result["sections"].values() for row in section["rows"]]
     assert {row["status"] for row in rows} == {"passed"}, output
+    assert any(row["name"] == "0.5B, vllm: the job succeeds" for row in rows)
     assert any("probe" in row["name"] for row in rows)
 
 

@@ -86,7 +86,9 @@ def _stop_ids(model: PreTrainedModel, end: int | None) -> tuple[int, ...]:
     generation = getattr(model, "generation_config", None)
     for value in (end, model.config.eos_token_id, getattr(generation, "eos_token_id", None)):
         stop_ids.update(value if isinstance(value, list | tuple) else [] if value is None else [value])
-    return tuple(sorted(stop_ids))
+    # Ids that the model cannot sample end nothing, and vLLM refuses requests with them.
+    width = model.config.get_text_config().vocab_size
+    return tuple(sorted(id for id in stop_ids if id < width))
 
 
 def _context_length(model: PreTrainedModel) -> int | None:

@@ -2,6 +2,7 @@
 be fast says what a plain pass over one row at a time says."""
 
 import asyncio
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -218,3 +219,12 @@ def _sample(engine: TransformersEngine, policy: str, *, logprobs: bool = False) 
         ]
 
     return asyncio.run(run())
+
+
+def test_ids_beyond_the_vocabulary_end_no_completion(tmp_path: Path) -> None:
+    folder = write_architecture(tmp_path, "llama")
+    config = json.loads((folder / "config.json").read_text())
+    ends = load_base_model(folder).stop_ids
+    generation = {"eos_token_id": [ends[0], config["vocab_size"], config["vocab_size"] + 7]}
+    (folder / "generation_config.json").write_text(json.dumps(generation))
+    assert load_base_model(folder).stop_ids == ends

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from reinforge.spec import JobSpec
 from worker.machine.settings import VLLM_DEVICES, VLLM_SLEEP, vllm_devices
 from worker.rollout.engine import GenerateRequest, NoiseKey, Sampling
 from worker.rollout.noise import Stream
+from worker.rollout.vllm import probe
 from worker.rollout.vllm.adapters import Adapters
 from worker.rollout.vllm.api import Api, completion
 from worker.rollout.vllm.options import (
@@ -268,3 +270,18 @@ def test_adapters_on_experts_are_announced_as_what_they_are(
 def test_settings_of_the_trainers_allocator_are_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
     assert "PYTORCH_CUDA_ALLOC_CONF" not in _environment()
+
+
+@pytest.mark.parametrize(("most", "sampled"), [(16, 15), (500, 32), (1, 1)])
+def test_a_probe_leaves_room_for_the_token_that_scoring_generates(most: int, sampled: int) -> None:
+    bodies: list[dict[str, Any]] = []
+
+    class Recorder:
+        async def complete(self, body: dict[str, Any]) -> AsyncIterator[Any]:
+            bodies.append(body)
+            return
+            yield
+
+    request = GenerateRequest("policy", 0, (5, 6), 4, Sampling(most, 1.0), NoiseKey(0, Stream.TRAIN, 0, 0), 0)
+    asyncio.run(probe._sample(Recorder(), request, "policy"))  # type: ignore[arg-type]
+    assert [body["max_tokens"] for body in bodies] == [sampled]

@@ -168,7 +168,8 @@ def _gaps(score: Score, sampled: list[_Sampled]) -> list[float]:
 async def _sample(api: Api, request: GenerateRequest, name: str) -> _Sampled:
     short = replace(
         request.sampling,
-        max_tokens=min(TOKENS, request.sampling.max_tokens),
+        # To score them the server generates one more, for which the longest prompt has to leave room.
+        max_tokens=min(TOKENS, max(1, request.sampling.max_tokens - 1)),
         temperature=request.sampling.temperature or 1.0,
     )
     body = completion(name, replace(request, n=1, sampling=short))
