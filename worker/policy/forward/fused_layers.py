@@ -85,8 +85,13 @@ def _width(module: Any) -> int:
 
 def _sample(module: torch.nn.Module, width: int) -> Tensor:
     weight = next(module.parameters())
-    shape = (1, _trial_tokens(weight), width)
-    return torch.randn(shape, generator=torch.Generator().manual_seed(0)).to(weight.device, weight.dtype)
+    return _drawn((1, _trial_tokens(weight), width), weight)
+
+
+def _drawn(shape: tuple[int, ...], like: Tensor) -> Tensor:
+    """Normal values, drawn on the device: a trial of every layer would wait for the CPU."""
+    generator = torch.Generator(like.device).manual_seed(0)
+    return torch.randn(shape, generator=generator, device=like.device).to(like.dtype)
 
 
 def _trial_tokens(weight: Tensor) -> int:
@@ -154,11 +159,7 @@ def _rotary(attention: torch.nn.Module, fused: Kernels, weight: Tensor) -> int:
     tokens, width = _trial_tokens(weight), int(getattr(attention, "head_dim", 8))
     config = getattr(attention, "config", None)
     states = [
-        torch.randn(
-            (1, tokens, int(getattr(config, heads, 2)), width), generator=torch.Generator().manual_seed(0)
-        )
-        .transpose(1, 2)
-        .to(weight)
+        _drawn((1, tokens, int(getattr(config, heads, 2)), width), weight).transpose(1, 2)
         for heads in ("num_attention_heads", "num_key_value_heads")
     ]
     angles = torch.linspace(0, 3, tokens * width, device=weight.device).view(1, tokens, width)
