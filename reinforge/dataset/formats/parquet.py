@@ -19,7 +19,6 @@ from reinforge.dataset.rows import SourceRow
 BATCH_ROWS = 64
 """Small, since dictionary encoding can make a row far larger in memory than in the file."""
 
-
 GROUP_BYTES = 32 * 1024 * 1024
 """In memory, of a row group without the bad rows."""
 
@@ -62,7 +61,7 @@ def write_without_rows(path: Path, to: Path, bad_rows: Collection[int], limits: 
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    number, group = 0, list[pa.RecordBatch]()
+    number, group, group_bytes = 0, list[pa.RecordBatch](), 0
     try:
         with (
             pq.ParquetFile(path, buffer_size=1024 * 1024, pre_buffer=False) as file,
@@ -71,9 +70,12 @@ def write_without_rows(path: Path, to: Path, bad_rows: Collection[int], limits: 
             for batch in file.iter_batches(batch_size=BATCH_ROWS):
                 is_good = [number + row not in bad_rows for row in range(1, batch.num_rows + 1)]
                 number += batch.num_rows
-                group.append(batch.filter(pa.array(is_good)))
-                if sum(rows.nbytes for rows in group) >= GROUP_BYTES:
+                rows = batch.filter(pa.array(is_good))
+                group.append(rows)
+                group_bytes += rows.nbytes
+                if group_bytes >= GROUP_BYTES:
                     _write_group(writer, group, to, limits)
+                    group_bytes = 0
             _write_group(writer, group, to, limits)
     except MemoryError:
         raise

@@ -88,6 +88,21 @@ def test_rows_that_are_small_in_parquet_alone_are_bounded(tmp_path: Path) -> Non
     assert caught.value.code == "file_too_large"
 
 
+def test_row_groups_of_what_is_left_have_a_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, to = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    batch = parquet.BATCH_ROWS
+    table = pa.table({"n": range(6 * batch)})
+    pq.write_table(table, path)
+    monkeypatch.setattr(parquet, "GROUP_BYTES", table.slice(0, 2 * batch).nbytes)
+    parquet.write_without_rows(path, to, [6 * batch], DatasetLimits())
+    groups = pq.read_metadata(to)
+    assert [groups.row_group(n).num_rows for n in range(groups.num_row_groups)] == [
+        2 * batch,
+        2 * batch,
+        2 * batch - 1,
+    ]
+
+
 def test_warnings_have_the_lines_of_the_uploaded_file(tmp_path: Path) -> None:
     path, to = tmp_path / "a.csv", tmp_path / "b.csv"
     rows = [f"{n}+1,{n + 1}" for n in range(20)]
