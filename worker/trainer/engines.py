@@ -161,7 +161,7 @@ def options(spec: JobSpec, base: LoadedModel, folder: Path, longest: int) -> Opt
         folder.resolve(),
         str(model.dtype).removeprefix("torch."),
         model.device.type,
-        max_model_len=longest,
+        max_model_len=max(3, longest),
         rank=spec.adapter.rank,
         threads=torch.get_num_threads(),
         sleeps=configured_sleep() or "no",

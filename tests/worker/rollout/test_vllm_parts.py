@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 import json
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -272,16 +271,20 @@ def test_settings_of_the_trainers_allocator_are_its_own(monkeypatch: pytest.Monk
     assert "PYTORCH_CUDA_ALLOC_CONF" not in _environment()
 
 
-@pytest.mark.parametrize(("most", "sampled"), [(16, 15), (500, 32), (1, 1)])
-def test_a_probe_leaves_room_for_the_token_that_scoring_generates(most: int, sampled: int) -> None:
-    bodies: list[dict[str, Any]] = []
-
-    class Recorder:
-        async def complete(self, body: dict[str, Any]) -> AsyncIterator[Any]:
-            bodies.append(body)
-            return
-            yield
-
-    request = GenerateRequest("policy", 0, (5, 6), 4, Sampling(most, 1.0), NoiseKey(0, Stream.TRAIN, 0, 0), 0)
-    asyncio.run(probe._sample(Recorder(), request, "policy"))  # type: ignore[arg-type]
-    assert [body["max_tokens"] for body in bodies] == [sampled]
+@pytest.mark.parametrize(
+    ("prompt", "most", "probed"),
+    [
+        ((5, 6), 16, (2, 15)),
+        ((5, 6), 500, (2, 32)),
+        ((5, 6), 1, (1, 1)),
+        ((5,), 2, (1, 1)),
+        ((5,), 1, (1, 1)),
+    ],
+)
+def test_a_probe_leaves_room_for_the_token_that_scoring_generates(
+    prompt: tuple[int, ...], most: int, probed: tuple[int, int]
+) -> None:
+    request = GenerateRequest("policy", 0, prompt, 4, Sampling(most, 1.0), NoiseKey(0, Stream.TRAIN, 0, 0), 0)
+    short = probe._short(request)
+    assert (len(short.prompt_ids), short.sampling.max_tokens, short.n) == (*probed, 1)
+    assert sum(probed) + 1 <= max(3, len(prompt) + most)  # the server's `max_model_len`

@@ -67,7 +67,7 @@ class AdapterProbe:
             return False
         try:
             pairs = list(zip(requests, names, strict=True))[:PROMPTS]
-            sampled = [await _sample(api, request, name) for request, name in pairs]
+            sampled = [await _sample(api, _short(request), name) for request, name in pairs]
             if self._exact:
                 self._compare(sampled)
                 return await self._differs(api, sampled)
@@ -161,18 +161,23 @@ def _left_out(moved: float) -> JobFailure:
 
 
 def _gaps(score: Score, sampled: list[_Sampled]) -> list[float]:
-    ours = _flat(_scored(score, sampled, sampled[0].request.sampling.temperature or 1.0))
+    ours = _flat(_scored(score, sampled, sampled[0].request.sampling.temperature))
     return [abs(a - b) for a, b in zip(_flat(row.logprobs for row in sampled), ours, strict=True)]
 
 
+def _short(request: GenerateRequest) -> GenerateRequest:
+    """One completion of few tokens. To score it the server generates one more, so that even after the longest prompt
+    prompt and completion are a token shorter than they may be."""
+    sampling, prompt_ids = request.sampling, request.prompt_ids
+    if sampling.max_tokens == 1:
+        prompt_ids = prompt_ids[:-1] or prompt_ids
+    tokens = min(TOKENS, max(1, sampling.max_tokens - 1))
+    short = replace(sampling, max_tokens=tokens, temperature=sampling.temperature or 1.0)
+    return replace(request, prompt_ids=prompt_ids, n=1, sampling=short)
+
+
 async def _sample(api: Api, request: GenerateRequest, name: str) -> _Sampled:
-    short = replace(
-        request.sampling,
-        # To score them the server generates one more, for which the longest prompt has to leave room.
-        max_tokens=min(TOKENS, max(1, request.sampling.max_tokens - 1)),
-        temperature=request.sampling.temperature or 1.0,
-    )
-    body = completion(name, replace(request, n=1, sampling=short))
+    body = completion(name, request)
     sample = _Sampled(request, name, [], [])
     async with aclosing(api.complete(body)) as pieces:
         async for piece in pieces:
