@@ -88,7 +88,7 @@ def _stop_ids(model: PreTrainedModel, end: int | None) -> tuple[int, ...]:
         stop_ids.update(value if isinstance(value, list | tuple) else [] if value is None else [value])
     # Ids that the model cannot sample end nothing, and vLLM refuses requests with them.
     width = model.config.get_text_config().vocab_size
-    return tuple(sorted(id for id in stop_ids if id < width))
+    return tuple(sorted(id for id in stop_ids if 0 <= id < width))
 
 
 def _context_length(model: PreTrainedModel) -> int | None:

@@ -225,6 +225,6 @@ def test_ids_beyond_the_vocabulary_end_no_completion(tmp_path: Path) -> None:
     folder = write_architecture(tmp_path, "llama")
     config = json.loads((folder / "config.json").read_text())
     ends = load_base_model(folder).stop_ids
-    generation = {"eos_token_id": [ends[0], config["vocab_size"], config["vocab_size"] + 7]}
+    generation = {"eos_token_id": [-1, ends[0], config["vocab_size"], config["vocab_size"] + 7]}
     (folder / "generation_config.json").write_text(json.dumps(generation))
     assert load_base_model(folder).stop_ids == ends

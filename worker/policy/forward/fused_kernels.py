@@ -14,6 +14,7 @@ import torch
 import torch._inductor.config as inductor
 import torch.nn.functional as F
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 Compiler = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -89,6 +90,7 @@ class _Gate(torch.autograd.Function):
         return kernels.gate(_by_token(gate), _by_token(up)).view(gate.shape)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
         gate, up = ctx.saved_tensors
         inputs = _by_token(gradients[0]), _by_token(gate), _by_token(up)
@@ -104,6 +106,7 @@ class _Rotary(torch.autograd.Function):
         return _rotated(kernels.rotate, x, cos, sin)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
         return _rotated(ctx.kernels.rotate_backward, gradients[0], *ctx.saved_tensors), None, None, None
 
