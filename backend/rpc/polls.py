@@ -1,4 +1,4 @@
-"""Pollers of one worker share what they see, so that a notification makes one of them look and not all."""
+"""Pollers of one worker share an empty result, so that a notification makes one of them query the queue and not all."""
 
 import asyncio
 import contextlib
@@ -11,7 +11,7 @@ from reinforge.schemas.worker_api import CallMessage
 
 TOPIC = "calls"
 SHARED_SECONDS = 1.0
-"""How long an empty queue is shared; only until the next notification."""
+"""For which an empty result is shared, unless a notification comes before."""
 
 
 class WorkerPoll:

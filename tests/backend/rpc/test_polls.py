@@ -1,10 +1,13 @@
-"""Pollers of one worker share what they see."""
+"""Pollers of one worker share an empty result."""
 
 import asyncio
 import contextlib
 
-from backend.data.events import Subscription
-from backend.rpc.polls import WorkerPoll
+import pytest
+
+from backend.data.events import Hub, Subscription
+from backend.rpc import polls
+from backend.rpc.polls import WorkerPoll, WorkerPolls
 from reinforge.schemas.worker_api import CallMessage
 
 
@@ -51,3 +54,55 @@ def test_one_poller_looks_for_all() -> None:
         assert await all_look() == ["3"]
 
     asyncio.run(looks())
+
+
+def test_a_poller_that_is_cancelled_while_it_looks_leaves_the_queue_to_others() -> None:
+    async def looks() -> None:
+        queue, notified, stuck = Queue(), Subscription(), asyncio.Event()
+        poll = WorkerPoll(contextlib.nullcontext(notified))
+        assert await poll.look(queue.take, stays) is None
+        notified.set()
+
+        async def never() -> CallMessage | None:
+            stuck.set()
+            await asyncio.Event().wait()
+            return None
+
+        first = asyncio.create_task(poll.look(never, stays))
+        await stuck.wait()
+        queue.waiting = [message("1")]
+        second = asyncio.create_task(poll.look(queue.take, stays))
+        await asyncio.sleep(0)
+        first.cancel()
+        answer = await second
+        assert answer is not None and answer.id == "1"
+
+    asyncio.run(looks())
+
+
+def test_an_empty_result_is_shared_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def looks() -> None:
+        queue = Queue()
+        poll = WorkerPoll(contextlib.nullcontext(Subscription()))
+        for expected in (1, 1):
+            await poll.look(queue.take, stays)
+            assert queue.looks == expected
+        monkeypatch.setattr(polls, "SHARED_SECONDS", 0.0)
+        await poll.look(queue.take, stays)
+        assert queue.looks == 2
+
+    asyncio.run(looks())
+
+
+def test_nothing_is_left_of_a_worker_without_pollers() -> None:
+    hub = Hub("")
+    worker_polls = WorkerPolls(hub)
+    with worker_polls.of("a", ["sample", "validate"]) as (poll, _):
+        with (
+            worker_polls.of("a", ["validate", "sample"]) as (same, _),
+            worker_polls.of("b", []) as (other, _),
+        ):
+            assert poll is same and poll is not other
+        with worker_polls.of("a", ["sample", "validate"]) as (same, _):
+            assert poll is same
+    assert (worker_polls._polls, hub._topics) == ({}, {})

@@ -77,7 +77,10 @@ def test_equal_results_give_equal_settings_in_a_study_that_is_rebuilt() -> None:
 def test_jobs_that_run_are_reckoned_with() -> None:
     records = swept(spec(), until=12)
     name, parameters = SettingSampler(spec(), records).next_setting(12)
-    running = [*records, *(trial(number, parameters, "running") for number in range(12, 20))]
+    near = parameters | {
+        RATE: parameters[RATE] * 1.01
+    }  # the same combination would be avoided as a repetition
+    running = [*records, *(trial(number, near, "running") for number in range(12, 20))]
     assert SettingSampler(spec(), running).next_setting(12) != (name, parameters)
 
 
