@@ -93,7 +93,8 @@ class Guard:
         if host.lower() not in self.names:
             for address in addresses:
                 self._check(host, address)
-        bracketed_host = f"[{host}]" if ":" in host else host
+        name = _ascii(host)
+        bracketed_host = f"[{name}]" if ":" in name else name
         authority = bracketed_host if parts.port is None else f"{bracketed_host}:{parts.port}"
         path = parts.path or "/"
         literals = (
@@ -102,7 +103,7 @@ class Guard:
         urls = (
             urlunsplit((parts.scheme, f"{literal}:{port}", path, parts.query, "")) for literal in literals
         )
-        return Target(tuple(urls), authority, host)
+        return Target(tuple(urls), authority, name)
 
     def check_for_proxy(self, url: str, proxy: str) -> None:
         """The proxy resolves names itself, so the name has to be allowed. Raises AddressRefused."""
@@ -144,6 +145,14 @@ def _parts(url: str) -> tuple[SplitResult, str, int]:
     if parts.scheme not in ("http", "https") or not host:
         raise AddressRefused(f"{url[:100]} is no address that can be called")
     return parts, host, port or (443 if parts.scheme == "https" else 80)
+
+
+def _ascii(host: str) -> str:
+    """The form of a name for headers and certificates. Raises AddressRefused."""
+    try:
+        return host if host.isascii() else host.encode("idna").decode()
+    except UnicodeError as error:
+        raise AddressRefused(f"{host} is no host name") from error
 
 
 def _without_password(proxy: str) -> str:

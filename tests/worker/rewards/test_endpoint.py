@@ -131,6 +131,16 @@ INSIDE = [
 ]  # fmt: skip
 
 
+def test_an_international_name_is_ascii_in_headers_and_certificates() -> None:
+    called = target("https://münchen.example:8443/", ["93.184.216.34"])
+    assert (called.host_header, called.server_name) == (
+        "xn--mnchen-3ya.example:8443",
+        "xn--mnchen-3ya.example",
+    )
+    with pytest.raises(AddressRefused):
+        target(f"https://{'ü' * 70}.example/", ["93.184.216.34"])
+
+
 @pytest.mark.parametrize("address", INSIDE)
 def test_no_way_of_writing_an_inner_address_passes(address: str) -> None:
     with pytest.raises(AddressRefused):
