@@ -60,4 +60,5 @@ async def take_due(session: AsyncSession, *, most: int, lease: timedelta) -> Seq
 
 
 async def forget(session: AsyncSession, before: datetime) -> None:
-    await session.execute(delete(Mail).where(Mail.created_at < before, Mail.state != "pending"))
+    """Those that wait, too: a server that sends no e-mail any more has some."""
+    await session.execute(delete(Mail).where(Mail.created_at < before))

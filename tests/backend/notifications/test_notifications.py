@@ -20,7 +20,7 @@ from pydantic import SecretStr, ValidationError
 from backend.data.database import Database
 from backend.data.sealing import Sealer
 from backend.models import Job
-from backend.notifications.delivery import MailDeliveries, pause
+from backend.notifications.delivery import MailDeliveries, forget_old, pause
 from backend.notifications.events import HOURLY
 from backend.settings import Settings
 from backend.webhooks.events import queue_job_event
@@ -298,6 +298,22 @@ def test_addresses_are_not_flooded(backend: Backend, mail_server: SmtpServer, pe
     assert len(backend.sql("SELECT 1 FROM mail WHERE type = %s", SUCCEEDED)) == HOURLY
     [(last,)] = backend.sql("SELECT data FROM mail WHERE data ? 'last_of_hour'")
     assert last["id"] == job
+
+
+def test_old_mails_are_deleted_sent_or_not(backend: Backend, person: httpx.Client) -> None:
+    person.post("/me/notifications/confirmation")
+    person.post("/me/notifications/confirmation")
+    backend.sql(
+        "UPDATE mail SET created_at = now() - interval '8 days' WHERE id = (SELECT min(id) FROM mail)"
+    )
+
+    async def forget() -> None:
+        database = Database(backend.database_url, pool_size=1)
+        await forget_old(database)
+        await database.close()
+
+    asyncio.run(forget())
+    assert len(states(backend)) == 1
 
 
 def test_keys_have_no_address_and_members_of_other_projects_get_nothing(
