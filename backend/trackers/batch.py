@@ -35,12 +35,18 @@ class ExportBatch:
     started: float
     config: dict[str, Any]
     steps: list[ExportSteps]
+    last: int
+    """Steps up to it are in this batch or have arrived; some have no metrics."""
     first: bool
     """Nothing has arrived yet: the configuration is sent."""
     status: str | None = None
     """Of a job that has ended, with its last steps in this batch."""
     ended: float = 0.0
     summary: dict[str, Any] = field(default_factory=dict)
+
+    def without_key(self, text: str) -> str:
+        """For messages of trackers, which may repeat the key."""
+        return text.replace(self.key, "…") if self.key else text
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ trackers are asked what they have, so a process that is killed in between neithe
 import asyncio
 import logging
 import random
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -25,6 +25,7 @@ from reinforge.states import FINAL, JobStatus
 log = logging.getLogger(__name__)
 
 AT_ONCE = 4
+ATTEMPT_SECONDS = 180.0
 LEASE = timedelta(seconds=240)
 """Longer than any attempt: a second one must not begin beside it."""
 LOOK_SECONDS = 2.0
@@ -57,11 +58,17 @@ class JobExports:
     async def send_due(self) -> int:
         """Returns the number of exports that were taken."""
         async with self._database.transaction() as session:
-            ids = [row.id for row in await repository.take_due(session, most=AT_ONCE, lease=LEASE)]
-        await asyncio.gather(*(self._advance(id) for id in ids))
-        return len(ids)
+            rows = await repository.take_due(session, most=AT_ONCE, lease=LEASE)
+            leases = {row.id: row.next_at for row in rows}
+        attempts = (self._advance(id, lease) for id, lease in leases.items())
+        # An unexpected error must not end the exports of other jobs: after its lease the attempt is repeated.
+        results = await asyncio.gather(*attempts, return_exceptions=True)
+        for id, result in zip(leases, results, strict=True):
+            if isinstance(result, BaseException):
+                log.error("%s failed", id, exc_info=result)
+        return len(leases)
 
-    async def _advance(self, id: str) -> None:
+    async def _advance(self, id: str, lease: datetime) -> None:
         try:
             async with self._database.transaction() as session:
                 batch = await self._batch(session, id)
@@ -70,17 +77,23 @@ class JobExports:
             result = await self._send(batch)
         except (ExportFailure, Unavailable) as error:
             message = error.message if isinstance(error, Unavailable) else str(error)
-            await self._note_failure(id, message)
+            await self._note_failure(id, lease, message)
         else:
-            await self._note(id, batch, result)
+            await self._note(id, lease, batch, result)
 
     async def _send(self, batch: ExportBatch) -> ExportResult:
-        if batch.kind == "mlflow":
-            return await mlflow.send(batch, self._settings.guard)
-        folder = self._settings.home_folder / "wandb"
-        return await wandb.send(
-            batch, self._settings.guard, folder, offline=self._settings.wandb_mode == "offline"
-        )
+        """Raises ExportFailure."""
+        try:
+            async with asyncio.timeout(ATTEMPT_SECONDS):
+                if batch.kind == "mlflow":
+                    return await mlflow.send(batch, self._settings.guard)
+                folder = self._settings.home_folder / "wandb"
+                is_offline = self._settings.wandb_mode == "offline"
+                return await wandb.send(batch, self._settings.guard, folder, offline=is_offline)
+        except TimeoutError as error:
+            raise ExportFailure(f"The attempt took more than {ATTEMPT_SECONDS:g} s.") from error
+        except OSError as error:
+            raise ExportFailure(f"The server cannot export at present: {error.strerror or error}.") from error
 
     async def _batch(self, session: AsyncSession, id: str) -> ExportBatch | None:
         """None if there is nothing to send yet."""
@@ -102,7 +115,7 @@ class JobExports:
         points = await repository.points(session, job.id, export.step, last)
         key = self._sealer.open(f"tracker:{tracker.id}", tracker.key_sealed) if tracker.key_sealed else None
         steps = [ExportSteps(step, ts, values) for step, (ts, values) in sorted(points.items())]
-        return self._filled(export, job, tracker, key, steps, is_end=is_final and last == complete)
+        return self._filled(export, job, tracker, key, steps, last, is_end=is_final and last == complete)
 
     def _filled(
         self,
@@ -111,6 +124,7 @@ class JobExports:
         tracker: TrackerRow,
         key: str | None,
         steps: list[ExportSteps],
+        last: int,
         *,
         is_end: bool,
     ) -> ExportBatch:
@@ -131,36 +145,44 @@ class JobExports:
             started=(job.started_at or job.created_at).timestamp(),
             config=job.resolved_spec,
             steps=steps,
+            last=last,
             first=export.step < 0,
             status=job.status if is_end else None,
             ended=(job.finished_at or now()).timestamp(),
             summary=_summary(job) if is_end else {},
         )
 
-    async def _note(self, id: str, batch: ExportBatch, result: ExportResult) -> None:
+    async def _note(self, id: str, lease: datetime, batch: ExportBatch, result: ExportResult) -> None:
         async with self._database.transaction() as session:
-            export = await session.get(ExportRow, id, with_for_update=True)
+            export = await _leased(session, id, lease)
             if export is None:
                 return
-            export.step = max([export.step, *(steps.step for steps in batch.steps)])
+            is_full = batch.last - export.step >= STEPS_AT_ONCE
+            export.step = max(export.step, batch.last)
             export.run_id, export.run_url = result.run_id, result.run_url
             export.tries, export.error, export.updated_at = 0, None, now()
-            is_full = len(batch.steps) == STEPS_AT_ONCE
             export.next_at = now() + timedelta(seconds=0 if is_full else LIVE_SECONDS)
             export.state = "live" if batch.status is None else "done"
 
-    async def _note_failure(self, id: str, message: str) -> None:
+    async def _note_failure(self, id: str, lease: datetime, message: str) -> None:
         async with self._database.transaction() as session:
-            export = await session.get(ExportRow, id, with_for_update=True)
+            export = await _leased(session, id, lease)
             if export is None:
                 return
-            since = export.updated_at
+            if export.tries == 0:
+                export.updated_at = now()  # retries count from here: a job may have been idle for days
             export.tries += 1
             export.error = message
             export.next_at = now() + timedelta(seconds=pause(export.tries))
-            if repository.is_over(since, RETRIED_FOR):
+            if export.updated_at + RETRIED_FOR < now():
                 export.state = "failed"
             log.warning("%s of %s waits for another attempt: %s", id, export.job_id, message)
+
+
+async def _leased(session: AsyncSession, id: str, lease: datetime) -> ExportRow | None:
+    """None if it was removed or restarted during the attempt, whose result does not count then."""
+    export = await session.get(ExportRow, id, with_for_update=True)
+    return export if export is not None and export.next_at == lease else None
 
 
 def _summary(job: Job) -> dict[str, Any]:

@@ -5,7 +5,8 @@ Not by MLflow's client: it follows redirects and resolves names by itself, so it
 
 import json
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import httpx
 
@@ -20,6 +21,7 @@ _PARAM_CHARACTERS = 6000
 _NAME_CHARACTERS = 250
 _STATUS = {"succeeded": "FINISHED", "failed": "FAILED", "cancelled": "KILLED"}
 _EXPORT = "reinforge.export"
+T = TypeVar("T")
 
 
 async def send(batch: ExportBatch, guard: Guard) -> ExportResult:
@@ -45,9 +47,9 @@ class _Server:
         name = self._batch.destination
         existing = await self._get("experiments/get-by-name", {"experiment_name": name}, missing=True)
         if existing is None:
-            made = await self._post("experiments/create", {"name": name})
-            return str(made["experiment_id"])
-        return str(existing["experiment"]["experiment_id"])
+            created = await self._post("experiments/create", {"name": name})
+            return _parsed(created, lambda answer: str(answer["experiment_id"]))
+        return _parsed(existing, lambda answer: str(answer["experiment"]["experiment_id"]))
 
     async def find_run(self, experiment: str) -> str | None:
         """A run of this export, created before its answer was stored."""
@@ -56,8 +58,10 @@ class _Server:
             "filter": f"tags.`{_EXPORT}` = '{self._batch.export_id}'",
             "max_results": 1,
         }
-        runs = (await self._post("runs/search", query)).get("runs") or []
-        return str(runs[0]["info"]["run_id"]) if runs else None
+        answer = await self._post("runs/search", query)
+        if not answer.get("runs"):
+            return None
+        return _parsed(answer, lambda answer: str(answer["runs"][0]["info"]["run_id"]))
 
     async def create_run(self, experiment: str) -> str:
         batch = self._batch
@@ -76,8 +80,8 @@ class _Server:
             "start_time": int(1000 * batch.started),
             "tags": _pairs(tags),
         }
-        run = await self._post("runs/create", body)
-        return str(run["run"]["info"]["run_id"])
+        created = await self._post("runs/create", body)
+        return _parsed(created, lambda answer: str(answer["run"]["info"]["run_id"]))
 
     async def log_config(self, run_id: str) -> None:
         params = {_name(key): value[:_PARAM_CHARACTERS] for key, value in flat(self._batch.config).items()}
@@ -96,10 +100,7 @@ class _Server:
         if not metrics:
             return
         run = (await self._get("runs/get", {"run_id": run_id})) or {}
-        newest = {
-            metric["key"]: int(metric.get("step", 0))
-            for metric in run.get("run", {}).get("data", {}).get("metrics", [])
-        }
+        newest = _parsed(run, _newest_steps)
         fresh = [metric for metric in metrics if metric["step"] > newest.get(metric["key"], -1)]
         for start in range(0, len(fresh), _METRICS_AT_ONCE):
             part = fresh[start : start + _METRICS_AT_ONCE]
@@ -129,7 +130,7 @@ class _Server:
             request = self._client.build_request(
                 method,
                 target.url,
-                headers={"host": target.host_header, "user-agent": "Reinforge"} | self._bearer(),
+                headers=self._headers(target.host_header),
                 extensions={"sni_hostname": target.server_name},
                 **content,
             )
@@ -142,17 +143,21 @@ class _Server:
         except AddressRefused as error:
             raise ExportFailure(str(error)) from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise ExportFailure(f"{type(error).__name__}: {error}"[:500]) from error
+            raise ExportFailure(batch.without_key(f"{type(error).__name__}: {error}")[:500]) from error
         if missing and response.status_code == 404:
             return None
         if response.status_code != 200:
             text = answer.get("message") or answer.get("error_code") or "without a reason"
-            raise ExportFailure(f"MLflow answered {response.status_code} to {path}: {str(text)[:300]}")
+            reason = batch.without_key(str(text))[:300]
+            raise ExportFailure(f"MLflow answered {response.status_code} to {path}: {reason}")
         return answer
 
-    def _bearer(self) -> dict[str, str]:
+    def _headers(self, host: str) -> httpx.Headers:
         batch = self._batch
-        return {"authorization": f"Bearer {batch.key}"} if batch.key and not batch.username else {}
+        headers = {"host": host, "user-agent": "Reinforge"}
+        if batch.key and not batch.username:
+            headers["authorization"] = f"Bearer {batch.key}"
+        return httpx.Headers(headers, encoding="utf-8")
 
 
 async def _limited(response: httpx.Response) -> dict[str, Any]:
@@ -169,6 +174,20 @@ async def _limited(response: httpx.Response) -> dict[str, Any]:
     if response.status_code == 200 and (not body or not isinstance(answer, dict)):
         raise ExportFailure("The server at this address is no MLflow tracking server.")
     return answer if isinstance(answer, dict) else {}
+
+
+def _parsed(answer: dict[str, Any], parse: Callable[[dict[str, Any]], T]) -> T:
+    """Raises ExportFailure for an answer of another form than MLflow's."""
+    try:
+        return parse(answer)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise ExportFailure("The server at this address does not answer as MLflow does.") from error
+
+
+def _newest_steps(answer: dict[str, Any]) -> dict[str, int]:
+    """By metric."""
+    metrics = answer["run"].get("data", {}).get("metrics", [])
+    return {str(metric["key"]): int(metric.get("step", 0)) for metric in metrics}
 
 
 def _name(text: str) -> str:

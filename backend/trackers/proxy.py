@@ -51,9 +51,9 @@ class EgressProxy:
             writer.close()
 
     def _is_authorised(self, head: str) -> bool:
-        token = b64encode(f"export:{self._password}".encode()).decode()
+        expected = b"Basic " + b64encode(f"export:{self._password}".encode())
         return any(
-            secrets.compare_digest(line.partition(":")[2].strip(), f"Basic {token}")
+            secrets.compare_digest(line.partition(":")[2].strip().encode(), expected)
             for line in head.split("\r\n")
             if line.lower().startswith("proxy-authorization:")
         )

@@ -1,7 +1,8 @@
 """Queries about trackers and exports."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
+from typing import Any
 
 from sqlalchemy import select, text, update
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -43,10 +44,12 @@ async def of_job(session: AsyncSession, job_id: str) -> list[tuple[ExportRow, Tr
     return [(row[0], row[1]) for row in await session.execute(query)]
 
 
-async def restart(session: AsyncSession, tracker_id: str) -> None:
-    """Attempts everything that is not done again, at once."""
+async def restart(session: AsyncSession, tracker_id: str, *, elsewhere: bool) -> None:
+    """Attempts everything that is not done again, at once. elsewhere: from the first step, in other runs."""
     unfinished = (ExportRow.tracker_id == tracker_id, ExportRow.state != "done")
-    values = {"state": "pending", "tries": 0, "next_at": now()}
+    values: dict[str, Any] = {"state": "pending", "tries": 0, "next_at": now()}
+    if elsewhere:
+        values |= {"step": -1, "run_id": None, "run_url": None}
     await session.execute(update(ExportRow).where(*unfinished).values(values))
 
 
@@ -77,7 +80,3 @@ async def points(
         values[name] = value
         steps[step] = (max(time, ts), values)
     return steps
-
-
-def is_over(since: datetime, within: timedelta) -> bool:
-    return since + within < now()

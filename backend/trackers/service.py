@@ -124,13 +124,17 @@ async def change(
     except ValueError as error:
         message = f"{str(error)[:1].upper()}{str(error)[1:]}."
         raise InvalidInput(message, code="invalid_tracker", param="url") from error
+    elsewhere = any(
+        fields.get(name, getattr(row, name)) != getattr(row, name)
+        for name in ("url", "destination", "entity")
+    )
     for name, value in fields.items():
         setattr(row, name, value)
     if "api_key" in body.model_fields_set:
         _keep_key(row, body.api_key, sealer)
     row.updated_at = now()
     await session.flush()
-    await repository.restart(session, row.id)
+    await repository.restart(session, row.id, elsewhere=elsewhere)
     return row
 
 
@@ -158,7 +162,7 @@ async def start_export(session: AsyncSession, who: Principal, job_id: str, track
     for export, of_export in await repository.of_job(session, job.id):
         if of_export.id == tracker.id:
             if export.state != "done":
-                export.state, export.next_at, export.updated_at = "pending", now(), now()
+                export.state, export.tries, export.next_at = "pending", 0, now()
             return export_view(export, tracker)
     export = _export(job, tracker)
     session.add(export)

@@ -5,9 +5,11 @@ import contextlib
 import importlib.util
 import json
 import os
+import shutil
 import signal
 import sys
 import tempfile
+import time
 from dataclasses import asdict
 from pathlib import Path
 
@@ -19,6 +21,7 @@ TIMEOUT_SECONDS = 120.0
 UNAVAILABLE = (
     "The server has no W&B library: install `reinforge-server[wandb]` where the background process runs."
 )
+_ABANDONED_SECONDS = 3600.0
 _INHERITED = ("PATH", "LANG", "PYTHONPATH", "SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
@@ -29,7 +32,7 @@ def is_installed() -> bool:
 async def send(batch: ExportBatch, guard: Guard, folder: Path, *, offline: bool) -> ExportResult:
     """Raises ExportFailure. offline: writes W&B's files below `folder`, for `wandb sync`."""
     proxy = EgressProxy(guard)
-    await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
+    await asyncio.to_thread(_prepare, folder)
     if not offline:
         try:
             await guard.target(batch.url)
@@ -45,8 +48,17 @@ async def send(batch: ExportBatch, guard: Guard, folder: Path, *, offline: bool)
         raise ExportFailure(UNAVAILABLE)
     if failure is not None:
         refused = f" ({proxy.refusals[0]})" if proxy.refusals else ""
-        raise ExportFailure(_without_key(f"{failure}{refused}", batch.key))
+        raise ExportFailure(batch.without_key(f"{failure}{refused}")[:500])
     return ExportResult(str(answer["run_id"]), answer.get("run_url"))
+
+
+def _prepare(folder: Path) -> None:
+    """Also removes what attempts of killed processes have left there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for scratch in folder.glob("sent-*"):
+        with contextlib.suppress(FileNotFoundError):
+            if scratch.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
+                shutil.rmtree(scratch, ignore_errors=True)
 
 
 async def _ask(question: bytes, environment: dict[str, str]) -> dict[str, str | None]:
@@ -93,7 +105,3 @@ def _environment(batch: ExportBatch, folder: Path, offline: bool) -> dict[str, s
         "WANDB_ERROR_REPORTING": "false",
         "WANDB_SILENT": "true",
     }
-
-
-def _without_key(text: str, key: str | None) -> str:
-    return text.replace(key, "…") if key else text

@@ -21,7 +21,7 @@ def main() -> None:
     try:
         answer = export(batch)
     except Exception as error:  # noqa: BLE001 - the parent raises it
-        answer = {"error": f"{type(error).__name__}: {error}"[:500]}
+        answer = {"error": f"{type(error).__name__}: {error}"}
     json.dump(answer, answers)
     answers.flush()
 

@@ -4,6 +4,7 @@ import re
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     Field,
     HttpUrl,
     SecretStr,
@@ -34,6 +35,15 @@ def checked_url(url: str) -> str:
     return url.rstrip("/")
 
 
+def _without_controls(key: SecretStr) -> SecretStr:
+    if not key.get_secret_value().isprintable():
+        raise ValueError("a key has no line breaks or other control characters")
+    return key
+
+
+ApiKey = Annotated[SecretStr, Field(min_length=1, max_length=4096), AfterValidator(_without_controls)]
+
+
 class TrackerCreate(Request):
     name: Name
     kind: TrackerKind
@@ -45,7 +55,7 @@ class TrackerCreate(Request):
     """W&B: user or team; default that of the key."""
     username: Account | None = None
     """MLflow with basic authentication: the user, with `api_key` as password. Without it `api_key` is a token."""
-    api_key: SecretStr | None = Field(default=None, min_length=1, max_length=4096)
+    api_key: ApiKey | None = None
     """Encrypted, never returned."""
     every_job: bool = False
     """Export every new job of the project."""
@@ -80,7 +90,7 @@ class TrackerChange(Request):
     destination: Destination | None = None
     entity: Account | None = None
     username: Account | None = None
-    api_key: SecretStr | None = Field(default=None, min_length=1, max_length=4096)
+    api_key: ApiKey | None = None
     every_job: bool | None = None
 
     @field_validator("url")

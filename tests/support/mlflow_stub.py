@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl
 @dataclass
 class StoredRun:
     id: str
+    experiment: str
     tags: dict[str, str]
     status: str = "RUNNING"
     params: dict[str, str] = field(default_factory=dict)
@@ -30,6 +31,9 @@ class MlflowStub:
         self.authorizations: set[str | None] = set()
         self.lost: list[str] = []
         self.refusal: int | None = None
+        self.message = "not for you"
+        self.odd: Any = None
+        """Answer to everything, if not None."""
         self.hang = 0.0
         stub = self
 
@@ -77,7 +81,9 @@ class MlflowStub:
 
     def carry_out(self, path: str, content: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         if self.refusal is not None:
-            return self.refusal, {"error_code": "PERMISSION_DENIED", "message": "not for you"}
+            return self.refusal, {"error_code": "PERMISSION_DENIED", "message": self.message}
+        if self.odd is not None:
+            return 200, self.odd
         match path:
             case "experiments/get-by-name":
                 id = self.experiments.get(content["experiment_name"])
@@ -88,11 +94,14 @@ class MlflowStub:
                 return 200, {"experiment_id": self.experiments[content["name"]]}
             case "runs/search":
                 export = content["filter"].rpartition("= '")[2].rstrip("'")
-                matching = [run for run in self.runs.values() if run.tags["reinforge.export"] == export]
+                candidates = [
+                    run for run in self.runs.values() if run.experiment in content["experiment_ids"]
+                ]
+                matching = [run for run in candidates if run.tags["reinforge.export"] == export]
                 return 200, {"runs": [self.view(run) for run in matching]} if matching else {}
             case "runs/create":
                 tags = {tag["key"]: tag["value"] for tag in content["tags"]}
-                run = StoredRun(f"run{len(self.runs)}", tags)
+                run = StoredRun(f"run{len(self.runs)}", content["experiment_id"], tags)
                 self.runs[run.id] = run
                 return 200, {"run": self.view(run)}
             case "runs/get":

@@ -13,6 +13,7 @@ import pytest
 
 from backend.data.database import Database
 from backend.data.sealing import Sealer
+from backend.trackers import exporter, mlflow
 from backend.trackers.exporter import JobExports, pause
 from reinforge.net.outbound import Guard
 from tests.backend.people import refusal
@@ -188,6 +189,94 @@ def test_a_failing_tracker_hurts_no_job_and_is_tried_again(backend: Backend, stu
     assert [12 <= pause(1) <= 18, pause(30) <= 3600 * 1.2] == [True] * 2
 
 
+def test_retries_count_from_the_first_failure(backend: Backend, stub: MlflowStub) -> None:
+    add_tracker(backend, stub, every_job=True)
+    job, _ = job_with_steps(backend, 2)
+    backend.sql("UPDATE job_export SET updated_at = now() - interval '4 days'")  # it was paused
+    stub.refusal = 503
+    send(backend)
+    assert exports(backend, job)[0]["state"] == "pending"
+
+
+@pytest.mark.parametrize(
+    "answer", [{"x": 1}, {"experiment": 1}, {"experiment": {"experiment_id": "1"}, "runs": [1]}, [], ""]
+)
+def test_answers_of_another_server_are_a_failed_attempt(
+    backend: Backend, stub: MlflowStub, answer: Any
+) -> None:
+    add_tracker(backend, stub, every_job=True)
+    job, _ = job_with_steps(backend, 2)
+    stub.odd = answer
+    assert send(backend) == 1
+    assert "MLflow" in exports(backend, job)[0]["error"]
+
+
+def test_an_unexpected_error_ends_no_other_export(
+    backend: Backend, stub: MlflowStub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_tracker(backend, stub, every_job=True)
+    job, _ = job_with_steps(backend, 2)
+    other, _ = job_with_steps(backend, 2)
+    create_run = mlflow._Server.create_run
+
+    async def broken(server: Any, experiment: str) -> str:
+        if server._batch.job_id == job:
+            raise ZeroDivisionError
+        return await create_run(server, experiment)
+
+    monkeypatch.setattr(mlflow._Server, "create_run", broken)
+    assert send(backend) == 2
+    assert exports(backend, job)[0]["state"] == "pending"
+    assert exports(backend, other)[0]["state"] == "live"
+
+
+def test_a_slow_tracker_holds_up_an_attempt_for_a_limited_time(
+    backend: Backend, stub: MlflowStub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exporter, "ATTEMPT_SECONDS", 1.0)
+    add_tracker(backend, stub, every_job=True)
+    job, _ = job_with_steps(backend, 2)
+    stub.hang = 15.0
+    send(backend)
+    assert exports(backend, job)[0]["error"] == "The attempt took more than 1 s."
+
+
+def test_a_fork_is_exported_from_a_late_step_on(backend: Backend, stub: MlflowStub) -> None:
+    add_tracker(backend, stub, every_job=True)
+    job, trainer = job_with_steps(backend, 3)
+    finish(trainer, 3)
+    series = "SELECT id FROM metric_series WHERE job_id = %s"
+    backend.sql(f"UPDATE metric_point SET step = step + 1200 WHERE series_id IN ({series})", job)
+    backend.sql("UPDATE job SET step = step + 1200 WHERE id = %s", job)
+    for _ in range(3):
+        send(backend)
+    assert [step for step, _ in stub.run.points(STEP_KEY)] == [1201, 1202, 1203]
+    assert exports(backend, job)[0]["state"] == "done"
+
+
+def test_a_moved_tracker_gets_the_whole_job(backend: Backend, stub: MlflowStub) -> None:
+    tracker = add_tracker(backend, stub, every_job=True)
+    job, trainer = job_with_steps(backend, 3)
+    finish(trainer, 3)
+    log = stub.log
+
+    def moved_meanwhile(*content: Any) -> Any:
+        stub.log = log  # type: ignore[method-assign]
+        body, match = {"destination": "products"}, {"if-match": "*"}
+        assert backend.api.patch(f"/trackers/{tracker['id']}", json=body, headers=match).status_code == 200
+        return log(*content)
+
+    stub.log = moved_meanwhile  # type: ignore[method-assign]
+    send(backend)
+    [export] = exports(backend, job)
+    assert (export["state"], export["step"], export["url"]) == ("pending", None, None)
+    send(backend)
+    first, second = stub.runs.values()
+    assert first.experiment != second.experiment
+    assert [step for step, _ in second.points(STEP_KEY)] == [1, 2, 3]
+    assert exports(backend, job)[0]["state"] == "done"
+
+
 def test_addresses_inside_the_network_are_refused(
     backend: Backend, stub: MlflowStub, database_url: str, tmp_path: Path
 ) -> None:
@@ -213,6 +302,18 @@ def test_addresses_inside_the_network_are_refused(
     asyncio.run(once())
     assert "inside a network" in exports(backend, job)[0]["error"]
     assert stub.runs == {}
+
+
+def test_a_key_is_in_no_message(backend: Backend, stub: MlflowStub) -> None:
+    body = {"name": "team", "kind": "mlflow", "url": stub.url, "destination": "sums", "api_key": f"{KEY}\n"}
+    response = backend.api.post("/trackers", json=body)
+    assert response.status_code == 422
+    assert KEY not in response.text
+    add_tracker(backend, stub, every_job=True, api_key="schlüssel")
+    job, _ = job_with_steps(backend, 2)
+    stub.refusal, stub.message = 401, "schlüssel is no token"
+    send(backend)
+    assert exports(backend, job)[0]["error"].endswith("… is no token")
 
 
 def test_keys_are_stored_encrypted_and_sent_to_no_other_address(backend: Backend, stub: MlflowStub) -> None:

@@ -27,13 +27,19 @@ def test_a_run_is_complete_and_has_no_step_twice(empty_database_url: str, tmp_pa
             export_id="exp_1", kind="mlflow", url=url, destination="sums é", entity=None, username=None, key=None,
             run_id=None, job_id="ftjob-1", name="adds", job_url="https://rf.example.org/jobs/ftjob-1", notes="n",
             tags=["a b"], started=1.7e9, config={"limits": {"steps": 3}, "long": "y" * 9000}, steps=steps(1, 2),
-            first=True,
+            last=2, first=True,
         )  # fmt: skip
         guard = Guard.allowing("127.0.0.1")
         first = asyncio.run(mlflow.send(batch, guard))
         assert asyncio.run(mlflow.send(batch, guard)) == first  # its answer was lost
         end = replace(
-            batch, first=False, run_id=first.run_id, steps=steps(1, 2, 3), status="failed", ended=1.7e9
+            batch,
+            first=False,
+            run_id=first.run_id,
+            steps=steps(1, 2, 3),
+            last=3,
+            status="failed",
+            ended=1.7e9,
         )
         asyncio.run(mlflow.send(end, guard))
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import os
 import socket
 import struct
 import sys
@@ -61,6 +62,7 @@ def batch(stub: WandbStub, *steps: int, **fields: Any) -> ExportBatch:
         started=1.0,
         config={"limits": {"steps": 4}},
         steps=[ExportSteps(step, 1.0, {"reward/mean": step / 2}) for step in steps],
+        last=steps[-1],
         first=True,
     )
     return replace(made, **fields)
@@ -80,6 +82,9 @@ def export(made: ExportBatch, folder: Path, guard: Guard = ALLOWED) -> Any:
 
 def test_steps_arrive_once_whatever_is_sent_again(stub: WandbStub, tmp_path: Path) -> None:
     folder = tmp_path / "wandb"
+    abandoned = folder / "sent-by-a-killed-process"
+    abandoned.mkdir(parents=True)
+    os.utime(abandoned, (1, 1))
     result = export(batch(stub, 1, 2), folder)
     assert result.run_url.endswith("/runs/exp_1")
     run = stub.runs["exp_1"]
@@ -191,7 +196,7 @@ def test_without_the_library_it_says_so(
         made = ExportBatch(
             export_id="exp_1", kind="wandb", url=f"https://127.0.0.1:{server.getsockname()[1]}", destination="sums",
             entity=None, username=None, key=KEY, run_id=None, job_id="j", name="n", job_url="u", notes="", tags=[],
-            started=1.0, config={}, steps=[], first=True,
+            started=1.0, config={}, steps=[], last=-1, first=True,
         )  # fmt: skip
         with pytest.raises(ExportFailure, match="no W&B library"):
             export(made, tmp_path / "wandb", Guard.allowing("127.0.0.1"))
