@@ -1,6 +1,5 @@
 """Judges; keys are decrypted only for a worker that calls them."""
 
-import asyncio
 import base64
 from collections.abc import Iterable
 from typing import Any
@@ -8,15 +7,16 @@ from typing import Any
 from pydantic import SecretStr, ValidationError
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.access.auth import Principal
+from backend.access.auth import Principal, require_owner
 from backend.data.database import flush_unique, lock_row
 from backend.data.ids import new_id
 from backend.data.sealing import Sealer
+from backend.http import addresses
 from backend.http.conditional import Match
 from backend.judges import repository
 from backend.models import JudgeRow, now
-from reinforge.errors import InvalidInput, NotAllowed, NotFound, StateConflict
-from reinforge.net.outbound import ALLOW_VARIABLE, AddressRefused, Guard, Unresolved
+from reinforge.errors import InvalidInput, NotFound, StateConflict
+from reinforge.net.outbound import ALLOW_VARIABLE, Guard
 from reinforge.net.webhook_signature import PREFIX
 from reinforge.reward_spec.judges import Judge
 from reinforge.schemas.judges import JudgeChange, JudgeCreate, JudgeInfo
@@ -24,8 +24,6 @@ from reinforge.schemas.judges import JudgeChange, JudgeCreate, JudgeInfo
 _CONNECTION = (
     "base_url", "model", "input_price", "output_price", "structured", "concurrency", "timeout_seconds", "retries",
 )  # fmt: skip
-
-_LOOK_UP_SECONDS = 5.0
 
 
 async def all_of(session: AsyncSession, project_id: str) -> list[JudgeInfo]:
@@ -46,25 +44,15 @@ async def get(session: AsyncSession, project_id: str, id: str) -> JudgeRow:
 
 async def check_address(guard: Guard, who: Principal, base_url: str) -> None:
     """Resolves names, so never call it in a transaction; workers check again. Raises NotAllowed, InvalidInput."""
-    _require_owner(who)
+    require_owner(who, "judges")
     _checked({"base_url": base_url, "model": "any"})
-    try:
-        async with asyncio.timeout(_LOOK_UP_SECONDS):
-            await guard.target(base_url)
-    except (Unresolved, TimeoutError):
-        return
-    except AddressRefused as error:
-        raise InvalidInput(
-            f"{str(error)[:1].upper()}{str(error)[1:]}.",
-            code="url_not_allowed",
-            param="base_url",
-            hint=f"{ALLOW_VARIABLE} has to be set for the backend and for the workers, which call the judge.",
-        ) from error
+    hint = f"{ALLOW_VARIABLE} has to be set for the backend and for the workers, which call the judge."
+    await addresses.check_address(guard, base_url, param="base_url", hint=hint)
 
 
 async def create(session: AsyncSession, who: Principal, body: JudgeCreate, sealer: Sealer) -> JudgeRow:
     """Raises NotAllowed, InvalidInput, StateConflict `judge_exists`."""
-    _require_owner(who)
+    require_owner(who, "judges")
     row = JudgeRow(
         id=new_id("judge_"),
         project_id=who.project_id,
@@ -92,7 +80,7 @@ async def change(
 
     Raises NotAllowed, NotFound, MatchNeeded, Stale, InvalidInput.
     """
-    _require_owner(who)
+    require_owner(who, "judges")
     row = await get(session, who.project_id, id)
     await lock_row(session, row)
     match.check(view(row))
@@ -116,7 +104,7 @@ async def change(
 
 async def remove(session: AsyncSession, who: Principal, id: str) -> None:
     """Remove a judge; jobs that use it pause at their next attempt. Raises NotAllowed, NotFound."""
-    _require_owner(who)
+    require_owner(who, "judges")
     await session.delete(await get(session, who.project_id, id))
 
 
@@ -149,7 +137,7 @@ def signing_secret(project_id: str, sealer: Sealer) -> str:
 
 def own_signing_secret(who: Principal, sealer: Sealer) -> str:
     """Raises NotAllowed."""
-    _require_owner(who, "the signing secret")
+    require_owner(who, "the signing secret")
     return signing_secret(who.project_id, sealer)
 
 
@@ -168,15 +156,6 @@ def view(row: JudgeRow) -> JudgeInfo:
 
 def _connection(row: JudgeRow) -> Judge:
     return Judge.model_validate({name: getattr(row, name) for name in _CONNECTION})
-
-
-def _require_owner(who: Principal, resource: str = "judges") -> None:
-    if who.role != "owner":
-        raise NotAllowed(
-            f"The role {who.role} may not manage {resource}.",
-            code="not_owner",
-            hint="Ask an owner of the project.",
-        )
 
 
 def _checked(fields: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """Trackers of a project, and which jobs are exported to them."""
 
-import asyncio
-
 from pydantic import SecretStr
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -9,11 +7,12 @@ from backend.access.auth import Principal, require_owner
 from backend.data.database import flush_unique, lock_row
 from backend.data.ids import new_id
 from backend.data.sealing import Sealer
+from backend.http import addresses
 from backend.http.conditional import Match
 from backend.models import ExportRow, Job, TrackerRow, now
 from backend.trackers import repository, wandb
 from reinforge.errors import InvalidInput, NotFound, StateConflict
-from reinforge.net.outbound import ALLOW_VARIABLE, AddressRefused, Guard, Unresolved
+from reinforge.net.outbound import ALLOW_VARIABLE, Guard
 from reinforge.schemas.trackers import (
     JobExport,
     Tracker,
@@ -23,7 +22,6 @@ from reinforge.schemas.trackers import (
 )
 
 MOST = 20
-_LOOK_UP_SECONDS = 5.0
 
 
 async def all_of(session: AsyncSession, project_id: str) -> list[Tracker]:
@@ -43,18 +41,8 @@ async def get(session: AsyncSession, project_id: str, id: str) -> TrackerRow:
 async def check_address(guard: Guard, who: Principal, url: str) -> None:
     """Resolves names, so never call it in a transaction; every export checks again. Raises NotAllowed, InvalidInput."""
     require_owner(who, "trackers")
-    try:
-        async with asyncio.timeout(_LOOK_UP_SECONDS):
-            await guard.target(url)
-    except (Unresolved, TimeoutError):
-        return
-    except AddressRefused as error:
-        raise InvalidInput(
-            f"{str(error)[:1].upper()}{str(error)[1:]}.",
-            code="url_not_allowed",
-            param="url",
-            hint=f"{ALLOW_VARIABLE} has to be set for the API and the background process.",
-        ) from error
+    hint = f"{ALLOW_VARIABLE} has to be set for the API and the background process."
+    await addresses.check_address(guard, url, param="url", hint=hint)
 
 
 async def create(session: AsyncSession, who: Principal, body: TrackerCreate, sealer: Sealer) -> TrackerRow:

@@ -7,12 +7,12 @@ from datetime import timedelta
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.access.auth import Principal
+from backend.access.auth import Principal, require_owner
 from backend.data.ids import new_id
 from backend.data.sealing import Sealer
 from backend.models import Webhook, WebhookDelivery, now
 from backend.webhooks import events, repository
-from reinforge.errors import InvalidInput, NotAllowed, NotFound, StateConflict
+from reinforge.errors import InvalidInput, NotFound, StateConflict
 from reinforge.net.outbound import AddressRefused, Guard
 from reinforge.net.webhook_signature import PREFIX
 from reinforge.schemas.webhooks import (
@@ -32,7 +32,7 @@ _SECRET_BYTES = 24
 
 async def get(session: AsyncSession, who: Principal, id: str, *, lock: bool = False) -> Webhook:
     """Raises NotAllowed, NotFound `webhook_not_found`."""
-    _require_owner(who)
+    require_owner(who, "webhooks")
     hook = await repository.find(session, who.project_id, id, lock=lock)
     if hook is None:
         raise NotFound(
@@ -47,7 +47,7 @@ async def page(
     session: AsyncSession, who: Principal, *, limit: int, after: str | None
 ) -> tuple[list[Webhook], bool]:
     """Raises NotAllowed."""
-    _require_owner(who)
+    require_owner(who, "webhooks")
     return await repository.page(session, who.project_id, limit=limit, after=after)
 
 
@@ -68,7 +68,7 @@ async def create(
     session: AsyncSession, who: Principal, body: WebhookCreate, sealer: Sealer
 ) -> tuple[Webhook, str]:
     """Returns the webhook and its secret. Raises NotAllowed, StateConflict `too_many_webhooks`."""
-    _require_owner(who)
+    require_owner(who, "webhooks")
     if len(await repository.listening(session, who.project_id)) >= MOST_WEBHOOKS:
         raise StateConflict(
             f"A project has {MOST_WEBHOOKS} webhooks at most.", code="too_many_webhooks", hint="Delete one."
@@ -173,13 +173,4 @@ def _require_enabled(hook: Webhook) -> None:
     if not hook.enabled:
         raise StateConflict(
             "The webhook is switched off.", code="webhook_disabled", hint="PATCH it with enabled: true."
-        )
-
-
-def _require_owner(who: Principal) -> None:
-    if who.role != "owner":
-        raise NotAllowed(
-            f"The role {who.role} may not manage webhooks.",
-            code="not_owner",
-            hint="Ask an owner of the project.",
         )

@@ -1,0 +1,24 @@
+"""Check of an address that a request stores, for calls later on."""
+
+import asyncio
+
+from reinforge.errors import InvalidInput
+from reinforge.net.outbound import AddressRefused, Guard, Unresolved
+
+_LOOK_UP_SECONDS = 5.0
+
+
+async def check_address(guard: Guard, url: str, *, param: str, hint: str) -> None:
+    """Resolves names, so never call it in a transaction; check again before each call. A name without an address
+    passes.
+
+    Raises InvalidInput `url_not_allowed`.
+    """
+    try:
+        async with asyncio.timeout(_LOOK_UP_SECONDS):
+            await guard.target(url)
+    except (Unresolved, TimeoutError):
+        return
+    except AddressRefused as error:
+        message = f"{str(error)[:1].upper()}{str(error)[1:]}."
+        raise InvalidInput(message, code="url_not_allowed", param=param, hint=hint) from error
