@@ -75,9 +75,15 @@ class CompositeScorer:
                 if not batched:
                     for task in [task for task in tasks if task.done()]:
                         yield self._combined(tasks.pop(task), task.result())
+            if not batched:
+                while tasks:
+                    finished, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                    for task in sorted(finished, key=lambda task: tasks[task].key):
+                        yield self._combined(tasks.pop(task), task.result())
+                return
             # Groups arrive in the order they finish; a batch is formed in the order of their keys.
             rest = sorted(tasks.items(), key=lambda item: item[1].key)
-            over_all = await _rate(batched, [group for _, group in rest]) if batched and rest else []
+            over_all = await _rate(batched, [group for _, group in rest]) if rest else []
             start = 0
             for task, group in rest:
                 stop = start + len(group.samples)

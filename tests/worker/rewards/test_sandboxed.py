@@ -158,6 +158,32 @@ def test_groups_are_scored_while_others_arrive() -> None:
     assert asyncio.run(run())
 
 
+def test_a_slow_group_holds_up_no_other_one() -> None:
+    """Else the progress of a hung job names groups that were scored long ago."""
+    other_scored = threading.Event()
+
+    def call(_: CodeReward, rows: list[RewardRow]) -> CallOutcome:
+        if rows[0].completion == "slow":
+            assert other_scored.wait(10)
+        return CallOutcome("ok", [RowResult("ok", 0.0) for _ in rows])
+
+    async def run() -> list[int]:
+        scorer = SandboxedScorer([reward()], call, threads=2)
+
+        async def arriving() -> AsyncGenerator[Group, None]:
+            yield Group(0, [Scorable("slow", {}, [])])
+            yield Group(1, [Scorable("fast", {}, [])])
+
+        keys = []
+        async for key, _ in scorer.score(arriving()):
+            keys.append(key)
+            other_scored.set()
+        scorer.close()
+        return keys
+
+    assert asyncio.run(run()) == [1, 0]
+
+
 @pytest.mark.parametrize(
     ("status", "code"),
     [
