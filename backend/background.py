@@ -26,10 +26,10 @@ from backend.rpc.client import Calls
 from backend.rpc.wake_ups import WakeUps
 from backend.settings import Settings
 from backend.sweeps.controller import SweepController
-from backend.trackers.exporter import JobExports
+from backend.trackers import exporter as exports
 from backend.usage import service as usage
 from backend.users import service as users
-from backend.webhooks.delivery import Deliveries, forget_old
+from backend.webhooks import delivery as webhooks
 from reinforge.errors import ReinforgeError
 from reinforge.schemas.worker_api import LEASE_SECONDS
 
@@ -101,7 +101,7 @@ class Leader:
         async with self.database.transaction() as session:
             await users.forget_expired(session)
             await idempotency.forget_old(session)
-        await forget_old(self.database)
+        await webhooks.forget_old(self.database)
         await mails.forget_old(self.database)
 
     async def expire_files(self) -> None:
@@ -141,12 +141,29 @@ async def run(settings: Settings) -> None:
     task = asyncio.create_task(_lead_forever(database, leader))
     # Whoever leads or not: a slow receiver must not hold up the leases.
     sealer = Sealer(settings)
-    senders = (
-        Deliveries(database, sealer, settings.guard),
-        mails.MailDeliveries(database, sealer, settings),
-        JobExports(database, sealer, settings),
-    )
-    sending = [asyncio.create_task(sender.run()) for sender in senders]
+    sending = [
+        asyncio.create_task(send_forever(name, send_due, full=full, pause=pause))
+        for name, send_due, full, pause in (
+            (
+                "webhooks",
+                webhooks.Deliveries(database, sealer, settings.guard).send_due,
+                webhooks.AT_ONCE,
+                webhooks.LOOK_SECONDS,
+            ),
+            (
+                "e-mails",
+                mails.MailDeliveries(database, sealer, settings).send_due,
+                mails.AT_ONCE,
+                mails.LOOK_SECONDS,
+            ),
+            (
+                "exports",
+                exports.JobExports(database, sealer, settings).send_due,
+                exports.AT_ONCE,
+                exports.LOOK_SECONDS,
+            ),
+        )
+    ]
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, task.cancel)
@@ -163,6 +180,21 @@ async def run(settings: Settings) -> None:
         await close_children()
         wake_ups.close()
         await database.close()
+
+
+async def send_forever(name: str, send_due: Callable[[], Awaitable[int]], *, full: int, pause: float) -> None:
+    """Send what is due, and look again after `pause` seconds, or at once after `full` of them."""
+    while True:
+        count = 0
+        try:
+            count = await send_due()
+        except (SQLAlchemyError, ReinforgeError) as error:
+            log.warning("%s wait: %s", name, error)
+        except Exception:
+            # Nothing restarts this task: no error may end the sending of every project.
+            log.exception("%s wait", name)
+        if count < full:
+            await asyncio.sleep(pause)
 
 
 async def _lead_forever(database: Database, leader: Leader) -> None:

@@ -10,7 +10,6 @@ import random
 from datetime import timedelta
 from email.message import EmailMessage
 
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.data.database import Database
@@ -18,7 +17,6 @@ from backend.data.sealing import Sealer
 from backend.models import Mail, User, now
 from backend.notifications import messages, repository, smtp, tokens
 from backend.settings import Settings
-from reinforge.errors import ReinforgeError
 
 log = logging.getLogger(__name__)
 
@@ -39,19 +37,10 @@ class MailDeliveries:
     def __init__(self, database: Database, sealer: Sealer, settings: Settings) -> None:
         self._database, self._sealer, self._settings = database, sealer, settings
 
-    async def run(self) -> None:
-        while True:
-            count = 0
-            try:
-                if self._settings.smtp_host is not None:
-                    count = await self.send_due()
-            except (SQLAlchemyError, ReinforgeError) as error:
-                log.warning("e-mails wait: %s", error)
-            if count < AT_ONCE:
-                await asyncio.sleep(LOOK_SECONDS)
-
     async def send_due(self) -> int:
         """Returns the number of messages that were taken."""
+        if self._settings.smtp_host is None:
+            return 0
         async with self._database.transaction() as session:
             due = await repository.take_due(session, most=AT_ONCE, lease=LEASE)
             rendered = [

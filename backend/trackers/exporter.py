@@ -10,7 +10,6 @@ import random
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.data.database import Database
@@ -19,7 +18,7 @@ from backend.models import ExportRow, Job, TrackerRow, now
 from backend.settings import Settings
 from backend.trackers import mlflow, repository, wandb
 from backend.trackers.batch import ExportBatch, ExportFailure, ExportResult, ExportSteps
-from reinforge.errors import ReinforgeError, Unavailable
+from reinforge.errors import Unavailable
 from reinforge.states import FINAL, JobStatus
 
 log = logging.getLogger(__name__)
@@ -44,16 +43,6 @@ def pause(tries: int) -> float:
 class JobExports:
     def __init__(self, database: Database, sealer: Sealer, settings: Settings) -> None:
         self._database, self._sealer, self._settings = database, sealer, settings
-
-    async def run(self) -> None:
-        while True:
-            count = 0
-            try:
-                count = await self.send_due()
-            except (SQLAlchemyError, ReinforgeError) as error:
-                log.warning("exports wait: %s", error)
-            if count < AT_ONCE:
-                await asyncio.sleep(LOOK_SECONDS)
 
     async def send_due(self) -> int:
         """Returns the number of exports that were taken."""

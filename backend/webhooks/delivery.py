@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 import httpx
-from sqlalchemy.exc import SQLAlchemyError
 
 from backend.data.database import Database
 from backend.data.sealing import Sealer
 from backend.models import Webhook, WebhookDelivery, WebhookTry, now
 from backend.webhooks import repository
-from reinforge.errors import ReinforgeError, Unavailable
+from reinforge.errors import Unavailable
 from reinforge.net.outbound import AddressRefused, Guard
 from reinforge.net.webhook_signature import signed_headers
 
@@ -61,16 +60,6 @@ def pause(tries: int) -> float:
 class Deliveries:
     def __init__(self, database: Database, sealer: Sealer, guard: Guard) -> None:
         self._database, self._sealer, self._guard = database, sealer, guard
-
-    async def run(self) -> None:
-        while True:
-            count = 0
-            try:
-                count = await self.send_due()
-            except (SQLAlchemyError, ReinforgeError) as error:
-                log.warning("webhooks wait: %s", error)
-            if count < AT_ONCE:
-                await asyncio.sleep(LOOK_SECONDS)
 
     async def send_due(self) -> int:
         """Returns the number of deliveries."""

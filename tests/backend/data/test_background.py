@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from backend.background import Leader
+from backend.background import Leader, send_forever
 from backend.data import leader_lock
 from backend.data.database import Database
 from backend.data.objects import _REFERENCES, Objects, configured_store
@@ -154,3 +154,20 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp
     settings = Settings()
     assert settings.storage == (tmp_path / "objects").as_uri()
     assert "hidden-word" not in repr(settings)
+
+
+def test_an_unexpected_error_does_not_end_the_sending(caplog: pytest.LogCaptureFixture) -> None:
+    looks: list[int] = []
+
+    async def send_due() -> int:
+        looks.append(1)
+        if len(looks) == 1:
+            raise UnicodeError("label too long")
+        if len(looks) == 3:
+            raise asyncio.CancelledError
+        return 5
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(send_forever("webhooks", send_due, full=5, pause=0.0))
+    assert len(looks) == 3
+    assert "label too long" in caplog.text
