@@ -127,6 +127,16 @@ describe("problems", () => {
     ]);
   });
 
+  test("are only of fields that the form has", () => {
+    const varied = [list(RATE, "0.001", "x")];
+    expect(paramsOf({ varied, method: "ladder", trials: "many", seed: "x", factor: "half" })).toEqual([]);
+    const searching = { method: "random" as const, trials: "many", halving: true, factor: "half" };
+    expect(paramsOf({ varied: [list(RATE, "0.001")], ...searching })).toEqual([
+      ["trials", false],
+      ["halving.factor", false],
+    ]);
+  });
+
   test("of the server are placed at the field of the form", () => {
     const varied = [list("rewards[0].weight", "1"), list("adapter.rank", "1")];
     const places = placed(

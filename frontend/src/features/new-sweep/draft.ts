@@ -142,8 +142,11 @@ export function toSweep(draft: SweepDraft, fields: Fields): { body: SweepBody; p
   const parsed = draft.varied.map((one, i) => {
     const param = ladder ? `rungs[${i}]` : `parameters.${one.path}`;
     const field = fields.get(one.path);
-    const { value, problems: own } =
-      one.kind === "range" && !ladder ? rangeOf(one, field, draft.method, param) : listOf(one, field, param);
+    const { value, problems: own } = ladder
+      ? listOf({ ...one, values: one.values.slice(0, 1) }, field, param)
+      : one.kind === "range"
+        ? rangeOf(one, field, draft.method, param)
+        : listOf(one, field, param);
     problems.push(...own);
     return [one.path, value] as const;
   });
@@ -156,7 +159,7 @@ export function toSweep(draft: SweepDraft, fields: Fields): { body: SweepBody; p
   }
   if (searches(draft.method) && draft.trials === undefined)
     problems.push({ param: "trials", message: "Fill in how many combinations to try.", missing: true });
-  for (const name of ["trials", "seed", "parallel", "jobs", "hours", "money", "factor", "first"] as const)
+  for (const name of numbersOf(draft))
     if (typeof draft[name] === "string")
       problems.push({ param: PLACES[name], message: `${draft[name]}: Type a number.` });
   const budget = {
@@ -184,6 +187,14 @@ export function toSweep(draft: SweepDraft, fields: Fields): { body: SweepBody; p
 }
 
 export const searches = (method: Method) => method === "random" || method === "tpe";
+
+/** The number fields that the form has: others keep what was typed, and it does not count. */
+const numbersOf = ({ method, halving }: SweepDraft) =>
+  [
+    ...(searches(method) ? (["trials", "seed"] as const) : []),
+    ...(["parallel", "jobs", "hours", "money"] as const),
+    ...(halving ? (["factor", "first"] as const) : []),
+  ];
 
 /** Field of the draft → field of the sweep. */
 const PLACES = {
