@@ -74,7 +74,7 @@ export function TrackerExports({ job, onClose }: { job: string; onClose: () => v
   const { refusal } = useAccess();
   const trackers = useQuery(trackersQuery);
   const exports = useQuery(exportsQuery(job));
-  const failed = trackers.isError ? trackers : exports.isError ? exports : null;
+  const failed = [trackers, exports].find((query) => query.isError && !query.data);
   const rows = trackers.data?.data;
   return (
     <Modal opened onClose={onClose} title="Export to a tracker" size="lg">
@@ -83,9 +83,9 @@ export function TrackerExports({ job, onClose }: { job: string; onClose: () => v
           Metrics, configuration, tags and the result go to Weights &amp; Biases or MLflow, also while the job
           runs.
         </p>
-        {failed && !rows && (
+        {failed && (
           <Failure
-            title="Could not load trackers"
+            title={failed === trackers ? "Could not load trackers" : "Could not load the exports"}
             error={failed.error ?? new Error()}
             retry={() => void failed.refetch()}
           />

@@ -13,6 +13,8 @@ const KINDS = [
   { value: "mlflow", label: "MLflow" },
 ];
 
+const FIELDS = ["kind", "name", "url", "destination", "entity", "username", "api_key"];
+
 type Props = { tracker?: Tracker; onClose: () => void };
 
 /** A new tracker, or one that is changed. A key is only ever written. */
@@ -24,7 +26,7 @@ export function TrackerForm({ tracker, onClose }: Props) {
   const error = tracker ? change.error : create.error;
   const fault = (param: string) =>
     error instanceof ApiError && error.param === param ? `${error.message} ${error.hint ?? ""}` : null;
-  const isAtField = ["name", "url", "destination", "api_key"].some((param) => fault(param));
+  const isAtField = FIELDS.some((param) => fault(param));
   const set = (part: Partial<TrackerDraft>) => setDraft((old) => ({ ...old, ...part }));
   const isWandb = draft.kind === "wandb";
   const submit = (event: FormEvent) => {
