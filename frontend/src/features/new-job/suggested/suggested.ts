@@ -25,8 +25,8 @@ export function autoOf(suggested: Suggested, path: string): string | undefined {
 export function request(basis: Basis, draft: Draft, fields: readonly Field[]): Draft | null {
   if (!modelOf(draft) || !datasetOf(draft)) return null;
   let valid = draft;
-  for (const { path, value, ...field } of fields) {
-    if (value !== undefined && complaint({ path, value, ...field }) !== null) valid = unsetAt(valid, path);
+  for (const field of fields) {
+    if (field.value !== undefined && complaint(field) !== null) valid = unsetAt(valid, field.path);
   }
   // A size that is set to the server's own default is not left to the suggestion.
   let spec = toSpec(basis, valid);
@@ -57,7 +57,7 @@ export const withFallbacks = (fields: readonly Field[], suggested: Suggested): r
         return suggestion && suggestion.becomes == null ? { ...field, fallback: suggestion.value } : field;
       });
 
-/** Whether two specifications differ in more than sizes that the draft leaves to the suggestions. */
+/** Whether two specifications are the same, but for sizes that the draft leaves to the suggestions. */
 export function sameButSuggested(one: Draft, other: Draft, draft: Draft): boolean {
   const open = SIZES.filter((path) => getAt(draft, path) === undefined);
   const plain = (spec: Draft) => open.reduce((rest, path) => unsetAt(rest, path), spec);
