@@ -10,7 +10,8 @@ import { http, type Schemas, unwrap } from "./client";
 export type Sweep = Schemas["Sweep"];
 export type SweepDetail = Schemas["SweepDetail"];
 export type SweepTrial = Schemas["SweepTrial"];
-export type SweepCheck = Schemas["SweepCheck"];
+/** The server's check, with the number of seeds of the sweep that it is about. */
+export type CheckedSweep = Schemas["SweepCheck"] & { seeds: number };
 export type Method = Sweep["method"];
 /** A sweep as it is sent: checked by the server. */
 export type SweepBody = { readonly [key: string]: unknown };
@@ -52,11 +53,16 @@ export function useCancelSweep() {
   });
 }
 
+const seedsOf = ({ seeds }: SweepBody) => (Array.isArray(seeds) ? seeds.length : Number(seeds ?? 1));
+
 /** Problems, number of jobs and the first of them; the last response stays during the next request. */
 export const sweepCheckQuery = (body: SweepBody) =>
   queryOptions({
     queryKey: [...ROOM, "check", body],
-    queryFn: ({ signal }) => unwrap(http.POST("/api/v1/sweeps/check", { body: { ...body }, signal })),
+    queryFn: async ({ signal }): Promise<CheckedSweep> => {
+      const check = await unwrap(http.POST("/api/v1/sweeps/check", { body: { ...body }, signal }));
+      return { ...check, seeds: seedsOf(body) };
+    },
     placeholderData: keepPreviousData,
     staleTime: 10_000,
     gcTime: 60_000,

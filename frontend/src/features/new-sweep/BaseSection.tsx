@@ -16,7 +16,7 @@ const MOST_JOBS = 20;
 
 type Props = { onJob: (id: string | undefined) => void };
 
-function JobSearch({ onJob }: Props) {
+function JobSearch({ onJob }: { onJob: (id: string) => void }) {
   const { readOnly } = useSweepForm();
   const [search, setSearch] = useState("");
   const [q] = useDebouncedValue(search.trim(), TYPING_MS);
@@ -87,7 +87,12 @@ export function BaseSection({ onJob }: Props) {
         </div>
       ) : (
         <div className={styles.two}>
-          <JobSearch onJob={onJob} />
+          <JobSearch
+            onJob={(id) => {
+              setError(null);
+              onJob(id);
+            }}
+          />
           <div className={styles.fileField}>
             <span>Job file</span>
             <label className={styles.file}>
@@ -97,7 +102,11 @@ export function BaseSection({ onJob }: Props) {
                 type="file"
                 accept=".yaml,.yml,.json"
                 disabled={readOnly}
-                onChange={(event) => choose(event.currentTarget.files?.[0])}
+                onChange={(event) => {
+                  choose(event.currentTarget.files?.[0]);
+                  // So that the same file can be chosen again once it is corrected.
+                  event.currentTarget.value = "";
+                }}
               />
             </label>
             <small>Datasets and rewards by their ids. Files on your machine: use the command line.</small>

@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import type { SweepCheck } from "@/api/sweeps";
+import type { CheckedSweep } from "@/api/sweeps";
 import { count } from "@/lib/format";
 import { useSweepForm } from "./form";
 import styles from "./NewSweep.module.css";
@@ -7,26 +7,24 @@ import styles from "./NewSweep.module.css";
 const MOST_LINES = 8;
 
 /** `6 settings × 2 seeds`; null for one seed. */
-function factors(check: SweepCheck, seeds: number): string | null {
-  const { planned } = check;
+function factors({ planned, seeds }: CheckedSweep): string | null {
   if (planned === null || planned === undefined || seeds < 2) return null;
   return `${count(planned / seeds, "setting")} × ${count(seeds, "seed")}`;
 }
 
 type Props = {
-  /** The server's response, while it is about this sweep. */
-  check: SweepCheck | undefined;
-  seeds: number;
+  /** The server's newest response. */
+  check: CheckedSweep | undefined;
   children: ReactNode;
 };
 
 /** How many jobs there will be and the first of them, all the time in view. */
-export function Preview({ check, seeds, children }: Props) {
+export function Preview({ check, children }: Props) {
   const { draft } = useSweepForm();
   const planned = check?.planned ?? null;
   const trials = check?.trials ?? [];
   const lines = trials.slice(0, MOST_LINES);
-  const product = check && factors(check, seeds);
+  const product = check && factors(check);
   const limited = typeof draft.jobs === "number" && planned !== null && draft.jobs < planned;
   const later = planned === null ? 0 : planned - lines.length;
   return (
@@ -44,7 +42,7 @@ export function Preview({ check, seeds, children }: Props) {
         )}
       </p>
       {lines.length > 0 && (
-        <ol className={styles.trials} start={1}>
+        <ol className={styles.trials}>
           {lines.map((trial) => (
             <li key={trial.number}>
               {trial.name}

@@ -1,13 +1,13 @@
 import { TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
-import { type FormEvent, useMemo, useState } from "react";
+import { type FormEvent, type KeyboardEvent, useMemo, useState } from "react";
 import { ApiError } from "@/api/client";
 import type { JobForm, JobProblem } from "@/api/job-form";
 import { type SweepBody, type SweepDetail, sweepCheckQuery, useCreateSweep } from "@/api/sweeps";
 import { CopyAs } from "@/components/CopyAs";
+import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";
-import { Notice } from "@/components/Notice";
 import { count } from "@/lib/format";
 import type { JsonObject } from "@/lib/paths";
 import { useSingleFlight } from "@/lib/single-flight";
@@ -56,6 +56,7 @@ function useProblems(draft: SweepDraft, body: SweepBody, own: readonly OwnProble
   }, [own, insisting, refused, body, check, draft]);
   return {
     check,
+    failure: own.length === 0 && query.isError ? query.error : null,
     clean: current && check.ok,
     visible,
     insist: () => setInsisting(true),
@@ -63,12 +64,18 @@ function useProblems(draft: SweepDraft, body: SweepBody, own: readonly OwnProble
   };
 }
 
+/** In a list of choices Enter takes one. It starts no jobs where there is none to take. */
+const keepEnter = (event: KeyboardEvent) => {
+  if (event.key === "Enter" && (event.target as Element).matches("[role=combobox], [aria-haspopup=listbox]"))
+    event.preventDefault();
+};
+
 /** One column from the job to the budget, with the number of jobs beside it. */
 export function SweepForm({ form, draft, change, refusal, onJob, onCreated }: Props) {
   const base = draft.base?.spec;
   const fields = useMemo(() => variableFields(form, base ?? {}), [form, base]);
   const { body, problems } = useMemo(() => toSweep(draft, fields), [draft, fields]);
-  const { check, clean, visible, insist, refuse } = useProblems(draft, body, problems);
+  const { check, failure, clean, visible, insist, refuse } = useProblems(draft, body, problems);
   const create = useCreateSweep();
   const once = useSingleFlight();
   const total = [...visible.values()].flat().length;
@@ -104,10 +111,9 @@ export function SweepForm({ form, draft, change, refusal, onJob, onCreated }: Pr
     problems: visible,
     readOnly: refusal !== null,
   };
-  const seeds = Array.isArray(body.seeds) ? body.seeds.length : Number(body.seeds ?? 1);
   return (
     <SweepFormProvider value={value}>
-      <form className={styles.layout} onSubmit={submit} noValidate>
+      <form className={styles.layout} onSubmit={submit} onKeyDown={keepEnter} noValidate>
         <div className={styles.form}>
           <BaseSection onJob={onJob} />
           <MethodSection />
@@ -126,12 +132,12 @@ export function SweepForm({ form, draft, change, refusal, onJob, onCreated }: Pr
             onChange={(event) => value.set({ name: event.currentTarget.value })}
           />
         </div>
-        <Preview check={check} seeds={seeds}>
+        <Preview check={check}>
           <div className={styles.starter}>
-            {create.error && (
-              <Notice tone="bad" title="Could not start the sweep">
-                {create.error.message}
-              </Notice>
+            {create.error ? (
+              <Failure title="Could not start the sweep" error={create.error} />
+            ) : (
+              failure && <Failure title="Could not check the sweep" error={failure} />
             )}
             <div id={placeId("")} tabIndex={-1}>
               <Problems problems={visible.get("")} />

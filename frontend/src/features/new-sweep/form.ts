@@ -28,7 +28,6 @@ export const placeId = (place: string) => `sweep-${place.replace(/[^A-Za-z0-9]+/
 /** Puts the focus on the first control of a place. */
 export function focusPlace(place: string): void {
   const target = document.getElementById(placeId(place));
-  target?.closest("details")?.setAttribute("open", "");
   const control = target?.matches("input, select, textarea")
     ? target
     : (target?.querySelector<HTMLElement>("input:not([type=file]), select, textarea, button") ?? target);
