@@ -30,7 +30,7 @@ MOST_CACHED = 256
 ONE_TOKEN = "0"
 """Tells how many tokens the chat template adds."""
 
-_cached: RunVar[OrderedDict[str, tuple[MeasuredTexts, float]]] = RunVar("lengths for job defaults")
+_cached: RunVar[OrderedDict[str, tuple[MeasuredTexts | None, float]]] = RunVar("lengths for job defaults")
 
 
 async def measured_texts(
@@ -44,18 +44,18 @@ async def measured_texts(
     cached = _cached.get(OrderedDict())
     _cached.set(cached)
     texts, until = cached.get(key, (None, 0.0))
-    if texts is not None and time.monotonic() < until:
+    if time.monotonic() < until:
         return texts
     try:
         check_view(dataset, view)
     except InvalidInput:
         return None
     texts = await _measure(services, dataset, model, data, view)
-    if texts is not None:
-        cached[key] = (texts, float("inf") if texts.counted else time.monotonic() + UNCOUNTED_SECONDS)
-        cached.move_to_end(key)
-        while len(cached) > MOST_CACHED:
-            cached.popitem(last=False)
+    lasting = texts is None or texts.counted
+    cached[key] = (texts, float("inf") if lasting else time.monotonic() + UNCOUNTED_SECONDS)
+    cached.move_to_end(key)
+    while len(cached) > MOST_CACHED:
+        cached.popitem(last=False)
     return texts
 
 
