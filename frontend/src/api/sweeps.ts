@@ -68,6 +68,12 @@ export const sweepCheckQuery = (body: SweepBody) =>
     gcTime: 60_000,
   });
 
+/** The check of these values, from the cache while it is fresh. */
+export function useSweepCheck() {
+  const client = useQueryClient();
+  return useMutation({ mutationFn: (body: SweepBody) => client.fetchQuery(sweepCheckQuery(body)) });
+}
+
 export function useCreateSweep() {
   const client = useQueryClient();
   return useMutation({

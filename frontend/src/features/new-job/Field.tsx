@@ -1,5 +1,6 @@
 import { Button } from "@mantine/core";
 import type { ReactNode } from "react";
+import { Problems } from "@/components/Problems";
 import { Control } from "@/components/spec/Control";
 import { Path, Words } from "@/components/spec/Words";
 import { range, type Field as SpecField } from "@/lib/spec-fields";
@@ -8,7 +9,6 @@ import styles from "./Field.module.css";
 import { fieldId } from "./focus";
 import { useField, useForm } from "./form";
 import { autoText, LEARNING_RATE } from "./learning-rate";
-import { Problems } from "./Problems";
 import { Reason } from "./suggested/Reason";
 import { autoOf } from "./suggested/suggested";
 

@@ -6,7 +6,9 @@ import { type JobDetail, type JobSpec, useCreateJob } from "@/api/jobs";
 import { modelsQuery } from "@/api/models";
 import { useStartPreflight } from "@/api/preflights";
 import { CopyAs } from "@/components/CopyAs";
+import page from "@/components/FormPage.module.css";
 import { Notice } from "@/components/Notice";
+import { Problems } from "@/components/Problems";
 import { SkeletonCard } from "@/components/Skeleton";
 import { same, setAt } from "@/lib/paths";
 import { useSingleFlight } from "@/lib/single-flight";
@@ -15,8 +17,6 @@ import { type Basis, type Draft, modelOf, toSpec } from "./draft";
 import { firstProblem, focusField } from "./focus";
 import { type Form, FormProvider, useFields } from "./form";
 import { MethodSection } from "./method/MethodSection";
-import styles from "./NewJob.module.css";
-import { Problems } from "./Problems";
 import { type Placed, refusal as refusalOf } from "./problems";
 import { Starter } from "./Starter";
 import { Advanced } from "./sections/Advanced";
@@ -141,8 +141,8 @@ export function JobForm(props: Props) {
   };
   return (
     <FormProvider value={value}>
-      <form className={styles.layout} onSubmit={submit} noValidate>
-        <div className={styles.form}>
+      <form className={page.layout} onSubmit={submit} noValidate>
+        <div className={page.form}>
           <div ref={whole} tabIndex={-1}>
             {visible.elsewhere.length > 0 && (
               <Notice tone="bad" title="Problems of the job">

@@ -6,13 +6,13 @@ import { useAccess } from "@/api/access";
 import { jobFormQuery } from "@/api/job-form";
 import type { JobDetail } from "@/api/jobs";
 import { Failure } from "@/components/Failure";
+import page from "@/components/FormPage.module.css";
 import { Notice } from "@/components/Notice";
 import { Page } from "@/components/Page";
 import { SkeletonCard } from "@/components/Skeleton";
 import { ago } from "@/lib/format";
 import { basisOf } from "./draft";
 import { JobForm } from "./JobForm";
-import styles from "./NewJob.module.css";
 import { StartFrom } from "./StartFrom";
 import { type Ids, useDraft } from "./use-draft";
 
@@ -59,13 +59,13 @@ export function NewJob(props: Props) {
     ? `Started from “${fromName}”.`
     : restoredAt && `Your draft of ${ago(restoredAt)} was restored.`;
   const meta = (
-    <span className={styles.quiet}>{origin || "Saved in this browser until you start the job."}</span>
+    <span className={page.quiet}>{origin || "Saved in this browser until you start the job."}</span>
   );
   return (
     <Page title="New job" crumbs={CRUMBS} meta={meta} actions={actions}>
       {examples}
       {(refusal || fromError) && (
-        <div className={styles.notes}>
+        <div className={page.notes}>
           {refusal && (
             <Notice tone="info" title="Read only">
               {refusal}

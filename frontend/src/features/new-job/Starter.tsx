@@ -1,9 +1,9 @@
 import { Button } from "@mantine/core";
 import { ApiError } from "@/api/client";
+import page from "@/components/FormPage.module.css";
 import { GatedButton } from "@/components/GatedButton";
 import { Notice } from "@/components/Notice";
 import { count } from "@/lib/format";
-import styles from "./NewJob.module.css";
 import { TimeBefore } from "./suggested/TimeBefore";
 
 type Props = {
@@ -27,15 +27,15 @@ export function Starter(props: Props) {
   const hint = error instanceof ApiError ? error.hint : null;
   const offline = error instanceof ApiError && error.offline;
   return (
-    <div className={styles.starter}>
+    <div className={page.starter}>
       {error && (
         <Notice tone={offline ? "warn" : "bad"} title={offline ? "No connection" : "Could not start the job"}>
           {error.message} {hint} {offline && "Your input is kept."}
         </Notice>
       )}
-      <div role="status" className={styles.verdict} data-clean={clean || undefined}>
+      <div role="status" className={page.verdict} data-clean={clean || undefined}>
         {problems > 0 ? (
-          <button type="button" className={styles.jump} onClick={onFirst}>
+          <button type="button" className={page.jump} onClick={onFirst}>
             {count(problems, "problem")}: show the first
           </button>
         ) : clean ? (
@@ -44,7 +44,7 @@ export function Starter(props: Props) {
           "The worker repeats the checks before the start."
         )}
       </div>
-      <TimeBefore />
+      <TimeBefore waiting={waiting} />
       <GatedButton
         type="submit"
         refusal={refusal}

@@ -4,12 +4,13 @@ import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { jobListQuery } from "@/api/job-list";
+import page from "@/components/FormPage.module.css";
+import { Problems } from "@/components/Problems";
 import { ago } from "@/lib/format";
 import { getAt } from "@/lib/paths";
 import { placeId, useSweepForm } from "./form";
 import { readJobFile } from "./job-file";
 import styles from "./NewSweep.module.css";
-import { Problems } from "./Problems";
 
 const TYPING_MS = 250;
 const MOST_JOBS = 20;
@@ -25,7 +26,7 @@ function JobSearch({ onJob }: { onJob: (id: string) => void }) {
     refetchInterval: false,
     placeholderData: keepPreviousData,
   });
-  const list = jobs.data?.pages.flatMap((page) => page.data) ?? [];
+  const list = jobs.data?.pages.flatMap(({ data }) => data) ?? [];
   return (
     <Select
       id={placeId("job")}
@@ -66,11 +67,11 @@ export function BaseSection({ onJob }: Props) {
     onJob(undefined);
   };
   return (
-    <section className={styles.part} aria-labelledby="part-base">
+    <section className={page.part} aria-labelledby="part-base">
       <h2 id="part-base">Job</h2>
       <p>All jobs of the sweep are copies of this job, except for the settings below.</p>
       {base ? (
-        <div className={styles.chosen} id={placeId("job")} tabIndex={-1}>
+        <div className={page.chosen} id={placeId("job")} tabIndex={-1}>
           {base.id ? (
             <Link to="/jobs/$id" params={{ id: base.id }}>
               {base.name}
@@ -95,7 +96,7 @@ export function BaseSection({ onJob }: Props) {
           />
           <div className={styles.fileField}>
             <span>Job file</span>
-            <label className={styles.file}>
+            <label className={page.file}>
               Choose a YAML or JSON file
               <input
                 className="visually-hidden"

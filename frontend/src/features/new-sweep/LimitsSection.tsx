@@ -1,41 +1,16 @@
 import { Checkbox, NativeSelect, TextInput } from "@mantine/core";
-import type { ReactNode } from "react";
-import { NumberText } from "@/components/spec/Control";
+import page from "@/components/FormPage.module.css";
+import { Problems } from "@/components/Problems";
 import type { SweepDraft } from "./draft";
 import { placeId, useSweepForm } from "./form";
 import styles from "./NewSweep.module.css";
-import { Problems } from "./Problems";
-
-type NumberName = "parallel" | "jobs" | "hours" | "money" | "factor" | "first";
-type Props = { name: NumberName; place: string; label: string; placeholder: string; children?: ReactNode };
-
-function NumberField({ name, place, label, placeholder, children }: Props) {
-  const { draft, set, problems, readOnly } = useSweepForm();
-  const id = placeId(place);
-  return (
-    <div className={styles.short}>
-      <label htmlFor={id}>{label}</label>
-      <NumberText
-        id={id}
-        label={label}
-        describedBy={children ? `${id}-about` : undefined}
-        invalid={problems.has(place)}
-        disabled={readOnly}
-        placeholder={placeholder}
-        value={draft[name]}
-        onChange={(value) => set({ [name]: value } as Partial<SweepDraft>)}
-      />
-      <Problems problems={problems.get(place)} />
-      {children && <small id={`${id}-about`}>{children}</small>}
-    </div>
-  );
-}
+import { NumberField } from "./NumberField";
 
 /** Seeds, how many jobs at a time, what they may use, and which end early. */
 export function LimitsSection() {
   const { draft, set, problems, readOnly } = useSweepForm();
   return (
-    <section className={styles.part} aria-labelledby="part-limits">
+    <section className={page.part} aria-labelledby="part-limits">
       <h2 id="part-limits">Seeds and budget</h2>
       <div className={styles.two}>
         <TextInput

@@ -1,9 +1,9 @@
 import type { Method } from "@/api/sweeps";
-import { NumberText } from "@/components/spec/Control";
+import page from "@/components/FormPage.module.css";
 import { searches } from "./draft";
-import { placeId, useSweepForm } from "./form";
+import { useSweepForm } from "./form";
 import styles from "./NewSweep.module.css";
-import { Problems } from "./Problems";
+import { NumberField } from "./NumberField";
 
 const METHODS: { method: Method; title: string; about: string }[] = [
   { method: "grid", title: "Grid", about: "Runs every combination of the values." },
@@ -22,13 +22,13 @@ const METHODS: { method: Method; title: string; about: string }[] = [
 
 /** How the settings of the jobs are chosen. */
 export function MethodSection() {
-  const { draft, set, problems, readOnly } = useSweepForm();
+  const { draft, set, readOnly } = useSweepForm();
   return (
-    <section className={styles.part} aria-labelledby="part-method">
+    <section className={page.part} aria-labelledby="part-method">
       <h2 id="part-method">Method</h2>
-      <div className={styles.cards} role="radiogroup" aria-labelledby="part-method">
+      <div className={page.cards} role="radiogroup" aria-labelledby="part-method">
         {METHODS.map(({ method, title, about }) => (
-          <label key={method} className={styles.card}>
+          <label key={method} className={page.card}>
             <input
               type="radio"
               name="part-method"
@@ -43,32 +43,8 @@ export function MethodSection() {
       </div>
       {searches(draft.method) && (
         <div className={styles.two}>
-          <div className={styles.short}>
-            <label htmlFor={placeId("trials")}>Combinations to try</label>
-            <NumberText
-              id={placeId("trials")}
-              label="Combinations to try"
-              invalid={problems.has("trials")}
-              disabled={readOnly}
-              placeholder="such as 30"
-              value={draft.trials}
-              onChange={(trials) => set({ trials })}
-            />
-            <Problems problems={problems.get("trials")} />
-          </div>
-          <div className={styles.short}>
-            <label htmlFor={placeId("seed")}>Seed of the choice</label>
-            <NumberText
-              id={placeId("seed")}
-              label="Seed of the choice"
-              invalid={problems.has("seed")}
-              disabled={readOnly}
-              placeholder="0"
-              value={draft.seed}
-              onChange={(seed) => set({ seed })}
-            />
-            <Problems problems={problems.get("seed")} />
-          </div>
+          <NumberField name="trials" place="trials" label="Combinations to try" placeholder="such as 30" />
+          <NumberField name="seed" place="seed" label="Seed of the choice" placeholder="0" />
         </div>
       )}
     </section>

@@ -5,10 +5,10 @@ import { useAccess } from "@/api/access";
 import { jobFormQuery } from "@/api/job-form";
 import type { SweepDetail } from "@/api/sweeps";
 import { Failure } from "@/components/Failure";
+import page from "@/components/FormPage.module.css";
 import { Notice } from "@/components/Notice";
 import { Page } from "@/components/Page";
 import { SkeletonCard } from "@/components/Skeleton";
-import styles from "./NewSweep.module.css";
 import { SweepForm } from "./SweepForm";
 import { useSweepDraft } from "./use-sweep-draft";
 
@@ -39,7 +39,7 @@ export function NewSweep({ from, onFrom, onCreated }: Props) {
     <Page
       title="New sweep"
       crumbs={CRUMBS}
-      meta={<span className={styles.quiet}>Saved in this browser until you start the sweep.</span>}
+      meta={<span className={page.quiet}>Saved in this browser until you start the sweep.</span>}
       actions={
         refusal === null && (
           <Button variant="default" onClick={clear}>
@@ -49,7 +49,7 @@ export function NewSweep({ from, onFrom, onCreated }: Props) {
       }
     >
       {(refusal || error) && (
-        <div className={styles.notes}>
+        <div className={page.notes}>
           {refusal && (
             <Notice tone="info" title="Read only">
               {refusal}

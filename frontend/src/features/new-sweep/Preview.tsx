@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
 import type { CheckedSweep } from "@/api/sweeps";
+import page from "@/components/FormPage.module.css";
 import { count } from "@/lib/format";
 import { useSweepForm } from "./form";
 import styles from "./NewSweep.module.css";
@@ -28,7 +29,7 @@ export function Preview({ check, children }: Props) {
   const limited = typeof draft.jobs === "number" && planned !== null && draft.jobs < planned;
   const later = planned === null ? 0 : planned - lines.length;
   return (
-    <aside className={styles.summary} aria-labelledby="part-summary">
+    <aside className={page.summary} aria-labelledby="part-summary">
       <h2 id="part-summary">Jobs of this sweep</h2>
       <p className={styles.number} role="status">
         {planned === null ? (
@@ -52,14 +53,14 @@ export function Preview({ check, children }: Props) {
         </ol>
       )}
       {lines.length > 0 && later > 0 && (
-        <p className={styles.quiet}>
+        <p className={page.quiet}>
           {`… and ${later} more`}
           {draft.method === "tpe" && ", chosen by the results of these"}
           {draft.method === "random" && ", drawn the same way"}.
         </p>
       )}
       {(check?.warnings ?? []).length > 0 && (
-        <ul className={styles.warnings}>
+        <ul className={page.warnings}>
           {check?.warnings?.map((warning) => (
             <li key={warning}>{warning}</li>
           ))}

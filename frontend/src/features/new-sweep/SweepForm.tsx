@@ -4,10 +4,18 @@ import { useQuery } from "@tanstack/react-query";
 import { type FormEvent, type KeyboardEvent, useMemo, useState } from "react";
 import { ApiError } from "@/api/client";
 import type { JobForm, JobProblem } from "@/api/job-form";
-import { type SweepBody, type SweepDetail, sweepCheckQuery, useCreateSweep } from "@/api/sweeps";
+import {
+  type SweepBody,
+  type SweepDetail,
+  sweepCheckQuery,
+  useCreateSweep,
+  useSweepCheck,
+} from "@/api/sweeps";
 import { CopyAs } from "@/components/CopyAs";
 import { Failure } from "@/components/Failure";
+import page from "@/components/FormPage.module.css";
 import { GatedButton } from "@/components/GatedButton";
+import { Problems } from "@/components/Problems";
 import { count } from "@/lib/format";
 import type { JsonObject } from "@/lib/paths";
 import { useSingleFlight } from "@/lib/single-flight";
@@ -17,9 +25,7 @@ import { variableFields } from "./fields";
 import { type SweepForm as Form, focusPlace, placeId, SweepFormProvider } from "./form";
 import { LimitsSection } from "./LimitsSection";
 import { MethodSection } from "./MethodSection";
-import styles from "./NewSweep.module.css";
 import { Preview } from "./Preview";
-import { Problems } from "./Problems";
 import { VariedSection } from "./VariedSection";
 
 const TYPING_MS = 400;
@@ -76,6 +82,7 @@ export function SweepForm({ form, draft, change, refusal, onJob, onCreated }: Pr
   const fields = useMemo(() => variableFields(form, base ?? {}), [form, base]);
   const { body, problems } = useMemo(() => toSweep(draft, fields), [draft, fields]);
   const { check, failure, clean, visible, insist, refuse } = useProblems(draft, body, problems);
+  const checkFirst = useSweepCheck();
   const create = useCreateSweep();
   const once = useSingleFlight();
   const total = [...visible.values()].flat().length;
@@ -84,18 +91,23 @@ export function SweepForm({ form, draft, change, refusal, onJob, onCreated }: Pr
     if (first !== undefined) focusPlace(first);
   };
 
+  const show = (list: JobProblem[]) => {
+    refuse(list);
+    requestAnimationFrame(() => focusFirst(placed(list, draft)));
+  };
+
+  /** Starts the sweep once the check of these very values passes: the last answer may be about earlier ones. */
   const start = async () => {
     insist();
     const open = placed(problems, draft);
     if (open.size > 0 || refusal) return requestAnimationFrame(() => focusFirst(open));
     try {
+      const answer = await checkFirst.mutateAsync(body);
+      if (!answer.ok) return show(answer.problems ?? []);
       onCreated(await create.mutateAsync(body));
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      if (error.status < 400 || error.status >= 500) return;
-      const list = problemsOf(error);
-      refuse(list);
-      requestAnimationFrame(() => focusFirst(placed(list, draft)));
+      if (error.status >= 400 && error.status < 500) show(problemsOf(error));
     }
   };
   const submit = (event: FormEvent) => {
@@ -113,8 +125,8 @@ export function SweepForm({ form, draft, change, refusal, onJob, onCreated }: Pr
   };
   return (
     <SweepFormProvider value={value}>
-      <form className={styles.layout} onSubmit={submit} onKeyDown={keepEnter} noValidate>
-        <div className={styles.form}>
+      <form className={page.layout} onSubmit={submit} onKeyDown={keepEnter} noValidate>
+        <div className={page.form}>
           <BaseSection onJob={onJob} />
           <MethodSection />
           <VariedSection />
@@ -133,7 +145,7 @@ export function SweepForm({ form, draft, change, refusal, onJob, onCreated }: Pr
           />
         </div>
         <Preview check={check}>
-          <div className={styles.starter}>
+          <div className={page.starter}>
             {create.error ? (
               <Failure title="Could not start the sweep" error={create.error} />
             ) : (
@@ -142,9 +154,9 @@ export function SweepForm({ form, draft, change, refusal, onJob, onCreated }: Pr
             <div id={placeId("")} tabIndex={-1}>
               <Problems problems={visible.get("")} />
             </div>
-            <div role="status" className={styles.verdict} data-clean={clean || undefined}>
+            <div role="status" className={page.verdict} data-clean={clean || undefined}>
               {total > 0 ? (
-                <button type="button" className={styles.jump} onClick={() => focusFirst(visible)}>
+                <button type="button" className={page.jump} onClick={() => focusFirst(visible)}>
                   {count(total, "problem")}: show the first
                 </button>
               ) : clean ? (
@@ -153,7 +165,12 @@ export function SweepForm({ form, draft, change, refusal, onJob, onCreated }: Pr
                 ""
               )}
             </div>
-            <GatedButton type="submit" refusal={refusal} loading={create.isPending} fullWidth>
+            <GatedButton
+              type="submit"
+              refusal={refusal}
+              loading={checkFirst.isPending || create.isPending}
+              fullWidth
+            >
               Start sweep
             </GatedButton>
           </div>

@@ -7,6 +7,7 @@ import {
   TagsInput,
   TextInput,
 } from "@mantine/core";
+import { Problems } from "@/components/Problems";
 import { NumberText } from "@/components/spec/Control";
 import { Path, Words } from "@/components/spec/Words";
 import type { Json } from "@/lib/paths";
@@ -15,7 +16,6 @@ import { valueText } from "@/lib/spec-values";
 import { isNumeric, splitNumbers, type Varied } from "./draft";
 import { placeId, useSweepForm } from "./form";
 import styles from "./NewSweep.module.css";
-import { Problems } from "./Problems";
 import { useOptions } from "./use-options";
 
 type Props = {

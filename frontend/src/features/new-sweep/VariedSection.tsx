@@ -1,10 +1,10 @@
 import { type ComboboxParsedItem, Select } from "@mantine/core";
 import { useMemo, useState } from "react";
+import page from "@/components/FormPage.module.css";
+import { Problems } from "@/components/Problems";
 import { isNumeric, searches, type Varied } from "./draft";
 import { fieldGroups, matches } from "./fields";
 import { focusPlace, placeId, useSweepForm } from "./form";
-import styles from "./NewSweep.module.css";
-import { Problems } from "./Problems";
 import { VariedRow } from "./VariedRow";
 
 /** The settings that differ between the jobs. */
@@ -37,7 +37,7 @@ export function VariedSection() {
     set({ varied: rows });
   };
   return (
-    <section className={styles.part} aria-labelledby="part-varied">
+    <section className={page.part} aria-labelledby="part-varied">
       <h2 id="part-varied">{ladder ? "Settings of the ladder, in order" : "Settings to vary"}</h2>
       <p>
         {ladder

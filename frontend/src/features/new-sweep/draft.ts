@@ -189,12 +189,11 @@ export function toSweep(draft: SweepDraft, fields: Fields): { body: SweepBody; p
 export const searches = (method: Method) => method === "random" || method === "tpe";
 
 /** The number fields that the form has: others keep what was typed, and it does not count. */
-const numbersOf = ({ method, halving }: SweepDraft) =>
-  [
-    ...(searches(method) ? (["trials", "seed"] as const) : []),
-    ...(["parallel", "jobs", "hours", "money"] as const),
-    ...(halving ? (["factor", "first"] as const) : []),
-  ];
+const numbersOf = ({ method, halving }: SweepDraft): NumberName[] => [
+  ...(searches(method) ? (["trials", "seed"] as const) : []),
+  ...(["parallel", "jobs", "hours", "money"] as const),
+  ...(halving ? (["factor", "first"] as const) : []),
+];
 
 /** Field of the draft → field of the sweep. */
 const PLACES = {
@@ -207,6 +206,7 @@ const PLACES = {
   factor: "halving.factor",
   first: "halving.first",
 } as const;
+export type NumberName = keyof typeof PLACES;
 const OTHERS = ["name", "seeds", "halving", "objective", "varied", ...Object.values(PLACES)] as const;
 
 /** Where the form shows a problem: `job`, a varied field's path, a field of the sweep; null for none. */

@@ -1,13 +1,13 @@
 import { Button } from "@mantine/core";
 import { useState } from "react";
 import type { Preset } from "@/api/job-form";
+import page from "@/components/FormPage.module.css";
+import { Problems } from "@/components/Problems";
 import { getAt, type JsonObject } from "@/lib/paths";
 import { label } from "@/lib/spec-fields";
 import { withPreset } from "../draft";
 import { fieldId } from "../focus";
 import { useField, useForm } from "../form";
-import styles from "../NewJob.module.css";
-import { Problems } from "../Problems";
 import { Section } from "../Section";
 import method from "./Method.module.css";
 import { PresetPanel } from "./PresetPanel";
@@ -66,7 +66,7 @@ export function MethodSection() {
     >
       <div className={method.quick} id={fieldId("algorithm.preset")} tabIndex={-1}>
         {quick.map(({ preset, when }) => (
-          <label key={preset.id} className={styles.card}>
+          <label key={preset.id} className={page.card}>
             <input
               type="radio"
               name="preset"
@@ -89,7 +89,7 @@ export function MethodSection() {
       {chosen ? (
         <PresetPanel preset={chosen} changed={changed} />
       ) : (
-        <p className={styles.quiet}>
+        <p className={page.quiet}>
           No preset: the algorithm is as set under Advanced. Choosing a preset replaces it.
         </p>
       )}

@@ -1,5 +1,6 @@
 import { Checkbox, TextInput } from "@mantine/core";
 import { useState } from "react";
+import page from "@/components/FormPage.module.css";
 import { Path, Words } from "@/components/spec/Words";
 import { count } from "@/lib/format";
 import { rewardsOf } from "../draft";
@@ -46,7 +47,7 @@ export function Advanced({ open, onOpen }: Props) {
             <span role="status">{query && count(matching.length, "field")}</span>
           </div>
           {matching.length === 0 && (
-            <p className={styles.quiet}>
+            <p className={page.quiet}>
               {changedOnly && query === ""
                 ? "No changed fields: the job uses all defaults."
                 : `No field matches “${query}”.`}
@@ -65,7 +66,7 @@ export function Advanced({ open, onOpen }: Props) {
                     </div>
                     <button
                       type="button"
-                      className={styles.jump}
+                      className={page.jump}
                       id={fieldId(one.path, "-all")}
                       onClick={() => goTo(one.path)}
                     >

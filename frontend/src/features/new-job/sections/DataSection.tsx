@@ -4,6 +4,8 @@ import { Link } from "@tanstack/react-router";
 import { type Dataset, datasetQuery, datasetsQuery, useUpload } from "@/api/datasets";
 import { Failure } from "@/components/Failure";
 import { FileDrop } from "@/components/FileDrop";
+import page from "@/components/FormPage.module.css";
+import { Problems } from "@/components/Problems";
 import { Skeleton } from "@/components/Skeleton";
 import { UploadProblems } from "@/components/UploadProblems";
 import { count, percent } from "@/lib/format";
@@ -11,7 +13,6 @@ import { datasetOf, withDataset } from "../draft";
 import { fieldId } from "../focus";
 import { useField, useForm } from "../form";
 import styles from "../NewJob.module.css";
-import { Problems } from "../Problems";
 import { Section } from "../Section";
 import { PromptFields } from "./PromptFields";
 
@@ -42,7 +43,7 @@ function Pick({ onPick }: { onPick: (dataset: Dataset) => void }) {
         note="Each row is validated before the file is saved."
         onFile={(file) => void start(file)}
       />
-      <div role="status" className={styles.quiet}>
+      <div role="status" className={page.quiet}>
         {upload.phase === "sending" &&
           `Sending ${upload.file.name}: ${percent(upload.total ? upload.sent / upload.total : 0)}${upload.waiting ? ", waiting for the server" : ""}`}
         {upload.phase === "checking" && `Checking the rows of ${upload.file.name}`}
@@ -78,7 +79,7 @@ function Chosen({ id, onChange }: { id: string; onChange: () => void }) {
   }
   const { data } = dataset;
   return (
-    <div className={styles.chosen}>
+    <div className={page.chosen}>
       {data ? (
         <>
           <Link to="/datasets/$id" params={{ id }}>

@@ -2,9 +2,9 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { goldenQuery } from "@/api/golden";
 import type { JobProblem } from "@/api/job-form";
+import styles from "@/components/Problems.module.css";
 import { expectationText } from "@/lib/expectation";
 import { count } from "@/lib/format";
-import styles from "../Field.module.css";
 
 const LONGEST = 80;
 

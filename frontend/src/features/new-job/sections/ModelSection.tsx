@@ -3,6 +3,8 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { type BaseModel, modelsQuery } from "@/api/models";
 import { Failure } from "@/components/Failure";
+import page from "@/components/FormPage.module.css";
+import { Problems } from "@/components/Problems";
 import { Skeleton } from "@/components/Skeleton";
 import { StatePill } from "@/components/StatePill";
 import { bytes, number } from "@/lib/format";
@@ -10,8 +12,6 @@ import { setAt } from "@/lib/paths";
 import { modelOf } from "../draft";
 import { fieldId } from "../focus";
 import { useField, useForm } from "../form";
-import styles from "../NewJob.module.css";
-import { Problems } from "../Problems";
 import { Section } from "../Section";
 import { isStart, useStartAdapter } from "../start-adapter";
 import { AddModel } from "./AddModel";
@@ -33,7 +33,7 @@ type OptionProps = { model: BaseModel; chosen: boolean; disabled: boolean; onCho
 function Option({ model, chosen, disabled, onChoose }: OptionProps) {
   const failed = model.status !== "ready";
   return (
-    <label className={styles.card} data-off={failed || undefined}>
+    <label className={page.card} data-off={failed || undefined}>
       <input
         type="radio"
         name="model"
@@ -45,7 +45,7 @@ function Option({ model, chosen, disabled, onChoose }: OptionProps) {
       <b>{model.id}</b>
       {failed && <StatePill state={model.status} />}
       <small>{failed ? model.error : factsOf(model).join(" · ")}</small>
-      <small className={styles.source}>{model.source}</small>
+      <small>{model.source}</small>
     </label>
   );
 }
@@ -66,9 +66,9 @@ export function ModelSection() {
       {models.isError && !list && (
         <Failure title="Could not load models" error={models.error} retry={() => void models.refetch()} />
       )}
-      <div className={styles.cards} id={fieldId("model")} tabIndex={-1}>
+      <div className={page.cards} id={fieldId("model")} tabIndex={-1}>
         {!list && !models.isError && (
-          <div className={styles.card}>
+          <div className={page.card}>
             <Skeleton width="40%" />
             <Skeleton width="90%" />
           </div>

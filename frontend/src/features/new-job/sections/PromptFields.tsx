@@ -11,6 +11,7 @@ import {
   renderedQuery,
 } from "@/api/datasets";
 import { Notice } from "@/components/Notice";
+import { Problems } from "@/components/Problems";
 import { count, number } from "@/lib/format";
 import { getAt, isObject } from "@/lib/paths";
 import { suggestionOf } from "@/lib/suggestion";
@@ -18,7 +19,6 @@ import { ShortField } from "../Field";
 import { fieldId } from "../focus";
 import { useField, useForm } from "../form";
 import styles from "../NewJob.module.css";
-import { Problems } from "../Problems";
 
 const ROLES = [
   ["prompt", "Prompt", "prompt"],

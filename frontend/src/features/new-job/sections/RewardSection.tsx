@@ -5,6 +5,8 @@ import { rewardQuery, rewardsQuery } from "@/api/rewards";
 import { CodeBlock } from "@/components/CodeBlock";
 import { Failure } from "@/components/Failure";
 import { FileDrop } from "@/components/FileDrop";
+import page from "@/components/FormPage.module.css";
+import { Problems } from "@/components/Problems";
 import { Skeleton } from "@/components/Skeleton";
 import { count } from "@/lib/format";
 import { setAt, unsetAt } from "@/lib/paths";
@@ -13,7 +15,6 @@ import { ShortField } from "../Field";
 import { fieldId } from "../focus";
 import { useField, useForm } from "../form";
 import styles from "../NewJob.module.css";
-import { Problems } from "../Problems";
 import { goldenOf } from "../problems";
 import { Section } from "../Section";
 import { GoldenFaults } from "./GoldenFaults";
@@ -145,7 +146,7 @@ function Add({ first }: { first: boolean }) {
         />
       )}
       {!first && (
-        <label className={styles.file}>
+        <label className={page.file}>
           <input
             type="file"
             accept=".py,text/x-python"
@@ -160,7 +161,7 @@ function Add({ first }: { first: boolean }) {
         </label>
       )}
       {first && (
-        <p className={styles.quiet}>
+        <p className={page.quiet}>
           Or <Link to="/rewards/new">write one</Link> and test it first; this draft is kept.
         </p>
       )}

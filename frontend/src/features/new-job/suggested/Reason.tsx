@@ -15,7 +15,7 @@ export function Reason({ path }: { path: string }) {
   return (
     <span className={styles.reason} data-basis={suggestion.basis}>
       {other && `Suggested: ${value}. `}
-      {suggestion.reason}
+      {suggestion.reason}{" "}
       {other && !readOnly && (
         <Button
           className={styles.use}

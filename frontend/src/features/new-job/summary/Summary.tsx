@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import { datasetQuery } from "@/api/datasets";
 import type { JobCheck } from "@/api/job-form";
 import { rewardsQuery } from "@/api/rewards";
+import page from "@/components/FormPage.module.css";
 import { count, NOTHING, number } from "@/lib/format";
 import { datasetOf, rewardsOf } from "../draft";
 import { useForm } from "../form";
@@ -45,9 +46,9 @@ export function Summary({ quick, full, looking, children }: Props) {
     completions: value("rollout.completions_per_prompt"),
   });
   return (
-    <aside className={styles.summary} aria-labelledby="part-summary">
+    <aside className={page.summary} aria-labelledby="part-summary">
       <h2 id="part-summary">Summary</h2>
-      <dl>
+      <dl className={styles.facts}>
         <dt>Base model</dt>
         <dd>{model?.id ?? NOTHING}</dd>
         <dt>Dataset</dt>
@@ -76,7 +77,7 @@ export function Summary({ quick, full, looking, children }: Props) {
         {looking ? "A worker is checking prompts and rewards." : ""}
       </p>
       {warnings.length > 0 && (
-        <ul className={styles.warnings}>
+        <ul className={page.warnings}>
           {warnings.map((warning) => (
             <li key={warning}>{warning}</li>
           ))}

@@ -1,8 +1,10 @@
 import type { JobProblem } from "@/api/job-form";
-import styles from "./Field.module.css";
+import styles from "./Problems.module.css";
 
-/** Problems of a field, below it. `at` is the field's path, to find the first one. */
-export function Problems({ id, problems }: { id?: string; problems: readonly JobProblem[] }) {
+type Props = { id?: string; problems?: readonly JobProblem[] | undefined };
+
+/** Problems of a field, below it. `id`: for the control that they describe. */
+export function Problems({ id, problems = [] }: Props) {
   if (problems.length === 0) return null;
   return (
     <ul id={id} className={styles.problems}>
