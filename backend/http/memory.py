@@ -5,23 +5,24 @@ freed: without this a burst of large requests would stay in memory.
 """
 
 import asyncio
-import ctypes
 import gc
-import os
-from contextlib import suppress
-from pathlib import Path
 
 import anyio.to_thread
+
+from reinforge.system.memory import resident_bytes, return_freed_memory
 
 EVERY_SECONDS = 5.0
 GROWTH_BYTES = 48 << 20
 """A collection costs milliseconds, and more with large requests under way: it runs after growth alone."""
-_PAGE = os.sysconf("SC_PAGE_SIZE")
+REPEAT_LOOKS = (3, 9, 27)
+"""Looks after growth at which it runs again: what requests of a burst held at first is free when they are over."""
 
 
 class MemoryReturn:
     def __init__(self) -> None:
         self._least = resident_bytes()
+        self._looks = REPEAT_LOOKS[-1]
+        """Since the last growth."""
 
     async def run(self) -> None:
         while True:
@@ -30,18 +31,12 @@ class MemoryReturn:
 
     async def look(self) -> None:
         resident = resident_bytes()
-        if resident < self._least + GROWTH_BYTES:
+        self._looks += 1
+        if resident >= self._least + GROWTH_BYTES:
+            self._looks = 0
+        elif self._looks not in REPEAT_LOOKS:
             self._least = min(self._least, resident)
             return
         gc.collect()
-        await anyio.to_thread.run_sync(_trim)
+        await anyio.to_thread.run_sync(return_freed_memory)
         self._least = resident_bytes()
-
-
-def resident_bytes() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE
-
-
-def _trim() -> None:
-    with suppress(OSError, AttributeError):  # a C library other than glibc
-        ctypes.CDLL(None).malloc_trim(0)

@@ -10,10 +10,13 @@ import struct
 import sys
 from typing import BinaryIO
 
+from reinforge.system.memory import resident_bytes, return_freed_memory
 from reinforge.system.priority import give_way
 
 LENGTH = struct.Struct("<Q")
 NICE = 10
+GROWTH_BYTES = 16 << 20
+"""Returned after an answer, because the process may be idle for minutes before it ends."""
 
 
 def main(arguments: list[str]) -> None:
@@ -24,9 +27,14 @@ def main(arguments: list[str]) -> None:
     # What a library prints must not be taken for an answer.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    least = resident_bytes()
     while len(head := sys.stdin.buffer.read(LENGTH.size)) == LENGTH.size:
         question = sys.stdin.buffer.read(*LENGTH.unpack(head))
         _write(answers, _answer(question))
+        del question
+        if resident_bytes() > least + GROWTH_BYTES:
+            return_freed_memory()
+            least = resident_bytes()
 
 
 def _answer(question: bytes) -> bytes:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from backend.datasets.uploads.inspection import run_child
+from backend.processes import pool
 from backend.processes.child import NICE
 from backend.processes.pool import MEMORY_BYTES, ChildDied, Children, child_environment
 
@@ -76,6 +77,22 @@ def test_a_child_is_reused_and_one_that_dies_is_replaced() -> None:
 
     first, again, replaced = asyncio.run(ask())
     assert first == again != replaced
+
+
+def test_spare_children_end_soon_and_one_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "SPARE_SECONDS", 0.0)
+
+    async def ask() -> tuple[set[int], int, list[int]]:
+        children = Children()
+        try:
+            used = set(await asyncio.gather(*(children.ask(os.getpid) for _ in range(3))))
+            await asyncio.sleep(0.5)
+            return used, await children.ask(os.getpid), [pid for pid in used if Path(f"/proc/{pid}").exists()]
+        finally:
+            await children.close()
+
+    used, reused, running = asyncio.run(ask())
+    assert len(used) == 3 and running == [reused]
 
 
 def test_a_child_whose_request_is_cancelled_ends() -> None:
