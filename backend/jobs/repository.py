@@ -6,7 +6,7 @@ from sqlalchemy import func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.jobs.lifecycle.transitions import unknown_job
-from backend.models import Checkpoint, CheckpointPermission, FindingRow, Job, LogLineRow
+from backend.models import Checkpoint, CheckpointPermission, Job, LogLineRow
 from reinforge.errors import NotFound
 from reinforge.states import FINAL, JobStatus
 
@@ -54,11 +54,6 @@ async def any_job(session: AsyncSession, project_id: str) -> bool:
 async def log_lines(session: AsyncSession, job_id: str, *, after: int, limit: int) -> Sequence[LogLineRow]:
     query = select(LogLineRow).where(LogLineRow.job_id == job_id, LogLineRow.seq > after)
     return (await session.scalars(query.order_by(LogLineRow.seq).limit(limit))).all()
-
-
-async def findings(session: AsyncSession, job_id: str) -> Sequence[FindingRow]:
-    query = select(FindingRow).where(FindingRow.job_id == job_id).order_by(FindingRow.seq)
-    return (await session.scalars(query)).all()
 
 
 async def checkpoints(session: AsyncSession, job_id: str) -> Sequence[Checkpoint]:

@@ -7,6 +7,7 @@ from pydantic import Field
 from reinforge.diagnosis.verdict import Outcome, Verdict
 from reinforge.records import Carried
 from reinforge.schemas.common import Editable, Request, Response, Timestamp
+from reinforge.schemas.findings import FindingHead
 from reinforge.states import JobStatus
 
 
@@ -88,6 +89,8 @@ class Job(Response):
     verdict: Outcome | None = None
     """Outcome; null before the job ends or pauses, and before version 0.2."""
     verdict_detail: Verdict | None = None
+    finding: FindingHead | None = None
+    """The most important open error or warning; not in live events."""
     adapter: str | None = None
     """`adp_…` once the job has succeeded."""
     jail: str | None = None
@@ -265,19 +268,6 @@ class LogEntry(Response):
     message: str
     step: int | None
     attempt: int
-
-
-class FindingEntry(Response):
-    code: str
-    severity: str
-    step: int
-    message: str
-    hint: str | None
-    evidence: dict[str, Any] = {}
-    source: str = "trainer"
-    """`trainer` or `training_check`."""
-    resolved_step: int | None = None
-    """Step at which a training check's problem was gone."""
 
 
 class JobEvent(Response):

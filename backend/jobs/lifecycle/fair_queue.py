@@ -10,6 +10,7 @@ from datetime import timedelta
 from sqlalchemy import Subquery, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from backend.jobs.monitoring import findings
 from backend.jobs.view import job_detail, job_view
 from backend.models import Attempt, Job, Project, Worker, now
 from backend.rpc.client import ONLINE_SECONDS
@@ -117,11 +118,16 @@ async def _waiting_workers(session: AsyncSession) -> list[str]:
 
 async def detail(session: AsyncSession, job: Job, broker: BrokerState | None = None) -> JobDetail:
     positions = await places(session, [job], broker)
-    return job_detail(job).model_copy(update={"queue": positions.get(job.id)})
+    heads = await findings.heads(session, [job.id])
+    return job_detail(job).model_copy(update={"queue": positions.get(job.id), "finding": heads.get(job.id)})
 
 
 async def job_views(
     session: AsyncSession, jobs: Sequence[Job], broker: BrokerState | None = None
 ) -> list[JobView]:
     positions = await places(session, jobs, broker)
-    return [job_view(job).model_copy(update={"queue": positions.get(job.id)}) for job in jobs]
+    heads = await findings.heads(session, [job.id for job in jobs])
+    return [
+        job_view(job).model_copy(update={"queue": positions.get(job.id), "finding": heads.get(job.id)})
+        for job in jobs
+    ]

@@ -11,16 +11,24 @@ from backend.data.database import DatabaseDep, ReadSession, Session
 from backend.http.conditional import unchanged
 from backend.http.strict_json import StrictRoute
 from backend.jobs import repository
-from backend.jobs.monitoring import completions, event_store, live_stream, metrics, search, training_checks
+from backend.jobs.monitoring import (
+    completions,
+    event_store,
+    findings,
+    live_stream,
+    metrics,
+    search,
+    training_checks,
+)
 from backend.jobs.monitoring.live_frames import LiveJobsDep, event_view
 from backend.jobs.monitoring.object_cache import ObjectCacheDep
 from reinforge.schemas.common import Page
+from reinforge.schemas.findings import FindingEntry
 from reinforge.schemas.jobs import (
     Completion,
     CompletionGroup,
     CompletionHits,
     CompletionPage,
-    FindingEntry,
     JobEvent,
     LogEntry,
     Metrics,
@@ -175,9 +183,12 @@ async def list_logs(
 
 @router.get("/jobs/{id}/findings", operation_id="listFindings")
 async def list_findings(id: str, session: Session, who: Reader) -> Page[FindingEntry]:
+    """What is wrong with the job, the most important first: open ones, then resolved ones.
+
+    Causes come before their consequences. `remedies` say which requests to send.
+    """
     await repository.find(session, who.project_id, id)
-    findings = await repository.findings(session, id)
-    return Page(data=[FindingEntry.model_validate(finding) for finding in findings])
+    return Page(data=await findings.entries(session, id))
 
 
 @router.get("/jobs/{id}/training-check", operation_id="getTrainingCheck")

@@ -12,7 +12,7 @@ import orjson
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.jobs.monitoring import metrics, verdicts
+from backend.jobs.monitoring import findings, metrics, verdicts
 from backend.models import FindingRow, Job
 from backend.webhooks.events import queue_finding_event
 from reinforge.diagnosis.training_check import Context, TrainingCheck, check_training
@@ -21,7 +21,7 @@ from reinforge.diagnosis.verdict import Outcome, Points, judge
 from reinforge.schemas.training_checks import JobTrainingCheck
 from reinforge.states import FINAL, JobStatus
 
-SOURCE = "training_check"
+SOURCE = findings.SOURCE
 CHECKS_PER_DOUBLING = 50
 """After twice as many steps, checks are half as frequent."""
 _BUCKETS = 1500

@@ -774,7 +774,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List Findings */
+        /**
+         * List Findings
+         * @description What is wrong with the job, the most important first: open ones, then resolved ones.
+         *
+         *     Causes come before their consequences. `remedies` say which requests to send.
+         */
         get: operations["listFindings"];
         put?: never;
         post?: never;
@@ -6559,6 +6564,46 @@ export interface components {
                 [key: string]: components["schemas"]["Estimate"];
             };
         };
+        /**
+         * EvidenceChart
+         * @description A curve that shows the problem.
+         */
+        EvidenceChart: {
+            /** Metric */
+            metric: string;
+            /** From Step */
+            from_step: number;
+            /** To Step */
+            to_step: number;
+        };
+        /**
+         * EvidenceCompletions
+         * @description Completions that show the problem, as in `GET /jobs/{id}/completions`.
+         */
+        EvidenceCompletions: {
+            /** Step */
+            step: number;
+            /**
+             * Split
+             * @default train
+             * @enum {string}
+             */
+            split?: "train" | "held_out";
+            /** Sort */
+            sort?: string | null;
+        };
+        /** EvidenceNumber */
+        EvidenceNumber: {
+            /** Name */
+            name: string;
+            /** Value */
+            value: number | null;
+            /**
+             * Unit
+             * @default
+             */
+            unit?: string;
+        };
         /** ExampleDetail */
         ExampleDetail: {
             /**
@@ -6751,22 +6796,39 @@ export interface components {
         /** FindingEntry */
         FindingEntry: {
             /** Code */
-            code: string;
-            /** Severity */
-            severity: string;
+            code: ("all_truncated" | "answers_disagree" | "domain_interference" | "entropy_blow_up" | "entropy_collapse" | "equal_lengths" | "format_gaming" | "gradient_not_finite" | "groups_all_equal" | "groups_all_wrong" | "judge_disagrees" | "leakage" | "learning_rate_too_high" | "learning_rate_too_low" | "length_bias" | "length_collapse" | "length_inflation" | "no_generalization" | "no_repeated_states" | "one_sided_groups" | "past_best" | "peak_then_collapse" | "ratio_blow_up" | "reference_drift" | "reward_constant" | "reward_domination" | "reward_failing" | "reward_follows_digits" | "reward_follows_format" | "reward_follows_length" | "reward_follows_repetition" | "reward_hacking" | "reward_labels_collapsed" | "reward_slow" | "reward_unreachable" | "rubric_saturated" | "sampler_mismatch" | "signal_stalled" | "truncated" | "updates_clipped" | "witness_disagrees" | "worse_than_base") | string;
+            /**
+             * Severity
+             * @enum {string}
+             */
+            severity: "error" | "warning" | "info";
             /** Step */
             step: number;
+            /** Noticed Step */
+            noticed_step: number;
+            /** Title */
+            title: string;
             /** Message */
             message: string;
+            /**
+             * Why
+             * @default
+             */
+            why?: string;
             /** Hint */
             hint: string | null;
             /**
-             * Evidence
-             * @default {}
+             * @default {
+             *       "numbers": [],
+             *       "charts": []
+             *     }
              */
-            evidence?: {
-                [key: string]: unknown;
-            };
+            evidence?: components["schemas"]["FindingEvidence"];
+            /**
+             * Remedies
+             * @default []
+             */
+            remedies?: components["schemas"]["Remedy"][];
             /**
              * Source
              * @default trainer
@@ -6774,6 +6836,31 @@ export interface components {
             source?: string;
             /** Resolved Step */
             resolved_step?: number | null;
+        };
+        /** FindingEvidence */
+        FindingEvidence: {
+            /** Numbers */
+            numbers?: components["schemas"]["EvidenceNumber"][];
+            /** Charts */
+            charts?: components["schemas"]["EvidenceChart"][];
+            completions?: components["schemas"]["EvidenceCompletions"] | null;
+        };
+        /**
+         * FindingHead
+         * @description The most important open finding of a job.
+         */
+        FindingHead: {
+            /** Code */
+            code: string;
+            /**
+             * Severity
+             * @enum {string}
+             */
+            severity: "error" | "warning" | "info";
+            /** Title */
+            title: string;
+            /** Step */
+            step: number;
         };
         /** FineTuningJob */
         FineTuningJob: {
@@ -7980,6 +8067,7 @@ export interface components {
             /** Verdict */
             verdict?: ("learned" | "no_change" | "worse_than_base" | "unknown") | null;
             verdict_detail?: components["schemas"]["Verdict"] | null;
+            finding?: components["schemas"]["FindingHead"] | null;
             /** Adapter */
             adapter?: string | null;
             /** Jail */
@@ -8281,6 +8369,7 @@ export interface components {
             /** Verdict */
             verdict?: ("learned" | "no_change" | "worse_than_base" | "unknown") | null;
             verdict_detail?: components["schemas"]["Verdict"] | null;
+            finding?: components["schemas"]["FindingHead"] | null;
             /** Adapter */
             adapter?: string | null;
             /** Jail */
@@ -12523,6 +12612,30 @@ export interface components {
                 [key: string]: unknown;
             } | null;
             hyperparameters?: components["schemas"]["Hyperparameters"] | null;
+        };
+        /** Remedy */
+        Remedy: {
+            /**
+             * Kind
+             * @description `apply_live`: `POST /jobs/{id}/changes` for each setting. `fork`: `POST /jobs/{id}/fork` with `step` and `set`.
+             *     `stop_and_take`: cancel the job, and use the checkpoint of `step`.
+             * @enum {string}
+             */
+            kind: "apply_live" | "fork" | "stop_and_take";
+            /** Label */
+            label: string;
+            /**
+             * Step
+             * @description Null with `apply_live`; 0 with `fork`: from the base.
+             */
+            step?: number | null;
+            /**
+             * Set
+             * @description Dotted path in the specification → value.
+             */
+            set?: {
+                [key: string]: unknown;
+            };
         };
         /** RenderRequest */
         RenderRequest: {

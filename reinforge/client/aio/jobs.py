@@ -25,6 +25,7 @@ from reinforge.schemas.comparison import (
     PromptComparison,
 )
 from reinforge.schemas.evaluations import Calibration, LabelCreate, LabelList, LabelView
+from reinforge.schemas.findings import FindingEntry
 from reinforge.schemas.job_changes import (
     JobChangeList,
     JobChangeView,
@@ -42,7 +43,6 @@ from reinforge.schemas.jobs import (
     CompletionGroup,
     CompletionHits,
     CompletionPage,
-    FindingEntry,
     GroupList,
     Job,
     JobDetail,
@@ -298,6 +298,7 @@ class AsyncJobs:
         return [LogEntry.model_validate(line) for line in page["data"]]
 
     async def findings(self, id: str) -> Sequence[FindingEntry]:
+        """What is wrong with the job: the most important first, with evidence and remedies."""
         page = await self._transport.get(f"/jobs/{id}/findings")
         return [FindingEntry.model_validate(item) for item in page["data"]]
 

@@ -25,6 +25,7 @@ from reinforge.schemas.comparison import (
     PromptComparison,
 )
 from reinforge.schemas.evaluations import Calibration, LabelCreate, LabelList, LabelView
+from reinforge.schemas.findings import FindingEntry
 from reinforge.schemas.job_changes import (
     JobChangeList,
     JobChangeView,
@@ -42,7 +43,6 @@ from reinforge.schemas.jobs import (
     CompletionGroup,
     CompletionHits,
     CompletionPage,
-    FindingEntry,
     GroupList,
     Job,
     JobDetail,
@@ -294,6 +294,7 @@ class Jobs:
         return [LogEntry.model_validate(line) for line in page["data"]]
 
     def findings(self, id: str) -> Sequence[FindingEntry]:
+        """What is wrong with the job: the most important first, with evidence and remedies."""
         page = self._transport.get(f"/jobs/{id}/findings")
         return [FindingEntry.model_validate(item) for item in page["data"]]
 

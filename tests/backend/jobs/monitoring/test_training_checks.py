@@ -83,10 +83,10 @@ def test_a_problem_is_one_finding_until_it_is_resolved(backend: Backend, trainer
         "error",
         "training_check",
     )
-    assert finding["step"] == 7  # the mean of five steps passes 20% there
+    assert finding["noticed_step"] == 7  # the mean of five steps passes 20% there
     assert finding["message"] == "Truncated completions: 60% of completions hit the token limit."
     assert "max_completion_tokens" in finding["hint"]
-    assert (finding["evidence"]["since_step"], finding["resolved_step"]) == (6, None)
+    assert (finding["step"], finding["resolved_step"]) == (6, None)
     assert [event["step"] for event in events(backend, trainer)] == [7]
 
     train(trainer, *range(11, 16))
@@ -100,7 +100,7 @@ def test_a_problem_is_one_finding_until_it_is_resolved(backend: Backend, trainer
 
     train(trainer, *range(16, 20), **{"completions/truncated_share": 0.9})
     [finding] = findings(backend, trainer)
-    assert (finding["step"], finding["resolved_step"]) == (17, None)
+    assert (finding["noticed_step"], finding["resolved_step"]) == (17, None)
     assert [event["step"] for event in events(backend, trainer)] == [7, 14, 17]
 
 
