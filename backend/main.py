@@ -74,6 +74,9 @@ from backend.site.guide import router as guide
 from backend.site.page import STATIC, PageFallback
 from backend.site.reference import router as reference
 from backend.sweeps.endpoints import router as sweeps
+from backend.telemetry.endpoints import router as metrics
+from backend.telemetry.http_figures import RequestFigures
+from backend.telemetry.loop_delay import measure_loop_delay
 from backend.trackers.endpoints import router as trackers
 from backend.usage.endpoints import router as usage
 from backend.users import addresses
@@ -126,8 +129,11 @@ def create_app(settings: Settings | None = None, *, page: Path = STATIC, first_d
         app.add_middleware(WorkerListener, port=port)
     errors.install(app)
     app.add_middleware(CompressJson)
+    app.add_middleware(RequestFigures)
     for router in ROUTERS:
         app.include_router(router)
+    if app.state.settings.metrics_token is not None:
+        app.include_router(metrics)
     openapi.serve(app)
     app.router.default = PageFallback(page)
     return app
@@ -163,6 +169,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
             asyncio.create_task(app.state.broker.run()),
             asyncio.create_task(CacheTidying(database, settings.home_folder).run()),
             asyncio.create_task(MemoryReturn().run()),
+            asyncio.create_task(measure_loop_delay()),
         ]
         if (demo := await _first_demo(app)) is not None:
             tasks.append(demo)

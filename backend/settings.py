@@ -41,6 +41,10 @@ class Settings(BaseSettings):
         pattern=r"^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$",
     )
     """`host:port` for the worker API only; unset: served with the rest."""
+    metrics_token: SecretStr | None = Field(
+        default=None, validation_alias="REINFORGE_METRICS_TOKEN", min_length=16
+    )
+    """Without it there is no /metrics."""
     bootstrap_api_key: SecretStr | None = Field(default=None, validation_alias="REINFORGE_BOOTSTRAP_API_KEY")
     secret_key: SecretStr | None = Field(default=None, validation_alias="REINFORGE_SECRET_KEY")
     """Encrypts the keys of judges; default: `secret-key` in the home folder."""

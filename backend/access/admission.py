@@ -17,7 +17,16 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.access import quotas, scopes, sender_slots
-from backend.access.auth import ROLES, Principal, bearer, digest, identify, is_worker_token, unknown_worker
+from backend.access.auth import (
+    ROLES,
+    Principal,
+    bearer,
+    digest,
+    identify,
+    is_scraper,
+    is_worker_token,
+    unknown_worker,
+)
 from backend.access.body_limits import BodyLimit, limit_of, needs_identity
 from backend.data.database import Database
 from backend.http import errors
@@ -79,8 +88,9 @@ class Admission:
                 request.app.state.sender_slots.remember(request, who.project_id)
 
     def _place(self, request: Request) -> sender_slots.SenderSlot | None:
-        """None for health probes and workers, whose heartbeats must not wait."""
-        if request.url.path == "/healthz" or self._is_workers(request):
+        """None for health probes, scrapes of metrics and workers, whose heartbeats must not wait."""
+        path = request.url.path
+        if path == "/healthz" or self._is_workers(request) or (path == "/metrics" and is_scraper(request)):
             return None
         place: sender_slots.SenderSlot = request.app.state.sender_slots.place(request)
         request.state.place = place

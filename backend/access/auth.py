@@ -340,6 +340,14 @@ def is_worker_token(token: str | None, settings: Settings) -> bool:
     return any(equal)
 
 
+def is_scraper(request: Request) -> bool:
+    """Whether the request carries the metrics token."""
+    secret, token = request.app.state.settings.metrics_token, bearer(request)
+    if secret is None or token is None:
+        return False
+    return hmac.compare_digest(token.encode(), secret.get_secret_value().encode())
+
+
 def unknown_worker() -> NotAuthenticated:
     return NotAuthenticated(
         "The worker token is missing or wrong.",

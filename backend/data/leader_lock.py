@@ -11,9 +11,9 @@ from backend.settings import Settings
 from reinforge.errors import InvalidInput
 
 LEADER_LOCK = 0x72656C656164  # "relead"
-_LOCK_QUERY = """
+LOCK_QUERY = f"""
 SELECT count(*) FROM pg_locks
-WHERE locktype = 'advisory' AND granted AND (classid::bigint << 32) | objid::bigint = %s AND objsubid = 1
+WHERE locktype = 'advisory' AND granted AND (classid::bigint << 32) | objid::bigint = {LEADER_LOCK} AND objsubid = 1
   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
 
@@ -21,7 +21,7 @@ WHERE locktype = 'advisory' AND granted AND (classid::bigint << 32) | objid::big
 def is_held(conninfo: str) -> bool:
     """Raises psycopg.OperationalError."""
     with psycopg.connect(conninfo, connect_timeout=5) as connection:
-        row = connection.execute(_LOCK_QUERY, (LEADER_LOCK,)).fetchone()
+        row = connection.execute(LOCK_QUERY.encode()).fetchone()
     return row is not None and row[0] > 0
 
 

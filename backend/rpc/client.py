@@ -29,6 +29,7 @@ from backend.data.events import Hub, notify
 from backend.data.ids import new_id
 from backend.models import Call, CallChunk, Worker, now
 from backend.rpc.polls import WorkerPolls
+from backend.telemetry.process_figures import RPC_WAIT_SECONDS, timed_rpc
 from reinforge.errors import (
     InvalidInput,
     NotFound,
@@ -106,6 +107,10 @@ class Calls:
         Raises Unavailable (`no_worker`, `worker_lost`, `call_timeout`, `caller_gone`, `malformed_rpc`), or
         the worker's error.
         """
+        with timed_rpc(rpc.kind):
+            return await self._ask(rpc, request, timeout)
+
+    async def _ask(self, rpc: Rpc[RequestT, ResultT], request: RequestT, timeout: float) -> ResultT:
         deadline = now() + timedelta(seconds=timeout)
         call_id = await self.add(rpc, request, deadline)
         self._waits()
@@ -231,6 +236,7 @@ class Calls:
             if call is None:
                 return None
             call.state, call.worker_id, call.taken_at = "taken", worker, now()
+            RPC_WAIT_SECONDS.labels(call.kind).observe((call.taken_at - call.created_at).total_seconds())
             remaining = (call.deadline - now()).total_seconds()
             return CallMessage(id=call.id, kind=call.kind, payload=call.payload, deadline_seconds=remaining)
 

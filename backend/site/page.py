@@ -38,7 +38,7 @@ _ROUTES = frozenset(
 _NEVER = frozenset({"api", "v1", "worker", "docs", "guide", "mail", "shared", "openapi.json"})
 _PROBES = "Ask /healthz (the process is alive) or /readyz (requests can be served; `parts` says what is not)."
 _HINTS = {
-    "metrics": "There is no Prometheus endpoint yet. Metrics of a job: GET /api/v1/jobs/{id}/metrics.",
+    "metrics": "Set REINFORGE_METRICS_TOKEN to serve Prometheus here. Metrics of a job: GET /api/v1/jobs/{id}/metrics.",
     "health": _PROBES,
     "healthcheck": _PROBES,
     "livez": _PROBES,

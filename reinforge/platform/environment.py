@@ -18,6 +18,7 @@ _BACKEND_ONLY = (
     "REINFORGE_SMTP_USER",
     "REINFORGE_SMTP_PASSWORD",
     "REINFORGE_PREVIOUS_WORKER_TOKEN",
+    "REINFORGE_METRICS_TOKEN",
 )
 """Workers run beside untrusted reward code, so their only credential is their token."""
 _NOT_FOR_THE_SANDBOX = (*_BACKEND_ONLY, "SANDBOX_KEY_FILE", "REINFORGE_WORKER_TOKEN", "REDIS_URL")

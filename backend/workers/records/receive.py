@@ -1,11 +1,14 @@
 """Reception of a trainer's records: each once, in order, in one transaction."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from backend.data.database import after_commit
 from backend.models import Attempt
 from backend.rpc.wake_ups import WakeUps
+from backend.telemetry.process_figures import count_steps
 from backend.workers.fence import lock_attempt, require_lease
 from backend.workers.records.apply import Applier
 from reinforge.errors import InvalidInput
@@ -32,7 +35,13 @@ async def store(
             await applier.apply(record)
         await applier.finish()
         attempt.last_sequence = fresh[-1].sequence
+        steps = [record for record in fresh if isinstance(record, StepMetrics)]
+        after_commit(session, partial(_count, attempt.worker_id, steps))
     return RecordReply(acknowledged=attempt.last_sequence)
+
+
+async def _count(worker: str, steps: Sequence[StepMetrics]) -> None:
+    count_steps(worker, steps)
 
 
 def _single(body: RecordBatch) -> Iterator[Record]:

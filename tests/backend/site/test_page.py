@@ -96,7 +96,7 @@ def test_programs_never_get_the_page(backend: Backend, page: Path, path: str, me
 @pytest.mark.parametrize(
     ("path", "hint"),
     [
-        ("/metrics", "There is no Prometheus endpoint yet."),
+        ("/metrics", "Set REINFORGE_METRICS_TOKEN"),
         ("/health", "Ask /healthz"),
         ("/livez", "Ask /healthz"),
     ],

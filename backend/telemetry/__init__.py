@@ -1,0 +1,1 @@
+"""Figures for operators: `GET /metrics` for Prometheus."""
