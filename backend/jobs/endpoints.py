@@ -11,6 +11,7 @@ from backend.http.conditional import IfMatch, tagged
 from backend.http.idempotency import Idempotency, Once, OnceWhole, fingerprint
 from backend.http.strict_json import StrictRoute
 from backend.jobs import labels, listing, repository, service
+from backend.jobs.card.endpoints import router as card
 from backend.jobs.comparison.endpoints import router as comparison
 from backend.jobs.lifecycle import deletion, fair_queue
 from backend.jobs.lifecycle.change_endpoints import router as changes
@@ -156,6 +157,7 @@ async def delete_job(id: str, session: Session, who: Writer) -> None:
     await deletion.delete_job(session, who, id)
 
 
+router.include_router(card)
 router.include_router(comparison)
 router.include_router(changes)
 router.include_router(checkpoints)

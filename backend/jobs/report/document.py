@@ -34,15 +34,15 @@ def document(content: ReportContent, *, refresh_seconds: int | None = None) -> s
     refresh = f'<meta http-equiv="refresh" content="{refresh_seconds}">' if refresh_seconds else ""
     parts = (_header(content), _verdict(content), _tiles(content), _notes(job), _charts(content.series))
     rest = (_held_out(job, content.series), _samples(content.groups), _configuration(job), _footer())
-    return _page(job.name, "".join(parts + rest), refresh)
+    return page(job.name, "".join(parts + rest), refresh)
 
 
 def notice(title: str, text: str) -> str:
     """A page that only says something."""
-    return _page(title, f"<h1>{escape(title)}</h1><p>{escape(text)}</p>")
+    return page(title, f"<h1>{escape(title)}</h1><p>{escape(text)}</p>")
 
 
-def _page(title: str, body: str, meta: str = "") -> str:
+def page(title: str, body: str, meta: str = "") -> str:
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'

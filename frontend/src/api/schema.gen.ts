@@ -204,6 +204,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/card": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Card
+         * @description Report card: base, parent and adapter on held-out rows, with paired bootstrap intervals.
+         *
+         *     `format`: `html` and `md` are files that stand alone; `manifest` has the SHA-256 of the three files, signed with
+         *     the installation's Ed25519 key. `step`: of an evaluation, default the newest. `slice`: column that divides the
+         *     rows, default the job's. `require`: conditions such as `held_out_gain>0.02, witnesses=0`.
+         */
+        get: operations["getJobCard"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/compare": {
         parameters: {
             query?: never;
@@ -4507,6 +4531,236 @@ export interface components {
             };
             /** Deadline Seconds */
             deadline_seconds: number;
+        };
+        /**
+         * CardAbility
+         * @description Evaluations of base and adapter on the same rows of another dataset, with the same reward and settings.
+         */
+        CardAbility: {
+            /** Dataset */
+            dataset: string;
+            /** Name */
+            name: string;
+            /** Reward */
+            reward: string;
+            /** Base Evaluation */
+            base_evaluation: string;
+            /** Adapter Evaluation */
+            adapter_evaluation: string;
+            /** Figures */
+            figures: components["schemas"]["CardFigure"][];
+            /** Worse */
+            worse: boolean;
+        };
+        /** CardChange */
+        CardChange: {
+            /** Value */
+            value: number;
+            /** Low */
+            low: number;
+            /** High */
+            high: number;
+            /** Rows */
+            rows: number;
+            /** Paired */
+            paired: boolean;
+        };
+        /** CardCompletion */
+        CardCompletion: {
+            /** Row */
+            row: number;
+            /** Sample */
+            sample: number;
+            /** Reward */
+            reward: number;
+            /** Base Reward */
+            base_reward?: number | null;
+            /** Tokens */
+            tokens: number;
+            /** Finish Reason */
+            finish_reason: string;
+            /** Prompt */
+            prompt?: string | null;
+            /** Answer */
+            answer?: string | null;
+            /** Text */
+            text: string;
+        };
+        /** CardCondition */
+        CardCondition: {
+            /** Condition */
+            condition: string;
+            /** Met */
+            met: boolean;
+            /** Value */
+            value?: number | null;
+            /** Message */
+            message: string;
+        };
+        /** CardCost */
+        CardCost: {
+            /** Seconds */
+            seconds?: number | null;
+            /** Worker Seconds */
+            worker_seconds: number;
+            /** Sampled Tokens */
+            sampled_tokens: number;
+            /** Trained Tokens */
+            trained_tokens: number;
+            /** Cost */
+            cost?: number | null;
+        };
+        /**
+         * CardEstimate
+         * @description Mean over held-out rows with a 95 % bootstrap interval.
+         */
+        CardEstimate: {
+            /** Value */
+            value: number;
+            /** Low */
+            low: number;
+            /** High */
+            high: number;
+            /** Rows */
+            rows: number;
+        };
+        /** CardFigure */
+        CardFigure: {
+            /** Key */
+            key: string;
+            /**
+             * Group
+             * @enum {string}
+             */
+            group: "reward" | "pass_at_k" | "best_at_k" | "parts" | "slices" | "behaviour" | "failures" | "ability";
+            /** Title */
+            title: string;
+            /** Unit */
+            unit: string;
+            /** Better */
+            better?: ("higher" | "lower") | null;
+            base?: components["schemas"]["CardEstimate"] | null;
+            parent?: components["schemas"]["CardEstimate"] | null;
+            adapter?: components["schemas"]["CardEstimate"] | null;
+            change?: components["schemas"]["CardChange"] | null;
+            parent_change?: components["schemas"]["CardChange"] | null;
+        };
+        /** CardFinding */
+        CardFinding: {
+            /** Code */
+            code: string;
+            /** Severity */
+            severity: string;
+            /** Step */
+            step: number;
+            /** Message */
+            message: string;
+        };
+        /** CardPolicy */
+        CardPolicy: {
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "base" | "parent" | "adapter";
+            /** Name */
+            name: string;
+            /** Job */
+            job?: string | null;
+            /** Step */
+            step: number;
+            /** Rows */
+            rows: number;
+            /** Completions */
+            completions: number;
+        };
+        /** CardRequirement */
+        CardRequirement: {
+            /** Text */
+            text: string;
+            /** Met */
+            met: boolean;
+            /** Conditions */
+            conditions: components["schemas"]["CardCondition"][];
+        };
+        /**
+         * CardSubject
+         * @description What the card is about, by content.
+         */
+        CardSubject: {
+            /** Job */
+            job: string;
+            /** Name */
+            name: string;
+            /** Status */
+            status: string;
+            /** Step */
+            step: number;
+            /** Adapter */
+            adapter?: string | null;
+            /** Adapter Sha256 */
+            adapter_sha256?: string | null;
+            /** Model */
+            model: string;
+            /** Model Sha256 */
+            model_sha256?: string | null;
+            /** Dataset */
+            dataset: string;
+            /** Dataset Sha256 */
+            dataset_sha256: string;
+            /** Held Out Dataset */
+            held_out_dataset?: string | null;
+            /** Held Out Dataset Sha256 */
+            held_out_dataset_sha256?: string | null;
+            /**
+             * Rewards
+             * @default []
+             */
+            rewards?: {
+                [key: string]: unknown;
+            }[];
+            /** Preset */
+            preset?: string | null;
+            /** Seed */
+            seed?: number | null;
+            /** Started From */
+            started_from?: string | null;
+            /** Spec Sha256 */
+            spec_sha256: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Finished At */
+            finished_at?: string | null;
+        };
+        /** CardVerdict */
+        CardVerdict: {
+            /**
+             * Outcome
+             * @enum {string}
+             */
+            outcome: "learned" | "no_change" | "worse_than_base" | "unknown";
+            /** Message */
+            message: string;
+        };
+        /**
+         * CardWitness
+         * @description A sign that the reward was gained in another way than intended.
+         */
+        CardWitness: {
+            /** Code */
+            code: string;
+            /** Message */
+            message: string;
+            /**
+             * Evidence
+             * @default {}
+             */
+            evidence?: {
+                [key: string]: unknown;
+            };
         };
         /** Change */
         Change: {
@@ -12816,6 +13070,69 @@ export interface components {
              */
             cost?: number | null;
         };
+        /** ReportCard */
+        ReportCard: {
+            /**
+             * Object
+             * @default report_card
+             * @constant
+             */
+            object?: "report_card";
+            /**
+             * Version
+             * @default 1
+             * @constant
+             */
+            version?: 1;
+            subject: components["schemas"]["CardSubject"];
+            verdict?: components["schemas"]["CardVerdict"] | null;
+            /**
+             * Policies
+             * @default []
+             */
+            policies?: components["schemas"]["CardPolicy"][];
+            /** Pass Above */
+            pass_above: number;
+            /** Slice Column */
+            slice_column?: string | null;
+            /**
+             * Figures
+             * @default []
+             */
+            figures?: components["schemas"]["CardFigure"][];
+            /**
+             * Abilities
+             * @default []
+             */
+            abilities?: components["schemas"]["CardAbility"][];
+            /**
+             * Witnesses
+             * @default []
+             */
+            witnesses?: components["schemas"]["CardWitness"][];
+            /**
+             * Findings
+             * @default []
+             */
+            findings?: components["schemas"]["CardFinding"][];
+            /**
+             * Best
+             * @default []
+             */
+            best?: components["schemas"]["CardCompletion"][];
+            /**
+             * Worst
+             * @default []
+             */
+            worst?: components["schemas"]["CardCompletion"][];
+            cost: components["schemas"]["CardCost"];
+            /**
+             * Notes
+             * @default []
+             */
+            notes?: string[];
+            requirement?: components["schemas"]["CardRequirement"] | null;
+        };
         /** ResponseFormat */
         ResponseFormat: {
             /** Type */
@@ -16375,6 +16692,41 @@ export interface operations {
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    getJobCard: {
+        parameters: {
+            query?: {
+                format?: "json" | "html" | "md" | "manifest";
+                step?: number | null;
+                slice?: string | null;
+                require?: string | null;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReportCard"];
+                    "text/html": string;
+                    "text/markdown": string;
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
             429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];

@@ -23,6 +23,7 @@ from reinforge.cli.jobs.steer import app as steer
 from reinforge.cli.jobs.training_check import fetch, report_check, with_check
 from reinforge.cli.jobs.watch import follow
 from reinforge.cli.output import Json, Quiet, Timeout, err, number, out
+from reinforge.cli.release.card import app as card
 from reinforge.client import Reinforge
 from reinforge.errors import InvalidInput
 from reinforge.offline.jobfile import load, schema
@@ -36,6 +37,7 @@ app.add_typer(records)
 app.add_typer(prompts)
 app.add_typer(labels)
 app.add_typer(share)
+app.add_typer(card)
 
 
 @app.command()

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import httpx
 from httpx_sse import EventSource
@@ -53,6 +54,7 @@ from reinforge.schemas.jobs import (
     LogEntry,
     Metrics,
 )
+from reinforge.schemas.report_card import CardFormat, CardManifest, ReportCard
 from reinforge.schemas.training_checks import JobTrainingCheck
 from reinforge.spec import JobSpec
 
@@ -356,6 +358,35 @@ class Jobs:
     def export(self, id: str, to: str | Path, *, samples: int = 8) -> Path:
         """Write the job as one HTML file to `to`, with the completions of so many prompts."""
         return save(self._transport, f"/jobs/{id}/report?samples={samples}", to)
+
+    def card(
+        self, id: str, *, step: int | None = None, slice: str | None = None, require: str | None = None
+    ) -> ReportCard:
+        """Report card: base, parent and adapter on held-out rows. `require`: conditions such as
+        `held_out_gain>0.02`, answered in `requirement`.
+        """
+        query = {"step": step, "slice": slice, "require": require}
+        return ReportCard.model_validate(self._transport.get(f"/jobs/{id}/card", **query))
+
+    def card_manifest(self, id: str, *, step: int | None = None) -> CardManifest:
+        """SHA-256 of the card's files, signed by the installation."""
+        answer = self._transport.get(f"/jobs/{id}/card", step=step, format="manifest")
+        return CardManifest.model_validate(answer)
+
+    def save_card(
+        self,
+        id: str,
+        to: str | Path,
+        *,
+        format: CardFormat = "html",
+        step: int | None = None,
+        slice: str | None = None,
+        require: str | None = None,
+    ) -> Path:
+        """Write the report card to the file `to`."""
+        query = {"format": format, "step": step, "slice": slice, "require": require}
+        text = urlencode({name: value for name, value in query.items() if value is not None})
+        return save(self._transport, f"/jobs/{id}/card?{text}", to)
 
     def share(self, id: str, *, samples: int = 0, expires_in_days: int | None = None) -> JobShareCreated:
         """Create a link that shows the job without sign-in; `url` is in this answer only."""

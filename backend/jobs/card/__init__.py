@@ -1,0 +1,1 @@
+"""Report cards of jobs, read from what is stored."""

@@ -1,0 +1,1 @@
+"""Commands that judge and release adapters: report cards, aliases, promotion."""

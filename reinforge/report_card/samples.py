@@ -1,0 +1,107 @@
+"""Held-out completions as a report card reads them, and statistics of one row."""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+
+
+@dataclass(slots=True)
+class CardSample:
+    """One scored completion."""
+
+    row: int
+    prompt_hash: str
+    sample: int
+    reward: float | None
+    tokens: int
+    finish_reason: str
+    text: str
+    error: str | None = None
+    parts: Mapping[str, float] = field(default_factory=dict)
+    """`NAME` and `NAME/part/PART` → value of a reward or its part."""
+    slice: str | None = None
+    surprisal: float | None = None
+    """Mean -log p of its tokens, in nat."""
+    score_ms: float | None = None
+    prompt: str | None = None
+    answer: str | None = None
+    right: bool | None = None
+    """Its final answer equals the declared one."""
+    digits: int = 0
+    repetition: float = 0.0
+    """Share of runs of three words that occurred before."""
+
+    @property
+    def key(self) -> str:
+        """Equal for the same row in jobs with the same dataset."""
+        return f"{self.row}:{self.prompt_hash}"
+
+
+Rows = dict[str, list[CardSample]]
+Statistic = Callable[[Sequence[CardSample]], float | None]
+
+
+def by_row(samples: Sequence[CardSample]) -> Rows:
+    rows: Rows = defaultdict(list)
+    for sample in samples:
+        rows[sample.key].append(sample)
+    return dict(rows)
+
+
+def row_values(rows: Rows, statistic: Statistic) -> dict[str, float]:
+    """Row → value, without rows that have none."""
+    values = {key: statistic(samples) for key, samples in rows.items()}
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def mean_of(value: Callable[[CardSample], float | None]) -> Statistic:
+    def statistic(samples: Sequence[CardSample]) -> float | None:
+        values = [number for sample in samples if (number := value(sample)) is not None]
+        return fmean(values) if values else None
+
+    return statistic
+
+
+def rewards_of(samples: Sequence[CardSample]) -> list[float]:
+    return [sample.reward for sample in samples if sample.reward is not None]
+
+
+def pass_at(k: int, pass_above: float) -> Statistic:
+    """Unbiased: 1 - C(n - right, k) / C(n, k) (Chen et al. 2021, eq. 1). None with fewer than k rewards."""
+
+    def statistic(samples: Sequence[CardSample]) -> float | None:
+        rewards = rewards_of(samples)
+        if len(rewards) < k:
+            return None
+        right = sum(reward > pass_above for reward in rewards)
+        return 1 - math.comb(len(rewards) - right, k) / math.comb(len(rewards), k)
+
+    return statistic
+
+
+def best_at(k: int) -> Statistic:
+    """Expected largest of k rewards, over every choice of k. None with fewer than k rewards."""
+
+    def statistic(samples: Sequence[CardSample]) -> float | None:
+        rewards = sorted(rewards_of(samples))
+        if len(rewards) < k:
+            return None
+        weighted = sum(math.comb(place, k - 1) * value for place, value in enumerate(rewards))
+        return weighted / math.comb(len(rewards), k)
+
+    return statistic
+
+
+def sizes(samples: int) -> list[int]:
+    """1, 2, 4, … and `samples`."""
+    powers = [1 << power for power in range(max(0, samples).bit_length()) if 1 << power < samples]
+    return [*powers, samples] if samples > 0 else []
+
+
+def repetition(text: str) -> float:
+    """Share of runs of three words that occurred before."""
+    words = text.split()
+    runs = list(zip(words, words[1:], words[2:], strict=False))
+    return 1 - len(set(runs)) / len(runs) if runs else 0.0

@@ -1,0 +1,193 @@
+"""Report card of a job: what its adapter does on held-out rows, against the base and its parent."""
+
+from typing import Any, Literal
+
+from reinforge.diagnosis.verdict import Outcome
+from reinforge.schemas.common import Request, Response, Timestamp
+
+CardFormat = Literal["json", "html", "md", "manifest"]
+FigureGroup = Literal[
+    "reward", "pass_at_k", "best_at_k", "parts", "slices", "behaviour", "failures", "ability"
+]
+
+
+class CardEstimate(Response):
+    """Mean over held-out rows with a 95 % bootstrap interval."""
+
+    value: float
+    low: float
+    high: float
+    rows: int
+
+
+class CardChange(CardEstimate):
+    paired: bool
+    """Compared row by row; otherwise two samples of rows, with a wider interval."""
+
+
+class CardPolicy(Response):
+    role: Literal["base", "parent", "adapter"]
+    name: str
+    job: str | None = None
+    step: int
+    """Of the evaluation in that job."""
+    rows: int
+    completions: int
+
+
+class CardFigure(Response):
+    key: str
+    """Used in conditions, such as `pass@4` or `slice/hard`."""
+    group: FigureGroup
+    title: str
+    unit: str
+    better: Literal["higher", "lower"] | None = None
+    base: CardEstimate | None = None
+    parent: CardEstimate | None = None
+    adapter: CardEstimate | None = None
+    change: CardChange | None = None
+    """Adapter minus base."""
+    parent_change: CardChange | None = None
+    """Adapter minus parent."""
+
+
+class CardAbility(Response):
+    """Evaluations of base and adapter on the same rows of another dataset, with the same reward and settings."""
+
+    dataset: str
+    name: str
+    reward: str
+    base_evaluation: str
+    adapter_evaluation: str
+    figures: list[CardFigure]
+    worse: bool
+    """The adapter's reward is below the base's beyond chance."""
+
+
+class CardWitness(Response):
+    """A sign that the reward was gained in another way than intended."""
+
+    code: str
+    message: str
+    evidence: dict[str, Any] = {}
+
+
+class CardFinding(Response):
+    code: str
+    severity: str
+    step: int
+    message: str
+
+
+class CardCompletion(Response):
+    row: int
+    sample: int
+    reward: float
+    base_reward: float | None = None
+    """Mean of the base on the same row."""
+    tokens: int
+    finish_reason: str
+    prompt: str | None = None
+    answer: str | None = None
+    text: str
+
+
+class CardVerdict(Response):
+    outcome: Outcome
+    message: str
+
+
+class CardSubject(Response):
+    """What the card is about, by content."""
+
+    job: str
+    name: str
+    status: str
+    step: int
+    adapter: str | None = None
+    adapter_sha256: str | None = None
+    model: str
+    model_sha256: str | None = None
+    dataset: str
+    dataset_sha256: str
+    held_out_dataset: str | None = None
+    held_out_dataset_sha256: str | None = None
+    rewards: list[dict[str, Any]] = []
+    """Name, weight and SHA-256 of the source."""
+    preset: str | None = None
+    seed: int | None = None
+    started_from: str | None = None
+    spec_sha256: str
+    created_at: Timestamp
+    finished_at: Timestamp | None = None
+
+
+class CardCost(Response):
+    seconds: float | None = None
+    worker_seconds: float
+    sampled_tokens: float
+    trained_tokens: float
+    cost: float | None = None
+    """At the price of a GPU hour that the operator set, with what judges cost."""
+
+
+class CardCondition(Response):
+    condition: str
+    met: bool
+    value: float | None = None
+    message: str
+
+
+class CardRequirement(Response):
+    text: str
+    met: bool
+    conditions: list[CardCondition]
+
+
+class ReportCard(Response):
+    object: Literal["report_card"] = "report_card"
+    version: Literal[1] = 1
+    subject: CardSubject
+    verdict: CardVerdict | None = None
+    policies: list[CardPolicy] = []
+    pass_above: float
+    slice_column: str | None = None
+    figures: list[CardFigure] = []
+    abilities: list[CardAbility] = []
+    witnesses: list[CardWitness] = []
+    findings: list[CardFinding] = []
+    """Not resolved."""
+    best: list[CardCompletion] = []
+    worst: list[CardCompletion] = []
+    cost: CardCost
+    notes: list[str] = []
+    """What limits the card's figures."""
+    requirement: CardRequirement | None = None
+
+
+class CardManifest(Response):
+    """SHA-256 of a card's files and of what it is about, signed with the installation's Ed25519 key."""
+
+    object: Literal["report_card_manifest"] = "report_card_manifest"
+    version: Literal[1] = 1
+    subject: CardSubject
+    files: dict[str, str]
+    """`card.json`, `card.md`, `card.html` → SHA-256."""
+    public_key: str
+    """Base64 of 32 bytes."""
+    signature: str
+    """Base64, of the manifest without it as canonical JSON: keys sorted, no spaces, UTF-8."""
+
+
+class ProbeCreate(Request):
+    """An ability probe: base and adapter on a dataset of another skill."""
+
+    dataset: str | None = None
+    """Default: the starter's other skills, for jobs of `starter-arith`."""
+    reward: str | None = None
+    """A stored reward (`rew_…`); else `source`, default a comparison of the final answer."""
+    source: str | None = None
+    rows: int = 100
+    samples_per_row: int = 4
+    max_tokens: int | None = None
+    """Default: the job's."""
