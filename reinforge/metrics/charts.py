@@ -76,8 +76,22 @@ _HEADLINE = [
         band=ChartBand("p10–p90", "reward/p10", "reward/p90"),
         scale=REWARD,
     ),
-    _chart("entropy", "Headline", {"entropy/mean": "mean"}, unit="nat per token"),
-    _chart("length", "Headline", {"completions/length_mean": "mean", "completions/length_p90": "p90"}),
+    _chart(
+        "entropy",
+        "Headline",
+        {"entropy/mean": "mean"},
+        unit="nat per token",
+        band=ChartBand("p10–p90", "entropy/p10", "entropy/p90"),
+    ),
+    _chart(
+        "length",
+        "Headline",
+        {
+            "completions/length_mean": "mean",
+            "completions/length_p90": "p90",
+            "completions/length_p95": "p95",
+        },
+    ),
 ]
 _SIGNAL = [
     _chart(
@@ -89,7 +103,42 @@ _SIGNAL = [
     _chart("truncated", "Signal", {"completions/truncated_share": "share"}, scale=RARE),
     _chart("reward-errors", "Signal", {"reward/error_share": "share"}, scale=RARE),
     _chart("reward-spread", "Signal", {"reward/std": "std"}, unit="deviation"),
+    _chart(
+        "reward-length-correlation",
+        "Signal",
+        {
+            "reward/length_correlation": "length",
+            "reward/repetition_correlation": "repetition",
+            "reward/digit_correlation": "digits",
+            "reward/markup_correlation": "markup",
+            "reward/answer_correlation": "right answer",
+        },
+        title="Reward follows",
+        unit="correlation within groups",
+        scale=ChartScale(start=-1.0, end=1.0),
+    ),
+    _chart(
+        "text-shares",
+        "Signal",
+        {
+            "completions/duplicate_share": "duplicates",
+            "completions/repeated_share": "repetition",
+            "completions/digit_share": "digits",
+            "completions/markup_share": "markup",
+            "completions/answer_share": "right answers",
+        },
+        title="What completions are made of",
+        scale=SHARE,
+    ),
+    _chart(
+        "length-right-wrong",
+        "Signal",
+        {"completions/length_right_mean": "passing", "completions/length_wrong_mean": "others"},
+        title="Length by outcome",
+    ),
     _template("rewards", "Signal", "Rewards", "mean", FITTED, minimum_lines=2),
+    _template("advantage-correlations", "Signal", "Rewards and advantage", "correlation", FITTED),
+    _template("others-correlations", "Signal", "Each reward and the others", "correlation", FITTED),
     _template("parts-{1}", "Signal", "Parts of “{1}”", "mean", FITTED),
 ]
 _POLICY = [
@@ -104,10 +153,17 @@ _POLICY = [
     _chart(
         "gap",
         "Policy",
-        {"sampler/gap_mean": "mean", "sampler/gap_max": "largest"},
+        {"sampler/gap_mean": "mean", "sampler/gap_max": "largest", "sampler/kl": "KL"},
         negligible=Negligible(1e-3, "Negligible, below 0.001."),
     ),
     _chart("ratio", "Policy", {"policy/ratio_mean": "mean"}, scale=FITTED),
+    _chart(
+        "old-kl",
+        "Policy",
+        {"policy/old_kl": "KL", "policy/log_ratio_max": "largest log-ratio"},
+        title="Distance within a step",
+        negligible=Negligible(1e-9, "0 with one update per step."),
+    ),
 ]
 _CRITIC = [
     _chart(

@@ -21,6 +21,11 @@ _SLICES = {
     "kl_mean": ("nat", "Mean over completions of the k3 estimate per token between policy and reference"),
 }
 
+_CORRELATIONS = (
+    ("advantage", "advantage", "the advantage"),
+    ("others", "the other rewards", "the weighted sum of the other rewards"),
+)
+
 
 def _at_k() -> Iterator[MetricFamily]:
     for kind, (unit, meaning) in _AT_K.items():
@@ -101,6 +106,16 @@ def _rewards(prefix: str, rows: str, title: str, chart: str, own: str) -> Iterat
         parts,
         "{2}",
     )
+    if prefix == "reward":
+        for key, title_end, meaning in _CORRELATIONS:
+            yield MetricFamily(
+                f"{prefix}/(.+)/{key}_correlation",
+                "correlation",
+                f"Reward {{1}} and {title_end}",
+                f"Correlation of {{1}} with {meaning} within groups, over the step's completions.",
+                chart=f"{key}-correlations",
+                label="{1}",
+            )
     yield MetricFamily(
         f"{prefix}/(.+)/mean",
         "reward",

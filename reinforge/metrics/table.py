@@ -1,6 +1,7 @@
 """Every metric: unit, title, meaning, how to read it."""
 
 from reinforge.metrics.definition import Metric
+from reinforge.metrics.diagnostics import DIAGNOSTICS
 
 _JUDGED = "a reward asks a judge"
 _DECLARED = "data.columns.answer"
@@ -412,4 +413,4 @@ _ALL = [
     ),
 ]
 
-METRICS: dict[str, Metric] = {metric.key: metric for metric in _ALL}
+METRICS: dict[str, Metric] = {metric.key: metric for metric in (*_ALL, *DIAGNOSTICS)}

@@ -174,6 +174,7 @@ class TrainerJob:
             facts = host.facts | policy.passes.facts | {"layout": policy.layout}
             facts |= {"engine": spec.rollout.engine, "jail": jail, "versions": versions() | engine_versions}
             facts |= {"memory_gib": peak_memory_gib(), "held_out_rows": len(prompts.held_out)}
+            facts |= {"leaked_rows": prompts.leaked_rows}
             self._report_start(facts)
             self._log_setup(facts, prompts)
             engine = self._engine(base, texts, host, prompts)

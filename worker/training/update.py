@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from reinforge.spec import JobSpec
+from worker.algorithm.loss.kl import k3
 from worker.algorithm.loss.kl_control import advance_kl, row_betas, with_current_beta
 from worker.algorithm.loss.losses import policy_loss
 from worker.algorithm.loss.optimizer_batch import OptimizerBatch, batch_constants, loss_inputs, loss_reads
@@ -48,6 +49,8 @@ class Update:
     """Updates skipped because their gradient was not finite."""
     tokens: int = 0
     """Completion tokens in the loss."""
+    log_ratio_max: float = 0.0
+    """Largest |log policy - log old policy| of a token."""
 
     def add_first_scores(self, rows: list[int], part: Batch, scores: TokenScores) -> None:
         """Scores of `rows` under the weights that sampled them; skipped rows have loss 0."""
@@ -57,6 +60,17 @@ class Update:
         self.scores.entropies[rows, :width] = scores.entropies
         self.scored[torch.tensor(rows)[part.skipped]] = False
         self.add({"loss/policy": (0.0, float(part.tensors["counts"][part.skipped].sum()))})
+
+    def add_distance(self, part: Batch, scores: TokenScores) -> None:
+        """How far the policy is from the old one: 0 in a step's first update."""
+        mask = part.tensors["mask"]
+        if "old_logprobs" not in part.tensors:
+            self.add({"policy/old_kl": (0.0, float(mask.sum()))})
+            return
+        log_ratio = (scores.logprobs - part.tensors["old_logprobs"])[mask].double()
+        if len(log_ratio):
+            self.log_ratio_max = max(self.log_ratio_max, float(log_ratio.abs().max()))
+            self.add({"policy/old_kl": (float(k3(-log_ratio, log_ratio).sum()), float(len(log_ratio)))})
 
     def add(self, metrics: Mapping[str, SumCount]) -> None:
         for key, (total, count) in metrics.items():
@@ -96,6 +110,7 @@ def update(
             as_sampled(ran.scores, batch, rows, part.skipped)
             done.add_first_scores(rows, part, ran.scores)
         done.add(ran.metrics)
+        done.add_distance(part, ran.scores)
         if bool(part.needs_gradient.any()):
             _optimizer_step(spec, policy, part, ran, settings, learning_rate, done)
     distance, tokens = done.metrics.get("kl/mean", (0.0, 0.0))

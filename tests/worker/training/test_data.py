@@ -68,6 +68,15 @@ def test_held_out_rows_are_never_dealt(tmp_path: Path, renderer: ChatRenderer) -
     assert len(prompts.for_evaluation(2)) == 2
 
 
+def test_held_out_prompts_that_are_trained_on_are_counted(tmp_path: Path, renderer: ChatRenderer) -> None:
+    assert load(tmp_path, renderer, ROWS, held_out_rows=3).leaked_rows == 0
+    doubled = [{"prompt": f"row {number % 5}"} for number in range(10)]
+    prompts = load(tmp_path, renderer, doubled, held_out_rows=3)
+    trained = {row.messages[0]["content"] for row in prompts.train}
+    assert prompts.leaked_rows == sum(row.messages[0]["content"] in trained for row in prompts.held_out) > 0
+    assert load(tmp_path, renderer, doubled, held_out_rows=2, split_by="prompt").leaked_rows == 0
+
+
 def test_one_row_trains_alone_and_says_so(tmp_path: Path, renderer: ChatRenderer) -> None:
     prompts = load(tmp_path, renderer, ROWS[:1])
     assert [p.row_index for p in prompts.for_step(5, 3)] == [0, 0, 0]

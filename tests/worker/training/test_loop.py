@@ -66,9 +66,11 @@ def test_every_metric_is_defined(finished: SmallJob) -> None:
     assert set(values) - own <= set(METRICS)
     optional = {key for key, metric in METRICS.items() if metric.when}
     assert set(METRICS) - set(values) == optional | {key for key in METRICS if key.startswith("held_out/")}
-    defined = {key: value for key, value in values.items() if key != "reward/length_correlation"}
+    correlations = {key: value or 0 for key, value in values.items() if key.endswith("_correlation")}
+    partial = {*correlations, "completions/length_right_mean", "completions/length_wrong_mean"}
+    defined = {key: value for key, value in values.items() if key not in partial}
     assert all(value is not None and math.isfinite(value) for value in defined.values())
-    assert -1 <= (values["reward/length_correlation"] or 0) <= 1, "not defined where all lengths are equal"
+    assert all(-1 <= value <= 1 for value in correlations.values())
     assert values["policy/ratio_mean"] == 1.0
     assert values["sampler/gap_max"] < 1e-4
     assert values["reward/low/mean"] == pytest.approx(values["reward/mean"])

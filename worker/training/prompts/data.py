@@ -98,6 +98,12 @@ class JobPrompts:
         text, ids = rendered.text, rendered.token_ids
         return Prompt(row.index, row.item, row.messages, text, ids, row_hash(hashed), row.tools)
 
+    @property
+    def leaked_rows(self) -> int:
+        """Held-out rows whose prompt is trained on as well."""
+        trained = {prompt_key(normalised(row.messages)) for row in self.train} if self.held_out else set()
+        return sum(prompt_key(normalised(row.messages)) in trained for row in self.held_out)
+
     def slices(self, column: str | None) -> Slices:
         """The column's values that get their own metrics, over all rows."""
         return Slices.of(column, [row.item for row in (*self.train, *self.held_out)])

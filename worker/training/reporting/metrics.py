@@ -24,6 +24,7 @@ from worker.training.checkpoint.resume_state import Position
 from worker.training.credit import Credit
 from worker.training.forward_passes import Passes
 from worker.training.prompts.frontier import passed
+from worker.training.reporting.diagnostics import diagnostics, within_groups
 from worker.training.reporting.slices import Slices
 from worker.training.update import Update
 
@@ -46,6 +47,7 @@ def step_values(
     values |= _lengths(batch.rows.lengths, batch.rows.truncated)
     mask = batch.rows.mask
     values["entropy/mean"] = _mean(update.scores.entropies[mask])
+    values |= diagnostics(spec, batch, credit, update)
     gap = (update.scores.logprobs - batch.sampler_logprobs).abs()[mask & update.scored[:, None]]
     values["sampler/gap_mean"] = _mean(gap)
     values["sampler/gap_max"] = _finite(gap.max()) if len(gap) else None
@@ -163,25 +165,6 @@ def _rewards(rewards: Tensor) -> Values:
     values["reward/std"] = float(scored.std()) if len(scored) > 1 else 0.0
     values["reward/p10"], values["reward/p90"] = scored.quantile(torch.tensor([0.1, 0.9]).double()).tolist()
     return values
-
-
-def within_groups(rewards: Tensor, lengths: Tensor, group: Tensor) -> float | None:
-    """Correlation of reward and length, (N,) each, both centred on their group's mean, so that hard prompts with long
-    answers do not count. NaN: no reward. None if one of them is constant."""
-    scored = ~rewards.isnan()
-    if not bool(scored.any()):
-        return None
-    place = group[scored] - group[scored].min()
-    count = place.bincount().double().clamp(min=1)
-
-    def centred(values: Tensor) -> Tensor:
-        values = values[scored].double()
-        mean: Tensor = place.bincount(values) / count
-        return values - mean[place]
-
-    x, y = centred(rewards), centred(lengths)
-    spread = float((x.square().sum() * y.square().sum()).sqrt())
-    return float((x * y).sum()) / spread if spread > 1e-9 else None
 
 
 def _groups(credit: Credit, group: Tensor) -> Values:
