@@ -13,9 +13,10 @@ from reinforge.system.memory import resident_bytes, return_freed_memory
 
 EVERY_SECONDS = 5.0
 GROWTH_BYTES = 48 << 20
-"""A collection costs milliseconds, and more with large requests under way: it runs after growth alone."""
+"""A collection stops the server for milliseconds, a full one with large requests under way for tenths of a second:
+growth alone starts it, and only of objects that are young."""
 REPEAT_LOOKS = (3, 9, 27)
-"""Looks after growth at which it runs again: what requests of a burst held at first is free when they are over."""
+"""Looks after the last growth at which a full one runs: what requests of a burst held is free when they are over."""
 
 
 class MemoryReturn:
@@ -37,6 +38,6 @@ class MemoryReturn:
         elif self._looks not in REPEAT_LOOKS:
             self._least = min(self._least, resident)
             return
-        gc.collect()
+        gc.collect(1 if self._looks == 0 else 2)
         await anyio.to_thread.run_sync(return_freed_memory)
         self._least = resident_bytes()
