@@ -13,6 +13,7 @@ import uvicorn
 
 from backend.settings import Settings
 from reinforge.errors import InvalidInput, ReinforgeError
+from reinforge.system import logs
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -81,13 +82,11 @@ def _openapi() -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    logging.basicConfig(
-        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
     if options.command != "migrate":
         logging.getLogger("alembic").setLevel(logging.WARNING)
-    settings = Settings()
     try:
+        logs.configure(options.command)
+        settings = Settings()
         if options.command == "migrate":
             from backend.data.migrate import upgrade
 

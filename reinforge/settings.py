@@ -81,6 +81,11 @@ def plugins_enabled() -> bool:
     return variable("REINFORGE_PLUGINS") != "off"
 
 
+def log_format() -> str | None:
+    """`text` or `json`."""
+    return variable("REINFORGE_LOG_FORMAT")
+
+
 def runs_in_github_actions() -> bool:
     return variable("GITHUB_ACTIONS") == "true"
 

@@ -5,6 +5,7 @@ import logging
 import sys
 
 from reinforge.errors import ReinforgeError
+from reinforge.system import logs
 from reinforge.system.launch import raise_oom_score
 from worker.machine.gpu_assignment import pools
 from worker.machine.gpus import list_gpus
@@ -24,9 +25,9 @@ def main(arguments: list[str]) -> int:
         help="jobs: run training jobs, one at a time (default); calls: validate, score, render, inspect, sample",
     )
     role = parser.parse_args(arguments).role
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)
     try:
+        logs.configure("calls" if role == "calls" else "worker")
         settings = WorkerSettings()
         settings.required_token()
         if role == "calls":

@@ -28,6 +28,7 @@ from reinforge.errors import (
     deleted_meanwhile,
 )
 from reinforge.parsing.validation import MOST_PROBLEMS, problems
+from reinforge.system.logs import job_in, log_context
 
 log = logging.getLogger(__name__)
 
@@ -222,17 +223,22 @@ class RequestIds:
                 message["headers"] = [*message["headers"], (b"x-request-id", request_id.encode())]
             await send(message)
 
+        with log_context(request_id=request_id, job=job_in(scope["path"])):
+            await self._serve(scope, receive, send_with_id, lambda: started)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, started: Callable[[], bool]) -> None:
+        request_id = scope["state"]["request_id"]
         try:
-            await self.app(scope, receive, send_with_id)
+            await self.app(scope, receive, send)
         except Exception:
             log.exception("request %s failed: %s %s", request_id, scope["method"], scope["path"])
-            if started:
+            if started():
                 raise
             unexpected = ReinforgeError(
                 "Something went wrong in the backend.",
                 hint=f"The backend's log has the details under {request_id}.",
             )
-            await error_response(unexpected, request_id)(scope, receive, send_with_id)
+            await error_response(unexpected, request_id)(scope, receive, send)
 
 
 def install(app: FastAPI) -> None:

@@ -18,6 +18,7 @@ from reinforge.schemas.rpc.models import INSPECT_MODEL, RENDER
 from reinforge.schemas.rpc.rewards import SCORE, VALIDATE, CodeScoring, ScoreRequest, ScoreResult
 from reinforge.schemas.rpc.sampling import SAMPLE
 from reinforge.schemas.worker_api import CALL_POLL_SECONDS, CallAnswer, CallMessage
+from reinforge.system.logs import log_context
 from reinforge.system.signals import Relay
 from worker.backend_api.blob_cache import BlobCache
 from worker.backend_api.cache_cleanup import Cache, Tidying
@@ -120,7 +121,8 @@ class CallWorker:
             try:
                 call = self._api.next_call(self._id, kinds, wait_seconds)
                 if call is not None:
-                    self._deliver(call, self.answer(call))
+                    with log_context(call=call.id, kind=call.kind):
+                        self._deliver(call, self.answer(call))
             except (BackendAway, WorkerApiRefused) as error:
                 log.info("no calls: %s", error.message)
                 self.stop.wait(_AWAY_SECONDS)

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from worker.sandbox import log_lines
 from worker.sandbox.client import SandboxClient
 from worker.sandbox.daemon.daemon import Sandboxd
 from worker.sandbox.jails import JAILS
@@ -73,7 +74,7 @@ def main(arguments: list[str] | None = None) -> int:
             daemon = Sandboxd(options.socket, options.pool, letters, tcp=tcp, key=key)
             asyncio.run(daemon.serve(lambda status: _announce(status, daemon.port)))
     except OSError as error:
-        sys.stderr.write(f"sandboxd: {error}\n")
+        log_lines.write(str(error), "error")
         return 1
     return 0
 
@@ -109,9 +110,9 @@ def _host_and_port(text: str) -> tuple[str, int]:
 def _announce(status: SandboxStatus, port: int | None) -> None:
     proved = f"jail {status.jail} proved"
     text = proved if status.available else "code rewards are off: " + "; ".join(status.reasons)
-    sys.stderr.write(f"sandboxd: {text}\n")
+    log_lines.write(text, "info" if status.available else "warning")
     if port is not None:
-        sys.stderr.write(f"sandboxd: listening on TCP port {port}\n")
+        log_lines.write(f"listening on TCP port {port}")
 
 
 if __name__ == "__main__":

@@ -14,5 +14,9 @@ def home() -> Path | None:
     return Path(path).absolute() if path else None
 
 
+def log_format() -> str | None:
+    return os.environ.get("REINFORGE_LOG_FORMAT") or None
+
+
 def language_data_folders() -> list[Path]:
     return [Path(path) for path in os.environ.get("NLTK_DATA", "").split(os.pathsep) if path]

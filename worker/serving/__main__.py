@@ -17,6 +17,8 @@ from typing import Any
 import torch
 from transformers.utils.logging import disable_progress_bar
 
+from reinforge import settings
+from reinforge.system import logs
 from reinforge.system.launch import RESULT_FD
 from worker.serving.engine import Engine
 from worker.serving.held import ADAPTERS
@@ -36,6 +38,8 @@ def main() -> None:
     # The parent decides when it ends; ignore a Ctrl-C in the same terminal.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     disable_progress_bar()
+    if settings.log_format() == "json":
+        logs.configure("serving")
     warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")
     torch.set_num_threads(arguments.threads)
     inbox: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()

@@ -21,6 +21,7 @@ from pathlib import Path
 from reinforge.errors import JobFailure, ReinforgeError
 from reinforge.records import Command, Ended, Record
 from reinforge.schemas.worker_api import HEARTBEAT_SECONDS, HEARTBEATS_PER_LEASE, Claimed
+from reinforge.system.logs import process_log_context
 from worker.backend_api.blob_cache import BlobCache
 from worker.backend_api.client import BackendAway, WorkerApi
 from worker.backend_api.outbox import Outbox
@@ -71,6 +72,10 @@ class JobSupervisor:
 
     def run(self, claimed: Claimed, gpus: Hold | None = None) -> JobOutcome:
         """Run one job to its end. Call it in a thread that outlives the job."""
+        with process_log_context(job=claimed.job, attempt=claimed.attempt):
+            return self._run(claimed, gpus)
+
+    def _run(self, claimed: Claimed, gpus: Hold | None) -> JobOutcome:
         log.info("%s attempt %s begins", claimed.job, claimed.attempt)
         lease = Lease(claimed.lease_seconds)
         try:

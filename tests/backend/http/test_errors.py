@@ -1,9 +1,13 @@
 """Every failure has the same envelope and a request id."""
 
+import io
+import json
+import logging
 from typing import Any
 
 import pytest
 
+from reinforge.system.logs import JsonLines
 from tests.backend.server import OWNER_KEY, Backend
 
 KEYS = {"message", "type", "code", "param", "hint", "errors", "request_id"}
@@ -96,6 +100,22 @@ def test_the_unexpected_is_a_500_without_its_details(
     assert error_body["code"] == "internal_error"
     assert "secret" not in str(error_body)
     assert error_body["request_id"] in error_body["hint"]
+
+
+def test_its_line_of_the_log_names_request_and_job(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("detail")
+
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(JsonLines("api"))
+    logger = logging.getLogger("backend.http.errors")
+    monkeypatch.setattr("backend.jobs.repository.find", broken)
+    monkeypatch.setattr(logger, "handlers", [handler])
+    backend.api.get("/jobs/ftjob-x", headers={"x-request-id": "mine-1"})
+    line = json.loads(stream.getvalue())
+    assert (line["request_id"], line["job"]) == ("mine-1", "ftjob-x")
+    assert line["exception"].endswith("RuntimeError: detail")
 
 
 def test_cursors_that_no_list_gave_out(backend: Backend) -> None:

@@ -1,10 +1,10 @@
 """TLS handshakes: only clients with the daemon's key file get through."""
 
 import asyncio
-import sys
 import time
 from collections.abc import Awaitable, Callable
 
+from worker.sandbox import log_lines
 from worker.sandbox.transport import frames, tls
 from worker.sandbox.transport.tls import KeyFile
 
@@ -99,7 +99,7 @@ class TlsServer:
             return
         peer = transport.get_extra_info("peername") or ("a client",)
         more = f" ({self._unreported} since the last line)" if self._unreported > 1 else ""
-        sys.stderr.write(f"sandboxd: refused {peer[0]}: {_reason(error)}{more}\n")
+        log_lines.write(f"refused {peer[0]}: {_reason(error)}{more}", "warning")
         self._report_at, self._unreported = time.monotonic() + _REPORT_SECONDS, 0
 
 
