@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from reinforge import __version__
 from reinforge.cli import chat, data, deploy, elsewhere, imports
-from reinforge.cli.admin import backup, budgets, people, serve, trackers, webhooks, workers
+from reinforge.cli.admin import backup, budgets, people, serve, top, trackers, webhooks, workers
 from reinforge.cli.connection import connect, store
 from reinforge.cli.evaluation import evaluate, gate, golden, judges, library, rewards
 from reinforge.cli.exits import Exit, exit_code
@@ -28,6 +28,7 @@ app = typer.Typer(
 app.command()(serve.up)
 app.command()(serve.demo)
 app.command()(serve.doctor)
+app.command()(top.top)
 app.command()(serve.train)
 app.command()(backup.backup)
 app.command()(backup.restore)

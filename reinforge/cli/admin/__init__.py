@@ -1,1 +1,1 @@
-"""`reinforge up`, `train`, `backup`, `project …`, `webhook …` and `worker …`."""
+"""`reinforge up`, `top`, `train`, `backup`, `project …`, `webhook …` and `worker …`."""

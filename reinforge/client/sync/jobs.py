@@ -90,7 +90,7 @@ class Jobs:
     def list(
         self,
         *,
-        status: str | None = None,
+        status: str | Sequence[str] | None = None,
         dataset: str | None = None,
         reward: str | None = None,
         q: str | None = None,
