@@ -11,6 +11,7 @@ from backend.http.conditional import IfMatch, tagged
 from backend.http.idempotency import Idempotency, Once, OnceWhole, fingerprint
 from backend.http.strict_json import StrictRoute
 from backend.jobs import labels, listing, repository, service
+from backend.jobs.bundle.endpoints import router as bundle
 from backend.jobs.card.endpoints import router as card
 from backend.jobs.comparison.endpoints import router as comparison
 from backend.jobs.lifecycle import deletion, fair_queue
@@ -165,6 +166,7 @@ router.include_router(forks)
 router.include_router(groups)
 router.include_router(prompts)
 router.include_router(report)
+router.include_router(bundle)
 router.include_router(shares)
 router.include_router(submission)
 router.include_router(monitoring)

@@ -134,7 +134,7 @@ def sandbox(socket_path: Path, out: Path, *, without: frozenset[str] = frozenset
 
 def _run(command: list[str]) -> int:
     """Run the trainer on this terminal, pass signals on and wait; it dies with this process."""
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=_die_with_us())
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=die_with_parent())
     previous = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     try:
         return process.wait()
@@ -148,7 +148,7 @@ def _run(command: list[str]) -> int:
             process.wait()
 
 
-def _die_with_us() -> Callable[[], None] | None:
+def die_with_parent() -> Callable[[], None] | None:
     """A `preexec_fn`, since a trainer left alone would wait for the ended sandbox; None off Linux."""
     us = os.getpid()
     return partial(end_with_parent, us, signal.SIGKILL) if sys.platform == "linux" else None

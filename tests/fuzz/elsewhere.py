@@ -4,6 +4,9 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     "It reads what processes of this platform have written, or what they are told.": (
         "backend.jobs.report.content",
         "reinforge.cli.jobs.share",
+        "reinforge.cli.repeat.bundles",
+        "reinforge.offline.reproduce",
+        "reinforge.offline.bundle_job",
         "backend.adapters.service",
         "backend.adapters.uploads",
         "backend.jobs.monitoring.training_checks",

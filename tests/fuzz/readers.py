@@ -24,6 +24,8 @@ from backend.jobs.monitoring import step_tables
 from backend.openai import model_names
 from backend.openai.chat import tools as chat_tools
 from reinforge.base_models import config
+from reinforge.bundles.archive import read_manifest
+from reinforge.bundles.records import read_completions
 from reinforge.client import protocol
 from reinforge.dataset import DatasetLimits, equal, inspect, iter_rows, prompts, tools
 from reinforge.errors import ReinforgeError
@@ -198,6 +200,18 @@ def unpack(content: bytes) -> object:
         tarfile.open(fileobj=io.BytesIO(content)) as archive,
     ):
         return archives.unpack(archive, Path(inside))
+
+
+def bundle(content: str) -> object:
+    """A text as the manifest of a bundle."""
+    body = content.encode("utf-8", "replace")
+    info = tarfile.TarInfo("bundle.json")
+    info.size = len(body)
+    return read_manifest(io.BytesIO(info.tobuf(tarfile.USTAR_FORMAT) + body + bytes(-len(body) % 512)))
+
+
+def table(path: Path) -> object:
+    return read_completions(path)
 
 
 def weights(path: Path) -> object:

@@ -29,6 +29,7 @@ from reinforge.spec import JobSpec
 from worker.environment.single_turn import SingleTurn
 from worker.machine import settings
 from worker.machine.cpu_share import give_way_on_processor, set_threads
+from worker.machine.kind import machine_kind
 from worker.machine.memory import is_out_of_memory
 from worker.policy.critic import LoraCritic
 from worker.policy.host import LocalHost
@@ -173,6 +174,7 @@ class TrainerJob:
             )
             facts = host.facts | policy.passes.facts | {"layout": policy.layout}
             facts |= {"engine": spec.rollout.engine, "jail": jail, "versions": versions() | engine_versions}
+            facts |= {"machine": machine_kind()}
             facts |= {"memory_gib": peak_memory_gib(), "held_out_rows": len(prompts.held_out)}
             facts |= {"leaked_rows": prompts.leaked_rows}
             self._report_start(facts)

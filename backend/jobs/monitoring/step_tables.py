@@ -1,7 +1,7 @@
 """Bounded reading of the steps' Parquet objects, which may be damaged."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -9,10 +9,11 @@ import pyarrow
 import pyarrow.parquet as parquet
 
 from reinforge.errors import StateConflict
+from reinforge.parsing.parquet_rows import MOST_BYTES, every_row, row_group
 
-MOST_BYTES = 256 << 20
+__all__ = ["MOST_BYTES", "every_row", "opened", "readable", "row_group", "value_of"]
+
 MOST_DEPTH = 100
-_ROWS_AT_ONCE = 32
 
 _DAMAGE = (
     *(pyarrow.ArrowException, OSError, ValueError, TypeError, OverflowError, RecursionError),
@@ -39,23 +40,6 @@ def opened(path: str) -> Iterator[parquet.ParquetFile]:
         yield file
 
 
-def row_group(file: parquet.ParquetFile, number: int, columns: Sequence[str]) -> list[dict[str, Any]]:
-    """Raises ValueError beyond `MOST_BYTES`."""
-    rows: list[dict[str, Any]] = []
-    _check_size(file.metadata.row_group(number).total_byte_size)
-    size = 0
-    for batch in file.iter_batches(_ROWS_AT_ONCE, row_groups=[number], columns=list(columns)):
-        size += batch.nbytes
-        _check_size(size)
-        rows += batch.to_pylist()
-    return rows
-
-
-def every_row(file: parquet.ParquetFile, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
-    for number in range(file.num_row_groups):
-        yield from row_group(file, number, columns)
-
-
 def value_of(cell: str | None, empty: str) -> Any:
     """The JSON in a cell. Raises ValueError if it is nested too deeply or JSON output cannot hold it."""
     value = json.loads(cell or empty)
@@ -72,8 +56,3 @@ def value_of(cell: str | None, empty: str) -> Any:
 def _nested(value: Any) -> Iterator[Any]:
     values = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return (child for child in values if isinstance(child, dict | list))
-
-
-def _check_size(size: int) -> None:
-    if size > MOST_BYTES:
-        raise ValueError(f"the completions of one prompt take more than {MOST_BYTES >> 20} MiB")

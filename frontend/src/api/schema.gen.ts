@@ -576,6 +576,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/bundle": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download Bundle
+         * @description A tar with everything that repeats the job, for `reinforge reproduce`; 409 `job_not_ended` before its end.
+         *
+         *     Specification, dataset rows (`rows=false`: their hashes only), reward sources, versions, metrics and completions
+         *     as Parquet, the best and the final checkpoint, and `bundle.json` with sizes and SHA-256. Completions contain
+         *     their prompts. Never includes keys.
+         */
+        get: operations["downloadJobBundle"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/shares": {
         parameters: {
             query?: never;
@@ -17246,6 +17270,35 @@ export interface operations {
                 content: {
                     "text/html": string;
                 };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    downloadJobBundle: {
+        parameters: {
+            query?: {
+                rows?: boolean;
+                completions?: boolean;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             401: components["responses"]["NotAuthenticated"];
             403: components["responses"]["NotAllowed"];

@@ -394,6 +394,11 @@ class AsyncJobs:
         text = urlencode({name: value for name, value in query.items() if value is not None})
         return await save(self._transport, f"/jobs/{id}/card?{text}", to)
 
+    async def bundle(self, id: str, to: str | Path, *, rows: bool = True, completions: bool = True) -> Path:
+        """Write everything that repeats an ended job to the file `to`, for `reinforge reproduce`."""
+        query = f"rows={str(rows).lower()}&completions={str(completions).lower()}"
+        return await save(self._transport, f"/jobs/{id}/bundle?{query}", to)
+
     async def share(
         self, id: str, *, samples: int = 0, expires_in_days: int | None = None
     ) -> JobShareCreated:

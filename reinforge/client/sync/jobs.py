@@ -388,6 +388,11 @@ class Jobs:
         text = urlencode({name: value for name, value in query.items() if value is not None})
         return save(self._transport, f"/jobs/{id}/card?{text}", to)
 
+    def bundle(self, id: str, to: str | Path, *, rows: bool = True, completions: bool = True) -> Path:
+        """Write everything that repeats an ended job to the file `to`, for `reinforge reproduce`."""
+        query = f"rows={str(rows).lower()}&completions={str(completions).lower()}"
+        return save(self._transport, f"/jobs/{id}/bundle?{query}", to)
+
     def share(self, id: str, *, samples: int = 0, expires_in_days: int | None = None) -> JobShareCreated:
         """Create a link that shows the job without sign-in; `url` is in this answer only."""
         body = {"samples": samples, "expires_in_days": expires_in_days}

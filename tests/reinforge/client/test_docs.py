@@ -54,6 +54,7 @@ def stub() -> Iterator[StubServer]:
         ("GET", "/jobs/ftjob-1"): done,
         ("GET", "/jobs/ftjob-1/adapter/download"): b"archive",
         ("GET", "/jobs/ftjob-1/report"): b"<html>",
+        ("GET", "/jobs/ftjob-1/bundle"): b"tar",
         ("POST", "/jobs/ftjob-1/shares"): SHARE,
         ("POST", "/datasets/file-1/render"): {"data": [], "offset": 0, "total": 1},
         ("GET", "/datasets/file-1/split"): {"seed": 7, "train": 0, "held_out": 1, "held_out_rows": [0]},

@@ -1,0 +1,1 @@
+"""Bundles: one file with everything that repeats a job."""

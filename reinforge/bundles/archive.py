@@ -1,0 +1,149 @@
+"""Reading of bundles, which may come from strangers: plain tar members only, as the manifest lists them.
+
+Each member has to have the name, size and SHA-256 that `bundle.json` says. Extended headers, links, devices and
+compression do not occur in a bundle and are refused.
+"""
+
+import hashlib
+import json
+import shutil
+import tarfile
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from pydantic import ValidationError
+
+from reinforge.bundles.manifest import FORMAT, NAME, BundledFile, BundleManifest
+from reinforge.errors import InvalidInput, TooLarge
+from reinforge.parsing.json_depth import is_deeper
+
+MOST_MANIFEST_BYTES = 64 << 20
+MOST_BYTES = 1 << 36
+"""Of all files together."""
+DEEPEST = 64
+_BLOCK = tarfile.BLOCKSIZE
+_CHUNK = 1 << 20
+
+
+def unpack_bundle(path: Path, folder: Path) -> BundleManifest:
+    """Write the bundle's files below the new `folder`. Raises InvalidInput `invalid_bundle`, TooLarge."""
+    try:
+        with path.open("rb") as file:
+            manifest = read_manifest(file)
+            _check_room(manifest, folder)
+            for entry in manifest.files:
+                _extract(file, entry, folder)
+            if any(file.read(2 * _BLOCK)):
+                raise invalid("it has files that its manifest does not list")
+    except FileNotFoundError:
+        raise InvalidInput(f"There is no file {path}.", code="file_not_found") from None
+    except IsADirectoryError:
+        raise invalid(f"{path} is a folder") from None
+    return manifest
+
+
+def read_manifest(file: BinaryIO) -> BundleManifest:
+    """The first member. Raises InvalidInput `invalid_bundle`."""
+    size = _header(file, NAME)
+    if size > MOST_MANIFEST_BYTES:
+        raise invalid(f"its {NAME} has {size} bytes, at most {MOST_MANIFEST_BYTES} are read")
+    content = _exactly(file, size)
+    _exactly(file, -size % _BLOCK)
+    try:
+        document = json.loads(content, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise invalid(f"its {NAME} is not valid JSON: {str(error)[:200]}") from error
+    if not isinstance(document, dict) or is_deeper(document, DEEPEST):
+        raise invalid(f"its {NAME} is no object, or nested more than {DEEPEST} times")
+    if document.get("format") != FORMAT:
+        raise invalid(f"its format is {str(document.get('format'))[:20]}, this release reads format {FORMAT}")
+    try:
+        manifest = BundleManifest.model_validate(document)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise invalid(f"its {NAME}: {place}: {first['msg']}") from error
+    _check_paths(manifest)
+    return manifest
+
+
+def invalid(reason: str) -> InvalidInput:
+    return InvalidInput(
+        f"The bundle cannot be read: {reason}.",
+        code="invalid_bundle",
+        hint="Write it again with `reinforge bundle JOB`.",
+    )
+
+
+def _check_paths(manifest: BundleManifest) -> None:
+    paths = [entry.path for entry in manifest.files]
+    if len(set(paths)) < len(paths) or NAME in paths:
+        raise invalid("its manifest lists a file twice")
+    named = [manifest.metrics, *(part.path for part in manifest.rewards)]
+    named += [part.path for part in manifest.rollouts]
+    optional = [manifest.dataset.path, manifest.start, *(part.path for part in manifest.checkpoints)]
+    optional += [part.path for part in (manifest.held_out, manifest.fork) if part is not None]
+    if missing := {*named, *(path for path in optional if path is not None)} - set(paths):
+        raise invalid(f"it does not contain {min(missing)}")
+
+
+def _check_room(manifest: BundleManifest, folder: Path) -> None:
+    total = sum(entry.bytes for entry in manifest.files)
+    if total > MOST_BYTES:
+        raise TooLarge(
+            f"The bundle has {total} bytes, at most {MOST_BYTES} are read.", code="bundle_too_large"
+        )
+    free = shutil.disk_usage(folder).free
+    if total > free:
+        raise TooLarge(
+            f"The bundle needs {total} bytes, and {folder} has {free} free.",
+            code="bundle_too_large",
+            hint="Choose a folder on another disk.",
+        )
+
+
+def _extract(file: BinaryIO, entry: BundledFile, folder: Path) -> None:
+    size = _header(file, entry.path)
+    if size != entry.bytes:
+        raise invalid(f"{entry.path} has {size} bytes, its manifest says {entry.bytes}")
+    target = folder / entry.path
+    digest, remaining = hashlib.sha256(), size
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        out = target.open("xb")
+    except (FileExistsError, NotADirectoryError) as error:
+        raise invalid(f"{entry.path} is both a file and a folder") from error
+    with out:
+        while remaining:
+            chunk = _exactly(file, min(_CHUNK, remaining))
+            digest.update(chunk)
+            out.write(chunk)
+            remaining -= len(chunk)
+    _exactly(file, -size % _BLOCK)
+    if digest.hexdigest() != entry.sha256:
+        raise invalid(f"the checksum of {entry.path} is not that of its manifest")
+
+
+def _header(file: BinaryIO, name: str) -> int:
+    """The size of the next member, which has to be this one."""
+    block = file.read(_BLOCK)
+    if len(block) == _BLOCK and not any(block):
+        raise invalid(f"{name} is missing")
+    try:
+        info = tarfile.TarInfo.frombuf(block, "ascii", "strict")
+    except (tarfile.HeaderError, ValueError) as error:
+        raise invalid("it is cut off" if len(block) < _BLOCK else "it is no bundle") from error
+    if not info.isreg() or info.sparse is not None or info.name != name or info.size < 0:
+        raise invalid(f"{info.name[:100]!r} stands where {name} is expected")
+    return info.size
+
+
+def _exactly(file: BinaryIO, size: int) -> bytes:
+    content = file.read(size)
+    if len(content) < size:
+        raise invalid("it is cut off")
+    return content
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")

@@ -1,0 +1,109 @@
+"""`bundle.json`: the first file of a bundle, which lists all others with their size and SHA-256."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from reinforge.records import Count, ForkStart, Large, RecordModel, ScheduledChange
+
+NAME = "bundle.json"
+FORMAT = 1
+MOST_FILES = 200_000
+BundlePath = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*){0,2}$", max_length=90),
+]
+"""Relative, at most two folders deep: fits the name of a plain tar header."""
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class BundledFile(RecordModel):
+    path: BundlePath
+    bytes: Large
+    sha256: Sha256
+
+
+class BundledModel(RecordModel):
+    """Never contained."""
+
+    id: str
+    source: str | None
+    """`builtin:NAME` or `hub:ORG/NAME@REVISION`; None: a folder of the workers."""
+    sha256: Sha256 | None
+    """Over names and contents of its files; None: never measured."""
+
+
+class BundledData(RecordModel):
+    dataset: str
+    name: str
+    format: Literal["jsonl", "csv", "parquet"]
+    numbers: list[str]
+    """Columns of CSV that rewards read as numbers."""
+    rows: Large
+    bytes: Large
+    sha256: Sha256
+    path: BundlePath | None
+    """None: the rows are not contained."""
+
+
+class BundledReward(RecordModel):
+    name: str
+    kind: Literal["python", "grader"]
+    revision: str
+    path: BundlePath
+
+
+class BundledFork(RecordModel):
+    """Another job's state that training continued from."""
+
+    job: str
+    start: ForkStart
+    path: BundlePath | None
+    """None: it is no longer stored, so the job cannot be repeated."""
+
+
+class BundledRollouts(RecordModel):
+    split: Literal["train", "held_out"]
+    step: Count
+    path: BundlePath
+
+
+class BundledCheckpoint(RecordModel):
+    step: Count
+    sha256: Sha256
+    bytes: Large
+    held_out_reward: float | None
+    best: bool
+    final: bool
+    path: BundlePath | None
+    """None: only its hash is contained."""
+
+
+class BundleManifest(RecordModel):
+    format: Literal[1] = 1
+    job: str
+    name: str
+    status: str
+    step: Count
+    """Completed steps."""
+    spec: dict[str, Any]
+    """As submitted."""
+    resolved_spec: dict[str, Any]
+    model: BundledModel
+    dataset: BundledData
+    held_out: BundledData | None
+    rewards: list[BundledReward] = Field(max_length=1000)
+    judges: list[str]
+    """Names of the judges that rewards ask; their replies are not repeatable."""
+    start: BundlePath | None
+    """Archive of the adapter that training started from."""
+    fork: BundledFork | None
+    changes: list[ScheduledChange] = Field(max_length=100_000)
+    """Made while the job ran."""
+    facts: dict[str, Any]
+    """Versions, engine, device and machine, as the trainer reported them."""
+    metrics: BundlePath
+    rollouts: list[BundledRollouts] = Field(max_length=MOST_FILES)
+    checkpoints: list[BundledCheckpoint] = Field(max_length=MOST_FILES)
+    files: list[BundledFile] = Field(max_length=MOST_FILES)
+    """In the order of the archive."""

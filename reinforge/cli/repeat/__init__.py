@@ -1,0 +1,1 @@
+"""`reinforge bundle`, `reproduce`, `diverge` and `bisect`."""

@@ -1,0 +1,27 @@
+"""The kind of machine that a job ran on: equal kinds give equal results to the bit."""
+
+import platform
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from worker.machine.cpu_share import available_cores
+
+
+def machine_kind() -> dict[str, Any]:
+    """Processor, cores, and accelerator if there is one."""
+    kind: dict[str, Any] = {"processor": processor(), "cores": available_cores()}
+    if torch.cuda.is_available():
+        kind |= {"accelerator": torch.cuda.get_device_name(), "cuda": torch.version.cuda}
+    return kind
+
+
+def processor() -> str:
+    """Model name of the CPU, or its architecture."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return platform.machine()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())
