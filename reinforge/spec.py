@@ -246,6 +246,10 @@ class JobSpec(SpecModel):
     """Seed of held-out split, row order and sampling."""
     metadata: dict[str, str] = Field(default_factory=dict, max_length=16)
     """Texts of your own, kept with the job."""
+    export: list[Name] = Field(default_factory=list, max_length=20)
+    """Trackers of the project that get the job, by name. Those for every job get it anyway; `reinforge train` ignores
+    the list.
+    """
 
     @model_validator(mode="before")
     @classmethod

@@ -94,6 +94,14 @@ async def get(id: str, session: Session, who: Reader) -> Adapter:
     return view
 
 
+@router.delete("/adapters/{id}", status_code=204, operation_id="deleteAdapter")
+async def delete(id: str, session: Session, who: Writer) -> None:
+    """Delete an adapter. The job that trained it keeps its checkpoints; deployments that serve it and jobs that
+    started from it continue. Adapters of jobs: owners only.
+    """
+    await service.remove(session, who, id)
+
+
 @router.get("/adapters/{id}/download", operation_id="downloadAdapter", response_class=StreamingResponse)
 async def download(id: str, request: Request, session: Session, objects: ObjectsDep, who: Reader) -> Response:
     """A `.tar.gz` with a standard PEFT directory at its top level, for `PeftModel.from_pretrained`."""

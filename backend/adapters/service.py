@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from backend.access.auth import Principal, require_owner
 from backend.adapters import archive, repository
 from backend.adapters.card import uploaded_card, write_card
 from backend.models import Adapter, BaseModel, Checkpoint, Job, now
@@ -40,9 +41,20 @@ async def weights(session: AsyncSession, id: str | None) -> Checkpoint | None:
 
 
 async def delete(session: AsyncSession, project_id: str, id: str) -> None:
-    """Remove the adapter as a model; the job's checkpoints stay. Raises NotFound."""
+    """A job's checkpoints stay, an uploaded adapter goes with its weights. Raises NotFound."""
     adapter = await get(session, project_id, id)
-    adapter.deleted_at = now()
+    if adapter.job_id is None:
+        await session.delete(adapter)
+    else:
+        adapter.deleted_at = now()
+
+
+async def remove(session: AsyncSession, who: Principal, id: str) -> None:
+    """Raises NotFound, NotAllowed."""
+    adapter = await get(session, who.project_id, id)
+    if adapter.job_id is not None:
+        require_owner(who, "adapters of jobs")
+    await delete(session, who.project_id, id)
 
 
 async def page(

@@ -19,7 +19,7 @@ _LABELS = {
     "seed": "seed",
 }
 """Path → label, most telling first."""
-_UNNAMED = ("name", "metadata", "model", "adapter.start", "data.dataset", "judges")
+_UNNAMED = ("name", "metadata", "export", "model", "adapter.start", "data.dataset", "judges")
 
 
 async def unique_name(session: AsyncSession, project_id: str, base: str, spec: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.http.cursors import cut, newest_first
-from backend.models import Job, JobReward, Reward, RewardRevision
+from backend.models import Completion, Job, JobReward, Reward, RewardRevision, StepRollouts
 
 
 async def find(session: AsyncSession, project_id: str, id: str, *, lock: bool = False) -> Reward | None:
@@ -70,3 +70,24 @@ async def job_counts(session: AsyncSession, ids: Sequence[str]) -> dict[str, tup
     )
     rows = await session.execute(query.group_by(JobReward.reward_id))
     return {str(reward): (count, newest) for reward, count, newest in rows}
+
+
+async def error_shares(session: AsyncSession, ids: Sequence[str]) -> dict[str, float]:
+    """Share of completions without a score, of the jobs where the reward is the only one: a completion's error does
+    not name the reward."""
+    jobs = select(JobReward.job_id).where(JobReward.reward_id.in_(ids))
+    alone = (
+        select(JobReward.job_id, func.min(JobReward.reward_id).label("reward"))
+        .join(Job, Job.id == JobReward.job_id)
+        .where(Job.purpose == "train", JobReward.job_id.in_(jobs))
+        .group_by(JobReward.job_id)
+        .having(func.count() == 1)
+        .subquery()
+    )
+    total = select(func.sum(StepRollouts.count)).where(StepRollouts.job_id == alone.c.job_id)
+    failed = select(func.count()).where(Completion.job_id == alone.c.job_id, Completion.error.is_not(None))
+    query = select(
+        alone.c.reward, func.sum(failed.scalar_subquery()), func.sum(total.scalar_subquery())
+    ).group_by(alone.c.reward)
+    rows = await session.execute(query)
+    return {str(reward): float(errors / completions) for reward, errors, completions in rows if completions}

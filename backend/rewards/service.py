@@ -284,10 +284,12 @@ async def revisions(session: AsyncSession, reward: Reward) -> list[RewardRevisio
 
 
 async def summaries(session: AsyncSession, rewards: list[Reward]) -> list[RewardSummary]:
-    counts = await repository.job_counts(session, [reward.id for reward in rewards])
+    ids = [reward.id for reward in rewards]
+    counts, errors = await repository.job_counts(session, ids), await repository.error_shares(session, ids)
     views = [RewardSummary.model_validate(reward) for reward in rewards]
     for view in views:
         view.jobs, view.last_used_at = counts.get(view.id, (0, None))
+        view.error_share = errors.get(view.id)
     return views
 
 

@@ -1,5 +1,7 @@
 """Trackers of a project, and which jobs are exported to them."""
 
+from collections.abc import Sequence
+
 from pydantic import SecretStr
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -132,11 +134,26 @@ async def remove(session: AsyncSession, who: Principal, id: str) -> None:
     await session.delete(await get(session, who.project_id, id))
 
 
+async def check_exports(session: AsyncSession, project_id: str, names: Sequence[str]) -> list[InvalidInput]:
+    """Problems of a specification's `export`."""
+    problems = []
+    for index, name in enumerate(names):
+        try:
+            tracker = await get(session, project_id, name)
+            if tracker.kind == "wandb":
+                require_library()
+        except (NotFound, StateConflict) as error:
+            param = f"export[{index}]"
+            problems.append(InvalidInput(error.message, code=error.code, param=param, hint=error.hint))
+    return problems
+
+
 async def export_new_job(session: AsyncSession, job: Job) -> None:
     """Call when a job is stored."""
+    chosen = job.resolved_spec.get("export", ())
     if job.purpose == "train":
         for tracker in await repository.of_project(session, job.project_id):
-            if tracker.every_job:
+            if tracker.every_job or tracker.name in chosen or tracker.id in chosen:
                 session.add(_export(job, tracker))
 
 

@@ -358,6 +358,14 @@ def upload_adapter(
         out.print(adapter.id)
 
 
+@adapters.command("delete")
+def delete_adapter(id: Annotated[str, typer.Argument(help="adp_…")]) -> None:
+    """Delete an adapter. The job that trained it keeps its checkpoints."""
+    with connect() as client:
+        client.adapters.delete(id)
+    err.print(f"{id} is deleted")
+
+
 @adapters.command("download")
 def download_adapter(
     id: Annotated[str, typer.Argument(help="A job (ftjob-…: its best checkpoint), or an adapter (adp_…).")],

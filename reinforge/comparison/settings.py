@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-IGNORED = frozenset({"name", "metadata"})
+IGNORED = frozenset({"name", "metadata", "export"})
 """Top-level fields that say nothing about the training."""
 
 

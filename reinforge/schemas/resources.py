@@ -106,6 +106,8 @@ class RewardSummary(Editable):
     jobs: int = 0
     last_used_at: Timestamp | None = None
     """When the newest job with it was created."""
+    error_share: float | None = None
+    """Share of completions that it failed to score, in jobs where it is the only reward; null without such a job."""
 
 
 class RewardDetail(RewardSummary):

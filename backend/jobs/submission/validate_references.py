@@ -14,6 +14,7 @@ from backend.jobs.submission.start_adapter import StartAdapter, start_of
 from backend.judges import service as judges
 from backend.models import BaseModel, Dataset
 from backend.rewards import service as rewards
+from backend.trackers import service as trackers
 from reinforge.base_models.start_adapter import with_start
 from reinforge.dataset import check_roles, shadowed_answer, split
 from reinforge.errors import InvalidInput, NotFound
@@ -115,6 +116,7 @@ async def survey(
         for index, reward in enumerate(spec.rewards)
     ]
     problems += await _judge_problems(session, project_id, spec, pinned)
+    problems += await trackers.check_exports(session, project_id, spec.export)
     problems += _column_problems(spec, dataset, held_out)
     tables = [table for table in (dataset, held_out) if table is not None]
     for index, (reward, pin) in enumerate(zip(spec.rewards, pinned, strict=True)):

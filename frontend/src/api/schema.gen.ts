@@ -2773,7 +2773,12 @@ export interface paths {
         get: operations["getAdapter"];
         put?: never;
         post?: never;
-        delete?: never;
+        /**
+         * Delete
+         * @description Delete an adapter. The job that trained it keeps its checkpoints; deployments that serve it and jobs that
+         *     started from it continue. Adapters of jobs: owners only.
+         */
+        delete: operations["deleteAdapter"];
         options?: never;
         head?: never;
         patch?: never;
@@ -9280,6 +9285,12 @@ export interface components {
             metadata?: {
                 [key: string]: string;
             };
+            /**
+             * Export
+             * @description Trackers of the project that get the job, by name. Those for every job get it anyway; `reinforge train` ignores
+             *     the list.
+             */
+            export?: string[];
         };
         /**
          * JobSpread
@@ -13383,6 +13394,8 @@ export interface components {
             jobs?: number;
             /** Last Used At */
             last_used_at?: string | null;
+            /** Error Share */
+            error_share?: number | null;
             /** Revisions */
             revisions: components["schemas"]["RewardRevision"][];
         };
@@ -13702,6 +13715,8 @@ export interface components {
             jobs?: number;
             /** Last Used At */
             last_used_at?: string | null;
+            /** Error Share */
+            error_share?: number | null;
         };
         /**
          * RewardTemplate
@@ -21287,6 +21302,33 @@ export interface operations {
             401: components["responses"]["NotAuthenticated"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    deleteAdapter: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
             422: components["responses"]["Invalid"];
             429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];

@@ -36,6 +36,10 @@ class AsyncAdapters:
             )
         return Adapter.model_validate(answer.json())
 
+    async def delete(self, id: str) -> None:
+        """The job that trained it keeps its checkpoints. Adapters of jobs: owners only."""
+        await self._transport.request("DELETE", f"/adapters/{id}")
+
     async def download(self, id: str, to: str | Path, *, progress: Progress | None = None) -> Path:
         """Write the adapter's `.tar.gz` to the file `to`; `progress(bytes so far, total or None)`."""
         return await save(self._transport, f"/adapters/{id}/download", to, progress=progress)

@@ -37,6 +37,10 @@ class Adapters:
             )
         return Adapter.model_validate(answer.json())
 
+    def delete(self, id: str) -> None:
+        """The job that trained it keeps its checkpoints. Adapters of jobs: owners only."""
+        self._transport.request("DELETE", f"/adapters/{id}")
+
     def download(self, id: str, to: str | Path, *, progress: Progress | None = None) -> Path:
         """Write the adapter's `.tar.gz` to the file `to`; `progress(bytes so far, total or None)`."""
         return save(self._transport, f"/adapters/{id}/download", to, progress=progress)

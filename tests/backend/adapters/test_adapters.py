@@ -124,6 +124,16 @@ def test_nobody_else_may_download(rpc_backend: Backend, adapter: str) -> None:
         assert viewer.get(f"/adapters/{adapter}/download").status_code == 200
 
 
+def test_only_owners_delete_a_jobs_adapter_and_the_job_keeps_its_checkpoints(rpc_backend: Backend) -> None:
+    adapter = finish_job(rpc_backend, packed({"adapter_config.json": b"{}"}))
+    job = rpc_backend.api.get(f"/adapters/{adapter}").json()["job"]
+    with rpc_backend.add_key("editor") as editor:
+        assert editor.delete(f"/adapters/{adapter}").json()["error"]["code"] == "not_owner"
+    assert rpc_backend.api.delete(f"/adapters/{adapter}").status_code == 204
+    assert rpc_backend.api.get(f"/adapters/{adapter}").status_code == 404
+    assert len(rpc_backend.api.get(f"/jobs/{job}/checkpoints").json()["data"]) == 1
+
+
 def test_only_plain_files_leave_a_stored_archive() -> None:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:

@@ -176,3 +176,22 @@ def test_viewers_and_other_projects(live: Backend, peft: Path) -> None:
         assert other.get(f"/adapters/{adapter}").status_code == 404
         check = other.post("/jobs/check?quick=true", json=live.spec(model=adapter)).json()
         assert check["problems"][0]["code"] == "adapter_not_found"
+
+
+def test_deletion_ends_the_adapter_but_not_its_deployment(live: Backend, peft: Path) -> None:
+    adapter = upload(live, peft, name="short-lived").json()["id"]
+    live.api.post("/deployments", json={"name": "goes-on", "adapter": adapter})
+    with live.add_key("viewer") as viewer:
+        assert viewer.delete(f"/adapters/{adapter}").status_code == 403
+    with live.add_key("editor") as editor:
+        assert editor.delete(f"/adapters/{adapter}").status_code == 204
+    assert [live.api.get(f"/adapters/{adapter}{more}").status_code for more in ("", "/download")] == [
+        404,
+        404,
+    ]
+    assert live.api.delete(f"/adapters/{adapter}").status_code == 404
+    assert adapter not in live.api.get("/adapters").text
+    deployment = live.api.get("/deployments/goes-on").json()
+    assert (deployment["adapter"], deployment["model"]) == (None, "qwen")
+    # What counts as stored is what rows name.
+    assert live.sql("SELECT count(*) FROM adapter WHERE id = %s", adapter) == [(0,)]

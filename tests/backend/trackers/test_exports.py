@@ -83,6 +83,16 @@ def exports(backend: Backend, job: str) -> list[dict[str, Any]]:
     return listed
 
 
+def test_a_job_names_its_trackers(backend: Backend, stub: MlflowStub) -> None:
+    for name, every_job in (("team", False), ("all", True), ("other", False)):
+        add_tracker(backend, stub, name=name, every_job=every_job)
+    with backend.rpc_worker():
+        job = backend.create_job(export=["team", "all"])
+        assert sorted(one["tracker"] for one in exports(backend, job)) == ["all", "team"]
+        answer = backend.api.post("/jobs", json=backend.spec(export=["team", "nowhere"]))
+        refused(answer, "export[1]", "tracker_not_found")
+
+
 def test_a_job_is_exported_as_its_steps_arrive(backend: Backend, stub: MlflowStub) -> None:
     add_tracker(backend, stub, every_job=True)
     job, trainer = job_with_steps(backend, 3)
