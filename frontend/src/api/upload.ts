@@ -9,10 +9,11 @@ export function sendFile<T>(
   onProgress: (progress: UploadProgress) => void,
   signal: AbortSignal,
   fields: Readonly<Record<string, string>> = {},
+  part = "file",
 ): Promise<T> {
   const form = new FormData();
   for (const [name, value] of Object.entries(fields)) form.append(name, value);
-  form.append("file", file);
+  form.append(part, file);
   return sendBytes<T>("POST", address, form, onProgress, signal);
 }
 

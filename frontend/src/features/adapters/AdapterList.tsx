@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useMemo } from "react";
+import { useMemo, useState } from "react";
 import { useAccess } from "@/api/access";
 import {
   type Adapter,
@@ -13,7 +13,6 @@ import {
 } from "@/api/adapters";
 import { ButtonLink } from "@/components/ButtonLink";
 import { Change } from "@/components/Change";
-import { CopyButton } from "@/components/CopyButton";
 import { type Column, DataTable } from "@/components/DataTable";
 import { Empty } from "@/components/Empty";
 import { Failure } from "@/components/Failure";
@@ -21,6 +20,9 @@ import { GatedButton } from "@/components/GatedButton";
 import { Page } from "@/components/Page";
 import { distinctNames } from "@/lib/distinct-names";
 import { ago, bytes, reward, signed } from "@/lib/format";
+import { toastDone } from "@/lib/toast";
+import { MoreActions } from "./MoreActions";
+import { UploadAdapter } from "./UploadAdapter";
 
 /** Held-out reward of the checkpoint that is offered: the best one, or the final one where there is no best. */
 const offered = (one: Adapter) => betterThan(one)?.held_out_reward ?? one.held_out_reward;
@@ -130,20 +132,30 @@ const columns = (names: ReadonlyMap<string, string>): Column<Adapter>[] => [
           Train
         </ButtonLink>
         <Download one={one} />
-        <CopyButton text={one.id} label="Copy ID" size="compact-sm" />
+        <MoreActions one={one} />
       </span>
     ),
   },
 ];
 
-/** Adapters that jobs left behind, newest first; a row opens its job's checkpoints. */
+/** Adapters of jobs and uploaded ones, newest first; a row opens its job's checkpoints. */
 export function AdapterList() {
   const { refusal } = useAccess();
   const adapters = useQuery(adaptersQuery);
   const rows = adapters.data?.data;
   const names = useMemo(() => distinctNames(rows ?? []), [rows]);
+  const [uploading, setUploading] = useState(false);
+  const upload = (
+    <GatedButton refusal={refusal} variant="default" onClick={() => setUploading(true)}>
+      Upload an adapter
+    </GatedButton>
+  );
+  const onUploaded = ({ name }: Adapter) => {
+    setUploading(false);
+    toastDone(`${name} uploaded.`);
+  };
   return (
-    <Page title="Adapters">
+    <Page title="Adapters" actions={upload}>
       {adapters.isError && !rows ? (
         <Failure
           title="Could not load adapters"
@@ -162,8 +174,8 @@ export function AdapterList() {
             )
           }
         >
-          Adapters of succeeded jobs are listed here: standard PEFT folders that you can download and load
-          anywhere.
+          Adapters of succeeded jobs and uploaded ones are listed here: standard PEFT folders that you can
+          download and load anywhere.
         </Empty>
       ) : (
         <DataTable
@@ -175,6 +187,7 @@ export function AdapterList() {
           keys
         />
       )}
+      {uploading && <UploadAdapter onClose={() => setUploading(false)} onDone={onUploaded} />}
     </Page>
   );
 }

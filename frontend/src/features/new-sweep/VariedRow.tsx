@@ -23,6 +23,8 @@ type Props = {
   onChange: (row: Varied) => void;
   onRemove: () => void;
   onUp: (() => void) | undefined;
+  /** Whether the row may share a rung with the one above. */
+  mayJoin: boolean;
 };
 
 function Values({
@@ -118,7 +120,7 @@ function Range({
 }
 
 /** One setting with its values. */
-export function VariedRow({ row, onChange, onRemove, onUp }: Props) {
+export function VariedRow({ row, onChange, onRemove, onUp, mayJoin }: Props) {
   const { draft, fields, problems, readOnly } = useSweepForm();
   const field = fields.get(row.path);
   const label = field?.label ?? row.path;
@@ -130,7 +132,7 @@ export function VariedRow({ row, onChange, onRemove, onUp }: Props) {
     field && rangeText(field) && `Allowed: ${rangeText(field)}.`,
   ].filter(Boolean);
   return (
-    <div className={styles.row}>
+    <div className={styles.row} data-joined={(mayJoin && row.joined) || undefined}>
       <div className={styles.head}>
         <b>{label}</b>
         <Path path={row.path} />
@@ -172,6 +174,15 @@ export function VariedRow({ row, onChange, onRemove, onUp }: Props) {
         <Range row={row} onChange={onChange} label={row.path} id={id} />
       ) : (
         <Values row={row} onChange={onChange} label={`Values of ${row.path}`} id={id} />
+      )}
+      {mayJoin && (
+        <Checkbox
+          label="Add it together with the setting above, in one rung"
+          aria-label={`Add ${row.path} together with the setting above`}
+          disabled={readOnly}
+          checked={row.joined === true}
+          onChange={(event) => onChange({ ...row, joined: event.currentTarget.checked })}
+        />
       )}
       <Problems problems={problems.get(`path:${row.path}`)} />
       <small>

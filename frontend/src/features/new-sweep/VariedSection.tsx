@@ -41,7 +41,7 @@ export function VariedSection() {
       <h2 id="part-varied">{ladder ? "Settings of the ladder, in order" : "Settings to vary"}</h2>
       <p>
         {ladder
-          ? "The first job is the job unchanged; every later job has one more of these settings."
+          ? "The first job is the job unchanged; every later job has one more rung: one of these settings, or several together."
           : "Any field of the job. Without one, only the seeds differ."}
       </p>
       {draft.varied.map((row, index) => (
@@ -50,6 +50,7 @@ export function VariedSection() {
           row={row}
           onChange={(next) => replace(index, [next])}
           onRemove={() => replace(index, [])}
+          mayJoin={ladder && index > 0}
           onUp={ladder && index > 0 ? () => up(index) : undefined}
         />
       ))}

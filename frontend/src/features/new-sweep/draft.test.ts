@@ -6,6 +6,7 @@ import {
   parseSeeds,
   parseValue,
   placed,
+  placeOf,
   type SweepDraft,
   splitNumbers,
   toSweep,
@@ -100,6 +101,23 @@ describe("a sweep of the form", () => {
     const { body } = toSweep(draft({ varied, method: "ladder" }), FIELDS);
     expect(body.rungs).toEqual([{ set: { [RATE]: 0.001 } }, { set: { "algorithm.preset": "dapo" } }]);
     expect(body.parameters).toBeUndefined();
+  });
+
+  test("of a ladder has settings that are added together in one rung", () => {
+    const rank = { ...list("adapter.rank", "8"), joined: true };
+    const varied = [rank, list(RATE, "0.001"), { ...list("algorithm.preset", "dapo"), joined: true }];
+    const ladder = draft({ varied, method: "ladder" });
+    const { body } = toSweep(ladder, FIELDS);
+    expect(body.rungs).toEqual([
+      { set: { "adapter.rank": 8 } },
+      { set: { [RATE]: 0.001, "algorithm.preset": "dapo" } },
+    ]);
+    const params = ["rungs[1].set.algorithm.preset", "rungs[1]", "rungs[7]"];
+    expect(params.map((param) => placeOf(param, ladder))).toEqual([
+      "path:algorithm.preset",
+      `path:${RATE}`,
+      "varied",
+    ]);
   });
 });
 

@@ -5,7 +5,7 @@ import type { Field } from "@/lib/spec-fields";
 import { complaint } from "@/lib/spec-fields";
 import { parseNumber } from "@/lib/spec-values";
 
-/** A field to vary and its values as they were typed. Of a ladder: one rung, with one value. */
+/** A field to vary and its values as they were typed. Of a ladder: one value. */
 export type Varied = {
   path: string;
   kind: "list" | "range";
@@ -14,6 +14,8 @@ export type Varied = {
   max?: Json | undefined;
   points?: Json | undefined;
   log: boolean;
+  /** Of a ladder: in one rung with the setting before it. */
+  joined?: boolean | undefined;
 };
 
 /** The job that the sweep's jobs begin from: one of this project, or a job file. */
@@ -134,13 +136,25 @@ const rangeOf = (one: Varied, field: Field | undefined, method: Method, param: s
   return { value: { ...ends, ...flags } as Json, problems };
 };
 
+/** The settings of a ladder by rung. */
+export function rungsOf<Row extends Pick<Varied, "joined">>(varied: readonly Row[]): Row[][] {
+  const rungs: Row[][] = [];
+  for (const one of varied) {
+    const last = rungs.at(-1);
+    if (one.joined && last) last.push(one);
+    else rungs.push([one]);
+  }
+  return rungs;
+}
+
 /** The sweep as the API has it, with what is wrong before the server is asked. */
 export function toSweep(draft: SweepDraft, fields: Fields): { body: SweepBody; problems: OwnProblem[] } {
   const problems: OwnProblem[] = [];
   if (!draft.base) problems.push({ param: "job", message: "Choose a job or a job file.", missing: true });
   const ladder = draft.method === "ladder";
-  const parsed = draft.varied.map((one, i) => {
-    const param = ladder ? `rungs[${i}]` : `parameters.${one.path}`;
+  const rungs = rungsOf(draft.varied);
+  const parsed = draft.varied.map((one) => {
+    const param = ladder ? rungParam(rungs, one) : `parameters.${one.path}`;
     const field = fields.get(one.path);
     const { value, problems: own } = ladder
       ? listOf({ ...one, values: one.values.slice(0, 1) }, field, param)
@@ -171,9 +185,7 @@ export function toSweep(draft: SweepDraft, fields: Fields): { body: SweepBody; p
     name: draft.name.trim() || undefined,
     method: draft.method,
     parameters: !ladder && parsed.length > 0 ? Object.fromEntries(parsed) : undefined,
-    rungs: ladder
-      ? parsed.map(([path, value]) => ({ set: { [path]: Array.isArray(value) ? (value[0] ?? null) : null } }))
-      : undefined,
+    rungs: ladder ? rungs.map((rung) => ({ set: oneValueEach(rung, new Map(parsed)) })) : undefined,
     trials: searches(draft.method) ? draft.trials : undefined,
     seeds: wrongSeeds ? undefined : seeds,
     seed: searches(draft.method) ? draft.seed : undefined,
@@ -185,6 +197,17 @@ export function toSweep(draft: SweepDraft, fields: Fields): { body: SweepBody; p
   };
   return { body: JSON.parse(JSON.stringify(body)) as SweepBody, problems };
 }
+
+const rungParam = (rungs: readonly Varied[][], one: Varied) =>
+  `rungs[${rungs.findIndex((rung) => rung.includes(one))}].set.${one.path}`;
+
+const oneValueEach = (rung: readonly Varied[], values: ReadonlyMap<string, Json>) =>
+  Object.fromEntries(
+    rung.map(({ path }) => {
+      const value = values.get(path);
+      return [path, Array.isArray(value) ? (value[0] ?? null) : null];
+    }),
+  );
 
 export const searches = (method: Method) => method === "random" || method === "tpe";
 
@@ -213,16 +236,21 @@ const OTHERS = ["name", "seeds", "halving", "objective", "varied", ...Object.val
 export function placeOf(param: string | null | undefined, draft: SweepDraft): string | null {
   if (!param) return null;
   if (param === "parameters" || param === "rungs") return "varied";
-  const rung = /^rungs\[(\d+)\]/.exec(param);
-  if (rung) return pathKey(draft.varied[Number(rung[1])]?.path);
+  const rung = /^rungs\[(\d+)\](?:\.set\.(.*))?/.exec(param);
+  if (rung) {
+    const rows = rungsOf(draft.varied)[Number(rung[1])] ?? [];
+    return pathKey((rows.find(({ path }) => startsWithPath(rung[2] ?? "", path)) ?? rows[0])?.path);
+  }
   if (param.startsWith("parameters.")) {
     const rest = param.slice("parameters.".length);
-    const row = draft.varied.find(({ path }) => rest === path || rest.startsWith(`${path}.`));
+    const row = draft.varied.find(({ path }) => startsWithPath(rest, path));
     return row ? pathKey(row.path) : "varied";
   }
   if (param === "job" || param.startsWith("job.")) return "job";
   return [...OTHERS].sort((a, b) => b.length - a.length).find((one) => param.startsWith(one)) ?? null;
 }
+
+const startsWithPath = (param: string, path: string) => param === path || param.startsWith(`${path}.`);
 
 const pathKey = (path: string | undefined) => (path === undefined ? "varied" : `path:${path}`);
 

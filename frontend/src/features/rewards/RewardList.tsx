@@ -9,7 +9,7 @@ import { Empty } from "@/components/Empty";
 import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";
 import { Page } from "@/components/Page";
-import { ago, NOTHING } from "@/lib/format";
+import { ago, NOTHING, percent } from "@/lib/format";
 import { atOnce } from "./bench/status";
 import type { OpenedFile } from "./NewReward";
 import styles from "./RewardList.module.css";
@@ -34,6 +34,19 @@ const COLUMNS: Column<RewardSummary>[] = [
     hide: "narrow",
     align: "right",
     cell: (one) => (one.last_used_at ? ago(one.last_used_at) : "never"),
+  },
+  {
+    head: "Errors",
+    hide: "narrow",
+    align: "right",
+    cell: ({ error_share: share }) => (
+      <span
+        className={share ? styles.errors : undefined}
+        title="Completions that it failed to score, in jobs where it is the only reward"
+      >
+        {percent(share)}
+      </span>
+    ),
   },
   { head: "Saved", hide: "narrow", align: "right", cell: (one) => ago(one.updated_at) },
 ];

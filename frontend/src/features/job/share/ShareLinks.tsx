@@ -1,4 +1,5 @@
 import { Button, Checkbox, Group, Modal, Select, Stack } from "@mantine/core";
+import { useClipboard } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useAccess } from "@/api/access";
@@ -12,6 +13,7 @@ import styles from "./ShareLinks.module.css";
 
 /** Prompts of a link that includes completions. */
 const SAMPLES = 8;
+const COPIED_MS = 3_600_000;
 const LIFETIMES = [
   { value: "7", label: "7 days" },
   { value: "30", label: "30 days" },
@@ -56,11 +58,15 @@ export function ShareLinks({ job, onClose }: { job: JobDetail; onClose: () => vo
   const create = useCreateShare(job.id);
   const [withSamples, setWithSamples] = useState(false);
   const [lifetime, setLifetime] = useState("30");
-  const submit = () =>
-    create.mutate({
+  const clipboard = useClipboard({ timeout: COPIED_MS });
+  const submit = () => {
+    const body = {
       samples: withSamples ? SAMPLES : 0,
       expires_in_days: lifetime === "never" ? null : Number(lifetime),
-    });
+    };
+    clipboard.reset();
+    create.mutate(body, { onSuccess: ({ url }) => clipboard.copy(url) });
+  };
   return (
     <Modal opened onClose={onClose} title="Links without sign-in" size="lg">
       <Stack gap="sm">
@@ -83,13 +89,17 @@ export function ShareLinks({ job, onClose }: { job: JobDetail; onClose: () => vo
             onChange={(value) => setLifetime(value ?? "30")}
           />
           <GatedButton refusal={refusal} loading={create.isPending} onClick={submit}>
-            Create link
+            Create and copy link
           </GatedButton>
         </Group>
         {create.error && <Failure title="Could not create the link" error={create.error} />}
         {create.data && (
           <div role="status">
-            <p className={styles.text}>Copy it now: it is not shown again.</p>
+            <p className={styles.text}>
+              {clipboard.copied
+                ? "Copied. The link is not shown again."
+                : "Copy it now: it is not shown again."}
+            </p>
             <CopyField text={create.data.url} label="Share link" copy="Copy link" />
           </div>
         )}
