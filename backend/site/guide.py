@@ -24,7 +24,7 @@ HEADERS = {
     "referrer-policy": "same-origin",
     "cache-control": "no-cache",
 }
-_FILES = frozenset({".svg", ".webp", ".png", ".json"})
+_FILES = frozenset({".svg", ".webp", ".png", ".json", ".yml"})
 
 
 @functools.lru_cache(maxsize=128)
@@ -47,6 +47,8 @@ async def guide(request: Request, path: str = "") -> Response:
         return HTMLResponse(html, headers=headers)
     file = (PAGES / path).resolve()
     if file.suffix in _FILES and file.is_relative_to(PAGES.resolve()) and file.is_file():
-        media_type = mimetypes.guess_type(file.name)[0] or "image/webp"
+        media_type = (
+            "text/plain" if file.suffix == ".yml" else mimetypes.guess_type(file.name)[0] or "image/webp"
+        )
         return FileResponse(file, headers=HEADERS, media_type=media_type)
     raise NotFound(f"The guide has no page {path}.", code="unknown_path", hint="/guide lists all pages.")

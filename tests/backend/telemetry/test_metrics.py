@@ -1,5 +1,6 @@
 """GET /metrics: who may scrape it, what it counts, and that its labels stay few."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import httpx
 import psycopg
 import pytest
+import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from backend.data.leader_lock import LEADER_LOCK
@@ -14,6 +16,8 @@ from backend.telemetry import process_figures
 from reinforge.records import StepMetrics
 from tests.backend.server import OWNER_KEY, WORKER_TOKEN, Backend
 
+DOCS = Path(__file__).parents[3] / "docs"
+_NAME = re.compile(r"\b(?:reinforge|process)_[a-z_]+")
 TOKEN = "a-token-of-the-scraper"
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
@@ -163,3 +167,57 @@ def test_no_label_names_what_has_no_limit() -> None:
     }
     assert {"worker", "route", "kind"} <= labels
     assert labels.isdisjoint({"project", "user", "job", "key", "model", "path", "url", "address", "id"})
+
+
+def series_names(backend: Backend) -> set[str]:
+    """Every name that a query may have, of metrics without a sample yet, too."""
+    text = backend.bare.get("/metrics", headers={"authorization": f"Bearer {TOKEN}"}).text
+    names = set()
+    for name, kind in re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE):
+        suffixes = ("_bucket", "_count", "_sum") if kind == "histogram" else ("",)
+        names |= {name + suffix for suffix in suffixes if not name.endswith("_created")}
+    return names
+
+
+def queries() -> dict[str, str]:
+    """Title → PromQL, of all alerts and panels."""
+    rules = yaml.safe_load((DOCS / "monitoring/alerts.yml").read_text())["groups"]
+    promql = {rule["alert"]: rule["expr"] for group in rules for rule in group["rules"]}
+    dashboard = json.loads((DOCS / "monitoring/grafana-dashboard.json").read_text())
+    for panel in dashboard["panels"]:
+        promql |= {
+            f"{panel['title']} {target['refId']}": target["expr"] for target in panel.get("targets", [])
+        }
+    return promql
+
+
+def test_the_dashboard_and_the_alerts_name_metrics_and_labels_that_exist(backend: Backend) -> None:
+    names = series_names(backend)
+    unknown = {title: set(_NAME.findall(query)) - names for title, query in queries().items()}
+    assert {title: wrong for title, wrong in unknown.items() if wrong} == {}
+    assert len(queries()) > 40 and all(_NAME.search(query) or "up{" in query for query in queries().values())
+    labels = {label for _, sample in scrape(backend) for label, _ in sample} | {
+        "job",
+        "instance",
+        "le",
+        "memory",
+    }
+    for title, query in queries().items():
+        used = {name for group in re.findall(r"(?:by|on) \(([^)]*)\)", query) for name in group.split(", ")}
+        used |= set(re.findall(r"[{,]\s*(\w+)\s*(?:=|!=)", query))
+        assert used <= labels | {"phase", "outcome"}, title
+
+
+def test_every_metric_is_in_the_guide(backend: Backend) -> None:
+    page = (DOCS / "operations.md").read_text()
+    base = {re.sub(r"_(bucket|count|sum)$", "", name) for name in series_names(backend)}
+    ours = {name for name in base if name.startswith("reinforge_")}
+    table = page.partition("| metric | type |")[2].partition("\n\n")[0]
+    assert set(re.findall(r"`(reinforge_[a-z_]+)`", table)) == ours
+
+
+def test_every_alert_says_what_to_do() -> None:
+    for group in yaml.safe_load((DOCS / "monitoring/alerts.yml").read_text())["groups"]:
+        for rule in group["rules"]:
+            assert rule["labels"]["severity"] in ("critical", "warning", "info")
+            assert rule["annotations"]["summary"] and rule["annotations"]["description"]
