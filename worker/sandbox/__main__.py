@@ -1,8 +1,4 @@
-"""Command line of the sandbox daemon.
-
-``probe`` proves a jail once; ``status`` asks a running daemon, exit code 1 if it does not
-answer.
-"""
+"""Command line of the sandbox daemon. ``status`` exits with 1 if the daemon does not answer."""
 
 import argparse
 import asyncio

@@ -43,8 +43,7 @@ _Answer = TypeVar("_Answer")
 class SandboxClient:
     """Scores completions in the sandbox at ``address``. Thread-safe.
 
-    address: a Unix socket's path, or ``tcp://host:port``, which needs the daemon's key file; else
-    raises ``ValueError``.
+    address: a socket's path, or ``tcp://host:port`` with a key file; else raises ``ValueError``.
     """
 
     def __init__(
@@ -73,11 +72,10 @@ class SandboxClient:
         isolate: Isolation = "batch",
         timeouts: Timeouts | None = None,
     ) -> CallOutcome:
-        """Score rows with a Python reward; the outcome has one result per row, in order.
+        """Score rows with a Python reward; one result per row, in order.
 
-        entry: the function's name; default ``grade`` or the only function. granularity: rows per
-        function call: one; those of one ``group``; or a batch of 16. isolate: "sample" runs each such
-        unit in its own process. Raises ``ValueError`` if a row or group is too large to send.
+        entry: default ``grade`` or the only function. isolate: "sample" runs each unit in its own process. Raises
+        ``ValueError`` if a row or group is too large to send.
         """
         if not rows:
             return CallOutcome("ok")
@@ -108,8 +106,8 @@ class SandboxClient:
     ) -> ProgramsOutcome:
         """Run a model's program, each run in its own process; one result per run, in order.
 
-        Expected values do not belong in ``source`` or ``runs``: compare outputs on the caller's side.
-        Raises ``ValueError`` if a run is too large to send.
+        Compare outputs on the caller's side: the program can read ``source`` and ``runs``. Raises ``ValueError`` if a
+        run is too large to send.
         """
         head = {"op": "programs", "source": source, "limits": asdict(limits or ProgramLimits())}
         parts = [runs[i : i + _RUNS_PER_CALL] for i in range(0, len(runs), _RUNS_PER_CALL)]
@@ -143,11 +141,10 @@ class SandboxClient:
         return SandboxStatus(False, None, [answer]) if isinstance(answer, str) else answer[0]
 
     def hold_to(self, jail: str) -> None:
-        """Score in this jail only: a run must not move to a weaker jail unnoticed."""
+        """Score in this jail only, so that a run never moves to a weaker one unnoticed."""
         self._jail = jail
 
     def abort(self) -> None:
-        """End the requests of all threads, jails included."""
         with self._lock:
             self._aborted = True
             for connection in self._used:

@@ -1,8 +1,4 @@
-"""Third-party libraries a reward may import, and the folder they are copied into for the jails.
-
-Only these distributions and their requirements are copied: a jail never sees the platform's own
-packages.
-"""
+"""Third-party libraries a reward may import, and the folder they are copied into for the jails."""
 
 import compileall
 import hashlib
@@ -24,7 +20,7 @@ DISTRIBUTIONS: dict[str, str] = {
     "nltk": "nltk", "rouge_score": "rouge-score", "sqlparse": "sqlparse", "regex": "regex",
     "math_verify": "math-verify", "mpmath": "mpmath", "latex2sympy2_extended": "latex2sympy2_extended",
 }  # fmt: skip
-"""Module → distribution. Rewards can import only these and the standard library."""
+"""Distribution by module."""
 
 PRELOADED: dict[str, tuple[str, ...]] = {
     "numpy": ("numpy", "numpy.linalg", "numpy.random"),
@@ -52,9 +48,7 @@ PRELOADED: dict[str, tuple[str, ...]] = {
     "mpmath": ("mpmath",),
     "latex2sympy2_extended": ("latex2sympy2_extended",),
 }  # fmt: skip
-"""What a zygote may import for a source. The list is closed: a source cannot make it import
-anything else.
-"""
+"""What a zygote may import for a source: a closed list."""
 
 LOADABLE = frozenset(module for modules in PRELOADED.values() for module in modules)
 
@@ -62,7 +56,7 @@ LANGUAGE_DATA = ("tokenizers/punkt_tab", "tokenizers/punkt", "corpora/wordnet", 
 
 
 def configuration(site: Path) -> dict[str, object]:
-    """Return module → what the zygote may load of it; and the allowed modules that ``site`` lacks."""
+    """Return module → what the zygote may load of it; and allowed modules that ``site`` lacks."""
     present = {module for module in DISTRIBUTIONS if any(site.glob(f"{module}*"))}
     return {
         "libraries": {module: list(PRELOADED[module]) for module in DISTRIBUTIONS if module in present},
@@ -87,7 +81,6 @@ def language_data() -> dict[str, Path]:
 
 
 def fingerprint() -> str:
-    """Hash of every version that would be copied."""
     versions = sorted((d.metadata["Name"], d.version) for d in _closure())
     data = sorted((name, str(path), path.stat().st_mtime_ns) for name, path in language_data().items())
     return hashlib.sha256(repr((_LAYOUT, sys.version, versions, data)).encode()).hexdigest()[:12]

@@ -7,7 +7,7 @@ MAX_REQUEST_BYTES = 64 << 20
 MAX_ROWS = 1024
 
 MAX_CASUALTIES = 8
-"""Units that may end their process in one call before the rest is skipped."""
+"""Units that may end their process before the rest of a call is skipped."""
 
 JAIL_CALLS, JAIL_SECONDS = 2000, 3600
 """A jail is replaced after so many calls or seconds."""
@@ -26,9 +26,7 @@ RLIMITS: dict[str, int] = {
     "RTPRIO": 0,
     "CPU": 120,
 }
-"""Limits of untrusted code's process (bytes, counts, seconds). AS bounds a call's memory, DATA and
-RSS, since a call is one process without shared memory.
-"""
+"""Limits of untrusted code's process (bytes, counts, seconds)."""
 
 PRELOAD: tuple[str, ...] = (
     "math", "re", "string", "collections", "itertools", "functools", "statistics", "random",
@@ -42,8 +40,7 @@ PRELOAD: tuple[str, ...] = (
 class Timeouts:
     """Seconds a call may take. Raises ``ValueError`` for values not positive or above their cap.
 
-    load: importing the module. sample: one row, wall; twice that if starved of CPU. call: all rows.
-    cpu: of one process.
+    load: import. sample: one row; twice that if starved of CPU. call: all rows. cpu: of one process.
     """
 
     load: float = 5.0
@@ -60,7 +57,7 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class ProgramLimits:
-    """Limits of one run of a program. Raises ``ValueError`` as :class:`Timeouts` does.
+    """Limits of one run of a program. Raises ``ValueError``.
 
     wall: seconds; twice that if starved of CPU. memory, output: bytes.
     """

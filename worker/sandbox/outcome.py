@@ -26,9 +26,8 @@ RETRIED_ROWS: frozenset[str] = frozenset({"deadline", "skipped"})
 class RewardRow:
     """One completion to score.
 
-    prompt: text or chat messages. item: the dataset row. judges: for ``sample["judges"]``. group:
-    rows with the same value are scored together at granularity ``group``. sample: further fields of
-    OpenAI's ``sample``, also columns of a TRL function.
+    item: the dataset row. group: rows with the same value are scored together at granularity ``group``. sample:
+    further fields of OpenAI's ``sample``.
     """
 
     prompt: str | Sequence[Mapping[str, Any]]
@@ -41,11 +40,9 @@ class RewardRow:
 
 @dataclass(slots=True)
 class RowResult:
-    """One row's outcome. ``value`` is a number if and only if ``status`` is ``ok``. Not frozen, for
-    speed.
+    """One row's outcome. ``value`` is a number if and only if ``status`` is ``ok``. Not frozen, for speed.
 
-    steps: (number, end character). candidates: vectors of one length. prints: at most 2 KiB; rows
-    scored together share the first one's.
+    steps: (number, end character). prints: at most 2 KiB; rows scored together share the first one's.
     """
 
     status: RowStatus
@@ -65,8 +62,8 @@ class RowResult:
 class CallOutcome:
     """Outcome of scoring: one result per row in order if ``status`` is ``ok``, else none.
 
-    ``load_error`` is the reward's fault; ``sandbox_error`` and ``sandbox_unavailable`` are the
-    platform's. log: raw output of importing.
+    ``load_error`` is the reward's fault; ``sandbox_error`` and ``sandbox_unavailable`` the platform's. log: output of
+    importing.
     """
 
     status: CallStatus
@@ -81,9 +78,8 @@ class CallOutcome:
 class ProgramRun:
     """One run: a script that reads ``stdin``, or a program followed by a call or a test.
 
-    call: an expression, as ``f(3)``; its value is returned in canonical form. loose: tuples count
-    as lists in it. test: source that judges the program in the same process: the program can fool
-    it.
+    call: an expression, as ``f(3)``. loose: tuples count as lists in its value. test: source in the same process,
+    which the program can fool.
     """
 
     stdin: str = ""
@@ -94,11 +90,9 @@ class ProgramRun:
 
 @dataclass(frozen=True, slots=True)
 class ProgramResult:
-    """How a run ended. ``ok``: the program, and its call or test, ran to the end.
+    """How a run ended; ``bad_value``: a call's value has no canonical form.
 
-    output: a script's standard output, or a call's canonical value. notes: at most 2 KiB of
-    standard error (with a call or test, of both streams). ``bad_value``: a call's value has no
-    canonical form.
+    output: a script's standard output, or a call's canonical value. notes: at most 2 KiB of standard error.
     """
 
     status: ProgramStatus
@@ -119,13 +113,13 @@ class ProgramsOutcome:
 
 @dataclass(frozen=True, slots=True)
 class EntryPoint:
-    """A function that can score. spelling: ``openai``, ``predibase`` or ``trl``."""
+    """A function that can score."""
 
     name: str
     spelling: str
     line: int | None = None
     columns: list[str] = field(default_factory=list)
-    """Columns without which it fails on every row, as far as its source shows."""
+    """Columns without which it fails on every row."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Programs that a model wrote: each run is its own child; expected values stay outside."""
+"""Runs programs that a model wrote, each as its own child; expected values stay outside."""
 
 import json
 import time
@@ -32,7 +32,6 @@ class ProgramCall:
 
     @classmethod
     def from_request(cls, request: Mapping[str, Any], body: bytes) -> "ProgramCall":
-        """Validate a request; raises :class:`BadRequest`."""
         try:
             runs = [ProgramRun(**fields) for fields in json.loads(body)]
             limits = ProgramLimits(**request.get("limits", {}))
@@ -50,7 +49,6 @@ class ProgramCall:
 
 
 async def run_programs(session: Session, call: ProgramCall, jail: str, scan: bool = True) -> ProgramsOutcome:
-    """Raises :class:`JailDied`, and :class:`NeedsLibraries` if ``scan`` finds any."""
     end = time.monotonic() + _MOST_SECONDS
     too_large = source_too_large(call.source)
     results: list[ProgramResult] = []

@@ -1,7 +1,6 @@
 """Reward calls: rows in, one result per row out.
 
-The row at which a child ends early is at fault; it is first retried in its own process if
-earlier rows may have corrupted the state.
+The row at which a child ends early is at fault; it is first retried in its own process.
 """
 
 import json
@@ -27,7 +26,7 @@ from worker.sandbox.outcome import CallOutcome, CallStatus, EntryPoint, RowResul
 
 
 class BadRequest(Exception):
-    """A request that no client sends."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,6 @@ class ScoringCall:
     source: str
     entry: str | None
     rows: bytes
-    """Packed rows, which only the jailed child reads."""
     units: Sequence[Sequence[int]]
     granularity: str
     isolate: str
@@ -46,7 +44,6 @@ class ScoringCall:
 
     @classmethod
     def from_request(cls, request: Mapping[str, Any], body: bytes = b"") -> "ScoringCall":
-        """Validate a peer's request; raises :class:`BadRequest`."""
         operation, count = request["op"], request.get("count")
         granularity, isolate = request.get("granularity", "sample"), request.get("isolate", "batch")
         if operation == "validate":
@@ -77,7 +74,6 @@ class ScoringCall:
         return region.pack_body(json.dumps(request).encode(), self.rows)
 
     async def serve(self, session: Session, jail: str, scan: bool) -> CallOutcome | Validation:
-        """Raises :class:`JailDied`, and :class:`NeedsLibraries` if ``scan`` finds imports."""
         if self.operation == "validate":
             return await validate(session, self, scan)
         return await score(session, self, jail, scan)
@@ -112,7 +108,6 @@ class _Progress:
 
 
 async def score(session: Session, call: ScoringCall, jail: str, scan: bool = True) -> CallOutcome:
-    """Score a call's rows. After :class:`JailDied`, kill the session."""
     progress = _Progress([None] * call.count, end=time.monotonic() + call.timeouts.call)
     too_large = source_too_large(call.source)
     if too_large:
@@ -209,7 +204,7 @@ def _parse(payload: bytes, unit: int, rows: int) -> ChildRun:
 
 
 def _check_loaded(run: ChildRun, call: ScoringCall) -> None:
-    """Raise unless the module was imported, as the zygote observed: rows cannot forge it."""
+    """Raise unless the zygote observed the module's import: rows cannot forge it."""
     if run.progress == region.NOT_STARTED:
         log_lines = clean_text(run.log).strip().splitlines()
         raise JailDied(

@@ -1,7 +1,6 @@
 """The sandbox daemon, on a Unix socket or over TLS.
 
-A proved jail stays in use: a run never moves to another unnoticed. No option, environment
-variable or fallback runs a reward outside a jail.
+No option, environment variable or fallback runs a reward outside a proved jail.
 """
 
 import asyncio
@@ -51,9 +50,7 @@ class Sandboxd:
         self._pool: Pool | None = None
 
     async def serve(self, ready: Callable[[SandboxStatus], None] = lambda _: None) -> None:
-        """Run in the main thread until :meth:`stop`, SIGTERM or SIGINT; calls ``ready`` after the first
-        proof.
-        """
+        """Run in the main thread until :meth:`stop`, SIGTERM or SIGINT."""
         listener = Listener(self.answer)
         if self._path is not None:
             await listener.open_unix(self._path)
@@ -122,7 +119,6 @@ class Sandboxd:
             await pool.close()
 
     async def answer(self, request: dict[str, Any], body: bytes, peer: Hashable) -> frames.Packed:
-        """Raises :class:`BadRequest`."""
         await self._proved.wait()
         operation = request.get("op")
         if operation == "status":

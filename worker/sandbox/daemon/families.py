@@ -1,4 +1,4 @@
-"""Jails by loaded libraries: each loaded library slows a zygote's forks."""
+"""Jails by loaded libraries, since each library slows a zygote's forks."""
 
 import hashlib
 from collections import OrderedDict
@@ -16,7 +16,7 @@ NOTHING: Needs = frozenset()
 
 
 class LibraryBroken(Exception):
-    """An allowed library cannot be imported."""
+    pass
 
 
 class SourceNeeds:
@@ -24,7 +24,7 @@ class SourceNeeds:
         self._needs: OrderedDict[bytes, Needs] = OrderedDict()
 
     def needs(self, source: str) -> Needs | None:
-        """None if the source's imports have not been read."""
+        """Return the source's needs, or None before its imports are read."""
         digest = _digest(source)
         if digest in self._needs:
             self._needs.move_to_end(digest)
@@ -45,7 +45,6 @@ class Family:
         return [session.pid for session in self._sessions.values()]
 
     async def session(self, needs: Needs) -> Session:
-        """Start or reuse a jail; raises JailDied and :class:`LibraryBroken`."""
         session = self._sessions.get(needs)
         if session is not None and not session.worn_out:
             self._sessions.move_to_end(needs)

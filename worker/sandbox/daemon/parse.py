@@ -1,7 +1,4 @@
-"""Parser of a jail's replies, which are untrusted.
-
-Any bytes give a status of the closed set or :class:`ProtocolError`.
-"""
+"""Parser of a jail's replies, which are untrusted: any bytes give a result or :class:`ProtocolError`."""
 
 import functools
 import json
@@ -20,7 +17,7 @@ _MAX_SECONDS = 1e6
 
 
 class ProtocolError(Exception):
-    """A reply that the trusted zygote does not send."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +42,7 @@ class ChildRun:
 
 
 def parse_run(payload: bytes, start: int, rows: int, output: int = region.LOG_BYTES) -> ChildRun:
-    """Parse a reply. start: the run's first unit. output: most bytes of raw output."""
+    """Parse a reply. start: the run's first unit. output: bytes of raw output."""
     space_at = region.DONE.size + region.space_offset(rows)
     if not space_at <= len(payload) <= region.reply_cap(rows, output):
         raise ProtocolError(f"a reply of {len(payload)} bytes for {rows} rows")
@@ -121,7 +118,6 @@ def parse_columns(text: str | None) -> dict[str, list[str]]:
 
 
 def clean_text(raw: bytes) -> str:
-    """Decode UTF-8 with replacement; unprintable characters become spaces."""
     if not raw:
         return ""
     text = raw.decode("utf-8", "replace")
@@ -161,12 +157,10 @@ def _row(slot: region.RowSlot, prints: str, tail: bytes, numbers: tuple[float, .
 
 @functools.cache
 def _doubles(count: int) -> struct.Struct:
-    """``count`` is bounded by a row's limits, and so is the cache."""
     return struct.Struct(f"<{count}d")
 
 
 def _bounded(numbers: tuple[float, ...]) -> bool:
-    """Whether all numbers are finite and within a score's bounds; a NaN makes the sum NaN."""
     most = region.MAX_MAGNITUDE
     return max(numbers) <= most and min(numbers) >= -most and math.isfinite(sum(numbers))
 
@@ -177,7 +171,6 @@ _STATUSES: tuple[RowStatus, ...] = ("ok", "not_applicable", "exception", "bad_va
 
 @functools.lru_cache(1024)
 def _names(raw: bytes, count: int) -> Sequence[str] | None:
-    """Parse exactly ``count`` different printable names, each terminated by NUL; else None."""
     text = raw.decode("utf-8", "replace")
     names = text.split("\0")
     if names.pop() or len(names) != count or len(set(names)) != count or not all(names):

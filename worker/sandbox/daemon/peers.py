@@ -29,13 +29,11 @@ class Listener:
         self._closing = False
 
     async def open_unix(self, path: Path) -> None:
-        """Raises OSError."""
         self._servers.append(
             await asyncio.start_unix_server(self._local, sock=_bind(path), limit=frames.BUFFER_BYTES)
         )
 
     async def open_tcp(self, host: str, port: int, key: KeyFile) -> int:
-        """Returns the port. Raises OSError."""
         self._tls = TlsServer(key, self._remote)
         server = await self._tls.open(host, port)
         self._servers.append(server)
@@ -137,14 +135,12 @@ class _Connection:
 
 
 def _allowed_peer(connection: socket.socket) -> int | None:
-    """Return the peer's process id if it runs as our user or root."""
     raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     pid, uid, _ = _CREDENTIALS.unpack(raw)
     return pid if uid in (0, os.geteuid()) else None
 
 
 def _bind(path: Path) -> socket.socket:
-    """Create a socket of mode 0600; replaces a stale one."""
     if len(os.fsencode(path)) > frames.MAX_PATH_BYTES:
         raise OSError(f"the socket's path is longer than {frames.MAX_PATH_BYTES} bytes: {path}")
     listener = socket.socket(socket.AF_UNIX)

@@ -1,7 +1,6 @@
 """Pool of jails, served round-robin by client process.
 
-One extra jail serves only processes without a running call, so that slow calls of one process
-cannot hold every jail.
+One extra jail serves only processes without a running call.
 """
 
 import asyncio
@@ -41,8 +40,6 @@ class CallTicket:
 
 
 class FairQueue:
-    """Round-robin queue of tickets by peer; a ticket runs until :meth:`done`."""
-
     def __init__(self) -> None:
         self._lines: OrderedDict[Hashable, deque[CallTicket]] = OrderedDict()
         self._running: Counter[Hashable] = Counter()
@@ -55,9 +52,7 @@ class FairQueue:
         self._filled.set()
 
     async def get(self, *, idle_peers_only: bool = False) -> CallTicket:
-        """Wait for a ticket; with `idle_peers_only`, of a peer with none running, if no other task is
-        free.
-        """
+        """Wait for a ticket; with `idle_peers_only`, of a peer that has none running if possible."""
         while (peer := self._next(idle_peers_only)) is None:
             self._filled.clear()
             self._takers += not idle_peers_only
@@ -110,7 +105,6 @@ class Pool:
         return [pid for family in self._families for pid in family.pids()]
 
     async def close(self) -> None:
-        """Kill the jails; waiting and running calls are answered with ``sandbox_error``."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -100,7 +100,7 @@ async def choose(jails: Sequence[Jail]) -> tuple[Jail | None, list[Proof]]:
 
 
 async def prove(jail: Jail) -> Proof:
-    """Test a jail; repeat a failure with more time, since a busy machine is no broken jail."""
+    """Test a jail; repeat a failure with more time, since the machine may be busy."""
     began = time.monotonic()
     facts: dict[str, Any] = {}
     reason = jail.missing()

@@ -22,12 +22,10 @@ _GRACE_SECONDS = 15.0
 
 
 class JailDied(Exception):
-    """The jail did not start, hung or broke the protocol: never the fault of a row."""
+    """The jail did not start, hung or broke the protocol: never a row's fault."""
 
 
 class Session:
-    """A started zygote. Use :meth:`start`; kill it after any exception."""
-
     def __init__(self, running: Running, reader: asyncio.StreamReader, writer: asyncio.StreamWriter):
         self._running = running
         self._reader = reader
@@ -40,7 +38,6 @@ class Session:
 
     @classmethod
     async def start(cls, jail: Jail) -> "Session":
-        """Launch a zygote and wait until it is locked down; raises :class:`JailDied`."""
         ours, theirs = socket.socketpair()
         try:
             running = jail.launch(theirs)
@@ -107,7 +104,7 @@ class Session:
         return await self._receive(region.REPLY, region.reply_cap(rows), seconds_left + _GRACE_SECONDS)
 
     async def preload(self, modules: Sequence[str]) -> str:
-        """Returns the import error, or an empty text."""
+        """Import modules in the zygote; returns the import error, or an empty text."""
         body = "\n".join(modules).encode()
         self._writer.write(region.CALL.pack(region.OP_PRELOAD, 0, 0, 0, len(body), 0.0, 0.0, 0.0) + body)
         return (await self._receive(region.PRELOADED, 4096, _PRELOAD_SECONDS)).decode("utf-8", "replace")
@@ -116,7 +113,6 @@ class Session:
         self._writer.write(region.CALL.pack(region.OP_FORGET, 0, 0, 0, 0, 0.0, 0.0, 0.0))
 
     async def kill(self) -> None:
-        """Returns when the jail's process is gone."""
         self._running.kill()
         self._writer.close()
         await asyncio.to_thread(self._running.wait)

@@ -9,12 +9,11 @@ from worker.sandbox.transport import frames, tls
 from worker.sandbox.transport.tls import KeyFile
 
 _MAX_HANDSHAKES = 64
-"""A new handshake ends the oldest: honest ones take milliseconds, so those that hang go first."""
+"""Most handshakes at once; a new one ends the oldest, which hangs."""
 _REPORT_SECONDS = 10.0
 _CLOSE_SECONDS = 1.0
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter, bytes], Awaitable[None]]
-"""Serves an accepted client; the bytes identify its process."""
 
 
 class TlsServer:
@@ -28,7 +27,6 @@ class TlsServer:
         self._unreported = 0
 
     async def open(self, host: str, port: int) -> asyncio.Server:
-        """Raises OSError."""
         return await asyncio.get_running_loop().create_server(lambda: _Accepted(self._accept), host, port)
 
     async def close(self) -> None:
@@ -70,7 +68,6 @@ class TlsServer:
     async def _handshake(
         self, transport: asyncio.Transport
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, bytes]:
-        """Raises OSError or EOFError."""
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(limit=frames.BUFFER_BYTES)
         protocol = asyncio.StreamReaderProtocol(reader)

@@ -1,4 +1,1 @@
-"""Code that runs inside the jail: the zygote and its children.
-
-It is copied into the sandbox's prefix, so it imports only the standard library and itself.
-"""
+"""Code that runs inside the jail, copied there: it imports only the standard library and itself."""

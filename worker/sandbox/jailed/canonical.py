@@ -1,7 +1,7 @@
 """Canonical text of a plain value: two texts are equal exactly if the values are ``==``.
 
-The host compares texts and never parses the jail's. Only exact built-in types have one, so that
-no ``__eq__`` of a program counts. ``1``, ``1.0`` and ``True`` share a text.
+The host compares texts and never parses the jail's. Only exact built-in types have one, so that no ``__eq__`` of a
+program counts.
 """
 
 import json
@@ -13,11 +13,11 @@ _DICTS = (dict, OrderedDict, defaultdict, Counter)
 
 
 class NoCanonicalForm(Exception):
-    """The value has no canonical text."""
+    pass
 
 
 def canonical(value: object, *, loose: bool = False) -> str:
-    """Return the value's text. loose: tuples count as lists, for expectations written in JSON."""
+    """Return the value's text. loose: tuples count as lists."""
     return _text(value, loose, 0)
 
 

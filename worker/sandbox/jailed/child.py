@@ -1,8 +1,4 @@
-"""The forked child: applies the last restrictions, then loads and runs untrusted code.
-
-Its descriptors: 0 is the null device, 1 and 2 the zygote's log pipe, 3 the progress pipe
-(closed before the first row).
-"""
+"""The forked child: applies the last restrictions, then runs untrusted code."""
 
 import _thread
 import io
@@ -50,8 +46,6 @@ _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 
 @dataclass(slots=True)
 class Task:
-    """Input of a child at the fork. Only the child reads ``body``."""
-
     body: memoryview
     shared: mmap
     rows: int
@@ -93,7 +87,6 @@ def run(task: Task, *, log: int, progress: int, stdin: int) -> NoReturn:
 
 
 def _read(body: memoryview) -> dict[str, Any]:
-    """Parse the request, which the trusted host wrote."""
     (size,) = region.BODY.unpack_from(body)
     start = region.BODY.size
     request: dict[str, Any] = json.loads(str(body[start : start + size], "utf-8"))
@@ -103,7 +96,7 @@ def _read(body: memoryview) -> dict[str, Any]:
 
 
 def rehearse() -> None:
-    """Run once, in the zygote, all that a child does: first execution is slow."""
+    """Run all that a child does once in the zygote: first execution is slow."""
     request = json.loads(
         json.dumps({"rows": [_REHEARSED] * _REHEARSALS, "isolate": "batch", "granularity": "sample"})
     )
@@ -119,7 +112,7 @@ def rehearse() -> None:
 
 
 def describe(error: BaseException) -> tuple[str, int | None, int | None]:
-    """Return message, line and column (from 1) of an error, whatever its object does."""
+    """Return message, line and column (from 1) of an error."""
     try:
         return _describe(error)
     except BaseException:  # noqa: BLE001 - each attribute of an error may be the reward's code too
@@ -185,7 +178,6 @@ def _serve(task: Task, request: Mapping[str, Any], report: Report) -> None:
 
 
 def _program(task: Task, request: Mapping[str, Any], report: Report) -> None:
-    """Run a model's program: row 0 says how it ended, the pipe carries its output."""
     if request["scan"] and (named := imports.scan(request["source"], task.libraries)[0]):
         report.needs(named)
         return
@@ -218,7 +210,6 @@ def _load(source: str) -> dict[str, object]:
 
 
 def _report_entries(namespace: Mapping[str, object], request: Mapping[str, Any], report: Report) -> None:
-    """Report functions as parts of row 0, their lines as criteria, their columns as its message."""
     name = request.get("entry")
     entries = [choose_entry(namespace, name)] if name is not None else find_entries(namespace)
     if not entries:
@@ -268,10 +259,7 @@ def _score_unit(
     *,
     first: bool,
 ) -> bool:
-    """Score one unit; True if its garbage could be charged to the next unit.
-
-    A unit out of memory that earlier units may hold is not answered and runs again alone.
-    """
+    """Score one unit; True if its garbage could be charged to the next unit."""
     answers: list[object] = []
     failure, odd = None, False
     try:

@@ -12,11 +12,9 @@ class ModuleNotAllowed(Exception):
 
 
 def scan(source: str, libraries: Mapping[str, Sequence[str]]) -> tuple[list[str], tuple[str, int] | None]:
-    """Return the loadable modules a source imports, and (module, line) of the first import that must
-    fail.
+    """Return the loadable modules a source imports, and (module, line) of the first import that must fail.
 
-    libraries: allowed module → what a zygote may load of it. ``import scipy`` with
-    ``scipy.stats.norm`` names ``scipy.stats``. Imports inside ``try`` may fail.
+    libraries: allowed module → what a zygote may load of it. Imports inside ``try`` may fail.
     """
     try:
         tree = ast.parse(source)

@@ -1,8 +1,4 @@
-"""Kernel interfaces that Python lacks: prctl, seccomp and Landlock, through ctypes.
-
-Every function raises ``OSError``. Restrictions hold for the process and its children and cannot
-be undone.
-"""
+"""Kernel interfaces that Python lacks: prctl, seccomp and Landlock. Every function raises ``OSError``."""
 
 import ctypes
 import os
@@ -37,20 +33,18 @@ class _Program(ctypes.Structure):
 
 
 def landlock_abi() -> int:
-    """Return the kernel's Landlock version; 0 if off."""
     version: int = _libc.syscall(_LANDLOCK_CREATE, None, ctypes.c_size_t(0), 1)
     return max(version, 0)
 
 
 def die_with_parent(parent: int) -> None:
-    """Be killed when the forking thread ends; exit now if process ``parent`` is already gone."""
+    """Be killed when the forking thread ends."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
 
 
 def forbid_inspection() -> None:
-    """Forbid ptrace by other processes of the same user, and core files."""
     _prctl(_PR_SET_DUMPABLE, 0)
 
 
@@ -63,7 +57,7 @@ def install_filter(program: bytes) -> None:
 
 
 def restrict_paths(readable: Sequence[str]) -> None:
-    """Landlock: read only below ``readable``; no writes, no programs, no TCP, no signals out."""
+    """Restrict to reading below ``readable``: no writes, programs, TCP, or signals out."""
     abi = landlock_abi()
     if abi < LANDLOCK_MINIMUM:
         raise OSError(f"Landlock ABI {LANDLOCK_MINIMUM} is needed, the kernel has {abi}")
@@ -86,7 +80,7 @@ def restrict_paths(readable: Sequence[str]) -> None:
 
 
 def apply_rlimits(limits: Mapping[str, int]) -> None:
-    """Lower resource limits for good; keys as in :mod:`resource` without ``RLIMIT_``."""
+    """Lower resource limits for good; keys without ``RLIMIT_``."""
     for name, value in limits.items():
         which: int = getattr(resource, f"RLIMIT_{name}")
         ceiling = resource.getrlimit(which)[1]
@@ -127,7 +121,6 @@ def _allow(ruleset: int, path: str, access: int) -> None:
 
 
 def _syscall(what: str, number: int, *arguments: int | bytes) -> int:
-    """Pass integers as machine words."""
     words = [ctypes.c_long(a) if isinstance(a, int) else ctypes.c_char_p(a) for a in arguments]
     result: int = _libc.syscall(ctypes.c_long(number), *words)
     if result < 0:

@@ -1,8 +1,4 @@
-"""Runs one program that a model wrote: a script, a call expression, or a test in the same process.
-
-Expected values enter the jail only in a test, whose verdict the program can forge by walking
-the stack.
-"""
+"""Runs one program that a model wrote: a script, a call expression, or a test in the same process."""
 
 import ast
 import builtins
@@ -20,14 +16,13 @@ from .values import BadValue
 
 FILE_NAME, TEST_NAME, CALL_NAME = "program.py", "test.py", "call"
 _OUTPUT = 9
-"""Descriptor of the zygote's pipe while standard output leads nowhere."""
 
 
 _SAME = "__same__"
 
 
 class ProgramExit(Exception):
-    """The program left by ``sys.exit`` with a failure."""
+    pass
 
 
 def run_program(request: Mapping[str, Any], report: Report) -> None:

@@ -1,8 +1,4 @@
-"""Finds the dataset columns that a reward requires, from its source.
-
-Only reads of a literal name that every row reaches count, not of a column also queried with
-``.get`` or ``in``.
-"""
+"""Finds the dataset columns that a reward requires: literal names that every row reads."""
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +20,7 @@ _Exit = ast.Return | ast.Raise | ast.Break | ast.Continue
 
 
 def columns_read(source: str, entries: Iterable[Entry]) -> dict[str, list[str]]:
-    """Return, by entry name, the columns without which it fails on every row, sorted."""
+    """Return, by entry, the columns without which it fails on every row."""
     module = ast.parse(source)
     functions = {node.name: node for node in module.body if isinstance(node, _Function)}
     optional = frozenset(_optional(module))
@@ -79,8 +75,6 @@ class _Reading:
 
 @dataclass
 class _Walk:
-    """Walks one function's statements. ``guarded``: they may be skipped."""
-
     reading: _Reading
     item: str
     derived: frozenset[str]
@@ -159,7 +153,7 @@ class _Walk:
         return isinstance(node, ast.Name) and node.id == self.item
 
     def _decides(self, condition: ast.AST) -> bool:
-        """Whether its branch may never run: the condition depends on the row, or not on the completion."""
+        """Whether a branch may never run."""
         return self._depends(condition) or not _mentions(condition, self.locals)
 
     def _depends(self, node: ast.AST) -> bool:

@@ -1,15 +1,10 @@
-"""Layout of all data that enters or leaves the jail. Structs only: nothing here is ever
-interpreted.
+"""Layout of all data that enters or leaves the jail, as structs that nobody interprets.
 
-* **request** (host → zygote): a :data:`CALL` header, one f64 time budget per unit, and a body
-  that only the forked child reads: a JSON object, and the rows;
-* **region** (child → zygote): shared memory with a header, a slot per row, and a space for the
-  rows' texts and numbers. Nobody follows a slot's offset before the child is dead;
-* **reply** (zygote → host): a :data:`FRAME` header, :data:`DONE`, the region's header and
-  slots, the used part of the space, and the raw output.
+* **request** (host → zygote): a :data:`CALL` header, a time budget per unit, and a body that only the child reads.
+* **region** (child → zygote): shared memory with a header, a slot per row, and a space for texts and numbers.
+* **reply** (zygote → host): a :data:`FRAME` header, :data:`DONE`, the region's used part, and the raw output.
 
-A *unit* is what one call of the reward function scores. Times are seconds; clocks are
-CLOCK_MONOTONIC.
+A *unit* is what one call of the reward function scores. Times are seconds.
 """
 
 import struct
@@ -27,14 +22,14 @@ _TAIL_BYTES = (MAX_PARTS + MAX_CRITERIA) * (NAME_BYTES + 1) + REASON_BYTES + MES
 MAX_NUMBERS = MAX_PARTS + MAX_CRITERIA + 2 * MAX_STEPS + MAX_CANDIDATE_NUMBERS
 
 LOADING, LOADED, LOAD_FAILED, NEEDS = 0, 1, 2, 3
-"""A child's states; NEEDS asks the zygote to load the libraries named among row 0's criteria."""
+"""States of a child; NEEDS asks the zygote to load libraries."""
 
 STATUS_CODES = {"ok": 1, "not_applicable": 2, "exception": 3, "bad_value": 4, "memory": 5}
 """Statuses that a child may report; the host determines all others."""
 
 
 class Header(NamedTuple):
-    """line, column: of a load error (0: none). used: bytes of the space."""
+    """Header of the region. line, column: of a load error (0: none)."""
 
     state: int
     unit: int
@@ -47,7 +42,7 @@ class Header(NamedTuple):
 
 
 class RowSlot(NamedTuple):
-    """One row's outcome: counts of numbers, byte lengths of texts, their offset ``at``."""
+    """One row's outcome: counts of numbers, bytes of texts, their offset ``at``."""
 
     status: int
     parts: int
@@ -66,7 +61,7 @@ class RowSlot(NamedTuple):
     cpu: float
 
     def used(self) -> tuple[int, int, int] | None:
-        """Return bytes of (prints, tail, numbers) from ``at`` on; None beyond a row's limits."""
+        """Return bytes of (prints, tail, numbers); None beyond a row's limits."""
         if (
             self.parts > MAX_PARTS
             or self.criteria > MAX_CRITERIA
@@ -88,7 +83,6 @@ HEADER = struct.Struct("<IIIIIddI")
 USED_OFFSET = 36
 SLOT = struct.Struct("<12Iddd")
 PRINTS_OFFSET = 40
-"""Offset of ``Slot.prints`` and ``Slot.at``, written while the row runs."""
 
 ROW_BYTES = PRINTS_BYTES + _TAIL_BYTES + 8 * MAX_NUMBERS
 
@@ -118,27 +112,21 @@ HELLO = struct.Struct("<IIIBBB")
 CALL = struct.Struct("<cIIIIddd")
 """op, rows, units, first unit, body bytes, seconds (for the call, for loading, of CPU)."""
 OP_CALL, OP_RESUME, OP_FORGET, OP_PRELOAD, OP_PROGRAM = b"C", b"R", b"F", b"P", b"X"
-"""PRELOAD's body names modules, one a line. PROGRAM is a call of one row, with a :data:`PROGRAM`
-between header and budget.
-"""
+"""PRELOAD's body names modules, one a line. PROGRAM is a call of one row."""
 
 BODY = struct.Struct("<I")
 """bytes of the JSON object before the rows."""
 
 PROGRAM = struct.Struct("<IIQ")
-"""bytes of standard input, of output (one more is a flood), of memory."""
+"""Bytes of standard input, output and memory."""
 
 DONE = struct.Struct("<IIIIIdddII")
-"""first unit, rows, wait status, cause, progress, seconds (CPU, wall, wall of the last unit),
-bytes of the rows' contents and of the log.
-"""
+"""First unit, rows, wait status, cause, progress, seconds (CPU, wall, last unit), bytes of rows and log."""
 
 ENDED_ITSELF, UNIT_TIMEOUT, LOAD_TIMEOUT, CALL_DEADLINE, OUTPUT_FLOOD = 0, 1, 2, 3, 4
 
 NOT_STARTED, IMPORTING, RUNNING = 0, 1, 2
-"""A child's progress, by bytes on a pipe that is closed before the first row: rows cannot forge
-it.
-"""
+"""A child's progress, from a pipe that is closed before the first row: rows cannot forge it."""
 
 
 def pack_body(head: bytes, rows: bytes = b"") -> bytes:

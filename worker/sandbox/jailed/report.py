@@ -18,7 +18,6 @@ _NOTHING = Converted()
 
 
 def clip(text: str, size: int) -> bytes:
-    """UTF-8 of at most ``size`` bytes, cut between characters."""
     raw = text[:size].encode("utf-8", "replace")
     return raw if len(raw) <= size else raw[:size].decode("utf-8", "ignore").encode()
 
@@ -35,7 +34,6 @@ class Report:
         self._clocks = time.monotonic(), time.thread_time()
 
     def begin(self, unit: int, row: int) -> tuple[float, float]:
-        """Start a unit whose prints go to ``row``; returns wall and CPU clocks."""
         self._printing, self._stored_bytes, self._printed_bytes = row, 0, 0
         self._state, self._unit = region.LOADED, unit
         self._clocks = clocks = time.monotonic(), time.thread_time()
@@ -66,9 +64,7 @@ class Report:
         wall: float = 0.0,
         cpu: float = 0.0,
     ) -> None:
-        """Save one row's outcome, once. The slot is written last, so a half-written row counts for
-        nothing.
-        """
+        """Save one row's outcome, its slot last: a half-written row counts for nothing."""
         value = value or _NOTHING
         parts, criteria = _names(value.parts), _names(value.criteria)
         reason = clip(value.reason, region.REASON_BYTES) if value.reason else b""
@@ -90,9 +86,7 @@ class Report:
         _U32.pack_into(self._shared, region.USED_OFFSET, self._at)
 
     def prints(self, data: bytes) -> bool:
-        """Save a row's prints; returns False for raw output: before the first row, and past 64 KiB of a
-        row, so that the zygote counts it.
-        """
+        """Save a row's prints; False for raw output before the first row or past 64 KiB."""
         if self._printing is None:
             return False
         self._printed_bytes += len(data)

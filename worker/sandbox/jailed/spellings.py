@@ -1,8 +1,4 @@
-"""The three spellings of a Python reward, recognised by signature.
-
-For several rows at once, OpenAI's and Predibase's functions receive and return lists, as TRL's
-do.
-"""
+"""The three spellings of a Python reward, recognised by signature."""
 
 import asyncio
 import inspect
@@ -26,12 +22,12 @@ Row = Mapping[str, Any]
 
 
 class NoReward(Exception):
-    """The module has no function to call, or several and no name."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A function that can score; with ``columns`` None it accepts any."""
+    """A function that can score; ``columns`` None: it accepts any."""
 
     name: str
     spelling: str
@@ -99,7 +95,6 @@ def _no_entry(namespace: Mapping[str, object]) -> str:
 
 
 def invoke(entry: Entry, rows: Sequence[Row], *, single: bool) -> list[object]:
-    """Call the reward for one unit's rows: lists, or one row if ``single``."""
     if entry.spelling == TRL:
         return as_list(_settle(entry.function(**_trl_arguments(entry, rows))), len(rows))
     arguments = [
@@ -112,7 +107,6 @@ def invoke(entry: Entry, rows: Sequence[Row], *, single: bool) -> list[object]:
 
 
 def _read(name: str, value: Callable[..., object], *, named: bool) -> Entry | None:
-    """Recognise a spelling by parameter names, or by their number if ``named``."""
     try:
         parameters = inspect.signature(value).parameters.values()
     except (TypeError, ValueError):

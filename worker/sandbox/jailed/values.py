@@ -12,13 +12,11 @@ _KEYS = frozenset(KEYS)
 
 
 class BadValue(Exception):
-    """The returned value is not a reward."""
+    pass
 
 
 @dataclass(slots=True)
 class Converted:
-    """``applicable`` is False for ``None``."""
-
     score: float = 0.0
     applicable: bool = True
     reason: str = ""
@@ -29,9 +27,7 @@ class Converted:
 
 
 def convert(value: object) -> Converted:
-    """Convert a number, None, or a mapping with ``score`` and other :data:`KEYS`; raises
-    :class:`BadValue`.
-    """
+    """Convert a number, None, or a mapping with ``score``; raises :class:`BadValue`."""
     if value is None:
         return Converted(applicable=False)
     if type(value) is not dict and not isinstance(value, Mapping):
@@ -55,7 +51,7 @@ def convert(value: object) -> Converted:
 
 
 def number(value: object, what: str, name: str | None = None) -> float:
-    """Convert exactly float, int, bool or a NumPy scalar; finite, of magnitude at most 1e6."""
+    """Convert a float, int, bool or NumPy scalar; finite, of magnitude at most 1e6."""
     if type(value) is float and -region.MAX_MAGNITUDE <= value <= region.MAX_MAGNITUDE:
         return value
     kind = type(value)

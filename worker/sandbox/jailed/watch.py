@@ -18,8 +18,8 @@ STARVED_GRACE = 2.0
 class WatchedCall:
     """The current request.
 
-    body: ``size`` bytes for the child, then standard input. budgets: seconds per unit. stored:
-    bytes of output to store. flood: bytes that end the child.
+    body: ``size`` bytes for the child, then standard input. budgets: seconds per unit. flood: bytes of output that
+    end the child.
     """
 
     body: mmap
@@ -32,13 +32,10 @@ class WatchedCall:
     flood: int = region.FLOOD_BYTES
     memory: int | None = None
     stdin: int = 0
-    """Bytes; 0 is an empty input."""
 
 
 @dataclass(slots=True)
 class ChildOutcome:
-    """``unit_wall``: seconds since the last unit began."""
-
     status: int = 0
     cause: int = region.ENDED_ITSELF
     progress: int = region.NOT_STARTED
@@ -101,7 +98,7 @@ class Watch:
                 os.close(descriptor)
 
     def _judge(self) -> tuple[int, int]:
-        """Return the cause to end the child now, or ENDED_ITSELF, and ms to the next check."""
+        """Return the cause to end the child now, and ms to the next check."""
         now = time.monotonic()
         if now >= self._end:
             return region.CALL_DEADLINE, 0
@@ -122,10 +119,9 @@ class Watch:
         return region.ENDED_ITSELF, max(1, int(due * 1000) + 1)
 
     def _enter_unit(self, now: float, cpu: float) -> None:
-        """Accept the child's claim that its next unit began, once per unit.
+        """Accept the child's claim that its next unit began.
 
-        The child may write anything into the header: its clocks count only between the last unit's and
-        now, so a claim lengthens no unit by more than one check.
+        Its clocks count only between the last unit's and now, so no claim lengthens a unit by more than one check.
         """
         header = region.Header._make(region.HEADER.unpack_from(self._shared, 0))
         unit = min(header.unit, len(self._call.budgets) - 1)
@@ -176,7 +172,6 @@ class Watch:
         self._open.remove(descriptor)
 
     def _drain(self) -> bool:
-        """Read the pipe; True at its end."""
         with memoryview(self.log) as log:
             while self._log_total <= self._call.flood:
                 try:
@@ -191,5 +186,4 @@ class Watch:
 
 
 def _between(low: float, value: float, high: float) -> float:
-    """Clamp a number that may be infinite or NaN."""
     return min(max(value, low), high) if value == value else low

@@ -1,7 +1,6 @@
 """The trusted zygote: forks a child per run, watches it, and copies its results.
 
-It never compiles, imports or parses user code. Requests and replies stay in anonymous memory
-maps that are dropped after each call, never in its heap: a child must not inherit another job's
+It never parses user code. Rows stay in maps that are dropped after each call: a child must not inherit another job's
 rows.
 """
 
@@ -24,11 +23,10 @@ from .warm import warm_up
 from .watch import ChildOutcome, Watch, WatchedCall
 
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "HOME": "/"}
-"""The whole environment: a jail forbids threads; NLTK's import needs a home."""
+"""The whole environment; NLTK's import needs a home."""
 
 
 def main(channel: int) -> NoReturn:
-    """Lock this process down, then serve calls until the channel closes."""
     config = json.loads(_read_frame(channel))
     devnull = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
     try:
@@ -116,7 +114,6 @@ class Zygote:
         return WatchedCall(body, size - stdin, rows, budgets, load, cpu, stored, output, memory, stdin)
 
     def _preload(self, size: int) -> None:
-        """Import libraries of the closed list, so that children inherit them."""
         body = bytearray(size)
         _read_into(self._channel, memoryview(body))
         allowed = {module for modules in self._libraries.values() for module in modules}
@@ -171,7 +168,6 @@ class Zygote:
     def _reply(
         self, call: WatchedCall, start: int, outcome: ChildOutcome, shared: mmap, watch: Watch
     ) -> None:
-        """Send the dead child's results without copying them into the heap."""
         header = region.Header._make(region.HEADER.unpack_from(shared, 0))
         used = min(header.used, call.rows * region.ROW_BYTES)
         done = region.DONE.pack(
@@ -184,7 +180,7 @@ class Zygote:
 
 
 def _sweep() -> None:
-    """As process 1 of a namespace, kill and reap every process the child left."""
+    """As process 1 of a namespace, kill every process the child left."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(-1, signal.SIGKILL)
     with contextlib.suppress(ChildProcessError):

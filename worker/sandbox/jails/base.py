@@ -1,7 +1,4 @@
-"""Base of the jails: how a zygote is started so that nothing can leave it.
-
-All else is common to all jails, so scores do not depend on the jail.
-"""
+"""Base of the jails: how a zygote is started so that nothing can leave it."""
 
 import contextlib
 import os
@@ -15,25 +12,22 @@ from worker.sandbox.jails.prefix import Prefix
 from worker.sandbox.limits import PRELOAD, RLIMITS
 
 SANDBOX_UID = 64101
-"""The jail's user and group where the daemon runs as root."""
 
 _START = "import sys; sys.path.insert(0, {program!r}); from jailed.zygote import main; main({channel})"
 
 
 class Jail(Protocol):
-    """Implementations hold no state about running zygotes."""
-
     @property
     def name(self) -> str: ...
 
     def missing(self) -> str | None:
-        """Return why this jail cannot work here; None if worth probing."""
+        """Return why this jail cannot work here, or None."""
         ...
 
     def launch(self, channel: socket.socket) -> "Running":
         """Start a zygote on its end of a socket pair. Raises OSError and SubprocessError.
 
-        Call from the main thread: the kernel kills the zygote when the calling *thread* ends.
+        Call from the main thread: the kernel kills the zygote when its parent thread ends.
         """
         ...
 
@@ -49,7 +43,7 @@ class Running:
         return self._process.pid
 
     def settled(self) -> None:
-        """Called after the zygote's first answer. Raises OSError if its process cannot be tracked."""
+        """Called after the zygote's first answer. Raises OSError."""
 
     def ended(self) -> bool:
         return self._process.poll() is not None
@@ -63,7 +57,7 @@ class Running:
             self._process.stderr.close()
 
     def last_words(self) -> str:
-        """Block until the killed zygote has ended; return its last line of errors."""
+        """Wait for the killed zygote's end; return its last line of errors."""
         self._process.wait()
         if self._process.stderr is None:
             return ""
@@ -75,7 +69,7 @@ class Running:
 
 
 def start(command: list[str], environment: dict[str, str], *passed: int) -> "subprocess.Popen[bytes]":
-    """Start as the sandbox's own user if we are root, with only the descriptors passed."""
+    """Start as the sandbox's own user if we are root, with only these descriptors."""
     user = SANDBOX_UID if os.geteuid() == 0 else None
     return subprocess.Popen(
         command,
@@ -97,7 +91,6 @@ def zygote_command(python: str, program: str, channel: int) -> list[str]:
 
 
 def common_configuration(prefix: Prefix, program: str, site: str) -> dict[str, Any]:
-    """``program`` and ``site`` are paths inside the jail."""
     return {
         **libraries.configuration(prefix.site),
         "program": program,
@@ -111,10 +104,7 @@ def common_configuration(prefix: Prefix, program: str, site: str) -> dict[str, A
 
 
 def jail_environment(prefix: Prefix) -> dict[str, str]:
-    """The jail's first environment: nothing of the daemon's own.
-
-    A fixed hash seed gives rewards that iterate over sets the same result everywhere.
-    """
+    """The jail's environment. A fixed hash seed makes iteration over sets repeatable."""
     return {
         "LD_LIBRARY_PATH": str(prefix.libraries),
         "PYTHONHASHSEED": "0",

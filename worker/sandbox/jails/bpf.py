@@ -1,16 +1,14 @@
-"""The two seccomp filters of the jails, assembled as classic BPF without libseccomp.
+"""The two seccomp filters of the jails, assembled as classic BPF.
 
-Both are allow-lists for x86-64: a call that is not named answers EPERM, a call newer than this
-table ENOSYS (so that libc falls back), the 32-bit ABI kills, the x32 ABI answers ENOSYS.
+Both are allow-lists for x86-64: other calls answer EPERM, unknown ones ENOSYS (so that libc falls back), the 32-bit
+ABI kills.
 
-No call takes a socket's address or passes a descriptor, since Landlock does not cover the paths
-of Unix sockets. POSIX timers are excluded: they outlive their row, and the kernel counts them
-for all jails together.
+No call takes a socket's address or passes a descriptor, since Landlock does not cover Unix sockets. POSIX timers are
+excluded: they outlive their row.
 
-* :func:`zygote_filter`: the zygote may fork and wait, never exec, open a socket or create a
-  namespace.
-* :func:`child_filter`, added before user code runs: no process, thread or path is created or
-  changed; signals and queries reach only the child itself (its pid replaces :data:`PID_HOLE`).
+* :func:`zygote_filter`: the zygote may fork and wait, never exec, open a socket or create a namespace.
+* :func:`child_filter`, added before user code runs: no process, thread or path is created or changed; signals reach
+only the child itself (its pid replaces :data:`PID_HOLE`).
 """
 
 import platform
@@ -65,7 +63,7 @@ OF_A_PROCESS = {
     "sched_getaffinity",
     "get_robust_list",
 }
-"""Calls whose first argument is a process id; their answer reveals whether that process exists."""
+"""Calls whose answer reveals whether a process exists."""
 
 PID_HOLE = 0x7EADBEEF
 
@@ -144,7 +142,7 @@ def _errno(number: int) -> bytes:
 
 
 def _load_arg(index: int) -> Code:
-    """Load an argument's low 32 bits: the kernel reads every inspected argument as an int."""
+    """Load an argument's low 32 bits: the kernel reads it as an int."""
     return [_op(_LOAD, 16 + 8 * index)]
 
 
@@ -156,7 +154,6 @@ def _allow_values(index: int, values: tuple[int, ...], error: int = EPERM) -> Co
 
 
 def _allow_null(index: int) -> Code:
-    """Allow a pointer that is null in both halves."""
     halves = [_op(_LOAD, 16 + 8 * index), _op(_LOAD, 20 + 8 * index)]
     return [
         *(op for half in halves for op in (half, _op(_JEQ, 0, 1, 0), _errno(EPERM))),

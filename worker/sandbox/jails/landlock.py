@@ -1,9 +1,6 @@
-"""Jail **L**: Landlock, two seccomp filters and resource limits, which the zygote applies to
-itself.
+"""Jail **L**: Landlock, two seccomp filters and resource limits, which the zygote applies to itself.
 
-Covers reading (except the interpreter and allowed packages), writing, sockets of every family,
-processes, threads, programs, signals, ptrace, namespaces, environment, descriptors, memory and
-CPU. Not covered: names and sizes of host files (``stat``), bugs of the shared kernel.
+Not covered: names and sizes of host files (``stat``), bugs of the shared kernel.
 """
 
 import os

@@ -1,7 +1,6 @@
-"""Jail **N**: namespaces made by bubblewrap, then the same filters and limits as jail L.
+"""Jail **N**: namespaces made by bubblewrap, then the filters and limits of jail L.
 
-The zygote is process 1 and sees only the interpreter and its library under ``/opt``, shared
-libraries and three devices; nothing is writable.
+The zygote sees only the interpreter, its libraries and three devices; nothing is writable.
 """
 
 import contextlib
@@ -27,7 +26,6 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
 _SYSTEM_FOLDERS = ("/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/")
 _SYSTEM_LINKS = ("/lib", "/lib64", "/usr/lib64")
 _USER = 1000
-"""User inside the jail; outside it is the sandbox's or the daemon's."""
 _OLDEST = (0, 5)
 """bubblewrap 0.5 added ``--clearenv``."""
 _TEARDOWN_SECONDS = 10.0
@@ -74,7 +72,7 @@ class NamespaceJail:
         return RunningInNamespaces(process, info_reader)
 
     def walls(self) -> list[str]:
-        """Return bubblewrap's arguments: everything the jail can see."""
+        """Return bubblewrap's arguments."""
         environment = jail_environment(self.prefix) | {"LD_LIBRARY_PATH": self._inside(self.prefix.libraries)}
         arguments = [
             "--unshare-user", "--uid", str(_USER), "--gid", str(_USER), "--unshare-pid", "--as-pid-1",
@@ -122,7 +120,7 @@ class NamespaceJail:
 
 
 class RunningInNamespaces(Running):
-    """bubblewrap's process outside, and process 1 inside: the jail is gone when process 1 is."""
+    """bubblewrap's process outside, and process 1 inside."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", info_pipe: int) -> None:
         super().__init__(process)
@@ -135,7 +133,7 @@ class RunningInNamespaces(Running):
         return self._init_pid
 
     def settled(self) -> None:
-        """Read process 1's id, which bubblewrap wrote before it let that process start."""
+        """Read process 1's id from bubblewrap."""
         try:
             self._init_pid = int(json.loads(os.read(self._info_pipe, 4096))["child-pid"])
             self._init = os.pidfd_open(self._init_pid)

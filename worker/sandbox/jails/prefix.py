@@ -1,8 +1,6 @@
-"""A folder that a jail can read: the interpreter, its library, allowed packages, the jail's
-program.
+"""Folder that a jail can read: the interpreter, its library, allowed packages, the jail's program.
 
-The interpreter is copied, since a process that has dropped root cannot enter a home folder
-(0700). Folders appear by rename, under a lock; modes are set only on folders created here.
+The interpreter is copied, since the sandbox's user cannot enter a home folder (0700).
 """
 
 import contextlib
@@ -44,7 +42,7 @@ print(json.dumps(sorted(p for p in found if ".so" in os.path.basename(p))))
 
 
 class PrefixError(Exception):
-    """The prefix cannot be created or used."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +70,6 @@ def default_root() -> Path:
 
 
 def ensure_prefix(root: Path | None = None) -> Prefix:
-    """Raises :class:`PrefixError`."""
     root = root or default_root()
     try:
         make_folder(root)
@@ -101,7 +98,7 @@ def interpreter_name() -> str:
 
 
 def make_folder(path: Path) -> None:
-    """Create a folder and missing ancestors with mode 0755; existing ones stay unchanged."""
+    """Create a folder and missing ancestors with mode 0755."""
     missing = []
     while not path.exists():
         missing.append(path)
@@ -139,7 +136,7 @@ def _ensure(root: Path, name: str, build: Callable[[Path], None]) -> Path:
 
 
 def _ours(folder: Path) -> bool:
-    """Whether the folder exists; raises :class:`PrefixError` if another user created it."""
+    """Whether the folder exists; raises :class:`PrefixError` if it is another user's."""
     try:
         owner = folder.lstat().st_uid
     except FileNotFoundError:

@@ -14,10 +14,9 @@ _IN_FLIGHT = 4
 
 
 class Connection:
-    """Connects at once, over TCP with TLS; raises OSError."""
+    """Connection that opens at once; raises OSError."""
 
     def __init__(self, address: Address, key: KeyFile | None = None) -> None:
-        """key: needed for TCP."""
         if address.path is not None:
             self._socket = socket.socket(socket.AF_UNIX)
             try:
@@ -67,8 +66,7 @@ class Connection:
     def abort(self) -> None:
         """Shut the connection down, from any thread.
 
-        The plain socket's method is used: that of ``SSLSocket`` drops the encryption while another
-        thread may still send.
+        ``SSLSocket``'s own method drops the encryption while another thread may still send.
         """
         with contextlib.suppress(OSError):
             socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
@@ -87,7 +85,7 @@ class Connection:
 
 
 def _secure(connection: socket.socket, key: KeyFile) -> ssl.SSLSocket:
-    """Authenticate both ends; takes the connection over and closes it on failure. Raises TlsError."""
+    """Authenticate both ends; closes the connection on failure. Raises TlsError."""
     try:
         with connection:
             tls.keep_alive(connection)

@@ -1,9 +1,7 @@
 """Frames of a connection to the daemon: ``u32 head bytes | u32 body bytes | head | body``.
 
-The head is a JSON object: a request with an ``id``, or an answer to one, in any order. The body
-holds rows in ``marshal`` version 2, for speed, which needs ends that trust each other: the
-daemon serves its own user, root, and holders of its key file. It passes incoming rows to the
-child unread; data from a jail was checked before.
+The head is a JSON object: a request with an ``id``, or its answer, in any order. The body holds rows in ``marshal``
+version 2, for speed, which needs ends that trust each other. The daemon passes incoming rows to the child unread.
 """
 
 import json
@@ -32,14 +30,13 @@ SIZES = struct.Struct("<II")
 BUFFER_BYTES = 1 << 20
 """The event loop's buffer: 64 KiB would pause several times per frame."""
 MAX_PATH_BYTES = 107
-"""A Unix socket's path has 108 bytes including the NUL."""
 
 _MARSHAL = 2
 _SELDOM = ("parts", "steps", "criteria", "candidates", "reason", "prints", "message")
 
 
 class WireError(ConnectionError):
-    """The peer violates the protocol."""
+    pass
 
 
 def encode(head: Mapping[str, Any], body: bytes = b"") -> bytes:
@@ -67,7 +64,7 @@ def sizes(raw: bytes) -> tuple[int, int]:
 
 
 def pack_rows(rows: Sequence[RewardRow]) -> bytes:
-    """Raises ValueError for values that are not plain data."""
+    """Pack rows; raises ValueError for values that are not plain data."""
     return marshal.dumps([_row_fields(row) for row in rows], _MARSHAL)
 
 

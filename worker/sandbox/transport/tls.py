@@ -1,7 +1,7 @@
 """Mutual TLS 1.3 for TCP connections to a sandbox on another machine.
 
-Both ends hold the same key file (PEM): a private key and its certificate. Each presents that
-certificate and accepts no other. After the handshake:
+Both ends hold the same key file (PEM): a private key and its certificate. Each presents that certificate and accepts
+no other. After the handshake:
 
     client → daemon   8 random bytes that identify the client's process
     daemon → client   GREETING: the client is accepted
@@ -21,7 +21,7 @@ PROCESS_BYTES = 8
 OWN_PROCESS = secrets.token_bytes(PROCESS_BYTES)
 HANDSHAKE_SECONDS = 10.0
 FRAME_SECONDS = 60.0
-"""A started frame must arrive completely within this time."""
+"""Time in which a started frame must arrive."""
 LOST_PEER_SECONDS = 30
 
 _DAYS = 3650
@@ -30,12 +30,11 @@ _RENEW = (
     "Delete the key file on the sandbox's machine, restart the sandbox, and copy the new file to its clients"
 )
 _NOT_YET_VALID, _EXPIRED = 9, 10
-"""OpenSSL's X509_V_ERR_CERT_NOT_YET_VALID and X509_V_ERR_CERT_HAS_EXPIRED."""
 NO_TLS = {"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST", "PACKET_LENGTH_TOO_LONG"}
 
 
 class TlsError(ConnectionError):
-    """The peer did not prove that it holds the key file."""
+    pass
 
 
 class KeyFile:
@@ -74,7 +73,7 @@ class KeyFile:
         return context
 
     def check_peer(self, peer: ssl.SSLObject | ssl.SSLSocket) -> None:
-        """Accept exactly this certificate, none that was issued with its key. Raises TlsError."""
+        """Accept exactly this certificate, none issued with its key. Raises TlsError."""
         if peer.getpeercert(binary_form=True) != self._certificate:
             raise TlsError(_OTHER_CERTIFICATE)
 
@@ -140,7 +139,6 @@ def keep_alive(connection: socket.socket) -> None:
 
 
 def _create(path: Path) -> None:
-    """Write a new key and a self-signed certificate, readable by this user only."""
     command = [
         "openssl",
         "req",
@@ -172,5 +170,4 @@ def _create(path: Path) -> None:
 
 
 def _no_password() -> str:
-    """Keep OpenSSL from asking on the terminal."""
     raise ValueError("the private key is encrypted")
