@@ -1,5 +1,6 @@
-"""Adapter beside a low-precision linear layer: two narrow products in the layer's precision, with float32 masters and
-gradients. The backward pass needs only the layer's input."""
+"""Adapter beside a low-precision linear layer: two narrow products, with float32 masters and gradients. The backward
+pass needs only the layer's input.
+"""
 
 from typing import Any
 
@@ -15,8 +16,7 @@ from worker.policy.forward.precision import float32_product
 class BesideLinear(torch.nn.Module):
     """A linear layer (I → O) in bfloat16 or float16 with an adapter of rank R; it has no parameters of its own.
 
-    Copies the adapter's factors in the layer's precision; gradients reach the float32 masters. Rounds the layer's
-    output and its sum with the adapter's, like PEFT's layer.
+    Rounds the layer's output and its sum with the adapter's, like PEFT's layer.
     """
 
     def __init__(self, layer: LoraLinear, policy: str) -> None:
@@ -57,7 +57,7 @@ def _product(x: Tensor, weight: Tensor, bias: Tensor | None, down: Tensor, up: T
 
 
 class _BesideLinear(torch.autograd.Function):
-    """W x + b + up (down x), `up` scaled; gradients of x and of the masters (Hu et al. 2021, equation 3)."""
+    """W x + b + up (down x), `up` scaled, with gradients of x and the masters (Hu et al. 2021, equation 3)."""
 
     @staticmethod
     def forward(

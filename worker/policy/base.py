@@ -1,4 +1,4 @@
-"""Protocols of policies and critics. They hide micro-batching, devices and normalisation over ranks."""
+"""Protocols of policies and critics, which hide micro-batching, devices and ranks."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -14,13 +14,12 @@ SumCount = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Sequences:
-    """N prompts with their completions. Per-token tensors are (N, T): T is the longest completion, column t its token
-    t."""
+    """N prompts with their completions. Per-token tensors are (N, T): T is the longest completion."""
 
     prompts: Sequence[Sequence[int]]
     completions: Sequence[Sequence[int]]
     temperature: float
-    """Log-probabilities and entropies are those of logits / temperature."""
+    """Divides logits before log-probabilities and entropies."""
 
     def __len__(self) -> int:
         return len(self.completions)
@@ -40,8 +39,7 @@ class TokenScores:
     logprobs: Tensor
     """(N, T) float32, 0 at missing tokens."""
     entropies: Tensor
-    """(N, T) float32 nats over the full vocabulary, 0 at missing tokens. With gradient only if the batch requests
-    it."""
+    """(N, T) float32 nats over the full vocabulary, 0 at missing tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +48,12 @@ class Batch:
     tensors: Mapping[str, Tensor]
     """Constants of the loss, (N,) or (N, T)."""
     needs_gradient: Tensor
-    """(N,) bool. Rows that cannot move the policy (advantage 0, no KL) get at most a forward pass."""
+    """(N,) bool: rows that can move the policy."""
     denominator: float
     """Σ count over the whole batch; divides the sum of losses."""
     skipped: Tensor | None = None
     """(N,) bool: rows without a forward pass; their scores stay 0."""
     entropy_gradient: bool = False
-    """Whether the loss needs entropies with gradient."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,30 +66,28 @@ class LossValue:
 
 
 LossFunction = Callable[[TokenScores, Mapping[str, Tensor]], LossValue]
-"""Takes the scores with gradient and the batch's tensors of one micro-batch."""
+"""Loss of one micro-batch's scores with gradient and tensors."""
 
 ValueFunction = Callable[[Tensor, Mapping[str, Tensor]], LossValue]
-"""Takes the values (n, T) with gradient and the batch's tensors of one micro-batch."""
+"""Loss of one micro-batch's values (n, T) with gradient and tensors."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForwardBackward:
     metrics: dict[str, SumCount]
     scores: TokenScores
-    """Scores of all N rows under the weights before the update."""
+    """Scores of all N rows before the update."""
     gradients: dict[str, float] = field(default_factory=dict)
-    """∂ loss / ∂ each of the loss's own parameters, summed over the batch and divided by its denominator."""
+    """∂ loss / ∂ each of the loss's own parameters, divided by the denominator."""
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyState:
-    """Training state of an adapter as plain tensors and JSON."""
-
     adapter: dict[str, Tensor]
     optimizer: dict[str, Tensor]
     facts: dict[str, Any] = field(default_factory=dict)
     reference: dict[str, Tensor] = field(default_factory=dict)
-    """The reference's adapter weights; empty if the reference is the base model."""
+    """The reference's adapter weights; empty for the base model."""
 
 
 class Policy(Protocol):
@@ -101,16 +96,16 @@ class Policy(Protocol):
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of weights (with the base model), gradients and optimizer state; without activations."""
+        """Bytes of weights, gradients and optimizer state, without activations."""
 
     def log_probs(self, sequences: Sequences) -> TokenScores:
         """Scores under the current weights, without gradient."""
 
     def reference_log_probs(self, sequences: Sequences) -> Tensor:
-        """(N, T) under the base model or the reference of `refresh_reference`, without gradient."""
+        """(N, T) under the base model or a refreshed reference, without gradient."""
 
     def refresh_reference(self, mixup: float) -> None:
-        """The new reference: `mixup` · adapter + (1 - `mixup`) · old reference."""
+        """Set the reference to `mixup` · adapter + (1 - `mixup`) · old reference."""
 
     def forward_backward(self, batch: Batch, loss: LossFunction) -> ForwardBackward:
         """Add the gradient of Σ total / denominator to the adapter's gradients."""
@@ -124,8 +119,9 @@ class Policy(Protocol):
         weight_decay: float,
         clip_norm: float,
     ) -> float:
-        """AdamW on the clipped gradient; drops the gradient. Returns the norm before clipping; if it is not finite,
-        nothing is updated."""
+        """Take an AdamW step on the clipped gradient. Returns the norm before clipping; if it is not finite, nothing
+        is updated.
+        """
 
     def state(self) -> PolicyState: ...
 
@@ -140,13 +136,13 @@ class Critic(Protocol):
 
     @property
     def held_bytes(self) -> int:
-        """Like `Policy.held_bytes`; without the base model if the policy uses the same."""
+        pass
 
     def values(self, sequences: Sequences) -> Tensor:
         """(N, T) float32, without gradient; 0 at missing tokens."""
 
     def forward_backward(self, batch: Batch, loss: ValueFunction) -> dict[str, SumCount]:
-        """Add the gradient of Σ total / denominator to the critic's gradients, skipping rows without gradient."""
+        """Add the gradient of Σ total / denominator to the critic's gradients."""
 
     def optimizer_step(
         self,
@@ -157,7 +153,7 @@ class Critic(Protocol):
         weight_decay: float,
         clip_norm: float,
     ) -> float:
-        """See `Policy.optimizer_step`."""
+        pass
 
     def state(self) -> PolicyState: ...
 
@@ -172,11 +168,11 @@ class PolicyHost(Protocol):
     ) -> Policy: ...
 
     def activate(self, policy: str | None) -> AbstractContextManager[None]:
-        """Compute as this policy (None: the base model) inside the context."""
+        """Context that computes as this policy (None: the base model)."""
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Architecture, parameters, device, precision: for the log and the job page."""
+        pass
 
 
 def empty_scores(rows: int, tokens: int) -> TokenScores:

@@ -17,12 +17,11 @@ from worker.policy.parameters import TrainedParameters
 
 
 class LoraCritic:
-    """`Critic` of this process. The float32 head starts at 0, so a new critic predicts 0."""
+    """`Critic` of this process. The float32 head starts at 0."""
 
     def __init__(
         self, name: str, peft: PeftModel, *, activate: Activate, passes: GradientPasses, base_bytes: int = 0
     ) -> None:
-        """base_bytes: of a base model that only this critic uses."""
         self.name = name
         self._model = peft.get_base_model()
         self._computing = partial(computing, activate, peft, name)
@@ -84,7 +83,7 @@ class LoraCritic:
         return PolicyState(self._trained.weights(), self._trained.moments(), self.passes.learned)
 
     def load_state(self, state: PolicyState) -> None:
-        """Raises KeyError or RuntimeError if the state belongs to another critic."""
+        """Load a state; raises KeyError or RuntimeError if it is another critic's."""
         self._trained.load(state.adapter, state.optimizer)
         self.passes.start_with(state.facts)
 
@@ -110,7 +109,7 @@ class LoraCritic:
         return predict_values(self._model, sequences.take(part.rows), self._head, layout=part.layout)
 
     def _plan(self, sequences: Sequences, rows: Sequence[int]) -> Iterator[MicroBatch]:
-        """Micro-batches; requesting the next one means that the previous one is complete."""
+        """Yield micro-batches; requesting the next one completes the previous one."""
         parts = micro_batches(sequences, rows, self.passes.tokens, layout=self.layout)
         for part in self.passes.planned(sequences, parts):
             yield part

@@ -22,15 +22,11 @@ from worker.policy.merged_weights import Active, merged
 from worker.policy.targets import Layers
 
 MICRO_BATCH_TOKENS = {"cpu": 2048, "cuda": 32768}
-"""Most tokens of a forward and backward pass, with padding. More is not faster on the CPU, where activations leave its
-caches."""
+"""Most tokens of a pass, with padding. On the CPU, activations of more leave its caches."""
 
 
 class LocalHost:
-    """`PolicyHost` over one loaded base model."""
-
     def __init__(self, base: LoadedModel, threads: int = 1) -> None:
-        """threads: parallel micro-batches."""
         self.base = base
         self.threads = MicroBatchThreads(threads)
         self._layers = Layers(base.model)
@@ -40,10 +36,7 @@ class LocalHost:
     def create_policy(
         self, name: str, *, rank: int, alpha: float, targets: str | list[str], seed: int
     ) -> LoraPolicy:
-        """A new adapter: A random by `seed`, B zero, so that it starts as the base.
-
-        Raises JobFailure `invalid_adapter`.
-        """
+        """A new adapter that starts as the base: A random, B zero. Raises JobFailure `invalid_adapter`."""
         peft = self._add(name, rank=rank, alpha=alpha, targets=targets, seed=seed)
         return LoraPolicy(
             name,
@@ -57,7 +50,7 @@ class LocalHost:
     def create_critic(
         self, name: str, *, rank: int, alpha: float, targets: str | list[str], seed: int
     ) -> LoraCritic:
-        """Like `create_policy`. On a host without a policy the base model counts as the critic's memory."""
+        """Like `create_policy`. Without a policy the base model counts as the critic's memory."""
         alone = self._peft is None
         peft = self._add(name, rank=rank, alpha=alpha, targets=targets, seed=seed)
         return LoraCritic(
@@ -104,7 +97,7 @@ class LocalHost:
         return self._peft
 
     def load_adapter(self, name: str, folder: Path) -> None:
-        """Add a saved adapter (a PEFT folder) to sample from. Raises JobFailure `invalid_adapter`."""
+        """Add a saved PEFT folder to sample from. Raises JobFailure `invalid_adapter`."""
         try:
             if self._peft is None:
                 self._peft = PeftModel.from_pretrained(self.base.model, folder, adapter_name=name)
@@ -121,7 +114,6 @@ class LocalHost:
         self._peft.eval()
 
     def drop_adapter(self, name: str) -> None:
-        """Remove an adapter; at least one must remain."""
         assert self._peft is not None
         self._peft.delete_adapter(name)
 
@@ -141,8 +133,7 @@ class LocalHost:
 
     @contextmanager
     def sampling_as(self, policy: str | None) -> Iterator[Active]:
-        """Yields a function that creates contexts in which the model computes as this policy (None: the base) without
-        gradient. Faster than `activate` for many passes if the adapter can be merged into the weights."""
+        """Yields a function that creates contexts which compute as this policy without gradient, merged if possible."""
         if self._peft is None or policy is None:
             yield lambda: self.activate(policy)
             return
@@ -177,7 +168,7 @@ class LocalHost:
         }
 
     def _adapted(self) -> list[str]:
-        """Layers of the newest adapter, as in its adapter_config.json."""
+        """Layers of the newest adapter."""
         if self._peft is None:
             return []
         config = list(self._peft.peft_config.values())[-1]
@@ -187,9 +178,8 @@ class LocalHost:
         )
 
     def _head(self) -> Callable[[Tensor], Tensor] | None:
-        """The output layer if logits are exactly `head(decoder(ids))`, else None.
-
-        Tried on the model, since some architectures scale or cap logits afterwards.
+        """The output layer if logits are exactly `head(decoder(ids))`, else None: some architectures scale logits
+        afterwards.
         """
         model = self.base.model
         head = model.get_output_embeddings()

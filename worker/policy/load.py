@@ -1,4 +1,4 @@
-"""Loads a base model from a folder, with one-sentence errors; its tokenizer is never read here."""
+"""Loads a base model from a folder, with one-sentence errors."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -18,12 +18,11 @@ class LoadedModel:
     model: PreTrainedModel
     """In evaluation mode, without gradients; float32 on the CPU, bfloat16 on a GPU."""
     stop_ids: tuple[int, ...]
-    """All token ids that end a completion."""
     context_length: int | None
 
 
 def job_device() -> torch.device:
-    """Raises JobFailure `gpu_unavailable` (retryable)."""
+    """Device of the job; raises JobFailure `gpu_unavailable` (retryable)."""
     try:
         return compute_device()
     except GpuUnavailable as error:
@@ -33,10 +32,10 @@ def job_device() -> torch.device:
 def load_base_model(
     path: Path, end_id: Callable[[], int | None] = lambda: None, *, device: torch.device | None = None
 ) -> LoadedModel:
-    """Load safetensors weights, tensor by tensor directly to the device.
+    """Load safetensors weights directly to the device.
 
-    end_id: the tokenizer's end token, beside those of the model's configuration. device: `job_device()` by default.
-    Raises JobFailure `model_load_failed`, `gpu_unavailable`; out-of-memory errors pass through.
+    end_id: the tokenizer's end token. Raises JobFailure `model_load_failed`, `gpu_unavailable`; out-of-memory errors
+    pass through.
     """
     device = job_device() if device is None else device
     # Without tokenizer.json transformers makes an empty tokenizer.
@@ -76,7 +75,7 @@ def load_base_model(
 
 
 def load_with_tokenizer(path: Path, read_tokenizer: Callable[[], int | None]) -> LoadedModel:
-    """`load_base_model` while another thread reads the tokenizer, in its process, and returns its end token."""
+    """`load_base_model` while another thread reads the tokenizer."""
     with ThreadPoolExecutor(1) as reading:
         return load_base_model(path, reading.submit(read_tokenizer).result)
 

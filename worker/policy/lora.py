@@ -33,8 +33,9 @@ Activate = Callable[[str | None], AbstractContextManager[None]]
 
 
 class LoraPolicy:
-    """split: the output layer if logits are exactly `split(decoder(ids))`; it then runs only on scored tokens. None:
-    the model's own logits are used."""
+    """`Policy` of this process. split: the output layer if logits are exactly `split(decoder(ids))`; it then runs
+    only on scored tokens.
+    """
 
     def __init__(
         self,
@@ -57,7 +58,6 @@ class LoraPolicy:
         choice = Layouts() if split is None else layouts_of(self._model)
         self.layouts = choice.available
         self.layout = choice.usual
-        """Layout of all passes, one of `layouts`."""
         self._trained = TrainedParameters(adapter_parameters(peft, name))
         self._parameters = self._trained.parameters
         self._optimizer = self._trained.optimizer
@@ -77,13 +77,13 @@ class LoraPolicy:
             return self._score_all(sequences, range(len(sequences))).logprobs
 
     def base_log_probs(self, sequences: Sequences) -> Tensor:
-        """Like `reference_log_probs`, always of the base model."""
         with self._activate(None):
             return self._score_all(sequences, range(len(sequences))).logprobs
 
     def refresh_reference(self, mixup: float) -> None:
-        """Mixes each matrix separately. Starting from the base (B = 0), that equals mixing the weights exactly; later
-        it is exact at `mixup` 1 and close while the adapters are close."""
+        """Mix each matrix separately: exact at `mixup` 1 or from the base (B = 0), else close while the adapters are
+        close.
+        """
         now = {key: parameter.detach().clone() for key, parameter in self._parameters.items()}
         if not self._reference:
             mixed = {key: tensor * (mixup if "lora_B" in key else 1.0) for key, tensor in now.items()}
@@ -151,7 +151,7 @@ class LoraPolicy:
         return PolicyState(weights, moments, self.passes.learned, on_cpu(self._reference))
 
     def load_state(self, state: PolicyState) -> None:
-        """Raises KeyError or RuntimeError if the state belongs to another adapter."""
+        """Load a state; raises KeyError or RuntimeError if it is another adapter's."""
         self._trained.load(state.adapter, state.optimizer)
         self.passes.start_with(state.facts)
         self._reference = {
@@ -159,12 +159,10 @@ class LoraPolicy:
         }
 
     def weights(self) -> dict[str, Tensor]:
-        """Copies on the CPU, by parameter."""
         return self._trained.weights()
 
     def load_weights(self, weights: Mapping[str, Tensor]) -> None:
-        """Load weights of another copy of this adapter; optimizer and reference stay. Raises KeyError or RuntimeError
-        if they belong to another adapter."""
+        """Load another copy's weights, without optimizer and reference. Raises KeyError or RuntimeError."""
         self._trained.put(weights)
 
     def export(self, folder: Path, *, base_model: str) -> None:
@@ -209,7 +207,7 @@ class LoraPolicy:
     def _run(
         self, batch: Batch, loss: LossFunction, scores: TokenScores, needs_gradient: bool, part: MicroBatch
     ) -> tuple[LossValue, list[Tensor | None]]:
-        """Loss and gradients of a micro-batch. Runs in any thread, so the parameters' own gradients stay unchanged."""
+        """Loss and gradients of a micro-batch, in any thread: the parameters' own gradients stay unchanged."""
         with torch.set_grad_enabled(needs_gradient):
             value = self._micro_batch(batch, part, loss, scores)
         if not needs_gradient:
@@ -255,7 +253,7 @@ def adapter_parameters(peft: PeftModel, name: str) -> dict[str, torch.nn.Paramet
 
 
 def tensors_of(batch: Batch, rows: list[int], device: torch.device) -> dict[str, Tensor]:
-    """The micro-batch's rows of the batch's tensors; (N, T) tensors are cut to its longest completion."""
+    """The rows of the batch's tensors, cut to their longest completion."""
     longest = batch.sequences.take(rows).longest
     cut = {key: t[rows] if t.dim() == 1 else t[rows, :longest] for key, t in batch.tensors.items()}
     return {key: tensor.to(device) for key, tensor in cut.items()}

@@ -1,5 +1,6 @@
-"""Adapter merged into copies of the weights, for sampling and training: one product per layer instead of three. The
-backward pass needs only the layer's input."""
+"""Adapter merged into copies of the weights: one product per layer instead of three. The backward pass needs only the
+layer's input.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -15,22 +16,20 @@ from torch.autograd.function import once_differentiable
 from worker.policy.adapter_linear import BesideLinear
 
 MERGED = (torch.float32, torch.float64)
-"""Precisions in which the sum of weight and adapter is as exact as two products."""
+"""Precisions in which the sum of weight and adapter is exact."""
 BESIDE = (torch.bfloat16, torch.float16)
-"""Precisions in which that sum would be rounded too much. If empty, such layers use PEFT's own code."""
+"""Precisions in which that sum would be rounded too much."""
 
 Active = Callable[[], AbstractContextManager[None]]
-"""Creates a context in which the model computes as prepared."""
 
 
 @contextmanager
 def merged(peft: PeftModel, policy: str) -> Iterator[Active]:
-    """Inside the yielded function's contexts the linear layers compute with `policy` as it was at the start of the
-    block; gradients reach the adapter.
+    """Yields a function that creates contexts in which linear layers compute with `policy` as it was; gradients reach
+    the adapter.
 
-    float32 and float64: a copy of the weight with the adapter merged (`MergedLinear`). bfloat16 and float16: copies of
-    the adapter only (`BesideLinear`). Weights never change, so nothing has to be unmerged. Other kinds of layers keep
-    their adapters.
+    float32 and float64 use `MergedLinear`, bfloat16 and float16 `BesideLinear`. Weights never change; other layers
+    keep their adapters.
     """
     model = peft.get_base_model()
     embedding = model.get_input_embeddings().weight
@@ -58,7 +57,7 @@ def merged(peft: PeftModel, policy: str) -> Iterator[Active]:
 def computing(
     activate: Callable[[str | None], AbstractContextManager[None]], peft: PeftModel, policy: str
 ) -> Iterator[None]:
-    """Within the context the model computes with `policy`'s weights of its start; gradients reach the adapter."""
+    """Context that computes with `policy`'s weights of its start; gradients reach the adapter."""
     with activate(policy), merged(peft, policy) as active, active():
         yield
 
@@ -104,9 +103,8 @@ class MergedLinear(torch.nn.Module):
 def lora_linear(
     x: Tensor, weight: Tensor, bias: Tensor | None, down: Tensor, up: Tensor, scale: float
 ) -> Tensor:
-    """x (…, I) through weight (O, I), which contains `scale · up @ down`; down (R, I), up (O, R).
-
-    Gradients of W x + scale · up (down x) with respect to x, `down` and `up` (Hu et al. 2021, equation 3).
+    """x (…, I) through weight (O, I), which contains `scale · up @ down`, with gradients of x, `down` (R, I) and `up`
+    (O, R) (Hu et al. 2021, equation 3).
     """
     if not torch.is_grad_enabled():
         return F.linear(x, weight, bias)
@@ -137,7 +135,7 @@ class _LoraLinear(torch.autograd.Function):
 
 
 def arm(layer: torch.nn.Module, policy: str) -> Literal["merged", "beside"] | None:
-    """How the layer's replacement computes; None without one, for example for DoRA, which is no plain sum."""
+    """How the layer's replacement computes; None for DoRA, for example, which is no plain sum."""
     if (
         type(layer) is not LoraLinear
         or type(layer.base_layer) is not torch.nn.Linear

@@ -7,8 +7,6 @@ from torch import Tensor
 
 
 class TrainedParameters:
-    """The order of `parameters` is that of the gradient norm's sum."""
-
     def __init__(self, parameters: dict[str, torch.nn.Parameter]) -> None:
         self.parameters = parameters
         self.list = list(parameters.values())
@@ -16,7 +14,7 @@ class TrainedParameters:
         self.optimizer = torch.optim.AdamW(self.list, fused=True)
 
     def add(self, gradients: Sequence[Tensor | None]) -> None:
-        """Add to the parameters' gradients, in their order; None adds nothing."""
+        """Add to the gradients, in the order of the parameters; None adds nothing."""
         into, more = [], []
         for parameter, gradient in zip(self.list, gradients, strict=False):
             if gradient is not None and parameter.grad is not None:
@@ -36,7 +34,6 @@ class TrainedParameters:
         weight_decay: float,
         clip_norm: float,
     ) -> float:
-        """Take an optimizer step, as `Policy.optimizer_step`."""
         norm = float(torch.nn.utils.clip_grad_norm_(self.parameters.values(), clip_norm))
         if torch.isfinite(torch.tensor(norm)):
             for group in self.optimizer.param_groups:
@@ -46,11 +43,10 @@ class TrainedParameters:
         return norm
 
     def weights(self) -> dict[str, Tensor]:
-        """Copies on the CPU."""
         return on_cpu(self.parameters)
 
     def moments(self) -> dict[str, Tensor]:
-        """Copies of the optimizer's state on the CPU, by `<parameter>|<part>`."""
+        """Copies of the optimizer's state, by `<parameter>|<part>`."""
         return on_cpu(
             {
                 f"{key}|{part}": value
@@ -60,7 +56,7 @@ class TrainedParameters:
         )
 
     def put(self, weights: Mapping[str, Tensor]) -> None:
-        """Raises KeyError or RuntimeError if the weights belong to other parameters."""
+        """Replace the weights; raises KeyError or RuntimeError if they belong to others."""
         with torch.no_grad():
             for key, parameter in self.parameters.items():
                 parameter.copy_(weights[key])
@@ -76,7 +72,6 @@ class TrainedParameters:
 
     @property
     def bytes(self) -> int:
-        """Bytes of weights, gradients and AdamW's two moments, each as large as the weights."""
         return 4 * sum(parameter.nbytes for parameter in self.parameters.values())
 
 
@@ -89,7 +84,6 @@ def on_cpu(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def in_one_copy(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """CPU copies as views of one tensor."""
     flat = torch.cat([tensor.detach().flatten() for tensor in tensors.values()]).cpu()
     parts = torch.split(flat, [tensor.numel() for tensor in tensors.values()])
     return {key: part.view(tensor.shape) for (key, tensor), part in zip(tensors.items(), parts, strict=True)}

@@ -1,8 +1,7 @@
-"""Selects the layers that get an adapter, from the model's modules.
+"""Selects the layers that get an adapter.
 
-In a mixture of experts `all-linear` means the linear layers outside expert blocks, that is attention's. Experts, whose
-whole stacks are rebuilt in every pass with an adapter, need `experts`. The router, which assigns all tokens, is never
-adapted; PEFT's `all-linear` includes both.
+In a mixture of experts `all-linear` means attention's linear layers. Experts, whose stacks are rebuilt in every pass
+with an adapter, need `experts`. The router is never adapted.
 """
 
 from collections.abc import Sequence
@@ -15,32 +14,30 @@ from reinforge.errors import JobFailure
 
 ALL = "all-linear"
 EXPERTS = "experts"
-"""Value of `adapter.targets`: all routed experts of all layers."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoraTargets:
     modules: str | list[str]
     parameters: list[str] = field(default_factory=list)
-    """Name suffixes of expert parameters that are one tensor per layer."""
+    """Name suffixes of expert parameters, one tensor per layer."""
 
 
 @dataclass(slots=True)
 class Experts:
-    """Modules of a model's mixture of experts; all empty without one."""
+    """Modules of a mixture of experts; all empty without one."""
 
     blocks: set[str] = field(default_factory=set)
-    """Names of feed-forward blocks in layers, such as `mlp`, also of blocks without experts; empty if experts are in
-    the layer itself, next to such a block."""
+    """Names of feed-forward blocks in layers, such as `mlp`."""
     stacks: set[str] = field(default_factory=set)
-    """Name suffixes of a layer's parameters (experts, …, …)."""
+    """Name suffixes of parameters (experts, …, …)."""
     routers: set[str] = field(default_factory=set)
-    """Full names of router modules and of their linear layers."""
 
 
 def find_experts(model: torch.nn.Module) -> Experts:
-    """Experts are three-dimensional parameters of one module with a common first dimension. A router is a sibling
-    module whose only weight is (experts, hidden), or (1, hidden) for an expert that all tokens share."""
+    """Find three-dimensional parameters with a common first dimension, and sibling routers whose only weight is
+    (experts, hidden).
+    """
     experts = Experts()
     for path, block in model.named_modules():
         for name, container in block.named_children():
@@ -64,14 +61,12 @@ def find_experts(model: torch.nn.Module) -> Experts:
 
 
 class Layers:
-    """Layers of a model without adapters, by the names of `adapter.targets`."""
-
     def __init__(self, model: torch.nn.Module) -> None:
         self._experts = find_experts(model)
         self._outside = _outside(model, self._experts)
 
     def resolve(self, targets: str | Sequence[str]) -> LoraTargets:
-        """Raises JobFailure `invalid_adapter`."""
+        """Resolve targets; raises JobFailure `invalid_adapter`."""
         experts = self._experts
         if not experts.stacks:
             return LoraTargets(targets if isinstance(targets, str) else list(targets))
@@ -101,8 +96,7 @@ class Layers:
 
 
 def _outside(model: torch.nn.Module, experts: Experts) -> list[str]:
-    """Linear layers outside expert blocks, without routers and output layer: last parts of their names, if no layer
-    inside has the same."""
+    """Linear layers outside expert blocks, without routers and output layer: last parts of their names."""
     get_head = getattr(model, "get_output_embeddings", None)
     head = None if get_head is None else get_head()
     paths = [path for path in _linear_in(model) if model.get_submodule(path) is not head]
@@ -131,7 +125,6 @@ def _stacks(container: torch.nn.Module) -> tuple[list[str], int]:
 
 
 def _rows(module: torch.nn.Module) -> int:
-    """Rows of a module's own matrix, or of its only one; otherwise 0."""
     own = getattr(module, "weight", None)
     matrices = [own] if isinstance(own, torch.Tensor) else [p for p in module.parameters() if p.dim() > 1]
     return int(matrices[0].shape[0]) if len(matrices) == 1 and matrices[0].dim() == 2 else 0

@@ -1,5 +1,4 @@
-"""Activation memory: measures what a forward pass with gradient saves, chooses micro-batch size and gradient
-checkpointing, and retries smaller when out of memory."""
+"""Activation memory: measures a forward pass with gradient, chooses micro-batch size and gradient checkpointing."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -33,23 +32,22 @@ from worker.policy.forward.out_of_memory import (
 
 Result = TypeVar("Result")
 SHARE = {"cpu": 0.5, "cuda": 0.75}
-"""Usable share of free memory. Measured with 42 million parameters: completions with a shared prompt saved 1.3 times as
-much per token as one row; on the CPU, where only saved tensors are counted, the process grew by 1.8 times."""
+"""Usable share of free memory. On the CPU, where only saved tensors are counted, the process grew by 1.8 times."""
 _GIB = 2**30
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
     tokens: int
-    """Most tokens of a micro-batch; a longer row gets its own."""
+    """Most tokens of a micro-batch; a longer row is alone."""
     checkpointing: bool
 
 
 def fit(per_token: float, room: float, *, budget: int, longest: int) -> Fit:
     """What fits into `room` bytes if each token saves `per_token`.
 
-    budget: most tokens of a micro-batch. longest: tokens of the longest row. Gradient checkpointing costs a third more
-    time, so it is the last resort, with the smallest micro-batches, since nothing was measured with it.
+    budget: most tokens of a micro-batch. longest: tokens of the longest row. Gradient checkpointing costs a third
+    more time, so it is the last resort.
     """
     most = room / per_token if per_token > 0 else math.inf
     if most < longest:
@@ -58,8 +56,9 @@ def fit(per_token: float, room: float, *, budget: int, longest: int) -> Fit:
 
 
 class GradientPasses:
-    """Runs micro-batches of one adapter. Sizes are measured at the first micro-batch with gradient and change only for
-    longer rows that fit less well, or when out of memory."""
+    """Runs micro-batches of one adapter. Sizes are measured at the first one with gradient, and change for longer
+    rows or when out of memory.
+    """
 
     def __init__(
         self,
@@ -69,23 +68,18 @@ class GradientPasses:
         *,
         parallel: int = 1,
     ) -> None:
-        """parallel: micro-batches that run at once and share the memory."""
+        """parallel: micro-batches that share the memory."""
         self.tokens = budget
-        """Most tokens of a micro-batch."""
         self.checkpointing = False
         self.on_change: Callable[[str, dict[str, Any]], None] = lambda message, facts: None
-        """Called with a message and `facts`."""
         self.heartbeat: Callable[[], None] = lambda: None
-        """Called after every micro-batch, also without gradient."""
         self._model, self._device = model, device
         self._parallel = parallel
         self._per_token, self._room = 0.0, math.inf
         self._measured = False
         self._first = self.tokens, self.checkpointing
         self._planned = Planned()
-        """Micro-batches of the present run."""
         self._short = False
-        """Whether memory has run out before."""
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -96,7 +90,7 @@ class GradientPasses:
 
     @property
     def learned(self) -> dict[str, Any]:
-        """Sizes changed by out of memory, for `start_with` of the next attempt; otherwise empty."""
+        """Sizes changed by out of memory, for `start_with` of the next attempt."""
         if not self._short:
             return {}
         return memory_facts(self._device, self.tokens, checkpointing=self.checkpointing)
@@ -110,17 +104,16 @@ class GradientPasses:
             self.checkpointing |= checkpointing and self._may_checkpoint
 
     def planned(self, sequences: Sequences, parts: list[MicroBatch]) -> list[MicroBatch]:
-        """Records `parts` of the present run and returns them; after out of memory they show what can be smaller."""
+        """Record and return `parts`; after out of memory they show what can be smaller."""
         self._planned = self._planned.also(sequences, parts)
         return parts
 
     def retry(self, run: Callable[[], Result], forget: Callable[[], None] | None = None) -> Result:
-        """The result of `run`; when out of memory, retries with half the micro-batch, down to single rows, then with
-        gradient checkpointing.
+        """The result of `run`, retried when out of memory with half the micro-batch, then with gradient
+        checkpointing.
 
-        `run` must use `tokens` and have no effect before it returns except gradients, which `forget` drops (None: no
-        gradients). At the smallest sizes it runs once more, as others may have released memory, then raises JobFailure
-        `out_of_memory` (retryable) with the initial sizes restored.
+        `run` must have no effect before it returns except gradients, which `forget` drops. After one more try at the
+        smallest sizes, raises JobFailure `out_of_memory` (retryable).
         """
         as_it_is = False
         while True:
@@ -168,7 +161,8 @@ class GradientPasses:
 
     def prepare(self, sequences: Sequences, rows: Sequence[int], attempt: Callable[[int], None]) -> None:
         """Choose sizes for a batch whose `rows` get a gradient. The first call runs the longest row with `attempt`,
-        forward and backward; it must drop the gradient, also when interrupted."""
+        which must drop its gradient.
+        """
         if not rows:
             return
         lengths = {row: len(sequences.prompts[row]) + len(sequences.completions[row]) for row in rows}
@@ -205,8 +199,7 @@ class GradientPasses:
 def activation_bytes(
     model: torch.nn.Module, device: torch.device, attempt: Callable[[], None], room: float
 ) -> float:
-    """Bytes that `attempt` needs in addition; infinite if they exceed the memory, or on the CPU `room`, at which it is
-    interrupted."""
+    """Bytes that `attempt` needs; infinite beyond the memory, or on the CPU beyond `room`."""
     try:
         if device.type == "cuda":
             held = torch.cuda.memory_allocated(device)
@@ -225,14 +218,11 @@ def activation_bytes(
 
 
 class ForwardTooLarge(Exception):
-    """A forward pass saves more than its limit."""
+    pass
 
 
 def saved_bytes(model: torch.nn.Module, attempt: Callable[[], None], room: float = math.inf) -> int:
-    """Bytes of tensors that `attempt` saves for a backward pass, without the model's own; each storage counts once.
-
-    Raises ForwardTooLarge out of `attempt` when they exceed `room`.
-    """
+    """Bytes that `attempt` saves for a backward pass, without the model's own; raises ForwardTooLarge beyond `room`."""
     own = {tensor.untyped_storage().data_ptr() for tensor in (*model.parameters(), *model.buffers())}
     sizes: dict[int, int] = {}
     total = 0

@@ -1,5 +1,6 @@
 """Attention over packed lines (`Spans`), registered with transformers: torch's variable-length flash attention if it
-works, otherwise a loop over segments."""
+works, otherwise a loop.
+"""
 
 import inspect
 import threading
@@ -18,27 +19,25 @@ from worker.machine.memory import is_out_of_memory
 from worker.policy.forward.rows import AttentionSegment, Spans
 
 NAME = "packed_rows"
-"""Name of this attention in a model's configuration. No mask is registered under it, so transformers creates none."""
+"""Name of this attention in a model's configuration."""
 KEYWORD = "spans"
 """Keyword argument of a decoder that reaches its attention."""
 Kernel = Callable[[Tensor, Tensor, Tensor, Spans, float | None], Tensor]
 """Queries (S, H, D), keys and values (S, h, D), spans and scale → (S, H, D)."""
 _HARMLESS = {"dropout", "position_ids", "is_causal", "use_cache", "output_attentions", "cache_position"}
 _TOLERANCE = 0.02
-"""Tolerance of the kernel's output and gradients, relative to their norm; bfloat16 has 8 binary digits."""
+"""Tolerance of the kernel's output and gradients, relative to their norm."""
 _active: dict[int, tuple[int, str]] = {}
-"""Open contexts and the previous attention, by configuration."""
 _lock = threading.Lock()
 
 
 class CannotPack(Exception):
-    """A layer needs an attention feature that packed lines lack."""
+    pass
 
 
 @contextmanager
 def packed_attention(model: torch.nn.Module) -> Iterator[None]:
-    """Inside the context every pass of `model`'s decoder is over a packed line and gets its spans as `KEYWORD`. Several
-    threads may use it at once."""
+    """Context in which every pass of `model`'s decoder is over a packed line. Threads may share it."""
     config: Any = model.config.get_text_config()  # type: ignore[operator, union-attr]
     key = id(config)
     with _lock:
@@ -66,7 +65,7 @@ def _attention(
     spans: Spans | None = None,
     **others: Any,
 ) -> tuple[Tensor, None]:
-    """Called by transformers: (1, H, S, D) → (1, S, H, D). Raises CannotPack."""
+    """(1, H, S, D) → (1, S, H, D), called by transformers. Raises CannotPack."""
     unsupported = [
         name
         for name, argument in others.items()
@@ -90,7 +89,7 @@ AttentionInterface.register(NAME, _attention)
 
 @cache
 def _kernel(device: torch.device, dtype: torch.dtype, heads: int, key_heads: int, width: int) -> Kernel:
-    """The fastest kernel that works for such heads on their device; tried once."""
+    """The fastest kernel that works for such heads; tried once."""
     if device.type == "cuda" and dtype in (torch.bfloat16, torch.float16):
         for kernel in (varlen, varlen_repeated):
             if _agrees(kernel, device, dtype, heads, key_heads, width):
@@ -99,7 +98,7 @@ def _kernel(device: torch.device, dtype: torch.dtype, heads: int, key_heads: int
 
 
 def loop(queries: Tensor, keys: Tensor, values: Tensor, spans: Spans, scale: float | None) -> Tensor:
-    """Reference implementation for any device, precision and value width."""
+    """Reference implementation for any device and precision."""
     keys, values = keys.transpose(0, 1)[None], values.transpose(0, 1)[None]
     outputs = [
         _segment(queries[s.start : s.stop].transpose(0, 1)[None], keys, values, s, scale)
@@ -139,7 +138,7 @@ def varlen(queries: Tensor, keys: Tensor, values: Tensor, spans: Spans, scale: f
 def varlen_repeated(
     queries: Tensor, keys: Tensor, values: Tensor, spans: Spans, scale: float | None
 ) -> Tensor:
-    """Like `varlen`, with one key head per query head, for kernels without grouped heads."""
+    """Like `varlen`, for kernels that need one key head per query head."""
     keys, values = _gathered(keys, values, spans.index)
     times = queries.shape[1] // keys.shape[1]
     return _varlen(
@@ -185,7 +184,7 @@ def _gathered(keys: Tensor, values: Tensor, index: Tensor | None) -> tuple[Tenso
 
 
 class _Gather(torch.autograd.Function):
-    """Keys and values by position. Gradients of a prompt are summed over its completions in float32."""
+    """Keys and values by position. A prompt's gradients are summed in float32."""
 
     @staticmethod
     def forward(ctx: Any, keys: Tensor, values: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
@@ -207,7 +206,7 @@ def _scattered(gradient: Tensor, index: Tensor, size: int) -> Tensor:
 def _agrees(
     kernel: Kernel, device: torch.device, dtype: torch.dtype, heads: int, key_heads: int, width: int
 ) -> bool:
-    """Whether output and gradients equal those of `loop`, on a prompt with two completions and a single row."""
+    """Whether output and gradients equal those of `loop`."""
     segments = (AttentionSegment(0, 70), AttentionSegment(70, 103, (0, 40)), AttentionSegment(103, 120))
     index = torch.tensor([*range(70), *range(40), *range(70, 103), *range(103, 120)], device=device)
     starts, key_starts = (

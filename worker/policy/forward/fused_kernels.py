@@ -1,8 +1,7 @@
 """SwiGLU and rotary positions as one kernel per direction.
 
-Every kernel gets contiguous tensors of a fixed number of dimensions, without gradients, and only the number of tokens
-differs between calls. Other inputs would make torch compile it again for each layout, gradient mode and batch size, and
-stop after eight times.
+Kernels get contiguous tensors of a fixed number of dimensions without gradients; for other inputs torch would compile
+again, and stop after eight times.
 """
 
 from collections.abc import Callable
@@ -20,7 +19,7 @@ Compiler = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` as one kernel if torch can compile it. Sizes may differ between calls."""
+    """`function` as one kernel if torch can compile it."""
     # A pool of compiler processes would stay for as long as this process, for a handful of kernels.
     inductor.compile_threads = 1
     compiled_function: Callable[..., Any] = torch.compile(function, dynamic=True)
@@ -41,7 +40,6 @@ class Kernels:
 
 
 def kernels(compiler: Compiler) -> Kernels:
-    """compiler: creates one kernel of a function of tensors."""
     return Kernels(compiler(_gate), compiler(_gate_backward), compiler(_rotate), compiler(_rotate_backward))
 
 
@@ -57,7 +55,7 @@ def _gate_backward(gradient: Tensor, gate: Tensor, up: Tensor) -> tuple[Tensor, 
 
 
 def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotary positions (Su et al. 2021, equation 34) of x (tokens, heads, width) by the angles of (tokens, width)."""
+    """Rotary positions (Su et al. 2021, equation 34) of x (tokens, heads, width) by angles (tokens, width)."""
     return x * cos[:, None] + _half_turned(x) * sin[:, None]
 
 
@@ -77,7 +75,7 @@ def swiglu(gate: Tensor, up: Tensor, fused: Kernels) -> Tensor:
 
 
 def rotary(x: Tensor, cos: Tensor, sin: Tensor, fused: Kernels) -> Tensor:
-    """Rotary positions of x (rows, heads, tokens, width) by angles without gradients (rows or 1, tokens, width)."""
+    """Rotary positions of x (rows, heads, tokens, width) by angles (rows or 1, tokens, width)."""
     output: Tensor = _Rotary.apply(x, cos, sin, fused)  # type: ignore[no-untyped-call]
     return output
 
@@ -119,12 +117,10 @@ def _rotated(kernel: Callable[..., Tensor], x: Tensor, cos: Tensor, sin: Tensor)
 
 
 def _by_token(x: Tensor) -> Tensor:
-    """(tokens, width) of (…, width)."""
     return _input(x.reshape(-1, x.shape[-1]))
 
 
 def _input(x: Tensor) -> Tensor:
-    """x as a kernel's input; its first dimension may be another in every call."""
     # torch compiles again for a view of another shape of tensor, so it must not know of what x is a view.
     plain = x.contiguous().data
     # Known widths let the kernel load several values at a time.

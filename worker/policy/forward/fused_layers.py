@@ -1,7 +1,6 @@
-"""Fused GPU kernels for norms, rotary positions and gates.
+"""Fused GPU kernels for norms, rotary positions and gates, equal up to rounding.
 
-transformers computes them operation by operation, and each reads and writes all states of the layer. Fused results are
-equal up to rounding; a module that fails a trial keeps its own code.
+transformers computes them operation by operation. A module that fails a trial keeps its own code.
 """
 
 import logging
@@ -20,23 +19,18 @@ from worker.policy.forward.fused_kernels import Compiler, Kernels, compiled, ker
 log = logging.getLogger(__name__)
 
 ROTARY = "apply_rotary_pos_emb"
-"""Name of the rotary function in transformers' architectures."""
 FEWEST_TOKENS = 256
-"""Tokens of a call from which kernels are fused: with fewer, calling one takes longer than it saves."""
+"""Tokens of a call from which fused kernels save time."""
 _TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-5}
 _LOW_PRECISION_TOLERANCE = 0.02
 """Tolerance: norm of the difference relative to that of the values."""
 _TOKENS = {"cuda": 1024}
-"""Tokens of a trial, by device. Kernels are tuned to the sizes of their first call."""
+"""Tokens of a trial, by device. Kernels are tuned to their first call."""
 _TOKENS_ELSEWHERE = 5
 
 
 def fuse(model: torch.nn.Module, compiler: Compiler = compiled) -> dict[str, int]:
-    """Replace code of `model`'s modules by fused code for its lifetime; returns how many norms, gates and rotary
-    functions.
-
-    compiler: creates one kernel of a function of tensors. Modules for which it fails keep their own code.
-    """
+    """Fuse code of `model`'s modules; returns how many norms, gates and rotary functions."""
     counts = {"norms": 0, "gates": 0, "rotary": 0}
     fused = kernels(compiler)
     for module in list(model.modules()):
@@ -89,7 +83,7 @@ def _sample(module: torch.nn.Module, width: int) -> Tensor:
 
 
 def _drawn(shape: tuple[int, ...], like: Tensor) -> Tensor:
-    """Normal values, drawn on the device: a trial of every layer would wait for the CPU."""
+    """Normal values, drawn on the device."""
     generator = torch.Generator(like.device).manual_seed(0)
     return torch.randn(shape, generator=generator, device=like.device).to(like.dtype)
 
@@ -99,8 +93,7 @@ def _trial_tokens(weight: Tensor) -> int:
 
 
 def _swap(module: torch.nn.Module, fused: Callable[..., Tensor], x: Tensor, fewest: int = 0) -> bool:
-    """Whether the module now uses `fused` for calls of at least `fewest` tokens: output and gradient for `x` must equal
-    those of its own code."""
+    """Use `fused` for calls of at least `fewest` tokens if its output and gradient for `x` equal the module's."""
     own = type(module).forward
     if not _agree(module.forward, MethodType(fused, module), [x]):
         return False
@@ -120,7 +113,7 @@ def _agree(
     inputs: list[Tensor],
     constants: tuple[Tensor, ...] = (),
 ) -> bool:
-    """Whether outputs and their gradients with respect to `inputs` are equal up to rounding."""
+    """Whether outputs and gradients are equal up to rounding."""
     results = []
     for function in (own, fused):
         leaves = [x.clone().requires_grad_() for x in inputs]
@@ -149,7 +142,7 @@ def _close(one: Tensor | None, other: Tensor | None) -> bool:
 
 
 def _rotary(attention: torch.nn.Module, fused: Kernels, weight: Tensor) -> int:
-    """1 if the architecture's rotary function is fused on GPUs."""
+    """1 if the architecture's rotary function is fused."""
     namespace = vars(sys.modules[type(attention).__module__])
     own = namespace.get(ROTARY)
     if own is None:
@@ -175,8 +168,7 @@ def _rotary(attention: torch.nn.Module, fused: Kernels, weight: Tensor) -> int:
 
 
 def _where_it_fits(own: Callable[..., Any], fused: Callable[..., Any], device: str) -> Callable[..., Any]:
-    """Uses the plain function for few tokens, other arguments, and other devices: other models of the architecture may
-    be there."""
+    """Keep the plain function for few tokens, other arguments, and other devices."""
 
     def chosen(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, *others: Any, **named: Any) -> Any:
         fits = (

@@ -1,7 +1,4 @@
-"""Scores of a slice of logits in three passes over them, on a GPU.
-
-`logprobs` computes them operation by operation; each reads and writes the largest tensor of a step.
-"""
+"""Scores of a slice of logits in three passes over them, on a GPU."""
 
 import logging
 from functools import cache
@@ -20,8 +17,7 @@ _TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 0.02, torch.float16: 0.01}
 
 
 def fused_slice(logits: Tensor, targets: Tensor, precision: torch.dtype, slope: bool) -> Scores | None:
-    """Scores of logits (m, V) float32 and targets (m,), with the slope of log-probabilities in `precision` if `slope`;
-    None if torch cannot compile it for the device."""
+    """Scores of logits (m, V) float32 and targets (m,), with slopes in `precision`; None if torch cannot compile it."""
     if logits.device.type != "cuda" or not _works(logits.device, precision):
         return None
     logprobs, entropies, of_logprob = compiled_once(_with_slope if slope else _without)(

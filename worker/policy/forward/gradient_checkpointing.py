@@ -1,7 +1,7 @@
-"""Gradient checkpointing: saves only each layer's inputs and computes the rest again in the backward pass. Costs one
-more forward pass; gradients are the same.
+"""Gradient checkpointing: saves only layer inputs and computes the rest again in the backward pass. Gradients are the
+same.
 
-transformers' own does not support caches, and so no prompts that are run once for all completions.
+transformers' own does not support caches, and so no prompts shared by completions.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,14 +21,14 @@ Pair = tuple[Tensor, Tensor]
 
 
 def can_checkpoint(model: torch.nn.Module) -> bool:
-    """Whether `checkpointed` supports the model's layers."""
     return any(isinstance(module, GradientCheckpointingLayer) for module in model.modules())
 
 
 @contextmanager
 def checkpointed(model: torch.nn.Module) -> Iterator[None]:
-    """Passes with gradient save only the inputs of `model`'s layers and the keys and values that a layer writes into an
-    empty cache. Passes without gradient are unchanged."""
+    """Context in which passes with gradient save only layer inputs and the keys and values written into an empty
+    cache.
+    """
     layers = [module for module in model.modules() if isinstance(module, GradientCheckpointingLayer)]
     try:
         for layer in layers:
@@ -63,13 +63,11 @@ def _again(model: torch.nn.Module, forward: Callable[..., Any], *inputs: Any, **
 
 
 class _StandIn:
-    """Replaces a layer's cache: shows its content before the layer ran and writes nothing, so that the second run reads
-    the same."""
+    """Stand-in for a layer's cache: shows its content before the layer ran, and writes nothing."""
 
     def __init__(self, held: list[Pair | None]) -> None:
         self._held = held
         self.written: dict[int, Pair] = {}
-        """Written states by layer, if its cache was empty; states after a prompt are never read again."""
 
     def update(self, keys: Tensor, values: Tensor, layer_idx: int, *_: Any, **__: Any) -> Pair:
         before = self._held[layer_idx] if layer_idx < len(self._held) else None

@@ -1,8 +1,7 @@
 """Log-probabilities and entropies of sampled tokens from hidden states, in slices of tokens.
 
-Logits (tokens × vocabulary, float32) are the largest tensor of a step; slices bound it. With a frozen linear head, the
-gradient of a token's score is its factor times a vector of the hidden size that does not depend on later code, so it is
-computed with the score: each logit is computed once.
+Logits (tokens × vocabulary, float32) are the largest tensor of a step; slices bound it. With a frozen linear head the
+gradient is computed with the score, so each logit is computed once.
 """
 
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from worker.policy.forward.fused_logprobs import fused_slice
 from worker.policy.forward.precision import float32_product, has_float32_output
 
 SLICE_BYTES = {"cpu": 2**27, "cuda": 2**30}
-"""Bytes of a slice's float32 logits; peaks reach two and a half times that."""
+"""Bytes of a slice's float32 logits; peaks reach 2.5 times that."""
 FROZEN_HEADS = True
 """False: slices are computed again in the backward pass."""
 
@@ -32,8 +31,7 @@ def token_scores(
     temperature: float,
     entropy_gradient: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """Log-probabilities (M,) with gradient and entropies (M,), with gradient if `entropy_gradient`, of hidden (M, H)
-    and targets (M,) int64; at least float32."""
+    """Log-probabilities (M,) and entropies (M,) of hidden (M, H) and targets (M,); at least float32."""
     size = max(1, SLICE_BYTES[hidden.device.type] // (4 * vocabulary))
     if FROZEN_HEADS and type(head) is torch.nn.Linear and not any(p.requires_grad for p in head.parameters()):
         differentiable = torch.is_grad_enabled() and hidden.requires_grad
@@ -107,7 +105,6 @@ class _FrozenHead(torch.autograd.Function):
 
 
 def _logits(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """(m, V) in at least float32, without intermediate rounding if possible."""
     if not has_float32_output(hidden.device, hidden.dtype):
         plain = F.linear(hidden, weight, bias)
         return plain.to(torch.promote_types(plain.dtype, torch.float32))

@@ -1,5 +1,4 @@
-"""Micro-batches by token budget: padded rows of similar length, rows of one long prompt that is run once, or rows
-packed into one line."""
+"""Micro-batches by token budget: padded rows, rows after one long prompt, or rows packed into one line."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,8 +8,7 @@ from worker.policy.base import Sequences
 from worker.policy.forward.rows import groups
 
 Layout = Literal["padded", "prompt_once", "packed"]
-"""Layout of a forward pass: one padded line per row; completions after their common prompt, which is run first; or all
-rows in a single line, each prompt once."""
+"""Layout of a forward pass: a padded line per row; completions after their common prompt; or all rows in one line."""
 
 LONG_PROMPT = 64
 """Prompt tokens from which `prompt_once` pays."""
@@ -29,10 +27,7 @@ class MicroBatch:
 def micro_batches(
     sequences: Sequences, rows: Sequence[int], budget: int, *, layout: Layout, threads: int = 1
 ) -> list[MicroBatch]:
-    """Micro-batches of at most `budget` tokens with padding, a multiple of `threads` where rows allow it.
-
-    With `prompt_once`, rows whose prompts are too short for it are padded.
-    """
+    """Micro-batches of at most `budget` tokens with padding, a multiple of `threads` if possible."""
     if layout == "packed":
         return [MicroBatch(part, "packed") for part in lines(sequences, rows, budget)]
     together: list[list[int]] = []
@@ -54,7 +49,6 @@ def micro_batches(
 
 
 def tokens_of(sequences: Sequences, part: MicroBatch) -> int:
-    """Tokens of a micro-batch, with padding."""
     completions = [len(sequences.completions[row]) for row in part.rows]
     if part.layout == "packed":
         return sum(map(len, {tuple(sequences.prompts[row]) for row in part.rows})) + sum(completions)
@@ -66,10 +60,7 @@ def tokens_of(sequences: Sequences, part: MicroBatch) -> int:
 
 
 def lines(sequences: Sequences, rows: Sequence[int], budget: int) -> list[list[int]]:
-    """Rows of each packed line of at most `budget` tokens, each prompt counted once per line.
-
-    Groups are split only where a line is full; groups with the longest rows come first, as in `plan`.
-    """
+    """Rows of each packed line of at most `budget` tokens; a prompt counts once per line."""
     parts: list[list[int]] = []
     room = 0
     by_length = sorted(
@@ -90,7 +81,7 @@ def lines(sequences: Sequences, rows: Sequence[int], budget: int) -> list[list[i
 
 
 def spread(lengths: Sequence[int], budget: int, threads: int) -> list[list[int]]:
-    """As `plan`, with a multiple of `threads` parts where rows allow it."""
+    """As `plan`, with a multiple of `threads` parts if possible."""
     parts = plan(lengths, budget)
     if len(parts) % threads == 0:
         return parts
@@ -101,9 +92,9 @@ def spread(lengths: Sequence[int], budget: int, threads: int) -> list[list[int]]
 
 
 def plan(lengths: Sequence[int], budget: int) -> list[list[int]]:
-    """Row numbers of micro-batches of at most `budget` tokens with padding; a longer row gets its own.
+    """Row numbers of micro-batches of at most `budget` tokens with padding.
 
-    Longest first, so that a batch that is too large for the memory fails at once.
+    Longest first, so that a batch too large for the memory fails at once.
     """
     order = sorted(range(len(lengths)), key=lambda row: -lengths[row])
     batches: list[list[int]] = []

@@ -12,19 +12,14 @@ from worker.policy.base import Sequences
 from worker.policy.forward.micro_batches import MicroBatch, tokens_of
 
 FACT = "memory"
-"""Key in a resume state's facts."""
 _LIKE = 1.05
-"""A device with more than this multiple of the memory starts with the usual sizes."""
+"""Ratio of memory above which a device starts with the usual sizes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """Tokens, with padding, of a run's parts."""
-
     largest: int = 0
-    """Tokens of its largest micro-batch."""
     longest: int = 0
-    """Tokens of its longest row, the smallest micro-batch."""
 
     def also(self, sequences: Sequences, parts: Iterable[MicroBatch]) -> "Planned":
         largest, longest = self.largest, self.longest
@@ -35,10 +30,7 @@ class Planned:
 
 
 def halved(tokens: int, planned: Planned) -> int | None:
-    """Half the tokens of the micro-batches that were too large; None if each is a single row.
-
-    Halves the largest actual micro-batch, since halving an unused budget would change nothing.
-    """
+    """Half the tokens of the largest micro-batch; None if each is a single row."""
     if planned.largest <= planned.longest or tokens <= planned.longest:
         return None
     return max(planned.longest, min(tokens, planned.largest) // 2)
@@ -47,7 +39,6 @@ def halved(tokens: int, planned: Planned) -> int | None:
 def change_message(
     device: torch.device, planned: Planned, tokens: int, *, requested: str | None, checkpointing: bool
 ) -> str:
-    """One sentence about the change. checkpointing: it was turned on."""
     at_hand = memory_in_words(device)
     return (
         f"Out of memory in micro-batches of up to {max(planned.largest, planned.longest):,} tokens"
@@ -60,7 +51,7 @@ def change_message(
 def too_long(
     device: torch.device, planned: Planned, *, requested: str | None, computed_twice: bool | None
 ) -> JobFailure:
-    """Failure because a single row does not fit. computed_twice: with gradient checkpointing; None without gradient."""
+    """Failure because a single row does not fit. computed_twice: with gradient checkpointing."""
     how = {
         True: ", even with gradient checkpointing",
         False: ", and gradient checkpointing is off for this worker or model",
@@ -75,7 +66,6 @@ def too_long(
 
 
 def memory_facts(device: torch.device, tokens: int, *, checkpointing: bool) -> dict[str, Any]:
-    """Sizes for the next attempt, so that it runs the same micro-batches."""
     return {
         FACT: {
             "device": device.type,
@@ -87,8 +77,7 @@ def memory_facts(device: torch.device, tokens: int, *, checkpointing: bool) -> d
 
 
 def read_facts(device: torch.device, facts: Mapping[str, Any]) -> tuple[int, bool] | None:
-    """Tokens and gradient checkpointing of an earlier attempt; None if there are none, or if this device has more
-    memory."""
+    """Tokens and gradient checkpointing of an earlier attempt; None if this device has more memory."""
     match facts.get(FACT):
         case {
             "device": device.type,

@@ -17,7 +17,7 @@ def float32_product(a: Tensor, b: Tensor) -> Tensor:
 
 @cache
 def has_float32_output(device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether this torch multiplies `dtype` into float32 on the device; tried on a GPU."""
+    """Whether torch multiplies `dtype` into float32 on the device."""
     if device.type != "cuda" or dtype not in (torch.bfloat16, torch.float16):
         return False
     one = torch.ones((16, 16), dtype=dtype, device=device)

@@ -1,4 +1,4 @@
-"""Rows as tensors of one pass: right-padded, or packed into one line with each prompt once, before its completions."""
+"""Rows as tensors of one pass: right-padded, or packed into one line with each prompt once."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -15,11 +15,9 @@ class CompletionTargets:
     """The M completion tokens of n rows, row by row."""
 
     ids: Tensor
-    """(M,) int64: the tokens."""
     line: Tensor
-    """(M,) int64: their rows."""
     column: Tensor
-    """(M,) int64: their index in the completion."""
+    """(M,) int64: index in the completion."""
     shape: tuple[int, int]
     """(n, T)."""
 
@@ -31,7 +29,7 @@ class CompletionTargets:
 
 @dataclass(frozen=True, slots=True)
 class Padded:
-    """One row per line, padded on the right, where causal attention never reads the padding."""
+    """One row per line, padded on the right."""
 
     ids: Tensor
     """(n, width) int64."""
@@ -42,13 +40,12 @@ class Padded:
 
 @dataclass(frozen=True, slots=True)
 class AttentionSegment:
-    """Queries `start` to `stop` of a packed line attend to the keys of an earlier prompt and, causally, to each
-    other."""
+    """Queries `start` to `stop` of a packed line attend to an earlier prompt and, causally, to each other."""
 
     start: int
     stop: int
     prompt: tuple[int, int] = (0, 0)
-    """Start and stop of the prompt's keys; empty if the segment begins with its own prompt."""
+    """Start and stop of the prompt's keys; empty if the segment has its own prompt."""
 
     @property
     def keys(self) -> int:
@@ -57,20 +54,18 @@ class AttentionSegment:
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """Keys for the queries of a packed line, in the order of `index`, which repeats a prompt before each of its
-    completions. A segment's last query attends to all its keys, each earlier one to one key less."""
+    """Keys for the queries of a packed line; `index` repeats a prompt before each of its completions."""
 
     segments: tuple[AttentionSegment, ...]
     index: Tensor | None
-    """(K,) int64: position of each key; None for all positions in order."""
+    """(K,) int64: position of each key; None for all in order."""
     query_starts: Tensor
-    """(segments + 1,) int32: start of each segment's queries, and the end."""
+    """(segments + 1,) int32: starts of the segments' queries, and the end."""
     key_starts: Tensor
     """(segments + 1,) int32: the same for keys."""
     most_queries: int = field(init=False)
     most_keys: int = field(init=False)
     kernels: set[str] = field(default_factory=set, init=False)
-    """Names of the kernels that used it."""
 
     def __post_init__(self) -> None:
         most_queries = max(segment.stop - segment.start for segment in self.segments)
@@ -83,7 +78,7 @@ class Packed:
     ids: Tensor
     """(1, S) int64."""
     position_ids: Tensor
-    """(1, S) int64: position of each token in its row."""
+    """(1, S) int64: position in the row."""
     picked: Tensor
     """(M,) int64: position that predicts each target."""
     spans: Spans
@@ -110,7 +105,7 @@ def padded(sequences: Sequences, device: torch.device) -> Padded:
 
 
 def packed(sequences: Sequences, device: torch.device) -> Packed:
-    """Each prompt with its first completion is one segment, each further completion another."""
+    """Pack rows; a prompt with its first completion is one segment, each further completion another."""
     pieces: list[Sequence[int]] = []
     positions: list[int] = []
     segments: list[AttentionSegment] = []
@@ -159,7 +154,6 @@ def packed(sequences: Sequences, device: torch.device) -> Packed:
 
 
 def groups(sequences: Sequences, rows: Sequence[int]) -> list[tuple[tuple[int, ...], list[int]]]:
-    """Prompts with their rows, in the order of their first rows."""
     by_prompt: dict[tuple[int, ...], list[int]] = {}
     for row in rows:
         by_prompt.setdefault(tuple(sequences.prompts[row]), []).append(row)
@@ -173,7 +167,7 @@ def _ranges(starts: Sequence[int], lengths: Sequence[int]) -> Tensor:
 
 
 def _to_device(device: torch.device, *tensors: Tensor) -> list[Tensor]:
-    """One transfer for all; does not wait for the GPU."""
+    """Move all in one transfer, without waiting for the GPU."""
     if device.type == "cpu":
         return list(tensors)
     flat = torch.cat([tensor.flatten() for tensor in tensors]).pin_memory().to(device, non_blocking=True)

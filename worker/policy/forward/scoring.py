@@ -1,5 +1,4 @@
-"""Forward passes scored at completion tokens, in each layout: padded rows, a prompt with its completions, a packed
-line."""
+"""Forward passes scored at completion tokens, in each layout."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -32,9 +31,9 @@ def score(
     layout: Layout = "padded",
     entropy_gradient: bool = False,
 ) -> TokenScores:
-    """Scores (n, T) on the model's device, with gradient if enabled; of entropies only on request.
+    """Scores (n, T) on the model's device, with gradient if enabled.
 
-    layout: one of `layouts_of`, `padded` without a `head`; with `prompt_once` all rows have the same prompt.
+    layout: one of `layouts_of`; with `prompt_once` all rows have the same prompt.
     """
     if head is None:
         rows = padded(sequences, model.device)
@@ -58,8 +57,7 @@ def score(
 def predict_values(
     model: PreTrainedModel, sequences: Sequences, head: Head, *, layout: Layout = "padded"
 ) -> Tensor:
-    """Values (n, T) float32 on the model's device, with gradient if enabled: `head` (H → 1) of the hidden state that
-    predicts each completion token."""
+    """Values (n, T) float32, with gradient if enabled: `head` (H → 1) of the state that predicts each token."""
     picked, targets = _hidden(model, sequences, layout)
     return targets.spread(head(picked.float())[:, 0])
 
@@ -68,15 +66,10 @@ def predict_values(
 class Layouts:
     available: frozenset[Layout] = frozenset({"padded"})
     usual: Layout = "padded"
-    """The fastest on the model's device."""
 
 
 def layouts_of(model: PreTrainedModel) -> Layouts:
-    """Layouts in which the model's hidden states equal those of padded rows; tried, since an architecture may do more
-    than its configuration shows.
-
-    `prompt_once` and `packed` need layers that keep all keys and values. On the CPU `prompt_once` is faster.
-    """
+    """Layouts in which the model's hidden states equal those of padded rows; tried on the model."""
     if model.get_decoder() is model or not all(
         type(layer) is DynamicLayer for layer in DynamicCache(config=model.config).layers
     ):
@@ -122,7 +115,7 @@ def _agree(model: PreTrainedModel, trial: Callable[[], tuple[Tensor, Tensor]]) -
 
 
 def _hidden(model: PreTrainedModel, sequences: Sequences, layout: Layout) -> tuple[Tensor, CompletionTargets]:
-    """(M, H): last hidden states that predict completion tokens, and those tokens."""
+    """(M, H): states that predict completion tokens, and those tokens."""
     if layout == "packed":
         line = packed(sequences, model.device)
         return _in_line(model, line), line.targets
@@ -150,8 +143,7 @@ def _in_line(model: PreTrainedModel, line: Packed) -> Tensor:
 
 
 def _states_after_prompt(decoder: torch.nn.Module, prompt: Sequence[int], rows: Padded) -> Tensor:
-    """(n, T, H): last hidden states from the prompt's last token on. Gradients of all rows reach the prompt through its
-    keys and values."""
+    """(n, T, H): states from the prompt's last token on, with gradients to the prompt."""
     count, longest = rows.targets.shape
     cache = DynamicCache()
     ids = torch.tensor([list(prompt)], device=rows.ids.device)

@@ -1,4 +1,4 @@
-"""Threads for parallel micro-batches, for models too narrow to split one matrix product between cores."""
+"""Threads for parallel micro-batches of models too narrow to split one product between cores."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -10,21 +10,14 @@ Result = TypeVar("Result")
 
 
 class MicroBatchThreads:
-    """`count` threads.
-
-    Each thread has torch's defaults, so the function itself sets whether gradients are recorded. Results come in the
-    order of the items: sums over them do not depend on which thread was faster.
-    """
+    """Threads whose results come in order: sums over them do not depend on which was faster."""
 
     def __init__(self, count: int = 1) -> None:
         self.count = count
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="micro-batch") if count > 1 else None
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """Starts all items at once; with one thread, each when its result is read.
-
-        Raises what `function` raises, at the item's place, after all running items have ended.
-        """
+        """Run all items at once. Raises what `function` raises, at the item's place, after all have ended."""
         if self._pool is None:
             return map(function, items)
         return _results(deque(self._pool.submit(function, item) for item in items))
