@@ -18,7 +18,6 @@ MOST_VALUES = 200
 
 
 async def update(session: AsyncSession, project_id: str, id: str, body: JobUpdate, match: Match) -> Job:
-    """Raises NotFound, MatchNeeded, Stale, InvalidInput `too_many_tags`, StateConflict `job_not_ended`."""
     job = await transitions.lock_job(session, id, project_id)
     match.check(job_detail(job))
     if body.archived and job.status not in FINAL:

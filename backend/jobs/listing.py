@@ -79,7 +79,7 @@ class ListedJobs:
 
 @dataclass(frozen=True)
 class ListPosition:
-    """Where a page ends: the order, its value as JSON text, the job, and when the first page was read."""
+    """Where a page ends, and when the first page was read."""
 
     sort: str
     value: str | None
@@ -93,7 +93,6 @@ class ListPosition:
 
 
 def decode(cursor: str, sort: str) -> ListPosition:
-    """Raises InvalidInput."""
     try:
         raw = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
         order, value, created_at, id, at = raw
@@ -126,7 +125,7 @@ async def page(
     sort: str,
     settings: list[str],
 ) -> ListedJobs:
-    """Jobs without a value are last in either direction; among equals, newest first."""
+    """Jobs without a value are last in either direction; equals are newest first."""
     position = decode(after, sort) if after is not None else None
     at = position.at if position else now()
     descending, value = sort.startswith("-"), _value(sort.removeprefix("-"), at)
@@ -166,7 +165,6 @@ def _ordered(query: Select[Any], value: Any, after: ListPosition | None, *, desc
 
 
 def setting(path: str) -> Any:
-    """Value of a dotted path in the resolved specification, NULL if absent. Raises InvalidInput."""
     if len(path) > 200 or not _PATH.fullmatch(path):
         raise InvalidInput(
             f"{path[:50]!r} is not a path in a specification.",
@@ -179,7 +177,6 @@ def setting(path: str) -> Any:
 
 
 def _value(sort: str, at: datetime) -> Any:
-    """The JSON value that jobs are ordered by. Raises InvalidInput."""
     if sort == "created":
         return Job.created_at
     if sort.startswith(_SPEC):

@@ -25,7 +25,7 @@ _UNNAMED = ("name", "metadata", "export", "model", "adapter.start", "data.datase
 async def unique_name(session: AsyncSession, project_id: str, base: str, spec: Mapping[str, Any]) -> str:
     """`base`, or `base` with what differs from the job of that name, or with a number.
 
-    Locks names of the project until the transaction ends.
+    Locks names of the project until commit.
     """
     lock = func.pg_advisory_xact_lock(func.hashtextextended(f"job names of {project_id}", 0))
     await session.execute(select(lock))
@@ -50,7 +50,7 @@ async def unique_name(session: AsyncSession, project_id: str, base: str, spec: M
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """What a specification has that another has not, in words: `["DAPO", "lr 0.02"]`."""
+    """Settings that differ from those before, in words: `["DAPO", "lr 0.02"]`."""
     words = []
     old_preset, preset = before["algorithm"].get("preset"), after["algorithm"].get("preset")
     if preset != old_preset:

@@ -12,7 +12,6 @@ from reinforge.states import FINAL, JobStatus
 
 
 async def find(session: AsyncSession, project_id: str, job_id: str) -> Job:
-    """Raises NotFound."""
     job = await session.scalar(select(Job).where(Job.id == job_id, Job.project_id == project_id))
     if job is None:
         raise unknown_job(job_id)
@@ -57,13 +56,12 @@ async def log_lines(session: AsyncSession, job_id: str, *, after: int, limit: in
 
 
 async def checkpoints(session: AsyncSession, job_id: str) -> Sequence[Checkpoint]:
-    """Highest step first."""
     query = select(Checkpoint).where(Checkpoint.job_id == job_id).order_by(Checkpoint.step.desc())
     return (await session.scalars(query)).all()
 
 
 async def find_by_code(session: AsyncSession, model_id: str, code: str) -> Job | None:
-    """`code` is alphanumeric. The newest job if two ids begin alike."""
+    """The newest job whose id begins with this alphanumeric code."""
     query = select(Job).where(Job.id.startswith(f"ftjob-{code}"), Job.model_id == model_id)
     query = query.where(Job.purpose == "train").order_by(Job.created_at.desc())
     job: Job | None = await session.scalar(query.limit(1))
@@ -76,7 +74,7 @@ async def shared(session: AsyncSession, checkpoint_id: str, project_id: str) -> 
 
 
 async def usable_checkpoint(session: AsyncSession, project_id: str, id: str) -> tuple[Checkpoint, Job] | None:
-    """The project's own, or one that was shared with it."""
+    """A checkpoint of the project, or one shared with it."""
     permission = select(CheckpointPermission.id).filter_by(checkpoint_id=id, project_id=project_id)
     query = select(Checkpoint, Job).join(Job, Job.id == Checkpoint.job_id).where(Checkpoint.id == id)
     query = query.where(or_(Job.project_id == project_id, permission.exists()))
@@ -91,7 +89,6 @@ async def find_checkpoint(session: AsyncSession, job_id: str, step: int) -> Chec
 
 
 async def checkpoint(session: AsyncSession, job_id: str, step: int) -> Checkpoint:
-    """Raises NotFound."""
     row = await find_checkpoint(session, job_id, step)
     if row is None:
         raise NotFound(

@@ -100,7 +100,6 @@ def _pinned(job_id: str, position: int, reward: PinnedReward) -> JobReward:
 
 
 async def get(session: AsyncSession, project_id: str, job_id: str) -> Job:
-    """Raises NotFound."""
     return await repository.find(session, project_id, job_id)
 
 
@@ -112,7 +111,7 @@ async def find_alive(session: AsyncSession, project_id: str, key: str, value: st
 async def unfinished_by_metadata(
     session: AsyncSession, project_id: str, keys: Sequence[str]
 ) -> dict[str, Job]:
-    """The newest unfinished job by the value of the first of these keys that its metadata have."""
+    """The newest unfinished job by the value of the first of these keys in its metadata."""
     return await repository.unfinished_by_metadata(session, project_id, keys)
 
 
@@ -135,10 +134,7 @@ async def any_job(session: AsyncSession, project_id: str) -> bool:
 
 
 def resolve(plan: JobPlan) -> JobSpec:
-    """The specification as validated: revisions, entries, prompt limit.
-
-    The learning rate stays `auto` until a worker has read the model's hidden size.
-    """
+    """The specification as validated; the learning rate stays `auto` until a worker has read the hidden size."""
     spec = plan.spec.resolved(engine=plan.engine, hidden_size=plan.hidden_size).model_dump()
     spec["rollout"]["max_prompt_tokens"] = plan.prompt_limit
     spec["rewards"] = [

@@ -15,7 +15,7 @@ RECENT_STEPS = 20
 
 
 def progress(job: JobRow) -> Progress:
-    """Progress and remaining time: steps left × median recent step time (10th to 90th percentile)."""
+    """Progress and remaining time: steps left × median recent step time."""
     status = JobStatus(job.status)
     percent = 100.0 if status is JobStatus.SUCCEEDED else 100.0 * job.step / max(job.steps, 1)
     view = Progress(step=job.step, steps=job.steps, percent=min(percent, 100.0))
@@ -98,7 +98,6 @@ def job_detail(job: JobRow) -> JobDetail:
 
 
 def checkpoint_view(checkpoint: CheckpointRow, job: JobRow) -> Checkpoint:
-    """The final checkpoint of a succeeded job names its adapter."""
     return Checkpoint(
         id=checkpoint.id,
         job=checkpoint.job_id,

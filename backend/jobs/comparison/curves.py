@@ -1,4 +1,4 @@
-"""Curves of compared jobs on one grid of steps; of groups with mean, minimum and maximum."""
+"""Curves of compared jobs on one grid of steps, or of groups with mean, minimum and maximum."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from reinforge.schemas.comparison import ComparedCurve, CurveComparison, MetricC
 
 DIGITS = 6
 Points = dict[int, tuple[int, float | None]]
-"""Bucket → (step, value)."""
+"""(step, value) by bucket."""
 
 _POINTS = text("""
 WITH series AS MATERIALIZED (
@@ -47,7 +47,6 @@ async def compare_curves(
     group: str | None,
     buckets: int,
 ) -> CurveComparison:
-    """Raises NotFound, InvalidInput `jobs_repeated`, `setting_not_found`."""
     jobs = await jobs_of(session, project_id, ids)
     groups = None if group is None else grouped(jobs, group)
     rows = await session.execute(_POINTS, {"jobs": list(ids), "keys": list(keys), "buckets": buckets})

@@ -15,7 +15,6 @@ FEW_JOBS = 5
 
 
 def grouped(jobs: Sequence[Job], by: str) -> list[JobGroup]:
-    """Raises InvalidInput `setting_not_found`."""
     try:
         return job_groups([job.resolved_spec for job in jobs], by)
     except KeyError as error:
@@ -30,7 +29,6 @@ def grouped(jobs: Sequence[Job], by: str) -> list[JobGroup]:
 def compare_groups(
     measured: Sequence[Measured], groups: Sequence[JobGroup], gpu_hour_price: float | None
 ) -> list[ComparedGroup]:
-    """The first group is the baseline's."""
     resampler = GroupResampler([one.rows.rewards for one in measured])
     baseline = groups[0]
     return [

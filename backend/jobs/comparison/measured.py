@@ -1,4 +1,4 @@
-"""What is stored about the compared jobs."""
+"""Stored data of the compared jobs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,19 +15,15 @@ from reinforge.schemas.comparison import Moment
 
 @dataclass(frozen=True)
 class Measured:
-    """What is stored about one job."""
-
     job: Job
     step: int | None
     rows: HeldOutRewards
     usage: dict[str, float]
     rewards: list[str]
     held_out_dataset: str
-    """SHA-256 of its content."""
 
 
 async def jobs_of(session: AsyncSession, project_id: str, ids: Sequence[str]) -> list[Job]:
-    """Raises NotFound, InvalidInput `jobs_repeated`."""
     if len(set(ids)) < len(ids):
         raise InvalidInput("A job is named twice.", code="jobs_repeated", param="job")
     jobs = await repository.find_all(session, project_id, ids)
@@ -38,7 +34,7 @@ async def jobs_of(session: AsyncSession, project_id: str, ids: Sequence[str]) ->
 
 
 async def evaluation_steps(session: AsyncSession, jobs: Sequence[Job], at: Moment) -> dict[str, int]:
-    """Job → step of its evaluation; jobs without one are absent."""
+    """Steps of the jobs' evaluations; jobs without one are absent."""
     newest = await repository.newest_evaluations(session, [job.id for job in jobs])
     return {
         job.id: job.best_step if at == "best" and job.best_step is not None else newest[job.id]
@@ -72,7 +68,7 @@ def mean_tokens(rows: HeldOutRewards) -> float | None:
 
 
 def job_seconds(job: Job) -> float | None:
-    """From its first start to its end."""
+    """Seconds from first start to end."""
     return (job.finished_at - job.started_at).total_seconds() if job.finished_at and job.started_at else None
 
 

@@ -81,7 +81,6 @@ ORDER BY place.hash, place.rank
 """)
 
 Place = tuple[str, int, int]
-"""Job, step, prompt_no."""
 
 
 async def page(
@@ -94,7 +93,7 @@ async def page(
     limit: int,
     after: tuple[float, str] | None,
 ) -> tuple[int, Sequence[Row[Any]]]:
-    """(number of matches, rows). steps: job → step of its evaluation, None for the newest draws."""
+    """(number of matches, rows). steps: by job; None for the newest draws."""
     falls = sort.startswith("-")
     statement = _DRAWS.format(where="") + _PAGE.format(
         key=_KEYS[sort.removeprefix("-")],
@@ -131,7 +130,6 @@ async def lengths(session: AsyncSession, split: str, places: Sequence[Place]) ->
 async def samples(
     session: AsyncSession, split: str, places: Sequence[Place], most: int
 ) -> dict[str, list[Row[Any]]]:
-    """Job → its first completions."""
     completions: dict[str, list[Row[Any]]] = {}
     for row in await session.execute(_SAMPLES, _arrays(places) | {"split": split, "samples": most}):
         completions.setdefault(row.job_id, []).append(row)
@@ -141,7 +139,6 @@ async def samples(
 async def texts(
     session: AsyncSession, split: str, rows: Sequence[tuple[str, str, int]]
 ) -> dict[str, tuple[str, str | None]]:
-    """Prompt hash → (prompt, answer) of the first of the rows (hash, job, row_index) that has them."""
     values = {
         "hashes": [row[0] for row in rows],
         "jobs": [row[1] for row in rows],

@@ -45,7 +45,6 @@ async def page(
     limit: int,
     after: str | None,
 ) -> ComparedPromptPage:
-    """Raises NotFound, InvalidInput `jobs_repeated`, `invalid_cursor`."""
     place = None if after is None else _decode(after, sort)
     steps = await _steps(session, project_id, ids, split, at)
     total, rows = await prompt_queries.page(
@@ -91,7 +90,6 @@ async def one(
     at: Moment,
     samples: int,
 ) -> PromptComparison:
-    """Raises NotFound, InvalidInput `jobs_repeated`."""
     steps = await _steps(session, project_id, ids, split, at)
     rows = sorted(
         await prompt_queries.draws_of(session, steps, split, prompt_hash),
@@ -129,7 +127,7 @@ async def one(
 async def _steps(
     session: AsyncSession, project_id: str, ids: Sequence[str], split: Split, at: Moment
 ) -> dict[str, int | None]:
-    """Job → step of its evaluation; None for the newest draws of training. Jobs without evaluation are absent."""
+    """Steps of the jobs' evaluations; None for the newest draws of training."""
     jobs = await jobs_of(session, project_id, ids)
     if split == "train":
         return dict.fromkeys(ids)

@@ -14,7 +14,7 @@ from backend.models import Completion, Dataset, Job, JobReward, MetricSeries, St
 @dataclass
 class HeldOutRewards:
     rewards: dict[str, float] = field(default_factory=dict)
-    """Prompt hash → mean reward over its scored completions."""
+    """Mean reward by prompt hash."""
     tokens: int = 0
     completions: int = 0
 
@@ -38,7 +38,6 @@ async def newest_evaluations(session: AsyncSession, ids: Sequence[str]) -> dict[
 
 
 async def held_out_rows(session: AsyncSession, steps: Mapping[str, int]) -> dict[str, HeldOutRewards]:
-    """steps: job → step of the evaluation."""
     rows: dict[str, HeldOutRewards] = defaultdict(HeldOutRewards)
     query = (
         select(
@@ -60,7 +59,6 @@ async def held_out_rows(session: AsyncSession, steps: Mapping[str, int]) -> dict
 
 
 async def usage(session: AsyncSession, project_id: str, ids: Sequence[str]) -> dict[str, dict[str, float]]:
-    """Job → kind of usage → amount."""
     amounts: dict[str, dict[str, float]] = defaultdict(dict)
     query = (
         select(UsageRow.source, UsageRow.kind, func.sum(UsageRow.amount))
@@ -73,7 +71,7 @@ async def usage(session: AsyncSession, project_id: str, ids: Sequence[str]) -> d
 
 
 async def held_out_datasets(session: AsyncSession, ids: Sequence[str]) -> dict[str, str]:
-    """Job → SHA-256 of the dataset that its held-out rows are from."""
+    """SHA-256 of the held-out dataset, by job."""
     source = func.coalesce(Job.held_out_dataset_id, Job.dataset_id)
     query = select(Job.id, Dataset.sha256).join(Dataset, Dataset.id == source).where(Job.id.in_(ids))
     return {row[0]: row[1] for row in await session.execute(query)}

@@ -1,4 +1,4 @@
-"""Selection of the checkpoints to keep."""
+"""Selection of the best checkpoints."""
 
 from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -9,9 +9,7 @@ BEST_CHECKPOINTS = 3
 
 
 async def rank_checkpoints(session: AsyncSession, job: Job) -> None:
-    """Mark a locked job's best checkpoint (held-out reward above the base; the later of equals); delete
-    all but the three best and the last.
-    """
+    """Mark a locked job's best checkpoint (the later of equals); delete all but the three best and the last."""
     await session.flush()
     query = select(Checkpoint).where(Checkpoint.job_id == job.id).order_by(Checkpoint.step)
     checkpoints = (await session.scalars(query.execution_options(populate_existing=True))).all()

@@ -24,9 +24,7 @@ from reinforge.states import FINAL, JobStatus
 
 
 async def look_up(session: AsyncSession, job: Job, body: RewardChangeCreate) -> tuple[int, RewardChange]:
-    """The reward's position in the job, and the change. Raises InvalidInput, NotFound, StateConflict
-    `job_ended`.
-    """
+    """The reward's position in the job, and the change."""
     if JobStatus(job.status) in FINAL:
         raise StateConflict(
             f"The job is {job.status}.", code="job_ended", hint="Start a new job with the other revision."
@@ -93,7 +91,6 @@ def _words(reward: JobReward) -> str:
 
 
 async def add(session: AsyncSession, job_id: str, change: Change, created_by: str) -> JobChange:
-    """Raises StateConflict `job_ended`."""
     job = await transitions.lock_job(session, job_id)
     if JobStatus(job.status) in FINAL:
         raise StateConflict(f"The job is {job.status}.", code="job_ended")
@@ -113,7 +110,6 @@ async def add(session: AsyncSession, job_id: str, change: Change, created_by: st
 async def add_setting(
     session: AsyncSession, job: Job, body: SettingChangeCreate, created_by: str
 ) -> JobChange:
-    """Raises InvalidInput, StateConflict `job_ended`."""
     if JobStatus(job.status) in FINAL:
         raise StateConflict(
             f"The job is {job.status}.", code="job_ended", hint="Start a new job with the other value."
@@ -128,7 +124,7 @@ async def add_setting(
 
 
 async def spec_now(session: AsyncSession, job: Job) -> JobSpec:
-    """The specification with every requested setting, applied or not."""
+    """The specification with every requested setting."""
     spec = JobSpec.model_validate(job.resolved_spec)
     for row in await of_job(session, job.id):
         change = CHANGE.validate_python(row.change)

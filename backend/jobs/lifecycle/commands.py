@@ -13,10 +13,7 @@ from reinforge.states import JobStatus
 
 
 async def ask_for_checkpoint(session: AsyncSession, job: Job) -> JobCommand:
-    """Request a checkpoint and a resume state, or return the pending request.
-
-    Raises StateConflict `job_not_running`.
-    """
+    """Request a checkpoint and a resume state, or return the pending request. Raises StateConflict."""
     if job.status != JobStatus.RUNNING:
         raise StateConflict(
             f"The job is {job.status}; only a running job can save a checkpoint.",
@@ -40,7 +37,7 @@ async def pending(session: AsyncSession, job_id: str) -> Sequence[JobCommand]:
 
 
 async def mark_received(session: AsyncSession, job: Job, ids: Sequence[str]) -> None:
-    """Mark commands as received; a checkpoint stays pending until the trainer reports it."""
+    """Mark commands as received; a checkpoint stays pending until it is reported."""
     await _applied(session, job, job.step, JobCommand.id.in_(ids), JobCommand.kind != "checkpoint")
 
 

@@ -11,10 +11,6 @@ from reinforge.states import FINAL
 
 
 async def delete_job(session: AsyncSession, who: Principal, id: str) -> None:
-    """Delete a job with its records.
-
-    Raises NotAllowed, NotFound, StateConflict (`job_not_ended`, `job_has_forks`, `job_deployed`).
-    """
     require_owner(who, "deleting jobs")
     query = select(Job).where(Job.id == id, Job.project_id == who.project_id, Job.purpose == "train")
     job = await session.scalar(query.with_for_update())

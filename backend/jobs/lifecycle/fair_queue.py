@@ -59,7 +59,6 @@ async def next_job(session: AsyncSession) -> Job | None:
 
 
 async def served(session: AsyncSession, job: Job) -> None:
-    """Record when the job's project was served."""
     project = await session.get_one(Project, job.project_id)
     project.served_at = now()
 

@@ -18,7 +18,6 @@ from reinforge.schemas.jobs import JobFork, JobStart
 from reinforge.spec import JobSpec
 
 BEFORE_ATTEMPTS = 0
-"""`ResumeState.attempt` of another job's state."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class Fork:
 
 
 async def starts(session: AsyncSession, job_id: str) -> list[Start]:
-    """Newest first; at equal steps the resume state precedes the checkpoint."""
+    """Newest first; a resume state precedes the checkpoint of its step."""
     states = await session.scalars(
         select(ResumeState).where(ResumeState.job_id == job_id, ResumeState.step > 0)
     )
@@ -66,7 +65,6 @@ async def starts(session: AsyncSession, job_id: str) -> list[Start]:
 
 
 async def plan(session: AsyncSession, source: Job, body: JobFork) -> Fork:
-    """Raises NotFound `no_start`, InvalidInput."""
     start = _chosen(await starts(session, source.id), body.step)
     before = await spec_at(session, source, start.step)
     spec = _changed(before, body)
@@ -75,7 +73,6 @@ async def plan(session: AsyncSession, source: Job, body: JobFork) -> Fork:
 
 
 def store(session: AsyncSession, job: Job, fork: Fork) -> None:
-    """Store the job's start. Raises InvalidInput."""
     if job.model_sha256 != fork.source.model_sha256:
         raise InvalidInput(
             f"The files of {job.model_id} differ from those that {fork.source.id} was trained on.",
@@ -97,7 +94,6 @@ def store(session: AsyncSession, job: Job, fork: Fork) -> None:
 
 
 async def spec_at(session: AsyncSession, job: Job, step: int) -> JobSpec:
-    """The specification with the changes applied at this step."""
     spec = copy.deepcopy(job.resolved_spec)
     rewards = await session.scalars(select(JobReward).where(JobReward.job_id == job.id))
     places = {reward.name: reward.position for reward in rewards}
@@ -116,7 +112,6 @@ async def spec_at(session: AsyncSession, job: Job, step: int) -> JobSpec:
 
 
 def set_path(spec: dict[str, Any], path: str, value: Any) -> None:
-    """Raises InvalidInput for an unknown path."""
     if path == "algorithm.preset":
         spec["algorithm"] = {"preset": value}
         return

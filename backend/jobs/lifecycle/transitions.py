@@ -24,12 +24,11 @@ MAX_LOST_ATTEMPTS = 5
 LOG_TAIL_LINES = 60
 PAUSE_REQUESTED = "pause_requested"
 _TO_PAUSE = ("checkpoint", "pause")
-"""Commands of a pause; the checkpoint makes the result usable as a model."""
+"""Commands of a pause; the checkpoint makes its result usable."""
 _WITHOUT_WORKER = frozenset({JobStatus.VALIDATING, JobStatus.QUEUED, JobStatus.PAUSED})
 
 
 async def lock_job(session: AsyncSession, job_id: str, project_id: str | None = None) -> Job:
-    """Raises NotFound."""
     query = select(Job).where(Job.id == job_id).with_for_update()
     if project_id is not None:
         query = query.where(Job.project_id == project_id)
@@ -46,7 +45,7 @@ def unknown_job(job_id: str) -> NotFound:
 async def append_event(
     session: AsyncSession, job: Job, type: str, data: dict[str, Any], *, step: int | None = None
 ) -> int:
-    """Add an event to a locked job; returns its number. step: None for events that a resume keeps."""
+    """Add an event to a locked job; returns its number. step: None if a resume does not undo it."""
     job.seq += 1
     session.add(Event(job_id=job.id, seq=job.seq, type=type, data=data, step=step))
     await wake_watchers(session, job)
@@ -67,7 +66,6 @@ async def change_status(
     reason: str | None = None,
     error: dict[str, Any] | None = None,
 ) -> None:
-    """Raises StateConflict for a forbidden transition."""
     check_transition(JobStatus(job.status), status)
     job.status, job.reason, job.error = status, reason, error
     moment = now()
@@ -99,7 +97,7 @@ async def enqueue(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reason:
 
 
 async def cancel(session: AsyncSession, job: Job) -> None:
-    """Cancel a locked job, at once or by a command. Raises StateConflict `job_not_cancellable`."""
+    """Cancel a locked job, at once or by a command. Raises StateConflict."""
     status = JobStatus(job.status)
     if status not in CANCELLABLE:
         raise StateConflict(
@@ -117,9 +115,7 @@ async def cancel(session: AsyncSession, job: Job) -> None:
 async def pause(
     session: AsyncSession, job: Job, *, reason: str = PAUSE_REQUESTED, error: dict[str, Any] | None = None
 ) -> None:
-    """Pause a locked job, at once or by a command; no effect if pausing or paused. Raises StateConflict
-    `job_not_pausable`.
-    """
+    """Pause a locked job, at once or by a command; no effect if pausing. Raises StateConflict."""
     status = JobStatus(job.status)
     if status in (JobStatus.PAUSING, JobStatus.PAUSED):
         return
@@ -142,7 +138,6 @@ async def pause(
 
 
 async def resume(session: AsyncSession, job: Job, wake_ups: WakeUps) -> None:
-    """Raises StateConflict `job_not_paused`."""
     status = JobStatus(job.status)
     if status is not JobStatus.PAUSED:
         raise StateConflict(
@@ -170,7 +165,7 @@ def _why_not_resumed(status: JobStatus) -> str:
 
 
 async def lose_attempt(session: AsyncSession, job: Job, wake_ups: WakeUps) -> None:
-    """Handle a locked job's expired lease: retry, finish a requested stop, or fail after too many losses."""
+    """Handle a locked job's expired lease: retry, finish a requested stop, or fail after too many."""
     await _end_attempt_from_here(session, job, "lost")
     if not await try_again(session, job, wake_ups, reason="lease_lost"):
         error = {
@@ -183,8 +178,8 @@ async def lose_attempt(session: AsyncSession, job: Job, wake_ups: WakeUps) -> No
 
 
 async def try_again(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reason: str) -> bool:
-    """Queue a locked, interrupted job, or finish a requested stop; False after too many interruptions
-    since the last resume state.
+    """Queue a locked, interrupted job, or finish a requested stop; False after too many interruptions since a resume
+    state.
     """
     job.lost_attempts += 1
     if job.status == JobStatus.CANCELLING:
@@ -212,7 +207,7 @@ async def end_overdue(session: AsyncSession, job: Job, waited: timedelta) -> Non
 
 
 async def _end_attempt_from_here(session: AsyncSession, job: Job, outcome: str) -> None:
-    """Increment the fence: the worker's further reports are refused."""
+    """Increment the fence: later reports of the worker are refused."""
     attempt = await session.get_one(Attempt, (job.id, job.attempt))
     attempt.ended_at, attempt.outcome = now(), outcome
 

@@ -90,13 +90,12 @@ class PromptSums:
     rows: Sequence[Row[Any]]
     total: int
     categories: dict[str, int]
-    """`""`: without a category."""
 
 
 async def sums(
     session: AsyncSession, job_id: str, chosen: PromptFilter, *, limit: int, after: tuple[float, int] | None
 ) -> PromptSums:
-    """after: sort key and row of the page's predecessor."""
+    """after: sort key and row of the previous prompt."""
     values: dict[str, Any] = {"job": job_id, "split": chosen.split, "category": chosen.category}
     values |= {"limit": limit}
     if chosen.q:
@@ -121,7 +120,6 @@ def statement(chosen: PromptFilter, after: tuple[float, int] | None = None) -> s
 
 
 def key_of(row: Row[Any]) -> float | None:
-    """The sort key for a cursor; None if the prompt has none."""
     return None if math.isinf(row.key) else float(row.key)
 
 
@@ -145,7 +143,7 @@ async def draws(
 async def texts(
     session: AsyncSession, job_id: str, rows: Collection[tuple[str, int]]
 ) -> Mapping[tuple[str, int], tuple[str, str | None]]:
-    """(split, row) → (prompt, answer)."""
+    """(prompt, answer) by (split, row)."""
     if not rows:
         return {}
     query = select(JobPrompt.split, JobPrompt.row_index, JobPrompt.prompt, JobPrompt.answer).where(

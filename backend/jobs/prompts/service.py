@@ -30,7 +30,6 @@ _CURSOR: TypeAdapter[_Cursor] = TypeAdapter(_Cursor)
 async def page(
     session: AsyncSession, job: Job, chosen: PromptFilter, *, limit: int, after: str | None
 ) -> JobPromptPage:
-    """Raises InvalidInput `invalid_cursor`."""
     place = None if after is None else _decode(after, chosen.sort)
     sums = await repository.sums(session, job.id, chosen, limit=limit + 1, after=place)
     rows, has_more = cut(sums.rows, limit)
@@ -80,7 +79,7 @@ def _prompt(row: Any, draws: Sequence[Any], head: tuple[str, str | None] | None)
 
 
 def series(points: Sequence[tuple[int, float]], most: int = POINTS) -> PromptSeries:
-    """points: (step, mean reward), in order; more than `most` become means of successive points."""
+    """Series of (step, mean reward); more than `most` points become means of successive ones."""
     count = min(len(points), most)
     bounds = [number * len(points) // count for number in range(count + 1)] if count else []
     parts = [points[low:high] for low, high in pairwise(bounds)]

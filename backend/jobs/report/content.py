@@ -1,4 +1,4 @@
-"""What a report of a job contains, read from the database and the step's tables."""
+"""Content of a job's report."""
 
 from dataclasses import dataclass, field
 
@@ -18,7 +18,6 @@ from reinforge.schemas.jobs import CompletionGroup, JobDetail
 from reinforge.schemas.training_checks import JobTrainingCheck
 
 BUCKETS = 400
-"""Points of a curve."""
 _GROUP_COMPLETIONS = 4
 
 
@@ -29,7 +28,7 @@ class ReportContent:
     check: JobTrainingCheck
     series: dict[str, Points]
     groups: list[CompletionGroup] = field(default_factory=list)
-    """Sample completions: best and worst ones of the newest step's first prompts."""
+    """Best and worst completions of the newest step's first prompts."""
 
 
 async def read(
@@ -60,7 +59,7 @@ async def _series(session: AsyncSession, job_id: str) -> dict[str, Points]:
 
 
 async def _groups(session: AsyncSession, cache: ObjectCache, job: Job, limit: int) -> list[CompletionGroup]:
-    """Held-out prompts of the newest evaluation, or training prompts where there are none."""
+    """Prompts of the newest evaluation, or of training if there is none."""
     for split in ("held_out", "train"):
         page = await completions.list_rows(
             session, job.id, split=split, step=None, prompt_no=None, sort=None, limit=1000, offset=0

@@ -1,4 +1,4 @@
-"""The HTML of a report: no script, no network, every text of the job escaped."""
+"""The HTML of a report: no script, no network, every text escaped."""
 
 import json
 from collections.abc import Iterator
@@ -25,11 +25,9 @@ _OUTCOMES = {
     "unknown": "Unknown",
 }
 _TEXT_LIMIT = 8_000
-"""Characters of a prompt or completion."""
 
 
 def document(content: ReportContent, *, refresh_seconds: int | None = None) -> str:
-    """The whole page. `refresh_seconds`: reload, while the job runs."""
     job = content.job
     refresh = f'<meta http-equiv="refresh" content="{refresh_seconds}">' if refresh_seconds else ""
     parts = (_header(content), _verdict(content), _tiles(content), _notes(job), _charts(content.series))

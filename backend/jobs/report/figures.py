@@ -21,7 +21,6 @@ class Curve:
     points: Points
     color: str
     dots: bool
-    """Measured at single steps, by evaluations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class Figure:
 
 
 def sections(series: dict[str, Points]) -> list[tuple[str, list[Figure]]]:
-    """Sections of the page with the charts that have values; charts that stay at one value are left out."""
+    """Sections with the charts that have changing values."""
     parts: dict[str, list[Figure]] = {}
     for chart in CHARTS:
         for figure in _figures(chart, series):
@@ -80,12 +79,11 @@ def _varies(figure: Figure) -> bool:
 
 
 def number(value: float) -> str:
-    """Four significant digits."""
     return f"{value:.4g}"
 
 
 def html(figure: Figure) -> str:
-    """A `<figure>` with title, legend, plot and a sentence of first and last values."""
+    """Figure with title, legend, plot and a sentence of first and last values."""
     legend = "".join(
         f'<span><i style="background:var(--{curve.color})"></i>{escape(curve.label)}</span>'
         for curve in figure.curves
@@ -146,7 +144,7 @@ def _plot(figure: Figure, sentence: str) -> str:
 
 
 def held_out_columns(series: dict[str, Points]) -> list[tuple[str, str]]:
-    """(key, title) of the evaluated metrics that a table shows: means, pass shares and slices, without intervals."""
+    """(key, title) of the evaluated metrics in the table, without intervals."""
     columns: list[tuple[str, str]] = []
     for key in series:
         if not key.startswith(_EVALUATED) or key.endswith(("/low", "/high")):

@@ -16,13 +16,11 @@ from reinforge.errors import NotFound, StateConflict
 from reinforge.schemas.job_shares import JobShare, JobShareCreate, JobShareCreated
 
 MOST = 50
-"""Links of one job."""
 
 
 async def create(
     session: AsyncSession, who: Principal, job_id: str, body: JobShareCreate, base_url: str
 ) -> JobShareCreated:
-    """Raises NotFound, StateConflict `too_many_shares`."""
     job = await lock_job(session, job_id, who.project_id)
     count = await session.scalar(select(func.count()).where(ShareRow.job_id == job.id))
     if (count or 0) >= MOST:
@@ -48,7 +46,6 @@ async def create(
 
 
 async def views(session: AsyncSession, project_id: str, job_id: str) -> list[JobShare]:
-    """Newest first. Raises NotFound."""
     await find(session, project_id, job_id)
     query = select(ShareRow).where(ShareRow.job_id == job_id)
     rows = await session.scalars(query.order_by(ShareRow.created_at.desc(), ShareRow.id))
@@ -56,7 +53,6 @@ async def views(session: AsyncSession, project_id: str, job_id: str) -> list[Job
 
 
 async def revoke(session: AsyncSession, project_id: str, job_id: str, id: str) -> None:
-    """Raises NotFound."""
     await find(session, project_id, job_id)
     query = delete(ShareRow).where(ShareRow.id == id, ShareRow.job_id == job_id).returning(ShareRow.id)
     if await session.scalar(query) is None:
@@ -64,7 +60,7 @@ async def revoke(session: AsyncSession, project_id: str, job_id: str, id: str) -
 
 
 async def resolve(session: AsyncSession, token: str) -> tuple[ShareRow, Job]:
-    """The job of a valid link. Raises NotFound, alike for unknown, expired and ended ones."""
+    """The job of a valid link. Raises NotFound for unknown, expired and ended ones alike."""
     valid = or_(ShareRow.expires_at.is_(None), ShareRow.expires_at > now())
     query = select(ShareRow, Job).join(Job, Job.id == ShareRow.job_id)
     row = (await session.execute(query.where(ShareRow.sha256 == digest(token), valid))).one_or_none()
@@ -78,7 +74,6 @@ async def resolve(session: AsyncSession, token: str) -> tuple[ShareRow, Job]:
 
 
 async def _is_authorised(session: AsyncSession, row: ShareRow) -> bool:
-    """Whether the creator may still change jobs of the project."""
     if row.key_id is not None:
         key = await principal_of_key(session, ApiKey.id == row.key_id)
         return key is not None and key.role != "viewer"

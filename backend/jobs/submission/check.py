@@ -31,10 +31,7 @@ async def check_job(
     *,
     quick: bool,
 ) -> JobCheck:
-    """All problems of a specification; without an online worker, a warning replaces the worker checks.
-
-    quick: skip them.
-    """
+    """All problems of a specification; without an online worker, a warning replaces its checks."""
     try:
         spec = JobSpec.model_validate(raw)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Adapter that a job starts from: an adapter or checkpoint of this platform."""
+"""Adapter or checkpoint that a job starts from."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +14,6 @@ from reinforge.errors import InvalidInput, NotFound
 from reinforge.spec import JobSpec
 
 ADAPTER, CHECKPOINT = "adp_", "ftckpt_"
-"""Prefixes of ids."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class StartAdapter:
 
 
 async def start_of(session: AsyncSession, project_id: str, spec: JobSpec) -> StartAdapter | None:
-    """None if the job starts from its base model. Raises InvalidInput with `param`."""
+    """None if the job starts from its base model. Raises InvalidInput."""
     if spec.adapter.start is not None:
         start = await find(session, project_id, spec.adapter.start, "adapter.start")
         _check_model(start, spec)
@@ -51,7 +50,6 @@ def is_adapter(id: str) -> bool:
 
 
 async def find(session: AsyncSession, project_id: str, id: str, param: str) -> StartAdapter:
-    """Raises InvalidInput with this `param`."""
     look_up = _checkpoint if id.startswith(CHECKPOINT) else _adapter
     try:
         start = await look_up(session, project_id, id)
@@ -69,7 +67,7 @@ async def find(session: AsyncSession, project_id: str, id: str, param: str) -> S
 
 
 async def stored_start(session: AsyncSession, job: Job) -> StartAdapter | None:
-    """What a job started from, which may have been deleted since."""
+    """Start of a job, which may have been deleted since."""
     if job.start is None or job.start_sha256 is None:
         return None
     return StartAdapter(

@@ -1,4 +1,4 @@
-"""The one way to create a job: resolve references, check on workers, run golden cases, store, queue."""
+"""Creation of a job: resolve references, check on workers, run golden cases, save, queue."""
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, nullcontext
@@ -55,21 +55,17 @@ class Draft:
     openai: dict[str, Any] | None = None
     warnings: tuple[str, ...] = ()
     start: StartAdapter | None = None
-    """What `adapter.start` means; None: look it up."""
     default_name: str | None = None
-    """Used if the specification has no name, made unique."""
 
 
 class Submission(ABC, Generic[Answer]):
-    """A request for a job, and its answer."""
-
     def __init__(self, project_id: str, created_by: str) -> None:
         self.project_id = project_id
         self.created_by = created_by
 
     @property
     def model(self) -> str | None:
-        """The base model, to be described first if it is built-in."""
+        """Base model to describe first if it is built-in."""
         return None
 
     async def earlier_answer(self, session: AsyncSession) -> Answer | None:
@@ -77,22 +73,22 @@ class Submission(ABC, Generic[Answer]):
 
     @abstractmethod
     async def draft(self, session: AsyncSession) -> Draft:
-        """The job that the request asks for. Raises InvalidInput, NotFound."""
+        pass
 
     async def reserve(self, session: AsyncSession) -> Answer | None:
-        """Lock out the same request until the transaction ends; returns its answer if it came first."""
+        """Lock out the same request until commit; returns its answer if it came first."""
         return None
 
     async def final_draft(self, session: AsyncSession, draft: Draft) -> Draft:
-        """The draft in the transaction that stores the job; its sources may have changed."""
+        """The draft in the final transaction; its sources may have changed."""
         return draft
 
     @abstractmethod
     async def answer(self, session: AsyncSession, job: Job) -> Answer:
-        """The answer, in the transaction that stores the job."""
+        pass
 
     def error_names(self) -> AbstractContextManager[None]:
-        """Context of the validation, which renames fields in errors."""
+        """Context that renames fields in errors."""
         return nullcontext()
 
 
@@ -123,11 +119,7 @@ class SpecSubmission(HttpSubmission):
 
 
 async def submit(services: SubmitServices, submission: Submission[Answer]) -> Answer:
-    """Validate a job and queue it.
-
-    Raises InvalidInput with `param`, NotFound, Unavailable (`no_worker`, `call_timeout`,
-    `sandbox_unavailable`).
-    """
+    """Validate a job and queue it. Raises InvalidInput with `param`, NotFound, Unavailable."""
     database, project_id = services.database, submission.project_id
     if submission.model is not None:
         await base_models.ensure_builtin(database, services.calls, submission.model)

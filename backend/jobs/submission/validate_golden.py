@@ -9,7 +9,6 @@ from backend.rpc.client import Calls
 
 
 async def ask_golden_cases(plan: JobPlan, project_id: str, database: Database, calls: Calls) -> None:
-    """Raises InvalidInput `golden_cases_failed`, Unavailable."""
     checked = []
     async with database.transaction() as session:
         for position, (pinned, reward_spec) in enumerate(zip(plan.rewards, plan.spec.rewards, strict=True)):

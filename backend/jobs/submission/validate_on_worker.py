@@ -33,14 +33,14 @@ Rows = list[PromptRow]
 @dataclass(frozen=True)
 class Validated:
     plan: JobPlan
-    """Includes what workers have measured; not to be used if there are problems."""
+    """Plan with the workers' measurements; invalid if there are problems."""
     problems: list[InvalidInput]
 
 
 @dataclass(frozen=True)
 class LoadedRewards:
     rewards: list[PinnedReward]
-    """With the function to call; unchanged where there is a problem."""
+    """Rewards with the function to call; unchanged where there is a problem."""
     problems: list[InvalidInput]
     jail: str | None
 
@@ -54,9 +54,7 @@ class MeasuredPrompts:
 
 
 async def validate(plan: JobPlan, calls: Calls, objects: Objects, cache: Path) -> JobPlan:
-    """Check rewards and prompts on workers; adds the measurements to the plan. Raises InvalidInput,
-    Unavailable.
-    """
+    """Check rewards and prompts on workers; adds their measurements. Raises InvalidInput, Unavailable."""
     validated = await validate_all(plan, calls, objects, cache)
     if validated.problems:
         raise validated.problems[0]
@@ -64,7 +62,7 @@ async def validate(plan: JobPlan, calls: Calls, objects: Objects, cache: Path) -
 
 
 async def validate_all(plan: JobPlan, calls: Calls, objects: Objects, cache: Path) -> Validated:
-    """Like `validate`, but returns all problems. Raises Unavailable."""
+    """Like `validate`, but returns all problems."""
     tables = [(plan.dataset, "data.dataset")]
     if plan.held_out is not None:
         tables.append((plan.held_out, "data.held_out"))
@@ -206,7 +204,7 @@ async def _longest(path: Path, dataset: Dataset, data: DataSpec, param: str) -> 
 
 
 def read_longest(path: str, format: str, data: str) -> tuple[Rows, dict[str, Any] | None]:
-    """`longest_prompts` or its error as plain values, for a child process."""
+    """`longest_prompts` or its error, for a child process."""
     try:
         return longest_prompts(path, format, data), None
     except DatasetError as error:

@@ -31,12 +31,10 @@ T = TypeVar("T")
 class PinnedReward:
     name: str
     source: str
-    """Python code, or a grader's JSON."""
     entry: str | None
     reward_id: str | None = None
     revision: int | None = None
     grader: Grader | None = None
-    """None for code."""
 
     @property
     def kind(self) -> str:
@@ -55,7 +53,6 @@ class JobPlan:
     held_out: Dataset | None
     rewards: Sequence[PinnedReward]
     split: tuple[int, int]
-    """Training rows, held-out rows."""
     hidden_size: int | None
     engine: str
     start: StartAdapter | None = None
@@ -71,11 +68,8 @@ class JobPlan:
 
 @dataclass(frozen=True)
 class Survey:
-    """A specification's resolved references and all problems."""
-
     plan: JobPlan | None
     rewards: list[PinnedReward | None]
-    """By position; None for a missing one."""
     problems: list[InvalidInput]
     datasets: list[Dataset]
 
@@ -83,10 +77,7 @@ class Survey:
 async def look_up(
     session: AsyncSession, project_id: str, spec: JobSpec, start: StartAdapter | None = None
 ) -> JobPlan:
-    """Resolve references and check that they fit together. Raises InvalidInput.
-
-    start: what `adapter.start` means, if that is known.
-    """
+    """Resolve references and check that they fit together. Raises InvalidInput."""
     result = await survey(session, project_id, spec, start)
     if result.plan is None:
         raise result.problems[0]
@@ -155,7 +146,7 @@ async def survey(
 async def _policy(
     session: AsyncSession, project_id: str, spec: JobSpec, start: StartAdapter | None
 ) -> tuple[JobSpec, StartAdapter | None, BaseModel]:
-    """What the job trains: the specification with base model and adapter, and both."""
+    """The specification with base model and adapter, and both."""
     start = start or await start_of(session, project_id, spec)
     if start is None:
         return spec, None, await base_models.get_usable(session, project_id, spec.model)
