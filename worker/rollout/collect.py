@@ -1,4 +1,4 @@
-"""Collector of completions: scores each group while others are still being sampled."""
+"""Collector of completions: scores each group while others are being sampled."""
 
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -40,14 +40,14 @@ class Rollout:
 
     @property
     def sampler_logprobs(self) -> tuple[float, ...]:
-        """Per completion token; 0 for tokens of the environment."""
+        """Log-probability per completion token; 0 for tokens of the environment."""
         return tuple(
             chain.from_iterable(s.sampler_logprobs or (0.0,) * len(s.token_ids) for s in self.completion)
         )
 
     @property
     def sampler_entropies(self) -> tuple[float, ...] | None:
-        """Nats; 0 for tokens of the environment; None if any is unknown."""
+        """Nats; 0 for tokens of the environment; None if unknown."""
         if any(s.by == "policy" and s.token_ids and s.sampler_entropies is None for s in self.completion):
             return None
         entropies = (s.sampler_entropies or (0.0,) * len(s.token_ids) for s in self.completion)
@@ -55,7 +55,7 @@ class Rollout:
 
 
 class Interrupted(Exception):
-    """Sampling was cancelled."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Collector:
         self._decode = decode
 
     def cancel(self) -> None:
-        """Make `collect` raise Interrupted. Callable from any thread."""
+        """Make `collect` raise Interrupted, from any thread."""
         self._engine.cancel()
 
     async def rest(self) -> None:
@@ -117,7 +117,7 @@ class Collector:
     async def collect(
         self, prompts: Sequence[Prompt], sampling_round: Round, progress: ProgressCallback
     ) -> Collected:
-        """Raises Interrupted, and exceptions of engine and scorer."""
+        """Sample and score prompts; raises Interrupted, and exceptions of engine and scorer."""
         groups: list[list[Rollout]] = [[] for _ in prompts]
         unsampled, unscored = (dict.fromkeys(range(len(prompts))) for _ in range(2))
         started = time.monotonic()

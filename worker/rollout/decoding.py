@@ -1,6 +1,6 @@
 """Batched decoding until every row has ended.
 
-Compaction depends on the sampled tokens alone, so equal requests form equal forward batches.
+Compaction depends on the sampled tokens alone, so equal requests form equal batches.
 """
 
 import itertools
@@ -19,7 +19,7 @@ from worker.rollout.noise import uniform
 from worker.rollout.sampling import choose
 
 COMPACT_AT = 0.75
-"""Ended rows leave the batch when at most this share still runs."""
+"""Share of running rows at which ended ones leave the batch."""
 REASONS: tuple[FinishReason, ...] = ("stop", "length", "cancelled")
 _RUNNING = -1
 
@@ -32,12 +32,11 @@ class Part:
 
 
 class DecodeBatch:
-    """Rows of parts that share one `Sampling`. Call `advance` until every part has its samples."""
+    """Rows of parts that share one `Sampling`."""
 
     def __init__(
         self, decoder: Decoder, parts: Sequence[Part], decode: Callable[[Sequence[Sequence[int]]], list[str]]
     ) -> None:
-        """decode: texts of rows of tokens, for stop texts."""
         self.parts = parts
         self.sampling = parts[0].request.sampling
         self._decoder = decoder
@@ -94,7 +93,6 @@ class DecodeBatch:
 
     @property
     def logits(self) -> Tensor:
-        """(R, V), one line per row of `lines`."""
         return self._logits
 
     @property

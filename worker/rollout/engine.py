@@ -17,15 +17,15 @@ class Sampling:
     """0 is greedy, with log-probabilities at temperature 1."""
     top_p: float = 1.0
     stop_ids: tuple[int, ...] = ()
-    """Tokens that end a completion and are included in it."""
+    """Tokens that end a completion, included in it."""
     stop: tuple[str, ...] = ()
-    """Texts that end a completion and are included in it."""
+    """Texts that end a completion, included in it."""
     entropies: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class NoiseKey:
-    """Noise of one request; the engine adds sample and token number."""
+    """Noise of one request; sample and token number are added."""
 
     seed: int
     stream: Stream
@@ -36,7 +36,6 @@ class NoiseKey:
 @dataclass(frozen=True, slots=True)
 class GenerateRequest:
     policy: str | None
-    """None: the base model."""
     version: int
     """Step of publication; others are refused."""
     prompt_ids: tuple[int, ...]
@@ -64,13 +63,13 @@ class Generated:
 
 class RolloutEngine(Protocol):
     def generate(self, requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
-        """Answers requests in any order."""
+        pass
 
     def cancel(self) -> None:
-        """End running requests as `cancelled`, with partial samples. Callable from any thread."""
+        """End running requests as `cancelled`, with partial samples, from any thread."""
 
     async def publish(self, policy: str, version: int, path: Path | None = None) -> None:
-        """Make `policy` available. path: adapter folder, for engines in other processes."""
+        """Make `policy` available. path: adapter folder for other processes."""
 
     async def rest(self) -> None:
         """Release memory until the next `generate` or `publish`."""

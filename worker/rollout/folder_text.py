@@ -1,4 +1,4 @@
-"""A model folder's tokenizer in a limited child process (`worker.isolated.job_texts`)."""
+"""A model folder's tokenizer in a limited child process."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,17 +9,17 @@ from worker.isolated.process import Apart
 from worker.rollout.text import Text
 
 SECONDS = 60.0
-"""Most CPU seconds of a request. Rows take milliseconds; a large tokenizer loads in seconds."""
+"""CPU seconds of a request; a large tokenizer loads in seconds."""
 MEMORY_BYTES = 4 << 30
-"""Address space; transformers reads a tokenizer of 260,000 tokens twice."""
+"""Address space; a tokenizer of 260,000 tokens is read twice."""
 
 
 class FolderText(Text):
-    """`Text` of the model in a folder. Raises JobFailure `model_too_demanding`, or the child's error."""
+    """`Text` of the model in a folder. Raises JobFailure `model_too_demanding`."""
 
     takes_tools: bool
     end_id: int | None
-    """Available after `load`, like `takes_tools`."""
+    """Available after `load`."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(None)
@@ -29,17 +29,17 @@ class FolderText(Text):
         )
 
     def load(self) -> int | None:
-        """Read the tokenizer and return the id of its end token; call it first."""
+        """Read the tokenizer and return its end token; call it first."""
         facts = self._ask("describe", {})
         self.takes_tools, self.end_id = bool(facts["takes_tools"]), facts["end_id"]
         return self.end_id
 
     def entries(self, ids: Sequence[int]) -> list[tuple[str, list[int] | None]]:
-        """(text, bytes) of tokens; bytes is None for tokens that stand for no text."""
+        """(text, bytes) of tokens; bytes is None for special ones."""
         return [(text, content) for text, content in self._ask("entries", {"ids": list(ids)})["entries"]]
 
     def grammar_tokens(self, vocabulary: int, end_ids: Sequence[int]) -> tuple[list[bytes], list[int]]:
-        """Bytes of every token and the special ids, as llguidance reads them. Raises JobFailure `unsupported`."""
+        """Bytes of every token and the special ids, for llguidance. Raises JobFailure `unsupported`."""
         answer = self._ask("grammar_tokens", {"vocabulary": vocabulary, "end_ids": list(end_ids)})
         return [bytes.fromhex(content) for content in answer["tokens"]], answer["special"]
 

@@ -15,7 +15,7 @@ def roomy_cache(model: PreTrainedModel) -> DynamicCache:
 
 
 class RoomyLayer(DynamicLayer):  # type: ignore[misc]
-    """`keys` and `values` are views of larger tensors (rows, heads, capacity, head size)."""
+    """Layer whose `keys` and `values` are views of (rows, heads, capacity, head size)."""
 
     keys: Tensor
     values: Tensor

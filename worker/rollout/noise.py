@@ -1,8 +1,4 @@
-"""Sampling noise as a pure function of seed and counters, without state to save.
-
-A counter-based hash (splitmix64, Steele et al. 2014) of `(seed, stream, step, prompt, sample,
-token)` gives the uniform number of one token.
-"""
+"""Sampling noise as a pure function of seed and counters, without state to save: splitmix64 (Steele et al. 2014)."""
 
 from enum import IntEnum
 
@@ -17,11 +13,8 @@ class Stream(IntEnum):
     EVALUATE = 2
     SHUFFLE = 3
     PLAY = 4
-    """Sampling on demand."""
     REPAIR = 5
-    """Completions continued after a cue."""
     REFILL = 6
-    """Order of a step's additional rows."""
     FRONTIER = 7
 
 

@@ -1,4 +1,4 @@
-"""Sampling of next tokens by inverse transform: one uniform number per row."""
+"""Sampling of next tokens by inverse transform."""
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +14,8 @@ def choose(
     top_p: float,
     entropies: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Tokens (R,) int64, log-probabilities (R,) float32 and, if `entropies`, entropies (R,) in nats,
-    for logits (R, V) and noise (R,) in (0, 1).
-
-    Log-probabilities and entropies are before top-p. float32 sums would not reach the tail of a
-    large vocabulary.
+    """Tokens (R,), log-probabilities (R,) float32 and entropies (R,) in nats before top-p, for logits (R, V) and
+    noise (R,).
     """
     scaled = logits.float() / (temperature or 1.0)
     logprobs = torch.log_softmax(scaled, dim=-1)

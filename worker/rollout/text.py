@@ -20,7 +20,7 @@ class Text:
         return self._decode(rows, skip_special_tokens=True)
 
     def pieces(self, token_ids: Sequence[int]) -> list[str]:
-        """One string per token, special ones included; a character of several tokens belongs to its last."""
+        """One string per token; a character of several tokens belongs to its last."""
         if missing := [token for token in dict.fromkeys(token_ids) if token not in self._pieces]:
             texts = self._decode([[token] for token in missing], skip_special_tokens=False)
             self._pieces.update(zip(missing, texts, strict=True))

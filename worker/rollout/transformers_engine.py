@@ -1,6 +1,4 @@
-"""In-process rollout engine on the trainer's model: one token per turn of the event loop, so that
-finished groups are scored meanwhile.
-"""
+"""In-process rollout engine on the trainer's model; finished groups are scored meanwhile."""
 
 import asyncio
 import threading
@@ -24,15 +22,15 @@ from worker.rollout.decoding import DecodeBatch, Part
 from worker.rollout.engine import Generated, GenerateRequest, Sample
 
 CPU_CACHE_BYTES = 2 * 1024**3
-"""Fixed, so that batches do not depend on the machine's load."""
+"""Bytes, fixed so that batches do not depend on the machine's load."""
 _LEAST_CACHE_BYTES = 256 * 1024**2
 
 
 class TransformersEngine:
     """`RolloutEngine` over a loaded model.
 
-    sampling_as: context of a batch for a policy; yields a creator of contexts in which the model
-    computes as that policy. decode: as in `DecodeBatch`. copies: engines that share the memory for caches.
+    sampling_as: context of a batch; yields a creator of contexts that compute as a policy. copies: engines that share
+    the memory for caches.
     """
 
     def __init__(
@@ -58,7 +56,7 @@ class TransformersEngine:
         self._cancelled = threading.Event()
 
     async def generate(self, requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
-        """Raises JobFailure `out_of_memory` (retryable) if not even one row fits."""
+        """Sample; raises JobFailure `out_of_memory` (retryable) if not even one row fits."""
         collected: dict[int, list[tuple[int, tuple[Sample, ...]]]] = {}
         waiting = plan(requests, self._tokens_in_cache)
         try:
@@ -127,7 +125,7 @@ class TransformersEngine:
         self._versions[policy] = version
 
     async def rest(self) -> None:
-        """Does nothing."""
+        pass
 
     async def close(self) -> None:
         self._versions.clear()

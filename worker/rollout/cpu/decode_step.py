@@ -17,12 +17,12 @@ _ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj", "head_dim", "scaling")
 _MLP = ("gate_proj", "up_proj", "down_proj", "act_fn")
 _TOLERANCE = 1e-4
 COPIED_BYTES = 2**31
-"""Larger models' weights are not copied into a faster order."""
+"""Bytes from which a model's weights are not copied into a faster order."""
 MakeProduct = Callable[[Tensor, Tensor | None], Product]
 
 
 class DecodeStep:
-    """Decode step of models like Llama, Mistral, Qwen 2 and Qwen 3. Raises UnsupportedLayer."""
+    """Decode step of models like Llama and Qwen 3. Raises UnsupportedLayer."""
 
     def __init__(self, model: PreTrainedModel, make: MakeProduct = fastest_product) -> None:
         self._model = model
@@ -41,8 +41,7 @@ class DecodeStep:
     ) -> Tensor:
         """Logits (R, V) after token ids (R,) at positions (R,); appends to the cache.
 
-        padding: (R, columns with the new one), 0 over padding. prompts: keys and values before the
-        cache.
+        padding: (R, columns with the new one), 0 over padding.
         """
         decoder = self._decoder
         x = decoder.embed_tokens(ids)
@@ -70,7 +69,7 @@ def _fast_step(model: PreTrainedModel, make: MakeProduct) -> DecodeStep | None:
 
 
 class UnsupportedLayer(Exception):
-    """A layer is not plainly linear, for example because it has an adapter."""
+    pass
 
 
 class _Layer:
@@ -99,7 +98,6 @@ class _Layer:
         cache: RoomyLayer,
         attend_prompts: Callable[[Tensor], tuple[Tensor, Tensor]] | None,
     ) -> Tensor:
-        """(R, H) → (R, H), over the prompts, the cache and `x`."""
         rows, size, heads = len(x), self._size, self._query_heads
         projected = self._project(_norm(self._attention_norm, x)).view(rows, -1, size)
         query_key = projected[:, : heads + self._key_heads]
@@ -126,9 +124,7 @@ class _Layer:
 
 
 class _JoinedLinear:
-    """One product if all layers are `MergedLinear`s, which then hold views of its weight; otherwise
-    one per layer.
-    """
+    """One product if all layers are `MergedLinear`s, which then hold views of its weight."""
 
     def __init__(self, modules: Sequence[Any], make: MakeProduct) -> None:
         layers = [_dense(module) for module in modules]
@@ -165,9 +161,7 @@ def _dense(module: Any) -> Any:
 
 
 def supports_decode_step(model: PreTrainedModel) -> bool:
-    """Compares the step's logits on a small batch too: an architecture may compute more than its parts
-    show.
-    """
+    """Whether the step's logits are right: tried, since an architecture may compute more than its parts show."""
     if model.dtype not in (torch.float32, torch.float64) or not _has_parts(model):
         return False
     step, size = _fast_step(model, Product), model.config.get_text_config().vocab_size
@@ -235,7 +229,6 @@ def _scaled(x: Tensor, eps: float) -> Tensor:
 
 
 def _rotate(x: Tensor, rotary: tuple[Tensor, Tensor]) -> Tensor:
-    """Rotary positions on (R, heads, D) (Su et al. 2021)."""
     cos, signed = rotary
     return torch.addcmul(x * cos, x.roll(x.shape[-1] // 2, -1), signed)
 

@@ -1,7 +1,4 @@
-"""Rollout engine in a forked copy of this process.
-
-Torch's thread pool does not survive a fork, so the fork computes with one thread.
-"""
+"""Rollout engine in a forked copy of this process, with one thread: torch's pool does not survive a fork."""
 
 import asyncio
 import contextlib
@@ -30,16 +27,14 @@ from worker.rollout.engine import Generated, GenerateRequest, RolloutEngine, Sam
 
 Weights = Mapping[str, Tensor]
 _SIGNALS = {signal.SIGINT, signal.SIGTERM}
-"""Sent to the whole group; only the parent handles them."""
+"""Signals that only the parent handles."""
 
 
 class EngineLost(Exception):
-    """The forked process has ended."""
+    pass
 
 
 class SharedWeights:
-    """A policy's weights in memory that all forks share."""
-
     def __init__(self, read: Callable[[], Weights], load: Callable[[Weights], None]) -> None:
         self._read, self._load = read, load
         weights = read()
@@ -81,9 +76,7 @@ class _Answer:
 
 
 class ForkedEngine:
-    """`RolloutEngine` in a fork, made by the constructor; one `generate` at a time. Methods raise
-    EngineLost.
-    """
+    """`RolloutEngine` in a fork; one `generate` at a time. Methods raise EngineLost."""
 
     def __init__(self, engine: RolloutEngine, weights: SharedWeights) -> None:
         self._weights = weights
@@ -108,7 +101,6 @@ class ForkedEngine:
         return self._pid
 
     async def generate(self, requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
-        """Also raises any exception of the engine."""
         self._calls += 1
         call, loop = self._calls, asyncio.get_running_loop()
         arrived: asyncio.Queue[_Answer | None] = asyncio.Queue()
@@ -138,7 +130,7 @@ class ForkedEngine:
                 loop.remove_reader(descriptor)
 
     def cancel(self) -> None:
-        """Takes no lock, so a signal handler may call it."""
+        """Cancel without a lock, so that a signal handler may call it."""
         with contextlib.suppress(OSError):
             self._cancelling.send(b"c")
 
@@ -147,7 +139,7 @@ class ForkedEngine:
         self._send(_Publish(policy, version))
 
     async def rest(self) -> None:
-        """Does nothing."""
+        pass
 
     async def close(self) -> None:
         if self._pipe.closed:
@@ -190,7 +182,6 @@ def _run_fork(
 
 
 def _set_up_fork(open_descriptors: Sequence[int], parent: int) -> None:
-    """Close the parent's files, ignore its signals, and end when it ends."""
     end_with_parent(parent, signal.SIGKILL)
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
@@ -224,7 +215,6 @@ class _ForkServer:
                 self._send(await self._generate(message))
 
     async def _generate(self, message: _Generate) -> _Answer:
-        """Sends all answers but the last, which it returns."""
         index_of = {id(request): index for index, request in enumerate(message.requests)}
         try:
             async for answer in self._engine.generate(message.requests):

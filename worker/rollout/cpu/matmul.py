@@ -1,7 +1,6 @@
 """Matrix products of few rows with constant weights.
 
-On x86 `F.linear` uses MKL, without the widest instructions on non-Intel processors; oneDNN with
-a reordered weight is faster there (benchmarks/products.py).
+MKL uses no wide instructions on non-Intel processors; oneDNN is faster there (benchmarks/products.py).
 """
 
 import platform
@@ -27,7 +26,7 @@ class Product:
 
 
 class OrderedProduct(Product):
-    """Copies its weight in oneDNN's order. float32 on the CPU only."""
+    """Product with a copy of its weight in oneDNN's order. float32 on the CPU only."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         ordered: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), None)
@@ -50,7 +49,7 @@ def fastest_product(weight: Tensor, bias: Tensor | None) -> Product:
 
 @cache
 def onednn_is_faster() -> bool:
-    """Decided by the processor's vendor: timing could change the bits between runs."""
+    """Whether the processor's vendor is not Intel: timing could change the bits between runs."""
     if platform.machine() != "x86_64" or not hasattr(torch.ops.mkldnn, "_linear_pointwise"):
         return False
     try:
@@ -60,8 +59,6 @@ def onednn_is_faster() -> bool:
 
 
 def _padded_rows(rows: int) -> int:
-    """Rows to compute: at most a quarter more from 33 on, since oneDNN compiles code per number of
-    rows.
-    """
+    """Rows to compute, rounded up, since oneDNN compiles code per number of rows."""
     unit = 1 << max(3, (rows - 1).bit_length() - 3)
     return -(-rows // unit) * unit

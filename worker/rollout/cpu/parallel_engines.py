@@ -9,7 +9,6 @@ from worker.rollout.cpu.forked_engine import EngineLost, ForkedEngine, SharedWei
 from worker.rollout.engine import Generated, GenerateRequest, RolloutEngine
 
 LEAST_ROWS = 24
-"""Fewest completions per engine."""
 
 
 def process_count(cores: int, prompts: int, completions: int) -> int:
@@ -20,7 +19,6 @@ def process_count(cores: int, prompts: int, completions: int) -> int:
 def with_forks(
     engine: RolloutEngine, processes: int, weights: SharedWeights, warn: Callable[[str], None]
 ) -> "ParallelEngines":
-    """`engine` and forks of it."""
     forks = list[RolloutEngine]()
     try:
         while len(forks) < processes - 1:
@@ -31,7 +29,7 @@ def with_forks(
 
 
 class ParallelEngines:
-    """`RolloutEngine` over equal engines; a lost one is removed, and `first` answers its requests."""
+    """`RolloutEngine` over equal engines; `first` answers the requests of a lost one."""
 
     def __init__(
         self, first: RolloutEngine, others: Sequence[RolloutEngine], warn: Callable[[str], None]
@@ -119,9 +117,7 @@ class ParallelEngines:
 
 
 def distribute(requests: Sequence[GenerateRequest], engines: int) -> list[list[GenerateRequest]]:
-    """Requests per engine: longest prompts first, to the engine with the fewest completions; a
-    function of the requests alone.
-    """
+    """Requests per engine, longest prompts first: a function of the requests alone."""
     rows = sum(request.n for request in requests)
     shares: list[list[GenerateRequest]] = [[] for _ in range(max(1, min(engines, rows // LEAST_ROWS)))]
     counts = [0] * len(shares)

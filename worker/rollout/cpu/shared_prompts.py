@@ -8,10 +8,10 @@ from transformers import DynamicCache
 
 
 class SharedPrompts:
-    """Keys and values of P prompts, stored once for the R rows that complete them."""
+    """Keys and values of P prompts, stored once for their R rows."""
 
     def __init__(self, cache: DynamicCache, padding: Tensor | None, prompt_of: Tensor) -> None:
-        """padding: (P, L), 0 on the left of shorter prompts. prompt_of: (R,) int64, ascending."""
+        """padding: (P, L), 0 on the left. prompt_of: (R,) int64, ascending."""
         self._layers = [(layer.keys, layer.values) for layer in cache.layers]
         self._padding = padding
         self._prompt_of = prompt_of
@@ -27,9 +27,7 @@ class SharedPrompts:
         self._index_rows()
 
     def attend(self, layer: int, query: Tensor) -> tuple[Tensor, Tensor]:
-        """Attention for the scaled query (R, heads, D): output (R, heads, D) and log-sum-exp of the scores
-        (R, heads).
-        """
+        """Attention for the scaled query (R, heads, D): output and log-sum-exp of the scores (R, heads)."""
         keys, values = self._layers[layer]
         prompts, groups, length, size = keys.shape
         heads = query.shape[1]
@@ -73,6 +71,6 @@ class SharedPrompts:
 
 
 def combine_attention(output: Tensor, total: Tensor, more: Tensor, more_total: Tensor) -> Tensor:
-    """Attention (R, heads, D) over two sets of keys, from outputs and log-sum-exps (R, heads)."""
+    """Attention (R, heads, D) over two sets of keys, from outputs and log-sum-exps."""
     share = torch.sigmoid(more_total - total).unsqueeze(-1)
     return torch.lerp(output, more, share)

@@ -1,1 +1,1 @@
-"""vLLM rollout engine: a server in its own Python environment. Nothing here imports vllm."""
+"""vLLM rollout engine: a server in its own Python environment."""

@@ -1,7 +1,7 @@
 """Adapters on a vLLM server.
 
-vLLM caches prompts by name and folder, so neither is reused. Running requests may read an
-unloaded folder, which is therefore deleted one publication later.
+vLLM caches prompts by name and folder, so neither is reused. Running requests may read an unloaded folder, so it is
+deleted one publication later.
 """
 
 import shutil
@@ -56,7 +56,6 @@ class Adapters:
         return list(self._leaving)
 
     def name(self, request: GenerateRequest) -> str:
-        """Raises ValueError if the version is not loaded."""
         if request.policy is None:
             return BASE
         names = {version.version: version.name for version in self._held if version.policy == request.policy}

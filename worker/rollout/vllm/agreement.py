@@ -1,7 +1,7 @@
 """Checks from log-probabilities that a vLLM server samples from the trained policy.
 
-In bfloat16, published mean differences without an adapter are 0.02 to 0.04 nats (trl issue
-6789, Fast-LLM pull request 525, vLLM issue 18352), hence the relative limit.
+In bfloat16, published mean differences without an adapter are 0.02 to 0.04 nats (trl issue 6789, vLLM issue 18352),
+hence the relative limit.
 """
 
 import math
@@ -15,13 +15,11 @@ BASE_FACTOR, BASE_ROOM = 2.0, 0.02
 MOST_GAP = 0.3
 """Nats: a larger mean gap is never rounding."""
 CHANGED = 1e-4
-"""Nats, float32: an adapter that moves a token further must also move it on the server."""
+"""Nats, float32: an adapter's effect that the server must show too."""
 _VISIBLE = 12.0
 """Standard errors by which the adapter's effect must exceed rounding."""
 _APPLIED = 0.4
-"""Least share of the effect on the server: 5 standard errors below 1, 3 above 0 at a barely
-visible effect.
-"""
+"""Least share of the effect on the server."""
 _SILENT = 0.25
 
 Verdict = Literal["agree", "apart", "mismatch"]
@@ -41,11 +39,10 @@ def verdict(base_gap: float, adapter_gap: float, exact: bool) -> Verdict:
 
 
 def response(server: Sequence[float], trainer: Sequence[float], noise: float) -> Response:
-    """Slope of the adapter's effect on the server over the trainer's: 1 if applied, 0 if not, ± √2 ·
-    noise / (√n · effect).
+    """Slope of the adapter's effect on the server over the trainer's: 1 if applied, 0 if not.
 
-    server, trainer: per token, log-probability with minus without the adapter. noise: root mean
-    square of the base model's gaps.
+    server, trainer: per token, log-probability with minus without the adapter. noise: root mean square of the base
+    model's gaps.
     """
     effect, server_effect = root_mean_square(trainer), root_mean_square(server)
     if not effect >= max(CHANGED, _VISIBLE * noise / math.sqrt(max(1, len(trainer)))):

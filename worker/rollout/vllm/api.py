@@ -16,18 +16,18 @@ CONNECT_SECONDS = 10.0
 LOAD_SECONDS = 120.0
 SLEEP_SECONDS = 300.0
 CONNECTIONS = 256
-"""Concurrent requests; each covers all completions of one prompt."""
+"""Concurrent requests, each for one prompt."""
 _NUMBERED = "token_id:"
 _SEED_BITS = (1 << 62) - 1
-"""vLLM adds the completion's number and accepts signed 64-bit numbers."""
+"""vLLM adds the completion's number to a signed 64-bit seed."""
 
 
 class ServerLost(Exception):
-    """The server does not respond, or has an error."""
+    pass
 
 
 class ServerRefused(Exception):
-    """The request was refused."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +38,11 @@ class Piece:
     """NaN if the server returned none."""
     finish_reason: FinishReason | None
     tops: list[list[tuple[int, float]]] = field(default_factory=list)
-    """Per token, if requested: the likeliest, in falling order."""
+    """Likeliest tokens of each token, in falling order."""
 
 
 class Api:
-    """Methods raise ServerLost and ServerRefused. A silent completion has no timeout: it may be
-    queued.
-    """
+    """Client whose methods raise ServerLost and ServerRefused. A silent completion may be queued: no timeout."""
 
     def __init__(self, socket: Path) -> None:
         self._client = httpx.AsyncClient(
@@ -74,11 +72,11 @@ class Api:
         await self._post("/v1/load_lora_adapter", body, LOAD_SECONDS, refuses_from=300)
 
     async def unload(self, name: str) -> None:
-        """The name is freed at once, the weights when others replace them."""
+        """Free the name at once, the weights when others replace them."""
         await self._post("/v1/unload_lora_adapter", {"lora_name": name}, CONNECT_SECONDS)
 
     async def sleep(self) -> None:
-        """Move weights and adapters to main memory and drop the cache. No requests until `wake`."""
+        """Move weights to main memory and drop the cache. No requests until `wake`."""
         await self._post("/sleep?level=1", None, SLEEP_SECONDS)
 
     async def release_cache(self) -> None:
@@ -88,7 +86,6 @@ class Api:
         await self._post("/release_kv_cache_memory", None, SLEEP_SECONDS)
 
     async def wake(self, tag: str | None = None) -> None:
-        """Restore what `sleep` released, or only `tag`."""
         answer = await self._post("/wake_up" + (f"?tags={tag}" if tag else ""), None, SLEEP_SECONDS)
         if answer["status"] != "awake":
             raise ServerLost(f"it does not wake up: {answer}")
@@ -101,7 +98,7 @@ class Api:
             raise ServerLost(str(error) or type(error).__name__) from error
 
     async def complete(self, body: dict[str, Any]) -> AsyncGenerator[Piece, None]:
-        """Closing the generator aborts the request on the server."""
+        """Yield pieces; closing the generator aborts the request."""
         try:
             async with self._client.stream("POST", "/v1/completions", json=body) as answer:
                 if answer.status_code != 200:

@@ -10,9 +10,7 @@ from worker.rollout.vllm.sizing import Demand, batch_limits
 BUSY_TOKENS = 8192
 """Tokens of a micro-batch that keep a GPU busy."""
 TRAINER_SHARE = 0.75
-"""Share of free memory for activations (`worker.policy.forward.activations`)."""
 HEAD_BYTES = 5 * 2**29
-"""Bytes of the trainer's logits (`worker.policy.forward.logprobs`)."""
 STATE_BYTES = 12
 """Bytes per adapter parameter: gradient and two moments in float32."""
 
@@ -28,9 +26,7 @@ def job_demand(
     gpus: int = 1,
     shared: bool = True,
 ) -> Demand:
-    """weights: bytes of the whole model. longest: tokens of prompt and completion. gpus: the server's.
-    shared: with the trainer.
-    """
+    """weights: bytes of the whole model. longest: tokens. gpus: the server's. shared: with the trainer."""
     tokens, sequences = batch_limits(gpu_total)
     sequences = min(rows, sequences)
     busy = max(longest, min(BUSY_TOKENS, rows * longest))
@@ -79,10 +75,7 @@ def _activations(pass_bytes: int) -> int:
 
 
 def memory_of(devices: Sequence[str]) -> tuple[int, int]:
-    """Free bytes on the fullest GPU and total bytes of the smallest; zeros if unknown.
-
-    devices: as in CUDA_VISIBLE_DEVICES; empty: the first visible one.
-    """
+    """Free bytes on the fullest GPU and total bytes of the smallest; zeros if unknown."""
     gpus = list_gpus(",".join(devices)) if devices else list_gpus()[:1]
     if len(gpus) < len(devices):
         return 0, 0

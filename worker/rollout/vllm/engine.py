@@ -1,6 +1,6 @@
 """Rollout engine on a vLLM server, which gets each update as an adapter.
 
-It batches requests by arrival, so equal jobs agree up to rounding, not to the bit.
+It batches requests by arrival, so equal jobs agree up to rounding.
 """
 
 import asyncio
@@ -40,7 +40,6 @@ class VllmEngine:
         self._running: _RunningRequests | None = None
 
     async def generate(self, requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
-        """Raises JobFailure; ValueError for an unknown version."""
         left = dict(enumerate(requests))
         for request in requests:
             self._adapters.name(request)
@@ -72,7 +71,7 @@ class VllmEngine:
             running.wake()
 
     async def publish(self, policy: str, version: int, path: Path | None = None) -> None:
-        """Does nothing if cancelled while the server starts. Raises JobFailure."""
+        """Publish a version, unless cancelled while the server starts. Raises JobFailure."""
         with contextlib.suppress(Stopped):
             await self._publish(policy, version, path)
 
@@ -101,7 +100,6 @@ class VllmEngine:
                 pass  # a fresh server has never heard of it
 
     async def rest(self) -> None:
-        """Raises JobFailure."""
         try:
             await self._server.rest()
         except ServerLost as error:
@@ -140,7 +138,7 @@ class VllmEngine:
     async def _round(
         self, requests: dict[int, GenerateRequest]
     ) -> AsyncGenerator[tuple[int, Generated], None]:
-        """Answers as they finish; when cancelled, all others at once."""
+        """Yield answers as they finish; when cancelled, all others at once."""
         api = await self._server.awake()
         names = {number: self._adapters.name(request) for number, request in requests.items()}
         running = self._running = _RunningRequests(requests)
@@ -199,7 +197,7 @@ class _RunningRequests:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def wake(self) -> None:
-        """Make `next` return None. Callable from any thread."""
+        """Make `next` return None, from any thread."""
         self._loop.call_soon_threadsafe(self._ended.put_nowait, (None, None))
 
     async def next(self, quiet_seconds: float) -> int | None:

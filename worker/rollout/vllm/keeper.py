@@ -1,8 +1,7 @@
 """Keeper of a vLLM server: `python keeper.py FOLDER COMMAND…`.
 
-The server's processes do not notice when their starter is killed. On EOF on standard input,
-SIGTERM, SIGINT or SIGHUP, or when the server ends, the keeper kills the whole session and
-removes FOLDER. Standard library only; started by file name.
+The server does not notice when its starter is killed. On EOF on standard input, a signal, or the server's end, the
+keeper kills the whole session and removes FOLDER.
 """
 
 import os
@@ -15,7 +14,6 @@ import time
 from types import FrameType
 
 GRACE_SECONDS = 5.0
-"""Seconds until SIGKILL: a server that ends by itself removes its shared memory."""
 
 
 def main(arguments: list[str]) -> None:

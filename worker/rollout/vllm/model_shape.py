@@ -5,7 +5,7 @@ from typing import Any
 
 HALF = 2
 _CONTEXT_BYTES, _GRAPH_BYTES, _GROUP_BYTES = 3 * 2**28, 3 * 2**29, 2**30
-"""Conservative estimates for CUDA itself, vLLM's CUDA graphs, and communication between GPUs."""
+"""Estimates for CUDA itself, vLLM's CUDA graphs, and communication between GPUs."""
 _LOGIT_COPIES = 4
 """float32 tensors (sequences, vocabulary) during sampling."""
 
@@ -21,12 +21,12 @@ class TransformerShape:
     key_heads: int
     head_width: int
     latent: int = 0
-    """Numbers per token and layer of latent attention, instead of keys and values."""
+    """Numbers per token and layer of latent attention."""
     experts: int = 0
     expert_intermediate: int = 0
 
     def kv_token(self, bytes_per_number: int = HALF, tensor_parallel: int = 1) -> int:
-        """Bytes per GPU of keys and values; an upper bound for windows or states."""
+        """Bytes per GPU of keys and values: an upper bound."""
         if self.latent:
             return self.layers * self.latent * bytes_per_number
         return 2 * self.layers * -(-self.key_heads // tensor_parallel) * self.head_width * bytes_per_number
@@ -50,7 +50,7 @@ class TransformerShape:
     def working(
         self, *, tokens: int, sequences: int, rank: int, loras: int = 1, tensor_parallel: int = 1
     ) -> int:
-        """Bytes per GPU besides weights and cache. tokens, sequences: most per batch."""
+        """Bytes per GPU besides weights and cache."""
         pass_bytes = tokens * (8 * self.hidden + 3 * self.intermediate) * HALF
         logits = sequences * self.vocabulary * 4 * _LOGIT_COPIES
         # vLLM has room for adapters on all layers that could have one, and one adapter more.

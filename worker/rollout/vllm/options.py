@@ -1,4 +1,4 @@
-"""Arguments and environment of a vLLM server. Tests check the facts about vLLM 0.32."""
+"""Arguments and environment of a vLLM server."""
 
 import json
 import math
@@ -13,12 +13,12 @@ BASE = "base"
 STREAM_INTERVAL = 16
 """Tokens per piece of a completion; the first piece has one."""
 BATCH_TOKENS, SEQUENCES = 2048, 128
-"""Most tokens and completions of a forward batch on the CPU: vLLM's defaults."""
+"""vLLM's defaults on the CPU."""
 _GIB = 2**30
 
 _SLEEPS: dict[str, Sleep] = {"on": "weights", "cache": "cache", "off": "no"}
 FLOAT32_HEAD = json.dumps({"head_dtype": "float32"})
-"""As in the trainer: bfloat16 would round logits of 16 to 32 to 0.125."""
+"""Precision of the trainer's head: bfloat16 would round logits of 16 to 32 to 0.125."""
 
 STRUCTURED_OUTPUTS = {"backend": "guidance", "disable_any_whitespace": True}
 """Without the second option a model may write white space until its tokens run out."""
@@ -28,10 +28,8 @@ STRUCTURED_OUTPUTS = {"backend": "guidance", "disable_any_whitespace": True}
 class Options:
     model: Path
     dtype: str
-    """`float32` or `bfloat16`, as in the trainer."""
     device: str
     max_model_len: int
-    """At least 3."""
     rank: int
     loras: int = 1
     """Adapters per batch."""
@@ -41,19 +39,19 @@ class Options:
     """Bytes per device; None: the rest of `share` on a GPU."""
     threads: int = 1
     sequences: int = 256
-    """Most completions of a forward batch, on a GPU."""
+    """Completions of a forward batch, on a GPU."""
     batch_tokens: int = 2048
-    """Most tokens of a forward batch, on a GPU."""
+    """Tokens of a forward batch, on a GPU."""
     share: float = 0.4
-    """Share of each GPU's memory; vLLM does not start if less is free."""
+    """Share of each GPU's memory; vLLM does not start with less."""
     tensor_parallel: int = 1
     fused_experts: bool = False
     """Adapters may have all experts of a layer in one tensor."""
     sleeps: Sleep = "no"
-    """Memory that vLLM can release; on the CPU it only stops."""
+    """Memory that vLLM can release."""
 
     gpu_memory: float | None = None
-    """The user's share of each GPU's memory, in place of `share` and `cache_bytes`."""
+    """The user's share of each GPU's memory, in place of `share`."""
     devices: tuple[str, ...] = ()
     """The server's own GPUs; none: the trainer's."""
 

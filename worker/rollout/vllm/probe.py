@@ -1,7 +1,4 @@
-"""Probe after an update: does the vLLM server sample from the trained policy?
-
-One that ignores the adapter would corrupt every later step without an error.
-"""
+"""Probe after an update: a vLLM server that ignores the adapter would corrupt every later step without an error."""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing
@@ -27,11 +24,11 @@ from worker.rollout.vllm.options import BASE
 PROMPTS = 4
 TOKENS = 32
 OTHERS = 3
-"""Consecutive mismatches that fail the job: a first one may be rounding."""
+"""Consecutive mismatches that fail the job."""
 
 Tokens = Sequence[Sequence[int]]
 Score = Callable[[Tokens, Tokens, float], list[list[float]]]
-"""Arguments: prompts, completions, temperature. Returns log-probabilities per token."""
+"""Log-probabilities per token of prompts and completions at a temperature."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +55,7 @@ class AdapterProbe:
         self._calls, self._others, self._reported = 0, 0, False
 
     async def look(self, api: Api, requests: Sequence[GenerateRequest], names: Sequence[str]) -> bool:
-        """Whether the probe is conclusive; in bfloat16 only the 1st, 2nd, 4th, 8th, … call probes.
+        """Whether the probe is conclusive; in bfloat16 only calls 1, 2, 4, 8, … probe.
 
         Raises JobFailure `sampler_mismatch`, `adapter_not_applied`; ServerLost.
         """
@@ -166,8 +163,7 @@ def _gaps(score: Score, sampled: list[_Sampled]) -> list[float]:
 
 
 def _short(request: GenerateRequest) -> GenerateRequest:
-    """One completion of few tokens. To score it the server generates one more, so that even after the longest prompt
-    prompt and completion are a token shorter than they may be."""
+    """One completion of few tokens, one less than may be: scoring generates one more."""
     sampling, prompt_ids = request.sampling, request.prompt_ids
     if sampling.max_tokens == 1:
         prompt_ids = prompt_ids[:-1] or prompt_ids

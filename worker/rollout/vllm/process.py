@@ -31,10 +31,10 @@ class Stage:
 
 
 class ServerProcess:
-    """Start it in a long-lived thread, whose end the kernel reports to the keeper."""
+    """Server process. Start it in a long-lived thread: the keeper ends with it."""
 
     def __init__(self, python: Path, options: Options, folder: Path, log: Path) -> None:
-        """folder: private, removed with the server. log: appended to."""
+        """folder: private, removed with the server."""
         self.socket = folder / "vllm.sock"
         self.log = log
         with contextlib.suppress(FileNotFoundError):
@@ -57,7 +57,6 @@ class ServerProcess:
                 env={**_environment(), **options.environment(), "TMPDIR": str(folder)},
             )
         self.pid = self._process.pid
-        """Process id of the keeper and of its session."""
 
     @property
     def ended(self) -> bool:
@@ -90,9 +89,7 @@ class ServerProcess:
 
 
 def _environment() -> dict[str, str]:
-    """Our environment without Python paths for our packages and without allocator settings, some of
-    which vLLM's sleep does not support.
-    """
+    """Our environment without Python paths and allocator settings, some of which vLLM's sleep does not support."""
     allocator = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
     ours = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "OMP_NUM_THREADS", *allocator)
     return {key: value for key, value in os.environ.items() if key not in ours}

@@ -15,9 +15,9 @@ from worker.rollout.vllm.process import ServerProcess, Stage
 from worker.rollout.vllm.sizing import Sleep
 
 START_SECONDS = 900.0
-"""Most seconds of a start; large models take minutes to load."""
+"""Seconds of a start; large models take minutes to load."""
 QUIET_SECONDS = 300.0
-"""Seconds without output after which the server counts as hung."""
+"""Silent seconds after which the server counts as hung."""
 _LOOK_SECONDS = 0.1
 
 Notify = Callable[[str], None]
@@ -25,7 +25,7 @@ Progress = Callable[[Stage], None]
 
 
 class Stopped(Exception):
-    """The start was cancelled."""
+    pass
 
 
 class EngineFailure(JobFailure):
@@ -35,8 +35,6 @@ class EngineFailure(JobFailure):
 
 
 class VllmServer:
-    """`api` exists between `ready` and `close`."""
-
     def __init__(
         self,
         python: Path,
@@ -47,8 +45,8 @@ class VllmServer:
         progress: Progress = lambda _: None,
         make_room: Callable[[], None] = lambda: None,
     ) -> None:
-        """log: appended to; None: a temporary one. notify: receives messages for users. make_room: called
-        before the server takes memory.
+        """log: appended to; None: a temporary one. notify: receives messages for users. make_room: called before the
+        server takes memory.
         """
         self._python, self._options = python, options
         self._notify, self._progress, self._make_room = notify, progress, make_room
@@ -62,16 +60,16 @@ class VllmServer:
         self._asleep: Sleep = "no"
         self.api: Api | None = None
         self.stopped: Callable[[], bool] = lambda: False
-        """Set to cancel a start; the next start clears it."""
+        """Set to cancel a start."""
         self.quiet_seconds = QUIET_SECONDS
 
     @property
     def pid(self) -> int | None:
-        """Session id of all the server's processes."""
+        """Session id of the server's processes."""
         return None if self._process is None else self._process.pid
 
     async def ready(self) -> Api:
-        """Raises JobFailure `vllm_start_failed`, Stopped."""
+        """Start if needed; raises JobFailure `vllm_start_failed`, Stopped."""
         if self.api is not None:
             return self.api
         started = time.monotonic()
@@ -102,7 +100,7 @@ class VllmServer:
         return api
 
     async def rest(self) -> None:
-        """Sleep until `awake`, if configured. Raises ServerRefused, ServerLost."""
+        """Sleep until `awake`. Raises ServerRefused, ServerLost."""
         if self.api is None or self._sleeps == "no" or self._asleep != "no":
             return
         if self._sleeps == "cache":
@@ -119,7 +117,7 @@ class VllmServer:
         self._asleep = "weights"
 
     async def awake(self) -> Api:
-        """As `ready`, and woken up. Also raises ServerRefused, ServerLost."""
+        """Like `ready`, and woken up. Raises ServerRefused, ServerLost."""
         api = await self.ready()
         if self._asleep != "no":
             self._make_room()

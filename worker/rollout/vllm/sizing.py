@@ -7,15 +7,15 @@ from typing import Literal
 from reinforge.errors import JobFailure
 
 Sleep = Literal["no", "cache", "weights"]
-"""What a server releases during updates; weights move to main memory."""
+"""What a server releases during updates."""
 
 BLOCK = 16
 """Tokens of a vLLM cache block."""
 RESERVE_BYTES = 2**30
-"""GPU memory left for fragmentation."""
+"""GPU memory for fragmentation."""
 HOST_RESERVE_BYTES = 2 * 2**30
 SERVED_ROWS = 32
-"""Full-context completions on a server without a job, within `SERVED_SHARE`."""
+"""Full-context completions of a server without a job."""
 SERVED_SHARE = 0.5
 """Share of the memory besides the weights; the rest is for later jobs."""
 _LARGE_BYTES = 70 * 2**30
@@ -33,9 +33,9 @@ class Demand:
     longest: int
     rows: int
     activations: int = 0
-    """Bytes of the trainer's activations on the same GPU, for efficient micro-batches."""
+    """Bytes of the trainer's activations on the same GPU."""
     row_activations: int = 0
-    """Bytes of activations of its longest row alone, with gradient checkpointing."""
+    """Bytes of its longest row alone, with gradient checkpointing."""
     checkpointed_activations: int = 0
 
 
@@ -49,7 +49,7 @@ class Sizes:
 
 
 def batch_limits(gpu_total: int) -> tuple[int, int]:
-    """Most tokens and completions: vLLM's defaults for large and other GPUs."""
+    """Tokens and completions of a batch: vLLM's defaults for large and other GPUs."""
     return (8192, 1024) if gpu_total >= _LARGE_BYTES else (2048, 256)
 
 
@@ -61,11 +61,9 @@ def sizes(
     sleeps: Sleep | None = None,
     host_free: int | None = None,
 ) -> Sizes:
-    """Sizes of a server that shares a GPU with the trainer; it sleeps only as deeply as activations
-    need.
+    """Sizes of a server that shares a GPU with the trainer; it sleeps only as deeply as needed.
 
-    sleeps: a fixed mode. host_free: free main memory; None: unknown. Raises JobFailure
-    `gpu_memory_short` (retryable).
+    host_free: free main memory; None: unknown. Raises JobFailure `gpu_memory_short` (retryable).
     """
     row = math.ceil(demand.longest / BLOCK) * BLOCK * demand.kv_token
     spare = 2 * BLOCK * demand.kv_token
@@ -88,7 +86,6 @@ def sizes(
 
 
 def _needed_sleep(rest: int, cache_bytes: int, demand: Demand) -> Sleep:
-    """rest: bytes for cache and activations. cache_bytes: of a full cache."""
     if demand.activations == 0 or cache_bytes + demand.activations <= rest:
         return "no"
     if demand.row_activations <= rest:
@@ -99,9 +96,7 @@ def _needed_sleep(rest: int, cache_bytes: int, demand: Demand) -> Sleep:
 
 
 def served_sizes(gpu_free: int, gpu_total: int, demand: Demand) -> Sizes:
-    """Sizes of a server on demand; `demand.longest` is cut to what fits. Raises JobFailure
-    `gpu_memory_short` (retryable).
-    """
+    """Sizes of a server on demand, whose `longest` is cut to fit. Raises JobFailure `gpu_memory_short` (retryable)."""
     rest = gpu_free - RESERVE_BYTES - demand.weights - demand.working
     tokens = max(0, int(rest * SERVED_SHARE)) // demand.kv_token // BLOCK * BLOCK - 2 * BLOCK
     context = min(demand.longest, tokens)
