@@ -1,1 +1,1 @@
-"""The training loop (`loop.train`) and its parts. Nothing here names a concrete engine or reward."""
+"""The training loop (`loop.train`) and its parts."""

@@ -22,7 +22,7 @@ class StepBatch:
     sampler_logprobs: Tensor
     """(N, T) float32, 0 outside the mask."""
     sampler_entropies: Tensor
-    """(N, T) float32 nats, 0 outside the mask; NaN for rows whose engine returned none."""
+    """(N, T) float32 nats, 0 outside the mask; NaN if unknown."""
 
     @property
     def scores(self) -> list[Score]:
@@ -71,7 +71,6 @@ def assemble(
 
 
 def _spread(rows: Sequence[Sequence[Any]], present: Tensor, dtype: torch.dtype) -> Tensor:
-    """(N, T): the values of `rows` where `present`, 0 elsewhere."""
     spread = torch.zeros(present.shape, dtype=dtype)
     spread[present] = torch.tensor(list(chain.from_iterable(rows)), dtype=dtype)
     return spread
@@ -82,7 +81,7 @@ def _results(rollout: Rollout) -> tuple[RewardResult, ...]:
 
 
 def _steps(rollouts: Sequence[Rollout], weights: Sequence[float], decode: Decode) -> Steps | None:
-    """Steps from the rewards with ends in tokens; None if there are none."""
+    """Steps from the rewards, with ends in tokens; None without any."""
     steps = [
         (row, end_token(rollout, end, decode), weight * value)
         for row, rollout in enumerate(rollouts)
@@ -98,8 +97,7 @@ def _steps(rollouts: Sequence[Rollout], weights: Sequence[float], decode: Decode
 
 
 def end_token(rollout: Rollout, end: int, decode: Decode) -> int:
-    """Tokens up to and including the one that completes character `end` (1-based) of the text. A step at the end of the
-    text includes the end token."""
+    """Tokens up to the one that completes character `end` (1-based); at the text's end with the end token."""
     ids, text = rollout.token_ids, rollout.text
     if end >= len(text):
         return len(ids)

@@ -13,7 +13,7 @@ from worker.training.reporting.job_reporter import JobReporter
 
 
 class Changes:
-    """replace_reward: switches to another revision; raises JobFailure to end the attempt."""
+    """Changes of a job. replace_reward raises JobFailure."""
 
     def __init__(
         self,
@@ -34,8 +34,7 @@ class Changes:
                 self._requested.append((command.id, command.change))
 
     def apply(self, step: int, spec: JobSpec) -> JobSpec:
-        """Apply changes of earlier attempts due before `step`, then requested ones. Returns the specification of this
-        step."""
+        """Apply earlier attempts' changes due before `step`, then requested ones; returns the step's specification."""
         due = [scheduled for scheduled in self._scheduled if scheduled.step <= step]
         self._scheduled = [scheduled for scheduled in self._scheduled if scheduled.step > step]
         for scheduled in due:

@@ -23,33 +23,32 @@ from worker.training.forward_passes import Passes
 @dataclass(frozen=True, slots=True)
 class StepSelection:
     rows: Rows
-    """Rows with the results of shaping and forward passes."""
     shaped: Shaped
     selected: Selected
     reward_kl: State
-    """Controller state of the reward's KL for the next step; empty without one."""
+    """State for the next step; empty without controller."""
 
 
 @dataclass(frozen=True, slots=True)
 class Credit:
     rewards: Tensor
-    """(N,) float64: the user's reward before shaping; NaN if missing."""
+    """(N,) float64 before shaping; NaN if missing."""
     compared: Tensor
-    """(N,) float64: reward with shaping terms on a fixed scale, by which a group counts as uniform; NaN if missing."""
+    """(N,) float64: reward on a fixed scale, by which a group counts as uniform; NaN if missing."""
     outcomes: Tensor
-    """(N,) float64: rewards that selection and advantage compared; NaN if missing."""
+    """(N,) float64: rewards compared by selection and advantage; NaN if missing."""
     keep: Tensor
-    """(N,) bool: rows that are trained on."""
+    """(N,) bool: trained rows."""
     trained: Tensor
     """(N, T) bool: tokens in the loss."""
     counted: Tensor
-    """(N, T) bool: tokens of the rows that `keep` was chosen from."""
+    """(N, T) bool: tokens of the rows to choose from."""
     advantages: Tensor
     """(N,) or (N, T) float64, 0 outside `keep`."""
     returns: Tensor | None = None
-    """(N, T) float64: a critic's targets, if the advantage reads a critic."""
+    """(N, T) float64: a critic's targets."""
     state: dict[str, Any] = field(default_factory=dict)
-    """State of the algorithm's parts for the next step, by part."""
+    """State for the next step, by part of the algorithm."""
     metrics: dict[str, SumCount] = field(default_factory=dict)
 
 
@@ -84,7 +83,7 @@ def choose(
 def assign_credit(
     spec: JobSpec, choice: StepSelection, passes: Passes, *, metrics: dict[str, float]
 ) -> Credit:
-    """Advantages of the selected rows. metrics: of the selection. Raises JobFailure `algorithm_input_missing`."""
+    """Advantages of the selected rows. Raises JobFailure `algorithm_input_missing`."""
     settings, shaped, selected = spec.algorithm.advantage.model_dump(), choice.shaped, choice.selected
     rows = choice.rows
     if passes.old is not None:
@@ -120,21 +119,18 @@ def assign_credit(
 
 
 def no_credit(batch: StepBatch) -> Credit:
-    """Rewards without advantages, for a step without update."""
     nothing = torch.zeros_like(batch.rows.mask)
     rewards = user_rewards(batch.rows)
     return Credit(rewards, rewards, rewards, nothing.any(1), nothing, nothing, torch.zeros_like(rewards))
 
 
 def user_rewards(rows: Rows) -> Tensor:
-    """(N,) float64: Σ_k weight_k · r_{i,k} with the user's rewards and weights; NaN if missing. Comparable between
-    algorithms."""
+    """(N,) float64: Σ_k weight_k · r_{i,k} without shaping; NaN if missing. Comparable between algorithms."""
     return sum_of(rows, rows.values)
 
 
 def _shaped_mean(spec: JobSpec, shaped: Shaped) -> dict[str, SumCount]:
-    """`reward/shaped_mean`, the mean of the maximised reward, if shaping changes it. None if shaping compares groups,
-    whose mean is 0."""
+    """`reward/shaped_mean` if shaping changes it."""
     if not spec.algorithm.shaping.changes_reward:
         return {}
     per_row = shaped.rewards if shaped.token_rewards is None else shaped.token_rewards.sum(1)

@@ -24,8 +24,7 @@ def update_critic(
     learning_rate: float,
     done: Update,
 ) -> None:
-    """One optimizer update per mini-batch of whole groups; adds its results to `done`. learning_rate: the policy's in
-    this step, whose schedule the critic follows."""
+    """One optimizer update per mini-batch of whole groups. learning_rate: the policy's."""
     settings, optimizer = spec.algorithm.critic, spec.optimizer
     returns, old = credit.returns, passes.values
     if not isinstance(settings, ValueHead) or returns is None or old is None:

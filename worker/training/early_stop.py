@@ -1,14 +1,12 @@
-"""Early stopping: held-out reward stops improving, or groups have equal rewards. Counters are in the position."""
+"""Early stopping: held-out reward stops improving, or groups have equal rewards."""
 
 from reinforge.spec import JobSpec
 from worker.training.checkpoint.resume_state import Position
 
 HELD_OUT, NO_SIGNAL = "held_out_flat", "no_signal"
-"""Reasons of a job's end."""
 
 
 def note_evaluation(spec: JobSpec, position: Position, reward: float | None) -> None:
-    """Count an evaluation, unless nothing could be scored."""
     if reward is None:
         return
     best = position.best_held_out
@@ -19,7 +17,7 @@ def note_evaluation(spec: JobSpec, position: Position, reward: float | None) -> 
 
 
 def note_step(spec: JobSpec, position: Position, useless: float | None) -> None:
-    """useless: share of the step's groups with equal rewards; None without groups."""
+    """useless: share of the step's groups with equal rewards."""
     steps = spec.limits.early_stop.no_signal_steps
     if steps is not None:
         window = [*position.useless_groups, 1.0 if useless is None else useless]
@@ -27,7 +25,7 @@ def note_step(spec: JobSpec, position: Position, useless: float | None) -> None:
 
 
 def ending(spec: JobSpec, position: Position, *, out_of_time: bool) -> str | None:
-    """Reason if the completed step was the last: `steps_done`, `time_limit`, or an early stop; otherwise None."""
+    """Reason if the completed step was the last, else None."""
     if position.step >= spec.limits.steps:
         return "steps_done"
     if out_of_time:

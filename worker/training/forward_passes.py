@@ -12,13 +12,13 @@ from worker.policy.base import Critic, Policy, Sequences, TokenScores
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """Scores of a step's N rows under the weights that sampled them; None if not needed."""
+    """Scores of N rows under the weights that sampled them; None if not needed."""
 
     old: TokenScores | None = None
     reference: Tensor | None = None
     """(N, T) float32."""
     values: Tensor | None = None
-    """(N, T) float32, of a critic if there is one."""
+    """(N, T) float32, of a critic."""
 
 
 def reward_passes(spec: JobSpec, policy: Policy, sequences: Sequences) -> Passes:
@@ -29,7 +29,7 @@ def reward_passes(spec: JobSpec, policy: Policy, sequences: Sequences) -> Passes
 
 
 def has_reward_passes(spec: JobSpec) -> bool:
-    """Whether shaping or selection need forward passes, which then run between rounds of sampling."""
+    """Whether shaping or selection need forward passes, between rounds of sampling."""
     return _reads_reference(spec) or spec.algorithm.selection.reads_old_policy
 
 
@@ -40,7 +40,7 @@ def _reads_reference(spec: JobSpec) -> bool:
 def update_passes(
     spec: JobSpec, policy: Policy, sequences: Sequences, passes: Passes, critic: Critic | None = None
 ) -> Passes:
-    """`passes` with those that advantage and loss need in addition."""
+    """`passes` with those of advantage and loss."""
     if critic is not None:
         passes = replace(passes, values=critic.values(sequences))
     if passes.old is None and reads_old_policy(spec):
@@ -51,8 +51,7 @@ def update_passes(
 
 
 def reads_old_policy(spec: JobSpec) -> bool:
-    """Whether a pass is needed before the first update: later updates, the advantage or the loss's constants compare
-    with the weights that sampled. Otherwise the policy is the old policy."""
+    """Whether scores of the weights that sampled are needed; otherwise the policy is the old policy."""
     algorithm = spec.algorithm
     return (
         algorithm.updates_per_step > 1
@@ -62,5 +61,5 @@ def reads_old_policy(spec: JobSpec) -> bool:
 
 
 def reads_policy_before_update(spec: JobSpec) -> bool:
-    """Whether constants of an optimizer batch need scores under the weights before its update."""
+    """Whether constants of a batch need scores before its update."""
     return not loss_reads(spec.algorithm.loss.model_dump()).isdisjoint({"entropies", "logprobs"})

@@ -1,9 +1,7 @@
-"""The training loop, in the order of a step.
+"""The training loop, in the order of a step, over protocols only.
 
-Uses protocols only; `worker.trainer.main` chooses engine, rewards and reporter.
-
-Departures from the papers: log-probabilities are those of logits / temperature; in a step's first update the old policy
-is the policy itself; a step without any gradient makes no update.
+Departures from the papers: log-probabilities are those of logits / temperature; in a step's first update the old
+policy is the policy itself; a step without any gradient makes no update.
 """
 
 import time
@@ -58,8 +56,6 @@ class Models:
 
 @dataclass(frozen=True, slots=True)
 class RolloutSource:
-    """Prompts, sampler and scorer of completions."""
-
     engine: RolloutEngine
     environment: Environment
     scorer: Scorer
@@ -69,8 +65,6 @@ class RolloutSource:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """Reports out; commands and changes in."""
-
     reporter: Reporter
     job_reporter: JobReporter
     changes: Changes
@@ -86,7 +80,8 @@ async def train(
 ) -> TrainingOutcome:
     """Train from `position` (updated in place) to the end of the job, or until a command ends it.
 
-    Raises what the parts raise: `position` and weights are then the last step's, unless it was after an update."""
+    After an error `position` and weights are the last completed step's.
+    """
     policy, critic = models.policy, models.critic
     engine, scorer, decode = rollouts.engine, rollouts.scorer, rollouts.decode
     reporter, job_reporter, changes = control.reporter, control.job_reporter, control.changes
@@ -172,7 +167,7 @@ def _update(
     position: Position,
     rate: float,
 ) -> Update:
-    """After an error the weights are those of the last completed step."""
+    """Update; after an error the weights are those of the last completed step."""
     with undone_if_it_fails(spec, models.policy, models.critic):
         state = position.algorithm.get("loss", {})
         step_update = update(spec, models.policy, batch, credit, passes, state, rate)
@@ -206,7 +201,7 @@ def _save_if_due(
     *,
     last: bool,
 ) -> None:
-    """A checkpoint, with a resume state unless the job ends; then marks save commands as done."""
+    """Save a checkpoint, with a resume state unless the job ends."""
     if checkpoint_due(spec, position, last=last, requested=_contain(commands, "checkpoint")):
         job_reporter.checkpoint(position, models.policy, final=last)
         if not last:
@@ -215,7 +210,7 @@ def _save_if_due(
 
 
 def _stop(position: Position, models: Models, control: Control, commands: list[Command]) -> TrainingOutcome:
-    """End as cancelled, or as paused with the last completed step's state. The next attempt makes a due evaluation."""
+    """End as cancelled, or as paused with the last completed step's state."""
     if control.reporter.cancelling:
         return TrainingOutcome("cancelled", "cancel_requested")
     job_reporter = control.job_reporter

@@ -1,4 +1,4 @@
-"""Restores weights and optimizers after a failed update, so that a pause saves the last completed step."""
+"""Restores weights after a failed update, so that a pause saves the last completed step."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,8 +9,7 @@ from worker.policy.base import Critic, Policy
 
 @contextmanager
 def undone_if_it_fails(spec: JobSpec, policy: Policy, critic: Critic | None) -> Iterator[None]:
-    """Context of one step's optimizer updates: an exception after the first of several restores weights and optimizers.
-    A single update needs no copy."""
+    """Context of one step's updates: an exception after the first of several restores weights and optimizers."""
     if spec.algorithm.updates_per_step == 1 and critic is None:
         yield
         return

@@ -24,17 +24,15 @@ from worker.training.reporting.job_reporter import JobReporter
 class SampledStep:
     batch: StepBatch
     collected: Collected
-    """Collected groups; times are summed over the rounds."""
+    """Groups, with times summed over the rounds."""
     choice: StepSelection
     passes: Passes
     metrics: dict[str, float]
-    """Metrics of the selection; later rounds replace earlier values."""
+    """Metrics of the selection."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepSampler:
-    """Parts of sampling that stay the same during a job."""
-
     spec: JobSpec
     policy: Policy
     collector: Collector
@@ -47,10 +45,7 @@ class StepSampler:
     async def sample(
         self, chosen: Sequence[Prompt], sampling_round: Round, state: Mapping[str, State]
     ) -> SampledStep:
-        """Sample the step's prompts, then what the selection requests.
-
-        Raises RewardsFailed with the completions reported, JobFailure, Interrupted.
-        """
+        """Sample the step's prompts and what the selection requests. Raises RewardsFailed, JobFailure, Interrupted."""
         step = sampling_round.noise_step
         collected = await self.collector.collect(
             chosen, sampling_round, self.job_reporter.sampling(step, chosen)
@@ -77,7 +72,6 @@ class StepSampler:
             rounds += 1
 
     def _check(self, step: int, batch: StepBatch) -> None:
-        """Raises RewardsFailed if no reward could be computed."""
         try:
             self.breaker.check(batch.scores)
         except RewardsFailed:
@@ -153,7 +147,6 @@ class StepSampler:
 
 
 def written(rollout: Rollout, stop_ids: Sequence[int]) -> tuple[Segment, ...]:
-    """The completion's segments without the end token."""
     *before, last = rollout.completion
     ids = tuple(without_end(last.token_ids, stop_ids))
     entropies = None if last.sampler_entropies is None else last.sampler_entropies[: len(ids)]

@@ -7,9 +7,9 @@ from reinforge.spec import Optimizer
 
 
 def learning_rate(optimizer: Optimizer, step: int, steps: int) -> float:
-    """Rate of a 1-based step of `steps`: linear warm-up, then constant, or falling to 0 after the last step.
+    """Rate of a 1-based step: linear warm-up, then constant, or falling to 0.
 
-    With `initial_learning_rate`, the rate after the warm-up starts there and falls to the schedule's.
+    With `initial_learning_rate`, the rate starts there after the warm-up and falls to the schedule's.
     """
     initial = optimizer.initial_learning_rate or optimizer.rate
     if step <= optimizer.warmup_steps:
@@ -20,7 +20,7 @@ def learning_rate(optimizer: Optimizer, step: int, steps: int) -> float:
 
 
 def _share(optimizer: Optimizer, done: float) -> float:
-    """Factor of the learning rate at this share of the steps after the warm-up."""
+    """Factor at this share of the steps after the warm-up."""
     if optimizer.schedule == "linear":
         return 1 - done
     if optimizer.schedule == "cosine":

@@ -12,7 +12,7 @@ from worker.training.batch import StepBatch
 def skippable_rows(batch: StepBatch, rows: Sequence[int], moving: Tensor) -> Tensor:
     """(n,) bool of `rows`: rows without gradient, which skip the forward pass.
 
-    All rows report entropies. If the engine returned none, one row per group is scored for the others.
+    If the engine returned no entropies, one row per group is scored.
     """
     skipped = ~moving
     groups, has_entropies = batch.rows.group[rows], ~batch.sampler_entropies[rows].isnan().any(1)
@@ -24,7 +24,7 @@ def skippable_rows(batch: StepBatch, rows: Sequence[int], moving: Tensor) -> Ten
 
 
 def as_sampled(scores: TokenScores, batch: StepBatch, rows: list[int], skipped: Tensor) -> None:
-    """Fill in the sampler's scores of skipped rows, with the group's mean entropy if the sampler has none."""
+    """Fill in the sampler's scores of skipped rows, or the group's mean entropy."""
     width = scores.logprobs.shape[1]
     mask, entropies = batch.rows.mask[rows, :width], batch.sampler_entropies[rows, :width]
     scores.logprobs[skipped] = batch.sampler_logprobs[rows, :width][skipped]

@@ -37,23 +37,22 @@ LossSettings = Mapping[str, Any]
 @dataclass(slots=True)
 class Update:
     scores: TokenScores
-    """Scores of all rows under the weights that sampled them; the sampler's for skipped rows."""
+    """Scores under the weights that sampled; the sampler's for skipped rows."""
     state: State
-    """State of the loss for the next step."""
     scored: Tensor
-    """(N,) bool: rows that the trainer scored itself."""
+    """(N,) bool: rows that the trainer scored."""
     metrics: dict[str, SumCount] = field(default_factory=dict)
     grad_norms: list[float] = field(default_factory=list)
     """Before clipping."""
     skipped: int = 0
-    """Updates skipped because their gradient was not finite."""
+    """Updates without finite gradient."""
     tokens: int = 0
     """Completion tokens in the loss."""
     log_ratio_max: float = 0.0
     """Largest |log policy - log old policy| of a token."""
 
     def add_first_scores(self, rows: list[int], part: Batch, scores: TokenScores) -> None:
-        """Scores of `rows` under the weights that sampled them; skipped rows have loss 0."""
+        """Record scores of `rows` under the weights that sampled them."""
         assert part.skipped is not None
         width = scores.logprobs.shape[1]
         self.scores.logprobs[rows, :width] = scores.logprobs
@@ -87,10 +86,7 @@ def update(
     state: State,
     learning_rate: float,
 ) -> Update:
-    """One optimizer update per mini-batch of whole groups; none for a mini-batch without signal.
-
-    state: of the loss, after the last completed step.
-    """
+    """One optimizer update per mini-batch of whole groups with signal."""
     old = passes.old
     done = _begun(batch, old, state)
     settings = with_current_beta(spec.algorithm.loss.model_dump(), state.get("kl", {}))
@@ -134,7 +130,7 @@ def _optimizer_step(
     learning_rate: float,
     done: Update,
 ) -> None:
-    """Skips the update if the gradient is not finite."""
+    """Take a step unless the gradient is not finite."""
     optimizer = spec.optimizer
     norm = policy.optimizer_step(
         learning_rate=learning_rate,
@@ -172,8 +168,9 @@ def loss_function(settings: LossSettings) -> LossFunction:
 
 
 def mini_batches(group: Tensor, trained: Tensor, count: int) -> tuple[list[list[int]], list[int]]:
-    """Rows of up to `count` mini-batches of whole groups, as even as possible, in order; and rows of groups without a
-    trained row."""
+    """Rows of up to `count` mini-batches of whole groups, as even as possible; and rows of groups without a trained
+    row.
+    """
     numbers = torch.unique(group[trained]).tolist()
     edges = [part * len(numbers) // count for part in range(count + 1)]
     chosen = [set(numbers[start:stop]) for start, stop in itertools.pairwise(edges)]
@@ -194,10 +191,7 @@ def _optimizer_batch(
     *,
     first: bool,
 ) -> Batch:
-    """before: scores of these rows under the weights before this update, if needed.
-
-    In the `first` update of a step the policy is the old policy: the ratio is exactly 1.
-    """
+    """before: scores under the weights before this update. In a step's `first` update the ratio is exactly 1."""
     sequences, reads = batch.sequences.take(rows), loss_reads(settings)
 
     def cut(tensor: Tensor) -> Tensor:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 
 def pack(files: Mapping[str, bytes]) -> bytes:
-    """A tar of names and contents, sorted by name, without times or owners."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for name in sorted(files):
@@ -23,7 +22,6 @@ def pack_folder(folder: Path) -> bytes:
 
 
 def unpack(content: bytes) -> dict[str, bytes]:
-    """Contents of a tar's regular files by name. Raises tarfile.TarError."""
     files = {}
     with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as tar:
         for member in tar:

@@ -15,15 +15,14 @@ from worker.training.checkpoint.archive import unpack
 from worker.training.checkpoint.resume_state import Position, unpack_resume_state
 
 WEIGHTS = "adapter_model.safetensors"
-"""File of a checkpoint's weights; a checkpoint has no other training state."""
 
 
 def start_of(
     content: bytes, fork: ForkStart, adapter: str
 ) -> tuple[Position, PolicyState, PolicyState | None]:
-    """Position, policy and critic (None: a new one) from the other job's resume state or checkpoint.
+    """Position, policy and critic (None: a new one) from another job's resume state or checkpoint.
 
-    adapter: name of the policy's adapter in parameter names. Raises JobFailure `resume_state_invalid`.
+    adapter: name of the policy's adapter. Raises JobFailure `resume_state_invalid`.
     """
     try:
         files = unpack(content)
@@ -47,10 +46,7 @@ def start_of(
 
 
 def start_weights(content: bytes, adapter: str, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Weights of an adapter's archive, by parameter of the policy.
-
-    adapter: name of the policy's adapter; expected: its parameters. Raises JobFailure `invalid_adapter`.
-    """
+    """Weights of an adapter's archive, by parameter. Raises JobFailure `invalid_adapter`."""
     try:
         weights = _parameters(load(unpack(content)[WEIGHTS]), adapter)
     except (tarfile.TarError, SafetensorError, KeyError) as error:
@@ -68,7 +64,7 @@ def start_weights(content: bytes, adapter: str, expected: Mapping[str, Tensor]) 
 
 
 def from_adapter(weights: dict[str, Tensor], state: PolicyState | None = None) -> PolicyState:
-    """State of a policy that started from these weights: they are its reference unless `state` has one."""
+    """State of a policy that started from these weights, its reference unless `state` has one."""
     if state is None:
         return PolicyState(weights, {}, {}, weights)
     return state if state.reference else replace(state, reference=weights)
@@ -83,7 +79,7 @@ def _unfit(reason: str) -> JobFailure:
 
 
 def _position(fork: ForkStart, before: Position | None = None) -> Position:
-    """Keeps totals and the algorithm's state; drops the other job's measurements."""
+    """Position with totals and the algorithm's state, without the other job's measurements."""
     position = Position(step=fork.step, checkpoint_step=fork.step)
     if before is None:
         return position
@@ -97,7 +93,7 @@ def _position(fork: ForkStart, before: Position | None = None) -> Position:
 
 
 def _parameters(tensors: dict[str, Tensor], adapter: str) -> dict[str, Tensor]:
-    """Adds the adapter's name, which PEFT omits in files: `…lora_A.weight` is `…lora_A.<adapter>.weight`."""
+    """Tensors with the adapter's name, which PEFT omits in files."""
     return {
         f"{path}.{adapter}.{last}": tensor
         for key, tensor in tensors.items()

@@ -1,7 +1,6 @@
 """Position of a job after a completed step, and its resume state.
 
-One tar of `position.json` and two safetensors files, a third if the reference is no longer the base model, and two more
-for a critic; loading runs no code. Sampling noise and prompt order are functions of seed and step and need no state.
+One tar of `position.json` and safetensors files; loading runs no code. Sampling noise and prompt order need no state.
 """
 
 import dataclasses
@@ -27,33 +26,30 @@ NOT_FINITE_STEPS = 3
 @dataclass(slots=True)
 class Position:
     step: int = 0
-    """Last completed step."""
     updates: int = 0
     skipped_updates: int = 0
-    """Updates skipped because their gradient was not finite."""
+    """Updates without finite gradient."""
     not_finite_steps: int = 0
-    """Consecutive latest steps without any update for that reason."""
+    """Consecutive latest steps without any update."""
     tokens_trained: int = 0
     algorithm: dict[str, Any] = field(default_factory=dict)
-    """State of the algorithm's parts, JSON values."""
+    """JSON values by part."""
     reward_errors: list[tuple[int, int]] = field(default_factory=list)
-    """Window of the circuit breaker."""
     rewards: dict[str, Any] = field(default_factory=dict)
-    """State of the scorer, JSON values: costs of judges."""
+    """Costs of judges."""
     evaluated_step: int | None = None
     held_out_reward: float | None = None
     """Reward at `evaluated_step`."""
     checkpoint_step: int | None = None
     best_held_out: float | None = None
-    """Best reward that early stopping counts."""
     stale_evaluations: int = 0
     """Evaluations since the best one."""
     useless_groups: list[float] = field(default_factory=list)
-    """Share of groups with equal rewards in each of the latest steps, as many as early stopping reads."""
+    """Share of groups with equal rewards in each of the latest steps."""
 
     @property
     def frontier(self) -> dict[str, float]:
-        """Pass rates by row index, for `data.sampling: frontier`."""
+        """Pass rates by row index."""
         rates: dict[str, float] = self.algorithm.get("frontier", {})
         return rates
 
@@ -80,7 +76,7 @@ class Position:
 
 
 def refuse_if_not_finite(position: Position) -> None:
-    """Raises JobFailure `gradient_not_finite` (retryable); a resumed job gets as many steps again."""
+    """Raises JobFailure `gradient_not_finite` (retryable) after too many steps."""
     if position.not_finite_steps < NOT_FINITE_STEPS:
         return
     position.not_finite_steps = 0
@@ -95,14 +91,14 @@ def refuse_if_not_finite(position: Position) -> None:
 
 
 def evaluation_due(spec: JobSpec, position: Position, *, last: bool) -> bool:
-    """Before the first step if not yet evaluated, every `every_steps` and at the end; never twice at one step."""
+    """Whether to evaluate: before the first step, every `every_steps` and at the end."""
     step, every = position.step, spec.evaluation.every_steps
     regular = position.evaluated_step is None or last or (every > 0 and step % every == 0)
     return regular and spec.evaluation.rows > 0 and position.evaluated_step != step
 
 
 def checkpoint_due(spec: JobSpec, position: Position, *, last: bool, requested: bool) -> bool:
-    """Every `checkpoint_every` steps, at the end and on command; never twice at one step."""
+    """Whether to save: every `checkpoint_every` steps, at the end and on command."""
     step = position.step
     regular = step > 0 and (last or step % spec.limits.checkpoint_every == 0)
     return (regular or requested) and position.checkpoint_step != step
@@ -130,7 +126,7 @@ def pack_resume_state(position: Position, policy: PolicyState, critic: PolicySta
 
 
 def unpack_resume_state(content: bytes) -> tuple[Position, PolicyState, PolicyState | None]:
-    """Position, policy and, if any, critic. Raises JobFailure `resume_state_invalid`."""
+    """Position, policy and critic. Raises JobFailure `resume_state_invalid`."""
     try:
         files = unpack(content)
         body = json.loads(files["position.json"])

@@ -8,11 +8,7 @@ from worker.rollout.collect import Rollout
 
 
 def answer_values(rollouts: Sequence[Rollout], column: str | None) -> dict[str, float | None]:
-    """`held_out/answer_share` and its standard error over rows; empty without a declared column or if less than half of
-    the rows have a comparable answer.
-
-    rollouts: by group. column: `data.columns.answer`.
-    """
+    """`held_out/answer_share` and its standard error; empty if less than half of the rows have a comparable answer."""
     if column is None:
         return {}
     rows: dict[int, list[bool]] = {}

@@ -1,7 +1,6 @@
 """Held-out evaluation: the policy on rows that it is never trained on, sampled like training.
 
-Uses the user's rewards and weights without shaping, so the result means the same under every algorithm and in a
-stand-alone evaluation. The noise is equal in all evaluations of a job, so differences come from the policy alone.
+Rewards are the user's, without shaping, and noise is equal in all evaluations of a job.
 """
 
 from collections.abc import Sequence
@@ -56,7 +55,7 @@ async def evaluate(
     slices: Slices,
     progress: ProgressCallback,
 ) -> HeldOutResult:
-    """Score `spec.evaluation.samples_per_row` completions of each prompt. policy: None for the base model."""
+    """Score `spec.evaluation.samples_per_row` completions per prompt. policy: None for the base model."""
     sampling_round = Round(
         policy=policy,
         version=version,
@@ -101,8 +100,7 @@ def _values(rewards: list[float | None], samples: int, lengths: torch.Tensor) ->
 def _at_k(
     settings: EvaluationSpec, rollouts: Sequence[Rollout], rewards: Sequence[float | None]
 ) -> dict[str, float | None]:
-    """pass@k, best@k and, for extractable answers, maj@k: means over rows with intervals. Rows with fewer than k
-    rewards are skipped."""
+    """pass@k, best@k and maj@k: means over rows with intervals."""
     samples, find = settings.samples_per_row, ANSWERS[settings.answer] if settings.answer else None
     values: dict[str, float | None] = {}
     for k in sizes(samples):

@@ -1,7 +1,4 @@
-"""pass@k, best@k and maj@k, estimated from n ≥ k completions of a prompt.
-
-All estimators are unbiased: the mean over every choice of k from the n completions.
-"""
+"""Unbiased pass@k, best@k and maj@k, estimated from n ≥ k completions of a prompt."""
 
 import itertools
 import math
@@ -11,7 +8,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 SUBSETS = 1000
-"""Most subsets of size k for exact maj@k, otherwise the number of random ones."""
+"""Most subsets for exact maj@k, or the number of random ones."""
 RESAMPLES = 1000
 """Bootstrap resamples of prompts."""
 
@@ -29,9 +26,9 @@ def best_at_k(rewards: Sequence[float], k: int) -> float:
 
 
 def maj_at_k(answers: Sequence[str | None], right: Sequence[bool], k: int) -> float:
-    """Probability that the most frequent answer among k is right. Ties go to the first; a missing answer never wins.
+    """Probability that the most frequent answer among k is right; ties go to the first.
 
-    Exact for at most SUBSETS choices of k, else the mean over SUBSETS fixed random ones.
+    Exact for at most SUBSETS choices of k, else over fixed random ones.
     """
     n = len(answers)
     if math.comb(n, k) <= SUBSETS:
@@ -86,4 +83,4 @@ ANSWERS: dict[str, Callable[[str], str | None]] = {
     "last_number": _last(r"-?\d+(?:\.\d+)?"),
     "last_line": _last_line,
 }
-"""By `evaluation.answer`: extracts a completion's answer, or None."""
+"""Extractor of a completion's answer, by `evaluation.answer`."""

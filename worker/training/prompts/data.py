@@ -1,7 +1,4 @@
-"""Prompts of a job: rows rendered by the model's chat template, split, and chosen by step.
-
-A step's prompts are a function of seed and step, with frontier sampling also of the rows' pass rates.
-"""
+"""Prompts of a job: rows rendered by the model's chat template, split, and chosen by seed and step."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -33,8 +30,6 @@ _CHECKED_AT_ONCE = 256
 
 @dataclass(frozen=True, slots=True)
 class JobPrompts:
-    """The rows of a job, rendered when needed."""
-
     train: Sequence[PromptRow]
     held_out: Sequence[PromptRow]
     renderer: Renderer
@@ -42,11 +37,9 @@ class JobPrompts:
     sampling: Literal["shuffle", "in_order", "frontier"]
     max_tokens: int
     notes: list[str] = field(default_factory=list)
-    """Notes about the split for the user."""
 
     def for_step(self, step: int, count: int, rates: frontier.Rates | None = None) -> list[Prompt]:
-        """`count` prompts of a 1-based step: in a new order every epoch for `shuffle`, by `rates` (pass rates by row
-        index) for `frontier`."""
+        """`count` prompts of a 1-based step; rates: pass rates by row index for `frontier`."""
         if self.sampling == "frontier":
             indices = [row.index for row in self.train]
             places = frontier.draw(self.seed, step, indices, rates or {}, count)
@@ -67,21 +60,20 @@ class JobPrompts:
         return self._prompts(picked)
 
     def further(self, step: int, count: int, dealt: Collection[int]) -> list[Prompt]:
-        """Up to `count` prompts of rows that the step has not used (`dealt`: their indices); a function of seed, step
-        and `dealt`."""
+        """Up to `count` prompts of rows not in `dealt` (indices)."""
         order = permutation(self.seed, Stream.REFILL, step, len(self.train))
         others = (self.train[place] for place in order if self.train[place].index not in dealt)
         return self._prompts(list(islice(others, count)))
 
     def for_evaluation(self, count: int) -> list[Prompt]:
-        """Up to `count` held-out prompts, evenly spaced over the rows."""
+        """Up to `count` evenly spaced held-out prompts."""
         rows = len(self.held_out)
         if rows <= count:
             return self._prompts(self.held_out)
         return self._prompts([self.held_out[place * rows // count] for place in range(count)])
 
     def _prompts(self, rows: Sequence[PromptRow]) -> list[Prompt]:
-        """Raises JobFailure `data_error` if a row cannot be rendered or is too long."""
+        """Render rows; raises JobFailure `data_error`."""
         rendered = self.renderer.render([(row.messages, row.tools) for row in rows], self.max_tokens)
         return [self._prompt(row, rendered_row) for row, rendered_row in zip(rows, rendered, strict=True)]
 
@@ -105,12 +97,11 @@ class JobPrompts:
         return sum(prompt_key(normalised(row.messages)) in trained for row in self.held_out)
 
     def slices(self, column: str | None) -> Slices:
-        """The column's values that get their own metrics, over all rows."""
+        """The column's values that get their own metrics."""
         return Slices.of(column, [row.item for row in (*self.train, *self.held_out)])
 
     def check(self) -> int:
-        """Tokens of the longest prompt. Renders every row, so that a bad one ends the job before training. Raises
-        JobFailure `data_error`."""
+        """Tokens of the longest prompt. Renders every row; raises JobFailure `data_error` before training."""
         rows, longest = [*self.train, *self.held_out], 0
         for start in range(0, len(rows), _CHECKED_AT_ONCE):
             made = self._prompts(rows[start : start + _CHECKED_AT_ONCE])
@@ -129,10 +120,7 @@ def load_prompts(
     numbers: Sequence[str] = (),
     held_out_numbers: Sequence[str] = (),
 ) -> JobPrompts:
-    """Read and split the rows. `numbers`: columns of CSV that rewards read as numbers.
-
-    Raises JobFailure `data_error`.
-    """
+    """Read and split the rows. `numbers`: numeric columns of CSV. Raises JobFailure `data_error`."""
     try:
         rows = list(_rows(dataset, data, numbers))
         if held_out is not None:

@@ -1,7 +1,6 @@
 """Frontier sampling: prefers rows that pass about half of the time.
 
-A row's weight is p·(1 - p) + FLOOR, with p a running mean of its pass rate; the constants are ours. A step's rows are a
-function of seed, step and rates, which the resume state stores as {row index: p}.
+A row's weight is p·(1 - p) + FLOOR, with p a running mean of its pass rate; the constants are ours.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,9 +13,9 @@ from worker.rollout.collect import Rollout
 from worker.rollout.noise import Stream, uniform
 
 FLOOR = 0.05
-"""Least weight, so that rows that always or never pass are still sampled."""
+"""Least weight, so that every row is still sampled."""
 START = 0.5
-"""p of unsampled rows: the largest weight."""
+"""p of unsampled rows."""
 MEMORY = 0.5
 """Weight of the past in the running mean."""
 
@@ -24,9 +23,8 @@ Rates = Mapping[str, float]
 
 
 def draw(seed: int, step: int, rows: Sequence[int], rates: Rates, count: int) -> list[int]:
-    """`count` positions in `rows` (row indices): without replacement by weight, repeated if there are fewer rows.
-
-    Takes the largest u^(1 / weight) (Efraimidis and Spirakis 2006).
+    """`count` positions in `rows`, without replacement by weight: the largest u^(1 / weight) (Efraimidis and Spirakis
+    2006).
     """
     p = np.array([rates.get(str(index), START) for index in rows])
     keys = np.log(uniform(seed, Stream.FRONTIER, step, np.arange(len(rows)))) / (p * (1 - p) + FLOOR)
@@ -50,5 +48,5 @@ def learned(
 
 
 def passed(rewards: Tensor, pass_above: float) -> Tensor:
-    """(N,) float64: 1 for passing completions, 0 for others, NaN without a reward."""
+    """(N,) float64: 1 if passed, else 0; NaN without a reward."""
     return torch.where(rewards.isnan(), rewards, (rewards > pass_above).double())

@@ -8,10 +8,8 @@ from worker.rollout.folder_text import FolderText
 
 
 class ModelTexts(FolderText):
-    """`Renderer` and `Text` of the model in a folder."""
-
     vocabulary: int | None = None
-    """Tokens of the model: a larger id ends the job instead of the process."""
+    """Tokens of the model; a larger id ends the job."""
 
     def render(self, conversations: Sequence[Conversation], max_tokens: int) -> list[Rendered]:
         made: list[Rendered] = []
