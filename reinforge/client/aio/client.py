@@ -35,10 +35,10 @@ from reinforge.schemas.users import Me
 class AsyncReinforge:
     """A connection to one server with one API key.
 
-    Arguments override `REINFORGE_URL` and `REINFORGE_API_KEY`, and those what `reinforge login` stored.
-    Methods raise a `reinforge.errors.ReinforgeError`, after `retries` retries on connection failures, 429
-    and 5xx. `wait` and `stream` survive outages of up to 10 minutes. `etag` is the version that a change is
-    based on; default: the current one.
+    Arguments override `REINFORGE_URL`, `REINFORGE_API_KEY` and `reinforge login`. Methods raise a
+    `reinforge.errors.ReinforgeError`, after `retries` retries on connection failures, 429 and 5xx. `wait` and
+    `stream` survive outages of up to 10 minutes. `etag`: the version that a change is based on; default: the current
+    one.
     """
 
     def __init__(
@@ -89,15 +89,14 @@ class AsyncReinforge:
     ) -> AsyncIterator[SampleEvent]:
         """Stream completions of conversations by a base model or a checkpoint.
 
-        Options: samples_per_prompt, max_tokens, temperature, top_p, seed, stop
-        (`schemas.playground.SampleRequest`). The last event is `end`; closing the iterator earlier stops
-        the worker.
+        Options: samples_per_prompt, max_tokens, temperature, top_p, seed, stop. The last event is `end`; closing the
+        iterator earlier stops the worker.
         """
         body = {"model": model, "prompts": [list(messages) for messages in prompts], "checkpoint": checkpoint}
         return sample(self.transport, body | options)
 
     async def sign_in_link(self) -> str:
-        """A URL that signs one browser in, once, as this key's owner."""
+        """A URL that signs one browser in, once."""
         link = await self.transport.post("/sign-in-links")
         return str(link["url"])
 

@@ -57,7 +57,6 @@ class AsyncDeployments:
         return DeploymentInfo.model_validate(await self._transport.post(f"/deployments/{name}/stop"))
 
     async def delete(self, name: str) -> None:
-        """Delete a stopped deployment."""
         await self._transport.delete(f"/deployments/{name}")
 
     async def wait(self, name: str, *, timeout: float = 600.0) -> DeploymentInfo:

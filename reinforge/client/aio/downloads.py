@@ -28,7 +28,7 @@ async def save(
 
 
 async def extract(transport: AsyncTransport, path: str, to: str | Path) -> Path:
-    """Unpack the `.tar.gz` at `path` into the folder `to`; returns the folder with the adapter."""
+    """Unpack the `.tar.gz` at `path` into the folder `to`; returns the adapter's folder."""
     to = Path(to)
     archive = await save(transport, path, to.parent / f".{to.name}.tar.gz")
     try:

@@ -40,7 +40,6 @@ class AsyncEvaluations:
         return Evaluation.model_validate(await self._transport.get(f"/evaluations/{id}"))
 
     async def rows(self, id: str) -> EvaluationRows:
-        """Rewards of a stand-alone evaluation, by row."""
         return EvaluationRows.model_validate(await self._transport.get(f"/evaluations/{id}/rows"))
 
     async def completions(
@@ -55,11 +54,11 @@ class AsyncEvaluations:
         return Evaluation.model_validate(await self._transport.post(f"/evaluations/{id}/cancel"))
 
     async def resume(self, id: str) -> Evaluation:
-        """Continue a failed or cancelled evaluation after its last completion."""
+        """Continue a failed or cancelled evaluation."""
         return Evaluation.model_validate(await self._transport.post(f"/evaluations/{id}/resume"))
 
     async def wait(self, id: str, *, timeout: float | None = None, every: float = 1.0) -> Evaluation:
-        """Wait for the end. Raises TimeoutError."""
+        """Wait for its end. Raises TimeoutError."""
         deadline, outage = time.monotonic() + (float("inf") if timeout is None else timeout), Outage()
         while True:
             document = await self._transport.get_through_outage(f"/evaluations/{id}", outage, deadline)

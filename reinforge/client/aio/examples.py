@@ -15,7 +15,6 @@ class AsyncExamples:
         return Page[ExampleSummary].model_validate(await self._transport.get("/examples")).data
 
     async def get(self, name: str) -> ExampleDetail:
-        """With README, job file and reward sources."""
         return ExampleDetail.model_validate(await self._transport.get(f"/examples/{name}"))
 
     async def start(self, name: str) -> JobDetail:

@@ -76,9 +76,7 @@ class AsyncJobs:
         )
 
     async def defaults(self, spec: JobSpec | dict[str, Any]) -> JobDefaults:
-        """Suggested values with reasons, and an estimate of the job's time. `reinforge.job_defaults.filled` applies
-        them.
-        """
+        """Suggested values with reasons, and an estimate of the job's time."""
         return JobDefaults.model_validate(
             await self._transport.post("/jobs/defaults", document(spec), at_least=WORKER_SECONDS)
         )
@@ -104,8 +102,8 @@ class AsyncJobs:
     ) -> AsyncIterator[Job]:
         """Jobs, newest first. `dataset` and `reward` are ids, `q` a part of name or id.
 
-        `sort`: such as `-held_out_reward` or `spec.optimizer.learning_rate`. `setting`: dotted paths whose values
-        `Job.settings` has.
+        `sort`: such as `-held_out_reward` or `spec.optimizer.learning_rate`. `setting`: dotted paths that
+        `Job.settings` shows.
         """
         return iterate(
             self._transport, "/jobs", Job, status=status, dataset=dataset, reward=reward, q=q, tag=tag,
@@ -113,7 +111,6 @@ class AsyncJobs:
         )  # fmt: skip
 
     async def facets(self) -> JobFacets:
-        """Tags, base models, presets and owners of the project's jobs."""
         return JobFacets.model_validate(await self._transport.get("/job-facets"))
 
     async def update(
@@ -128,10 +125,7 @@ class AsyncJobs:
         archived: bool | None = None,
         etag: str | None = None,
     ) -> JobDetail:
-        """Change name, notes (Markdown), tags or archive; None leaves a field as it is.
-
-        `etag`: version that the change is based on; default: any.
-        """
+        """Change name, notes (Markdown), tags or archive; None changes nothing."""
         body = {"name": name, "notes": notes, "archived": archived, "add_tags": [*add_tags]}
         body |= {"remove_tags": [*remove_tags], "tags": None if tags is None else [*tags]}
         return JobDetail.model_validate(await self._transport.patch(f"/jobs/{id}", body, etag=etag or "*"))
@@ -147,11 +141,10 @@ class AsyncJobs:
         return JobDetail.model_validate(await self._transport.post(f"/jobs/{id}/pause"))
 
     async def resume(self, id: str) -> JobDetail:
-        """Queue a paused job; it continues where it paused."""
         return JobDetail.model_validate(await self._transport.post(f"/jobs/{id}/resume"))
 
     async def delete(self, id: str) -> None:
-        """Delete an ended job with its checkpoints, adapter, completions and replays. Owners only."""
+        """Delete an ended job and all its data. Owners only."""
         await self._transport.delete(f"/jobs/{id}")
 
     async def change_reward(
@@ -164,7 +157,7 @@ class AsyncJobs:
         )
 
     async def change_setting(self, id: str, setting: str, value: float) -> JobChangeView:
-        """Change a number from the next step on; `settings` lists those that can be changed."""
+        """Change a number, one of `settings`, from the next step on."""
         body = {"type": "setting", "setting": setting, "value": value}
         return JobChangeView.model_validate(await self._transport.post(f"/jobs/{id}/changes", body))
 
@@ -187,7 +180,7 @@ class AsyncJobs:
         name: str | None = None,
         set: dict[str, Any] | None = None,
     ) -> JobDetail:
-        """Start a new job from a step of this one; `set`: dotted path in the specification → value."""
+        """Start a new job from a step of this one; `set`: values by dotted path in the specification."""
         body = {"step": step, "name": name, "set": set or {}}
         return JobDetail.model_validate(
             await self._transport.post(f"/jobs/{id}/fork", body, at_least=WORKER_SECONDS)
@@ -218,11 +211,11 @@ class AsyncJobs:
         return CompletionPage.model_validate(await self._transport.get(f"/jobs/{id}/completions", **query))
 
     async def search_completions(self, id: str, q: str | None = None, **query: Any) -> CompletionHits:
-        """Search completions of all steps for words (`carry "ten ones" -wrong`) and numbers; one page.
+        """One page of completions with words (`carry "ten ones" -wrong`) and numbers.
 
-        Query: split, prompt_hash, step_from, step_to, reward_min, reward_max, advantage (`positive`,
-        `negative`, `zero`, `none`), finish_reason, failed, length_min, length_max, sort (`-step`, `reward`,
-        `-length` …), limit, after (the previous page's `next_cursor`).
+        Query: split, prompt_hash, step_from, step_to, reward_min, reward_max, advantage (`positive`, `negative`,
+        `zero`, `none`), finish_reason, failed, length_min, length_max, sort (`-step`, `reward`, `-length` …), limit,
+        after (the previous page's `next_cursor`).
         """
         return CompletionHits.model_validate(
             await self._transport.get(f"/jobs/{id}/completions/search", q=q, **query)
@@ -268,7 +261,7 @@ class AsyncJobs:
     async def download_checkpoint(
         self, id: str, step: int, to: str | Path, *, progress: Progress | None = None
     ) -> Path:
-        """Write a checkpoint's `.tar.gz`, in an adapter's form, to the file `to`."""
+        """Write a checkpoint's `.tar.gz` to the file `to`."""
         return await save(self._transport, f"/jobs/{id}/checkpoints/{step}/download", to, progress=progress)
 
     async def extract_checkpoint(self, id: str, step: int, to: str | Path) -> Path:
@@ -276,11 +269,7 @@ class AsyncJobs:
         return await extract(self._transport, f"/jobs/{id}/checkpoints/{step}/download", to)
 
     async def pick_checkpoint(self, id: str, which: Which = "best") -> Checkpoint:
-        """Best or final checkpoint of a succeeded job.
-
-        Raises StateConflict `no_adapter`, or `no_better_checkpoint` if none has a higher held-out reward
-        than the base.
-        """
+        """Best or final checkpoint of a succeeded job. Raises StateConflict `no_adapter`, `no_better_checkpoint`."""
         return pick_checkpoint(await self.get(id), await self.checkpoints(id), which)
 
     async def download_adapter(
@@ -311,17 +300,14 @@ class AsyncJobs:
     async def compare(
         self, ids: Sequence[str], *, at: Moment = "last", group: str | None = None
     ) -> JobComparison:
-        """Compare 2 to 50 jobs with the first of them.
-
-        group: dotted path of a setting, or `seeds` for jobs that differ in their seeds only.
-        """
+        """Compare 2 to 50 jobs with the first of them. group: dotted path of a setting, or `seeds`."""
         document = await self._transport.get("/compare", job=list(ids), at=at, group=group)
         return JobComparison.model_validate(document)
 
     async def compare_curves(
         self, ids: Sequence[str], keys: Sequence[str], *, group: str | None = None, buckets: int = 100
     ) -> CurveComparison:
-        """Curves of up to 20 metrics: one per job, or one per group with minimum and maximum over its jobs."""
+        """Curves of up to 20 metrics, one per job or group."""
         query = {"job": list(ids), "key": list(keys), "group": group, "buckets": buckets}
         return CurveComparison.model_validate(await self._transport.get("/compare/curves", **query))
 
@@ -357,12 +343,11 @@ class AsyncJobs:
         at: Moment = "last",
         samples: int = 8,
     ) -> PromptComparison:
-        """Completions of one prompt, job by job."""
         query = {"job": list(ids), "prompt_hash": prompt_hash, "split": split, "at": at, "samples": samples}
         return PromptComparison.model_validate(await self._transport.get("/compare/completions", **query))
 
     async def export(self, id: str, to: str | Path, *, samples: int = 8) -> Path:
-        """Write the job as one HTML file to `to`, with the completions of so many prompts."""
+        """Write the job as one HTML file, with the completions of so many prompts."""
         return await save(self._transport, f"/jobs/{id}/report?samples={samples}", to)
 
     async def card(
@@ -422,7 +407,7 @@ class AsyncJobs:
         return LabelList.model_validate(await self._transport.post(f"/jobs/{id}/labels", body)).data
 
     async def calibration(self, id: str, *, reward: str | None = None) -> Calibration:
-        """How far one reward agrees with the labels, and what to label next."""
+        """Agreement of a reward with the labels, and what to label next."""
         return Calibration.model_validate(await self._transport.get(f"/jobs/{id}/calibration", reward=reward))
 
     async def wait(self, id: str, *, timeout: float | None = None, poll: float = 1.0) -> JobDetail:
@@ -439,10 +424,7 @@ class AsyncJobs:
             await asyncio.sleep(poll)
 
     async def stream(self, id: str, *, after: int = 0) -> AsyncIterator[JobEvent]:
-        """Live events with `seq` > `after`, each once and in order, until the job is finished or paused.
-
-        Broken connections are resumed with `Last-Event-ID`.
-        """
+        """Live events with `seq` > `after`, each once and in order, until the job is finished or paused."""
         failures, outage = 0, Outage()
         while True:
             try:

@@ -13,7 +13,7 @@ from reinforge.schemas.playground import SampleEvent
 
 
 async def sample(transport: AsyncTransport, body: dict[str, Any]) -> AsyncIterator[SampleEvent]:
-    """Events up to `end`; raises an `error` event. Closing the iterator stops the worker."""
+    """Events up to `end`; raises an `error` event."""
     own = transport.http.timeout
     timeout = httpx.Timeout(SAMPLE_READ_SECONDS, connect=own.connect)
     try:

@@ -23,13 +23,13 @@ class AsyncSweeps:
         self._transport = transport
 
     async def create(self, spec: SweepSpec | dict[str, Any]) -> SweepDetail:
-        """Start a sweep. Fields: `reinforge.sweeps.SweepSpec`; `job` may be a `JobSpec`."""
+        """Start a sweep. `job` may be a `JobSpec`."""
         return SweepDetail.model_validate(
             await self._transport.post("/sweeps", _body(spec), at_least=3 * WORKER_SECONDS)
         )
 
     async def check(self, spec: SweepSpec | dict[str, Any]) -> SweepCheck:
-        """Problems of a sweep, its number of jobs and the first of them. Starts nothing."""
+        """Problems of a sweep, its number of jobs and the first of them."""
         return SweepCheck.model_validate(await self._transport.post("/sweeps/check", _body(spec)))
 
     def list(self, *, status: str | None = None) -> AsyncIterator[Sweep]:
@@ -37,11 +37,10 @@ class AsyncSweeps:
         return iterate(self._transport, "/sweeps", Sweep, status=status)
 
     async def get(self, id: str) -> SweepDetail:
-        """The sweep with its trials, the best of them, and how much each parameter matters."""
         return SweepDetail.model_validate(await self._transport.get(f"/sweeps/{id}"))
 
     async def cancel(self, id: str) -> SweepDetail:
-        """Cancel its jobs, and submit no more."""
+        """Cancel the sweep and its jobs."""
         return SweepDetail.model_validate(await self._transport.post(f"/sweeps/{id}/cancel"))
 
     async def delete(self, id: str) -> None:
@@ -49,7 +48,7 @@ class AsyncSweeps:
         await self._transport.delete(f"/sweeps/{id}")
 
     async def wait(self, id: str, *, timeout: float | None = None, every: float = 2.0) -> SweepDetail:
-        """Wait for the end. Raises TimeoutError."""
+        """Wait for its end. Raises TimeoutError."""
         deadline, outage = time.monotonic() + (float("inf") if timeout is None else timeout), Outage()
         while True:
             answer = await self._transport.get_through_outage(f"/sweeps/{id}", outage, deadline)

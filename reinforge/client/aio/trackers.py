@@ -47,7 +47,7 @@ class AsyncTrackers:
         await self._transport.delete(f"/trackers/{name}")
 
     async def export(self, job: str, tracker: str) -> JobExport:
-        """Export a job, also an ended one, to the tracker of this name."""
+        """Export a job to the tracker of this name."""
         answer = await self._transport.post(f"/jobs/{job}/exports", {"tracker": tracker})
         return JobExport.model_validate(answer)
 

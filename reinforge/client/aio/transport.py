@@ -28,7 +28,7 @@ class AsyncTransport:
         )
 
     async def request(self, method: str, path: str, **options: Any) -> httpx.Response:
-        """Return a successful response; a POST keeps one idempotency key for all tries."""
+        """Return a successful response; a POST keeps one idempotency key."""
         headers = dict(options.pop("headers", None) or {})
         if method == "POST":
             headers.setdefault("idempotency-key", uuid.uuid4().hex)
@@ -58,7 +58,7 @@ class AsyncTransport:
         return response.json()
 
     async def get_through_outage(self, path: str, outage: Outage, deadline: float | None = None) -> Any:
-        """`get` that waits for a server that answered before. Raises as `Outage.pause`."""
+        """Like `get`, but waits for a server that answered before. Raises as `Outage.pause`."""
         while True:
             try:
                 document = await self.get(path)
@@ -77,7 +77,7 @@ class AsyncTransport:
         params: dict[str, Any] | None = None,
         headers: dict[str, str] | None = None,
     ) -> Any:
-        """`at_least`: seconds to wait for the response, even if the client's time-out is shorter."""
+        """Post; `at_least`: seconds to wait for the response."""
         timeout = protocol.patient(self.http.timeout, at_least)
         options = {"json": body, "timeout": timeout, "params": params, "headers": headers}
         response = await self.request("POST", path, **options)
@@ -95,7 +95,6 @@ class AsyncTransport:
             raise self.unreachable(error) from None
 
     async def patch(self, path: str, body: Any, *, etag: str | None = None) -> Any:
-        """`etag`: version that the change is based on; default: the current one."""
         if not etag:
             document = await self.get(path)
             etag = str(document["etag"])
@@ -106,7 +105,7 @@ class AsyncTransport:
         await self.request("DELETE", path)
 
     async def put_elsewhere(self, url: str, *, headers: dict[str, str], data: bytes) -> bool:
-        """Send bytes to an address outside the API, without this client's key; False if refused."""
+        """Send bytes outside the API without this client's key; False if refused."""
         http = httpx.AsyncClient(timeout=self.http.timeout)
         try:
             response = await http.request("PUT", url, headers=headers, content=data)

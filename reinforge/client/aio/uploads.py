@@ -20,10 +20,7 @@ async def send(
     skip_bad_rows: bool = False,
     progress: Progress | None = None,
 ) -> Dataset:
-    """Upload a file in parts, or resume its unfinished upload.
-
-    Raises ServerUnreachable: then call it again.
-    """
+    """Upload a file in parts, or resume its unfinished upload. Raises ServerUnreachable: call it again."""
     body = {"filename": path.name, "bytes": path.stat().st_size, "name": name, "sha256": sha256}
     try:
         upload = DatasetUpload.model_validate(await transport.post("/uploads", body))
@@ -56,7 +53,7 @@ async def send(
 async def send_part(
     transport: AsyncTransport, upload: DatasetUpload, number: int, data: bytes, direct: bool
 ) -> bool:
-    """Send one part, to the bucket if `direct`; returns whether the bucket took it."""
+    """Send one part; returns whether the bucket took it."""
     sha256 = hashlib.sha256(data).hexdigest()
     place = f"/uploads/{upload.id}/parts/{number}"
     if direct:

@@ -14,9 +14,7 @@ from reinforge.schemas.webhooks import (
 
 
 class AsyncWebhooks:
-    """For owners. Verify requests with `reinforge.net.webhook_signature.verify` or any Standard Webhooks
-    library.
-    """
+    """Webhooks of the project. Verify requests with `reinforge.net.webhook_signature.verify`."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
@@ -35,7 +33,7 @@ class AsyncWebhooks:
         return WebhookInfo.model_validate(await self._transport.get(f"/webhooks/{id}"))
 
     async def change(self, id: str, *, etag: str | None = None, **fields: Any) -> WebhookInfo:
-        """Fields: url, events, description, enabled."""
+        """Change a webhook. Fields: url, events, description, enabled."""
         return WebhookInfo.model_validate(await self._transport.patch(f"/webhooks/{id}", fields, etag=etag))
 
     async def delete(self, id: str) -> None:
@@ -46,7 +44,6 @@ class AsyncWebhooks:
         return WebhookSecret.model_validate(await self._transport.post(f"/webhooks/{id}/rotate-secret"))
 
     async def test(self, id: str) -> WebhookDeliveryInfo:
-        """Send a `webhook.test`."""
         return WebhookDeliveryInfo.model_validate(await self._transport.post(f"/webhooks/{id}/test"))
 
     def deliveries(self, id: str) -> AsyncIterator[WebhookDeliveryInfo]:

@@ -36,11 +36,11 @@ class Datasets:
     ) -> Dataset:
         """Upload JSONL, CSV or Parquet. With `reuse`, equal content of the same name is not sent twice.
 
-        Files above 64 MiB (or any with `in_parts`) go in parts: after a broken connection, push again to
-        send what is missing. `progress` gets the bytes that have arrived.
+        Files above 64 MiB (or any with `in_parts`) go in parts: after a broken connection, push again to send the
+        rest.
 
-        A refused file's `faults` counts its bad rows, and `errors` lists the first 20. With `skip_bad_rows`
-        they are skipped; the dataset's `skipped` lists them.
+        A refused file's `faults` counts its bad rows, and `errors` lists the first 20. With `skip_bad_rows` they are
+        skipped.
         """
         path = Path(path)
         name = name or path.name
@@ -93,7 +93,7 @@ class Datasets:
         split_by: Literal["row", "prompt"] = "row",
         timeout: float = 1800.0,
     ) -> DatasetOverlap:
-        """Equal prompts, and held-out prompts in the training rows: of a split, or of the dataset `held_out`.
+        """Equal prompts, and held-out prompts in the training rows, of a split or of the dataset `held_out`.
 
         Raises Unavailable `call_timeout` after `timeout` seconds.
         """
@@ -112,7 +112,7 @@ class Datasets:
         return Dataset.model_validate(self._transport.patch(f"/datasets/{id}", fields, etag=etag))
 
     def download(self, id: str, to: str | Path, *, progress: Progress | None = None) -> Path:
-        """Write the file as uploaded, without skipped rows, to `to`; `progress(bytes so far, total or None)`."""
+        """Write the file as uploaded, without skipped rows; `progress(bytes so far, total or None)`."""
         return save(self._transport, f"/datasets/{id}/content", to, progress=progress)
 
     def render(
@@ -125,7 +125,7 @@ class Datasets:
         )
 
     def lengths(self, id: str, model: str, *, max_rows: int = 2000, **view: Any) -> TokenLengths:
-        """Prompt lengths in a model's tokens, of all rows or an even sample. View: as in `render`."""
+        """Prompt lengths in a model's tokens, of all rows or an even sample."""
         body = {"model": model, "max_rows": max_rows, **view}
         return TokenLengths.model_validate(
             self._transport.post(f"/datasets/{id}/lengths", body, at_least=WORKER_SECONDS)
@@ -139,7 +139,6 @@ class Datasets:
         seed: int = 0,
         split_by: Literal["row", "prompt"] = "row",
     ) -> SplitView:
-        """Rows that a job with this seed would hold out."""
         params = {"held_out_rows": held_out_rows, "seed": seed, "split_by": split_by}
         return SplitView.model_validate(self._transport.get(f"/datasets/{id}/split", **params))
 

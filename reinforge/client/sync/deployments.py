@@ -55,7 +55,6 @@ class Deployments:
         return DeploymentInfo.model_validate(self._transport.post(f"/deployments/{name}/stop"))
 
     def delete(self, name: str) -> None:
-        """Delete a stopped deployment."""
         self._transport.delete(f"/deployments/{name}")
 
     def wait(self, name: str, *, timeout: float = 600.0) -> DeploymentInfo:

@@ -27,7 +27,7 @@ def save(transport: Transport, path: str, to: str | Path, *, progress: Progress 
 
 
 def extract(transport: Transport, path: str, to: str | Path) -> Path:
-    """Unpack the `.tar.gz` at `path` into the folder `to`; returns the folder with the adapter."""
+    """Unpack the `.tar.gz` at `path` into the folder `to`; returns the adapter's folder."""
     to = Path(to)
     archive = save(transport, path, to.parent / f".{to.name}.tar.gz")
     try:

@@ -38,7 +38,6 @@ class Evaluations:
         return Evaluation.model_validate(self._transport.get(f"/evaluations/{id}"))
 
     def rows(self, id: str) -> EvaluationRows:
-        """Rewards of a stand-alone evaluation, by row."""
         return EvaluationRows.model_validate(self._transport.get(f"/evaluations/{id}/rows"))
 
     def completions(
@@ -53,11 +52,11 @@ class Evaluations:
         return Evaluation.model_validate(self._transport.post(f"/evaluations/{id}/cancel"))
 
     def resume(self, id: str) -> Evaluation:
-        """Continue a failed or cancelled evaluation after its last completion."""
+        """Continue a failed or cancelled evaluation."""
         return Evaluation.model_validate(self._transport.post(f"/evaluations/{id}/resume"))
 
     def wait(self, id: str, *, timeout: float | None = None, every: float = 1.0) -> Evaluation:
-        """Wait for the end. Raises TimeoutError."""
+        """Wait for its end. Raises TimeoutError."""
         deadline, outage = time.monotonic() + (float("inf") if timeout is None else timeout), Outage()
         while True:
             document = self._transport.get_through_outage(f"/evaluations/{id}", outage, deadline)

@@ -16,7 +16,6 @@ class Examples:
         return Page[ExampleSummary].model_validate(self._transport.get("/examples")).data
 
     def get(self, name: str) -> ExampleDetail:
-        """With README, job file and reward sources."""
         return ExampleDetail.model_validate(self._transport.get(f"/examples/{name}"))
 
     def start(self, name: str) -> JobDetail:

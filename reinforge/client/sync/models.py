@@ -25,11 +25,9 @@ class Models:
         progress: Callable[[ModelProgress], None] | None = None,
         every: float = 1.0,
     ) -> BaseModelInfo:
-        """Register a folder on the worker, or `hub:org/name@revision`, and wait until a worker has inspected
-        it.
+        """Register a folder on the worker, or `hub:org/name@revision`, and wait until a worker has inspected it.
 
-        `token` opens a private model, `chat_template` is for a model without one. `progress` is called
-        every `every` seconds. Raises the worker's refusal; then no new model is kept.
+        `token` opens a private model, `chat_template` is for a model without one. Raises the worker's refusal.
         """
         body = {"id": id, "source": source, "token": token, "chat_template": chat_template}
         model = BaseModelInfo.model_validate(self._transport.post("/models", body, params={"wait": "false"}))
@@ -45,7 +43,7 @@ class Models:
         return model
 
     def share(self, id: str) -> BaseModelInfo:
-        """Share a model of the project and its hub token with all projects. Administrators only."""
+        """Share a project's model and its hub token with all projects. Administrators only."""
         return BaseModelInfo.model_validate(self._transport.post(f"/models/{id}/share", None))
 
     def list(self) -> Iterator[BaseModelInfo]:
@@ -55,5 +53,4 @@ class Models:
         return BaseModelInfo.model_validate(self._transport.get(f"/models/{id}"))
 
     def remove(self, id: str) -> None:
-        """Remove a model that no job, adapter or deployment uses."""
         self._transport.delete(f"/models/{id}")

@@ -25,7 +25,7 @@ class Projects:
         return Page[ProjectAccess].model_validate(self._transport.get("/projects")).data
 
     def create(self, name: str, *, with_key: bool = False) -> ProjectCreated:
-        """`with_key`: also return the secret of a new owner's key."""
+        """Create a project; `with_key`: with a new owner's key."""
         body = {"name": name, "with_key": with_key}
         return ProjectCreated.model_validate(self._transport.post("/projects", body))
 
@@ -61,7 +61,7 @@ class Keys:
         expires_in_days: int | None = None,
         administrator: bool = False,
     ) -> ApiKeyCreated:
-        """Create a key; only this response has its secret. `administrator`: it may run the platform."""
+        """Create a key; only this response has its secret."""
         body: dict[str, Any] = {"name": name, "role": role, "scopes": None if scopes is None else [*scopes]}
         body |= {"expires_in_days": expires_in_days}
         body |= {"administrator": True} if administrator else {}  # servers before it refuse the word
@@ -117,7 +117,7 @@ class Invitations:
     def create(
         self, role: Role = "editor", *, note: str | None = None, expires_in_days: int = 7
     ) -> InvitationMade:
-        """Create a one-time address to join the project; only this response has it."""
+        """Create a one-time address to join the project."""
         body = {"role": role, "note": note, "expires_in_days": expires_in_days}
         return InvitationMade.model_validate(self._transport.post("/invitations", body))
 
@@ -130,7 +130,7 @@ class AuditLog:
         self._transport = transport
 
     def list(self, q: str | None = None) -> Iterator[AuditEntry]:
-        """Who changed what, newest first; `q`: words that an entry has to contain. Owners only."""
+        """Changes with their authors, newest first; `q`: words of an entry. Owners only."""
         return iterate(self._transport, "/audit", AuditEntry, q=q)
 
 

@@ -14,7 +14,7 @@ from reinforge.schemas.playground import SampleEvent
 
 
 def sample(transport: Transport, body: dict[str, Any]) -> Iterator[SampleEvent]:
-    """Events up to `end`; raises an `error` event. Closing the iterator stops the worker."""
+    """Events up to `end`; raises an `error` event."""
     own = transport.http.timeout
     timeout = httpx.Timeout(SAMPLE_READ_SECONDS, connect=own.connect)
     try:

@@ -80,7 +80,7 @@ class Rewards:
     def run_golden_cases(
         self, id: str, *, source: str | None = None, revision: int | None = None
     ) -> GoldenRun:
-        """Run all cases on the newest revision, another one, or unstored code."""
+        """Run all cases on the newest revision, another one, or unsaved code."""
         body = {"source": source, "revision": revision}
         return GoldenRun.model_validate(
             self._transport.post(f"/rewards/{id}/golden-cases/run", body, at_least=WORKER_SECONDS)

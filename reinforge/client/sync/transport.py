@@ -29,7 +29,7 @@ class Transport:
         )
 
     def request(self, method: str, path: str, **options: Any) -> httpx.Response:
-        """Return a successful response; a POST keeps one idempotency key for all tries."""
+        """Return a successful response; a POST keeps one idempotency key."""
         headers = dict(options.pop("headers", None) or {})
         if method == "POST":
             headers.setdefault("idempotency-key", uuid.uuid4().hex)
@@ -59,7 +59,7 @@ class Transport:
         return response.json()
 
     def get_through_outage(self, path: str, outage: Outage, deadline: float | None = None) -> Any:
-        """`get` that waits for a server that answered before. Raises as `Outage.pause`."""
+        """Like `get`, but waits for a server that answered before. Raises as `Outage.pause`."""
         while True:
             try:
                 document = self.get(path)
@@ -78,7 +78,7 @@ class Transport:
         params: dict[str, Any] | None = None,
         headers: dict[str, str] | None = None,
     ) -> Any:
-        """`at_least`: seconds to wait for the response, even if the client's time-out is shorter."""
+        """Post; `at_least`: seconds to wait for the response."""
         timeout = protocol.patient(self.http.timeout, at_least)
         options = {"json": body, "timeout": timeout, "params": params, "headers": headers}
         response = self.request("POST", path, **options)
@@ -96,7 +96,6 @@ class Transport:
             raise self.unreachable(error) from None
 
     def patch(self, path: str, body: Any, *, etag: str | None = None) -> Any:
-        """`etag`: version that the change is based on; default: the current one."""
         if not etag:
             document = self.get(path)
             etag = str(document["etag"])
@@ -107,7 +106,7 @@ class Transport:
         self.request("DELETE", path)
 
     def put_elsewhere(self, url: str, *, headers: dict[str, str], data: bytes) -> bool:
-        """Send bytes to an address outside the API, without this client's key; False if refused."""
+        """Send bytes outside the API without this client's key; False if refused."""
         http = httpx.Client(timeout=self.http.timeout)
         try:
             response = http.request("PUT", url, headers=headers, content=data)

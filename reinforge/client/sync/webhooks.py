@@ -15,9 +15,7 @@ from reinforge.schemas.webhooks import (
 
 
 class Webhooks:
-    """For owners. Verify requests with `reinforge.net.webhook_signature.verify` or any Standard Webhooks
-    library.
-    """
+    """Webhooks of the project. Verify requests with `reinforge.net.webhook_signature.verify`."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -36,7 +34,7 @@ class Webhooks:
         return WebhookInfo.model_validate(self._transport.get(f"/webhooks/{id}"))
 
     def change(self, id: str, *, etag: str | None = None, **fields: Any) -> WebhookInfo:
-        """Fields: url, events, description, enabled."""
+        """Change a webhook. Fields: url, events, description, enabled."""
         return WebhookInfo.model_validate(self._transport.patch(f"/webhooks/{id}", fields, etag=etag))
 
     def delete(self, id: str) -> None:
@@ -47,7 +45,6 @@ class Webhooks:
         return WebhookSecret.model_validate(self._transport.post(f"/webhooks/{id}/rotate-secret"))
 
     def test(self, id: str) -> WebhookDeliveryInfo:
-        """Send a `webhook.test`."""
         return WebhookDeliveryInfo.model_validate(self._transport.post(f"/webhooks/{id}/test"))
 
     def deliveries(self, id: str) -> Iterator[WebhookDeliveryInfo]:
