@@ -2,6 +2,5 @@
 
     prompts → sample G → shaping → selection → advantage → loss → optimizer step
 
-Only the loss carries gradient. Each part is a registry by the `type` of its settings: a variant adds a function and an
-entry, and nothing else branches on its name.
+Only the loss carries gradient. Each part is a registry by `type`: nothing else branches on its name.
 """

@@ -1,8 +1,7 @@
 """DPO term besides the policy loss: the best completion of a prompt against its worst.
 
-A pair's rows may be in different micro-batches. So values and slopes are computed once for the optimizer batch, under
-the weights before the update; in the loss each row adds slope · (Σ logp - stop_gradient(Σ logp)), which has exactly the
-term's gradient at those weights.
+A pair's rows may be in different micro-batches, so slopes are computed once under the weights before the update; each
+row adds slope · (Σ logp - stop_gradient(Σ logp)), which has exactly the term's gradient there.
 """
 
 from dataclasses import dataclass
@@ -21,15 +20,15 @@ class PairTerm:
     losses: Tensor
     """-log σ(beta · margin), on the best row of each pair."""
     slopes: Tensor
-    """∂ loss / ∂ Σ_t logp of the row."""
+    """∂ loss / ∂ Σ_t logp."""
     count: int
-    """Number of pairs: groups with different rewards."""
+    """Groups with different rewards."""
 
 
 def dpo_pairs(gains: Tensor, rewards: Tensor, group: Tensor, keep: Tensor, beta: float) -> PairTerm:
     """-log σ(beta · (gain_best - gain_worst)) for each group with unequal rewards (DPO, Rafailov et al. 2023, eq. 7).
 
-    gains: (N,), Σ_t (logp - reference). The first of equal rewards counts. Rows outside `keep` are ignored.
+    gains: (N,), Σ_t (logp - reference).
     """
     losses, slopes = (
         torch.zeros_like(gains, dtype=torch.float64),

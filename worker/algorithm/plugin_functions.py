@@ -1,7 +1,6 @@
 """Functions of installed packages, from entry points of the group `reinforge.functions`.
 
-`advantage.centred_rank = own_algorithm.functions:centred_rank` implements the advantage of type `centred_rank`. It is
-called like a built-in function and loaded at its first call.
+`advantage.centred_rank = own_algorithm.functions:centred_rank` implements the advantage `centred_rank`.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,16 +14,16 @@ GROUP = "reinforge.functions"
 
 
 class OwnFunctionError(Exception):
-    """A package's function cannot be used; the message names function, package and reason."""
+    """A package's function cannot be used; the message says why."""
 
 
 class NotFiniteError(OwnFunctionError):
-    """A package's function returned NaN or infinity for finite inputs."""
+    pass
 
 
 @cache
 def own_function(what: str, kind: str) -> Callable[..., Any] | None:
-    """A package's function for a part and type, or None. Raises OwnFunctionError."""
+    """A package's function, or None. Raises OwnFunctionError."""
     if not settings.plugins_enabled():
         return None
     for entry in metadata.entry_points(group=GROUP, name=f"{what}.{kind}"):
@@ -41,7 +40,6 @@ def own_function(what: str, kind: str) -> Callable[..., Any] | None:
 
 
 def check_type(value: Any, expected: type, what: str, kind: str) -> None:
-    """Raises OwnFunctionError unless a package's function returned the expected type."""
     if not isinstance(value, expected):
         raise OwnFunctionError(
             f"{_named(what, kind)} returned {type(value).__name__}, but must return {expected.__name__}"
@@ -49,7 +47,6 @@ def check_type(value: Any, expected: type, what: str, kind: str) -> None:
 
 
 def check_shape(tensor: Any, needed: Sequence[int], name: str, what: str, kind: str) -> None:
-    """Raises OwnFunctionError unless a tensor from a package's function has the right shape."""
     shape = tuple(getattr(tensor, "shape", ()))
     if shape != tuple(needed):
         raise OwnFunctionError(
@@ -58,7 +55,7 @@ def check_shape(tensor: Any, needed: Sequence[int], name: str, what: str, kind: 
 
 
 def check_finite(output: Any, name: str, what: str, kind: str, *, inputs: Sequence[Any] = ()) -> None:
-    """Raises NotFiniteError if a package's function returned NaN or infinity although all `inputs` are finite."""
+    """Raises NotFiniteError if a package's output has NaN or infinity although all `inputs` are finite."""
     count = int((~output.isfinite()).sum())
     if count and all(bool(tensor.isfinite().all()) for tensor in inputs):
         raise NotFiniteError(

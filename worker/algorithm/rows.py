@@ -10,27 +10,27 @@ from torch import Tensor
 from worker.algorithm.plugin_functions import own_function
 
 PartSettings = Mapping[str, Any]
-"""Settings of a part of an algorithm: `type` names the function, the rest are its keyword arguments."""
+"""Settings of a part: `type` names the function, the rest are its arguments."""
 
 State = dict[str, Any]
-"""State of a part between steps (JSON values), in the resume state."""
+"""State of a part between steps (JSON values)."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 UNIFORM_STD = 1e-6
-"""Groups with a smaller reward deviation have no signal: their advantages are exactly 0."""
+"""Reward deviation below which a group has no signal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
-    """S scored steps inside completions, in any order (process supervision)."""
+    """S scored steps inside completions, in any order."""
 
     row: Tensor
     """(S,) int64: number of the completion."""
     end: Tensor
-    """(S,) int64: tokens up to and including the step's last, 1 to T."""
+    """(S,) int64: tokens up to the step's last, 1 to T."""
     values: Tensor
-    """(S,) float64: the step's weighted reward."""
+    """(S,) float64: weighted rewards."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,15 +38,15 @@ class Turns:
     """S agent turns, each an action in a state, ordered by row and time."""
 
     row: Tensor
-    """(S,) int64, ascending: number of the completion."""
+    """(S,) int64: number of the completion."""
     start: Tensor
     """(S,) int64: column of the action's first token."""
     end: Tensor
     """(S,) int64: column after its last token."""
     rewards: Tensor
-    """(S,) float64: the turn's own reward."""
+    """(S,) float64: the turns' own rewards."""
     states: Tensor
-    """(S,) int64: equal for equal states (exact text) before the action."""
+    """(S,) int64: equal for equal states before the action."""
 
     def actions(self, mask: Tensor) -> Tensor:
         """(N, T) int64: number of each token's turn in its row, from 0; -1 for none."""
@@ -69,15 +69,15 @@ class Rows:
     weights: Tensor
     """(K,) float64."""
     scorable: Tensor
-    """(N,) bool; False where a reward failed: such rows are outside statistics and loss."""
+    """(N,) bool; False where a reward failed."""
     mask: Tensor
     """(N, T) bool: tokens of the policy, with the end token."""
     truncated: Tensor
     """(N,) bool: ended by the token limit."""
     old_logprobs: Tensor | None = None
-    """(N, T) float32 under the policy that sampled; if needed."""
+    """(N, T) float32 under the policy that sampled."""
     entropies: Tensor | None = None
-    """(N, T) float32 nats, full vocabulary, under the policy that sampled; if needed."""
+    """(N, T) float32 nats, full vocabulary, under the policy that sampled."""
     state_values: Tensor | None = None
     """(N, T) float32: a critic's value before each token."""
     token_rewards: Tensor | None = None
@@ -85,44 +85,41 @@ class Rows:
     steps: Steps | None = None
     turns: Turns | None = None
     reference_logprobs: Tensor | None = None
-    """(N, T) float32 under the reference; if needed (KL in the reward)."""
+    """(N, T) float32 under the reference."""
     token_ids: Tensor | None = None
     """(N, T) int64, undefined outside the mask."""
     names: tuple[str, ...] = ()
-    """Names of the K rewards."""
     prompts: tuple[str, ...] | None = None
     """Key of each row's prompt, stable over steps."""
     prompt_lengths: Tensor | None = None
-    """(N,) int64: tokens of the prompt."""
+    """(N,) int64."""
     criteria: tuple[tuple[Mapping[str, float], ...], ...] | None = None
-    """Per row and reward: rubric criterion → score; may be empty."""
+    """Score by rubric criterion, per row and reward; may be empty."""
     candidates: tuple[tuple[Sequence[Sequence[float]], ...], ...] | None = None
-    """Per row and reward: a score vector for each candidate answer in the completion; may be empty."""
+    """Score vectors of candidate answers, per row and reward; may be empty."""
     tool_spans: Tensor | None = None
-    """(N, 2) int64: columns of the first tool call, from after its opening marker to after its last token; (-1, -1)
-    without one."""
+    """(N, 2) int64: columns of the first tool call after its opening marker; (-1, -1) without one."""
     source: Tensor | None = None
-    """(N,) int64: the row that this one continues from its tool call; -1 for rows sampled from the prompt."""
+    """(N,) int64: the row that this one continues; -1 for rows sampled from the prompt."""
     injected: Tensor | None = None
-    """(N, T) bool: tokens inserted by the algorithm; outside the mask."""
+    """(N, T) bool: tokens inserted by the algorithm, outside the mask."""
     seed: int = 0
     group_count: int | None = None
     """Groups to train on in this step; None for all."""
     rounds: int = 1
-    """Rounds of sampling in this step, including this one."""
+    """Rounds of sampling in this step."""
 
     @property
     def lengths(self) -> Tensor:
-        """(N,) int64: tokens of the policy."""
         return self.mask.sum(1)
 
     def row_mean(self, values: Tensor) -> Tensor:
-        """(N,) float64: mean of (N, T) `values` over each row's tokens; 0 without tokens."""
+        """(N,) float64: mean of (N, T) over each row's tokens; 0 without tokens."""
         valid = torch.where(self.mask, values.to(torch.float64), 0.0)
         return valid.sum(1) / self.lengths.clamp(min=1)
 
     def needed(self, name: str) -> Any:
-        """The optional field `name`. Raises ValueError if it is None."""
+        """An optional field. Raises ValueError if it is None."""
         value = getattr(self, name)
         if value is None:
             raise ValueError(f"the algorithm needs `rows.{name}`, which is missing")
@@ -130,10 +127,7 @@ class Rows:
 
 
 def lookup(registry: Mapping[str, F], settings: PartSettings, what: str) -> tuple[F, dict[str, Any]]:
-    """The function of a part, built in or from an installed package, and its keyword arguments.
-
-    Raises KeyError naming the built-in types, OwnFunctionError if a package's function cannot be loaded.
-    """
+    """The function of a part and its keyword arguments. Raises KeyError, OwnFunctionError."""
     kind = settings["type"]
     function: Callable[..., Any] | None = registry.get(kind) or own_function(what, kind)
     if function is None:

@@ -61,12 +61,12 @@ OBSERVATIONS: dict[str, tuple[str, Callable[..., tuple[int, int]], tuple[str, ..
     "grpo_s": ("advantage/lone_side_share", lone_side, ("correct_above",)),
     "gagpo": ("advantage/visits_per_state", state_visits, ("state_scope",)),
 }
-"""Type → (metric, function to (sum, count), its parameters): whether the data suit it."""
+"""(metric, function to (sum, count), its parameters) by type: whether the data suit it."""
 
 VALUE_TARGETS: dict[str, tuple[Callable[..., Tensor], tuple[str, ...]]] = {
     "gae": (gae_returns, ("gamma", "lam")),
 }
-"""Types that read a critic (`rows.state_values`) → (function to its targets, its parameters)."""
+"""(function to the critic's targets, its parameters) by type."""
 
 
 def advantages(settings: PartSettings, rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor:
@@ -86,7 +86,7 @@ def advantages(settings: PartSettings, rows: Rows, rewards: Tensor, keep: Tensor
 def observe(
     settings: PartSettings, rows: Rows, rewards: Tensor, keep: Tensor
 ) -> dict[str, tuple[float, float]]:
-    """Metrics as (sum, count); empty for most estimators."""
+    """Metrics as (sum, count)."""
     if settings["type"] not in OBSERVATIONS:
         return {}
     name, function, params = OBSERVATIONS[settings["type"]]
@@ -95,7 +95,7 @@ def observe(
 
 
 def value_targets(settings: PartSettings, rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor | None:
-    """(N, T) float64: a critic's targets, 0 outside kept rows; None for estimators without critic."""
+    """(N, T) float64: a critic's targets; None for estimators without critic."""
     if settings["type"] not in VALUE_TARGETS:
         return None
     function, params = VALUE_TARGETS[settings["type"]]

@@ -1,4 +1,4 @@
-"""Estimators that shape credit by entropies under the policy that sampled (`rows.entropies`, nats; constants)."""
+"""Estimators that shape credit by entropies under the policy that sampled (nats; constants)."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,16 +11,17 @@ from worker.algorithm.advantages.outcome import grpo
 from worker.algorithm.rows import Rows
 
 ENTROPY_FLOOR = 1e-8
-"""Smallest entropy in comparisons, added to entropies before they are inverted: certain tokens have 0."""
+"""Added to entropies before they are inverted: certain tokens have 0."""
 
 Scope = Literal["separate", "joint"]
 
 
 def eda(rows: Rows, rewards: Tensor, keep: Tensor, *, eps: float = 1e-4, max_scale: float = 10.0) -> Tensor:
-    """(N,): GRPO's advantage divided by P_i / mean_group P, with P a row's mean token entropy. EDGE-GRPO (2507.21848).
+    """(N,): GRPO's advantage divided by P_i / mean_group P, with P a row's mean token entropy. EDGE-GRPO
+    (2507.21848).
 
-    Departures from the authors' code: P is averaged over the row's own tokens, not over padding, carries no gradient,
-    and the relative entropy is limited to [1 / max_scale, max_scale].
+    Departures from the authors' code: P has no padding and no gradient, and the relative entropy is limited to [1 /
+    max_scale, max_scale].
     """
     entropy = rows.row_mean(rows.needed("entropies")).clamp(min=ENTROPY_FLOOR)
     relative = entropy / group_statistics(entropy, rows.group, keep).mean.clamp(min=ENTROPY_FLOOR)
@@ -36,7 +37,7 @@ class Sides:
     both: Tensor
     """(N,) bool: kept, in a group with different rewards."""
     number: Tensor
-    """(N,) int64: equal for rows of one side of one group."""
+    """(N,) int64: equal on one side of one group."""
 
 
 def sides(rows: Rows, rewards: Tensor, keep: Tensor, correct_above: float) -> Sides:
@@ -56,11 +57,10 @@ def gtpo(
     correct_above: float = 0.5,
     eps: float = 1e-8,
 ) -> Tensor:
-    """(N, T): shaped token rewards (`gtpo_rewards`), standardised per side of a group, or over the group (`joint`).
+    """(N, T): token rewards, standardised per side of a group, or over the group (`joint`, ours).
 
-    GTPO (2508.04349) eq. 3 to 6; deviation is √(population variance + eps). Groups with one outcome get 0. The paper
-    uses `separate`, in which right and wrong tokens both have mean 0, which loses their difference, and a side of one
-    row is noise (`lone_side`). `joint` is ours.
+    GTPO (2508.04349) eq. 3 to 6; deviation is √(population variance + eps). Groups with one outcome get 0. With the
+    paper's `separate`, right and wrong tokens both have mean 0, and a side of one row is noise (`lone_side`).
     """
     which = sides(rows, rewards, keep, correct_above)
     valid = rows.mask & which.both[:, None]
@@ -73,7 +73,8 @@ def gtpo(
 
 def gtpo_rewards(rows: Rows, which: Sides, base: float, entropy_weight: float) -> Tensor:
     """(N, T) float64. Right rows: base + weight · d_t · H_{i,t} / Σ_k H_{k,t}; wrong rows: -base - weight · h_t ·
-    H_{j,t}⁻¹ / Σ_k H_{k,t}⁻¹; sums over the side's rows with a token t, of which there are d_t or h_t."""
+    H_{j,t}⁻¹ / Σ_k H_{k,t}⁻¹; sums and counts d_t, h_t over the side's rows with a token t.
+    """
     entropy = torch.where(rows.mask, rows.needed("entropies").to(torch.float64), 0.0).clamp(min=0)
     amount = _amount(entropy, which.correct[:, None])
     amount = torch.where(rows.mask & which.both[:, None], amount, 0.0)
@@ -108,7 +109,8 @@ def grpo_s(
 
 def grpo_s_rewards(rows: Rows, which: Sides, base: float, entropy_weight: float) -> Tensor:
     """(N,) float64. Right rows: base + weight · n · H_i / Σ H; wrong rows: -base - weight · m · H_j⁻¹ / Σ H⁻¹; H a
-    row's mean entropy, sums and counts (n, m) over its side."""
+    row's mean entropy, sums and counts (n, m) over its side.
+    """
     entropy = rows.row_mean(rows.needed("entropies")).clamp(min=0)
     amount = torch.where(which.both, _amount(entropy, which.correct), 0.0)
     count = group_sum(which.both, which.number)
@@ -118,7 +120,7 @@ def grpo_s_rewards(rows: Rows, which: Sides, base: float, entropy_weight: float)
 
 
 def lone_side(rows: Rows, rewards: Tensor, keep: Tensor, *, correct_above: float = 0.5) -> tuple[int, int]:
-    """(groups with a side of one row, groups with two sides): `separate` is noise in the former."""
+    """(groups with a side of one row, groups with two sides)."""
     which = sides(rows, rewards, keep, correct_above)
     numbers = which.number[which.both]
     _, counts = torch.unique(numbers, return_counts=True)
@@ -127,7 +129,7 @@ def lone_side(rows: Rows, rewards: Tensor, keep: Tensor, *, correct_above: float
 
 
 def _amount(entropy: Tensor, correct: Tensor) -> Tensor:
-    """H for right rows, 1 / H for wrong ones; positive."""
+    """H for right rows, 1 / H for wrong ones."""
     return torch.where(correct, entropy.clamp(min=ENTROPY_FLOOR), 1 / (entropy + ENTROPY_FLOOR))
 
 

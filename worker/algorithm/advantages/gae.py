@@ -1,7 +1,7 @@
-"""Generalised advantage estimation: credit for tokens from a critic's values (`rows.state_values`).
+"""Generalised advantage estimation: credit for tokens from a critic's values.
 
-A state is the prompt with the tokens before an action; the value after the last token is 0, also for truncated
-completions, as in TRL and verl. Tokens that the policy did not write are skipped.
+The value after the last token is 0, also for truncated completions, as in TRL and verl. Tokens that the policy did
+not write are skipped.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,6 @@ class TokenCredit:
     """(N, T) float64, 0 outside the mask and kept rows."""
 
     advantages: Tensor
-    """Before whitening."""
     returns: Tensor
     """Advantage + value: the critic's targets."""
 
@@ -26,10 +25,10 @@ class TokenCredit:
 def token_credit(
     rows: Rows, rewards: Tensor, keep: Tensor, *, gamma: float = 1.0, lam: float = 1.0
 ) -> TokenCredit:
-    """delta_t = r_t + gamma·V(s_{t+1}) - V(s_t); A_t = delta_t + gamma·lam·A_{t+1} = Σ_l (gamma·lam)^l delta_{t+l}.
+    """delta_t = r_t + gamma·V(s_{t+1}) - V(s_t); A_t = delta_t + gamma·lam·A_{t+1} (Schulman et al. 2015, eq. 16).
 
-    Schulman et al. 2015 (1506.02438) eq. 16. Rewards: `rows.token_rewards` if set (KL in the reward), else `rewards`
-    (N,) on the last token. Raises ValueError without `rows.state_values`.
+    Rewards: `rows.token_rewards` if set, else `rewards` (N,) on the last token. Raises ValueError without
+    `rows.state_values`.
     """
     values = rows.needed("state_values").to(torch.float64)
     mask = rows.mask & keep[:, None]
@@ -56,12 +55,13 @@ def gae(
     lam: float = 1.0,
     whiten: bool = True,
 ) -> Tensor:
-    """(N, T): advantages of `token_credit`; with `whiten`, mean 0 and spread 1 over all kept tokens of the step (TRL
-    0.x `masked_whiten`, verl `compute_gae_advantage_return`; sample variance). Ignores groups."""
+    """(N, T): advantages of `token_credit`, whitened over all kept tokens of the step (verl
+    `compute_gae_advantage_return`; sample variance). Ignores groups.
+    """
     advantages = token_credit(rows, rewards, keep, gamma=gamma, lam=lam).advantages
     return whiten_tokens(advantages, rows.mask & keep[:, None], "sample") if whiten else advantages
 
 
 def gae_returns(rows: Rows, rewards: Tensor, keep: Tensor, *, gamma: float = 1.0, lam: float = 1.0) -> Tensor:
-    """(N, T): the critic's targets, from the arguments of `gae`."""
+    """(N, T): the critic's targets."""
     return token_credit(rows, rewards, keep, gamma=gamma, lam=lam).returns

@@ -9,12 +9,13 @@ from worker.algorithm.rows import UNIFORM_STD
 
 StdKind = Literal["sample", "population"]
 """Divisor of squares: number of values - 1 (`sample`, as TRL and verl), or the number. DeepSeekMath does not specify
-it; for two values they differ by √2."""
+it.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupStatistics:
-    """(M,) float64 per value: statistics of its group's kept values."""
+    """(M,) float64 statistics of a value's group."""
 
     mean: Tensor
     squares: Tensor
@@ -26,7 +27,6 @@ class GroupStatistics:
 
     @property
     def std(self) -> Tensor:
-        """(M,) sample standard deviation."""
         return self.deviation("sample")
 
     @property
@@ -38,7 +38,7 @@ class GroupStatistics:
 def group_statistics(values: Tensor, group: Tensor, keep: Tensor) -> GroupStatistics:
     """Statistics of `values` (M,) per number in `group` (M,), where `keep` (M,) bool.
 
-    Two passes in float64, so that equal values give a deviation of exactly 0. Values outside `keep` may be NaN.
+    Two passes in float64, so that equal values give a deviation of exactly 0.
     """
     _, index = torch.unique(group, return_inverse=True)
     clean = torch.where(keep, values.to(torch.float64), 0.0)
@@ -49,14 +49,13 @@ def group_statistics(values: Tensor, group: Tensor, keep: Tensor) -> GroupStatis
 
 
 def group_sum(values: Tensor, group: Tensor) -> Tensor:
-    """(M,) float64: the group's sum for each value."""
     _, index = torch.unique(group, return_inverse=True)
     sums = torch.zeros(len(values), dtype=torch.float64)
     return sums.index_add(0, index, values.to(torch.float64))[index]
 
 
 def group_members(group: Tensor, keep: Tensor) -> Iterator[Tensor]:
-    """Kept row numbers of each group, for pairwise estimators."""
+    """Kept row numbers by group."""
     for number in torch.unique(group[keep]).tolist():
         yield torch.nonzero((group == number) & keep).squeeze(1)
 

@@ -1,7 +1,6 @@
-"""Estimators from one reward per completion and its group: (N,) advantages, each for all tokens of its row.
+"""Estimators from one reward per completion and its group: (N,) advantages.
 
-`rewards` (N,) float64, NaN if missing; `keep` (N,) bool. Rows outside `keep` enter no statistic. They, and groups with
-equal rewards, get exactly 0.
+`rewards` (N,) float64, NaN if missing; `keep` (N,) bool. Other rows, and groups with equal rewards, get exactly 0.
 """
 
 from typing import Literal
@@ -22,9 +21,9 @@ PairWeight = Literal["lambda", "confidence", "uniform"]
 
 
 def grpo(rows: Rows, rewards: Tensor, keep: Tensor, *, std: StdKind = "sample", eps: float = 1e-4) -> Tensor:
-    """(R_i - mean) / (std + eps). DeepSeekMath (2402.03300) section 4.1.2; eps as in TRL (`scale_rewards="group"`).
+    """(R_i - mean) / (std + eps). DeepSeekMath (2402.03300) section 4.1.2; eps as in TRL.
 
-    With eps = 0 and the population deviation over kept rows: GFPO (2508.09726, eq. 2).
+    With eps = 0 and the population deviation: GFPO (2508.09726, eq. 2).
     """
     return standardised(rewards, rows.group, keep, std=std, eps=eps)
 
@@ -36,8 +35,7 @@ def dr_grpo(rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor:
 
 
 def grpo_batch_std(rows: Rows, rewards: Tensor, keep: Tensor, *, eps: float = 1e-4) -> Tensor:
-    """(R_i - mean) / (sample std of the raw rewards over the batch + eps). TRL `scale_rewards="batch"`; Lite PPO. The
-    std includes the spread between groups."""
+    """(R_i - mean) / (sample std of the rewards over the batch + eps). TRL `scale_rewards="batch"`; Lite PPO."""
     batch = group_statistics(rewards, torch.zeros_like(rows.group), keep)
     return dr_grpo(rows, rewards, keep) / (batch.std + eps)
 
@@ -45,7 +43,7 @@ def grpo_batch_std(rows: Rows, rewards: Tensor, keep: Tensor, *, eps: float = 1e
 def rloo(rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor:
     """R_i - mean of the other rows = G / (G - 1) · (R_i - mean); 0 for a single row.
 
-    RLOO (2402.14740); verl `compute_rloo_outcome_advantage`, OpenRLHF `estimator=rloo`.
+    RLOO (2402.14740); verl `compute_rloo_outcome_advantage`.
     """
     count = group_statistics(rewards, rows.group, keep).count
     return dr_grpo(rows, rewards, keep) * count / (count - 1).clamp(min=1)
@@ -56,9 +54,8 @@ def length_corrected(
 ) -> Tensor:
     """(R_i / L_i) standardised in its group, L_i in tokens. TIC-GRPO (2508.02833); our reading, confidence medium.
 
-    Equal rewards on unequal lengths are not uniform: short completions gain while rewards are positive, long ones while
-    they are negative, and adding a constant to all rewards changes the result. GRPO's eps of 1e-4 would outweigh the
-    small deviation of R / L.
+    Equal rewards on unequal lengths are not uniform, and adding a constant to all rewards changes the result. GRPO's
+    eps of 1e-4 would outweigh the small deviation of R / L.
     """
     return standardised(rewards / rows.lengths.clamp(min=1), rows.group, keep, std=std, eps=eps)
 
@@ -77,7 +74,7 @@ def passk_max(
 ) -> Tensor:
     """The best row of a group gets (best - second) / (sample std + eps), the others 0; all 0 if two are best.
 
-    Pass@k training (2503.19595); verl `compute_grpo_passk_outcome_advantage`. Without `normalise` no division.
+    Pass@k training (2503.19595); verl `compute_grpo_passk_outcome_advantage`.
     """
     stats = group_statistics(rewards, rows.group, keep)
     scale = stats.std + eps if normalise else torch.ones_like(stats.std)
@@ -94,9 +91,8 @@ def lampo(
 ) -> Tensor:
     """1 / (G - 1) · Σ_{j≠i} w_ij · (R_i - R_j), w from q, a row's mean token log-probability at sampling.
 
-    `lambda`: sigmoid(-sign(R_i - R_j)·(q_i - q_j) / tau), more for pairs in the wrong order; `confidence`: sigmoid(|q_i
-    - q_j| / tau); `uniform`: 1, exactly RLOO. LamPO (2605.21235): the sum is the paper's, the weight our reading
-    (confidence low). Needs `rows.old_logprobs` unless uniform.
+    `lambda`: sigmoid(-sign(R_i - R_j)·(q_i - q_j) / tau); `confidence`: sigmoid(|q_i - q_j| / tau); `uniform`: 1,
+    exactly RLOO. LamPO (2605.21235): the sum is the paper's, the weight our reading (confidence low).
     """
     uniform = group_statistics(rewards, rows.group, keep).uniform
     advantages = torch.zeros(len(rewards), dtype=torch.float64)
@@ -116,5 +112,5 @@ def _pair_weight(weight: PairWeight, gap: Tensor, ahead: Tensor) -> Tensor:
 
 
 def identity(rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor:
-    """Rewards that shaping has already compared (MO-GRPO, GDPO), also equal ones."""
+    """Rewards that shaping has already compared (MO-GRPO, GDPO)."""
     return torch.where(keep, rewards, 0.0)

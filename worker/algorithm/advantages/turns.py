@@ -18,7 +18,7 @@ class TurnCredit:
     """(S,), in the order of the turns."""
 
     values: Tensor
-    """V(s), float64: mean discounted return from the state over its kept visits."""
+    """V(s), float64: mean discounted return over the state's kept visits."""
     visits: Tensor
     """Visits of the state by kept rows."""
     advantages: Tensor
@@ -57,11 +57,10 @@ def gagpo(
     state_scope: StateScope = "group",
     eps: float = 1e-4,
 ) -> Tensor:
-    """(N, T): each turn's advantage (`turn_credit`) standardised over the turns of its group, for all its tokens.
+    """(N, T): each turn's advantage standardised over the turns of its group, for all its tokens.
 
-    GAGPO (2605.13217), confidence medium; gamma and lam are ours. In a group without a repeated state V(s) is the
-    turn's own return and all advantages vanish: it gets GRPO's advantages instead. Raises ValueError without
-    `rows.turns`.
+    GAGPO (2605.13217), confidence medium; gamma and lam are ours. A group without a repeated state gets GRPO's
+    advantages. Raises ValueError without `rows.turns`.
     """
     turns: Turns = rows.needed("turns")
     valid, group = keep[turns.row], rows.group[turns.row]

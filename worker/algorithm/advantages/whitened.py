@@ -1,7 +1,6 @@
 """REINFORCE++ (2501.03262): advantages (N, T) whitened over the batch.
 
-As in the published code, whitening weighs by tokens, so long completions dominate, and moves the mean: groups with
-equal rewards do *not* get 0, except at sequence level.
+Whitening weighs by tokens and moves the mean: groups with equal rewards do *not* get 0, except at sequence level.
 """
 
 from typing import Literal
@@ -14,16 +13,16 @@ from worker.algorithm.advantages.outcome import dr_grpo
 from worker.algorithm.rows import UNIFORM_STD, Rows
 
 WHITENING_EPS = 1e-8
-"""Added to the variance, as in verl (`rsqrt(var + 1e-8)`)."""
+"""Added to the variance, as in verl."""
 
 
 def reinforce_pp(
     rows: Rows, rewards: Tensor, keep: Tensor, *, gamma: float = 1.0, std: StdKind = "sample"
 ) -> Tensor:
-    """Return-to-go of the token rewards, whitened over all tokens of the batch.
+    """Return-to-go of the token rewards, whitened over all tokens of the batch. Ignores groups.
 
-    Token rewards: `rows.token_rewards` if set (KL in the reward), else the outcome on each row's last token. Ignores
-    groups. verl `compute_reinforce_plus_plus_outcome_advantage` (sample variance), OpenRLHF `reinforce` (population).
+    Token rewards: `rows.token_rewards` if set, else the outcome on the last token. verl
+    `compute_reinforce_plus_plus_outcome_advantage` (sample variance), OpenRLHF `reinforce` (population).
     """
     token_rewards = rows.token_rewards
     if token_rewards is None:
@@ -42,8 +41,9 @@ def reinforce_pp_baseline(
     eps: float = 1e-4,
 ) -> Tensor:
     """R_i - group mean, then `token`, (N, T): whitened over all tokens of the batch (verl
-    `compute_reinforce_plus_plus_baseline_outcome_advantage`, OpenRLHF `reinforce_baseline`); `sequence`, (N,): divided
-    by the deviation over the batch's rows + eps (ms-swift)."""
+    `compute_reinforce_plus_plus_baseline_outcome_advantage`); `sequence`, (N,): divided by the deviation over the
+    batch's rows + eps (ms-swift).
+    """
     centred = dr_grpo(rows, rewards, keep)
     if level == "sequence":
         batch = group_statistics(centred, torch.zeros_like(rows.group), keep)
@@ -52,13 +52,13 @@ def reinforce_pp_baseline(
 
 
 def on_last_token(rewards: Tensor, mask: Tensor) -> Tensor:
-    """Outcomes (N,) as token rewards (N, T) float64: on the last token of the mask, 0 elsewhere."""
+    """(N, T) float64: the outcome (N,) on the last token of the mask."""
     last = mask & (mask.flip(1).cumsum(1).flip(1) == 1)
     return torch.where(last, rewards.to(torch.float64)[:, None], 0.0)
 
 
 def return_to_go(token_rewards: Tensor, mask: Tensor, gamma: float) -> Tensor:
-    """(N, T) float64: Σ_{u ≥ t} gamma^(u - t) · r_u over tokens of the mask; 0 outside it."""
+    """(N, T) float64: Σ_{u ≥ t} gamma^(u - t) · r_u over tokens of the mask."""
     running = torch.zeros(len(mask), dtype=torch.float64)
     returns = torch.zeros(mask.shape, dtype=torch.float64)
     for column in range(mask.shape[1] - 1, -1, -1):
@@ -69,7 +69,7 @@ def return_to_go(token_rewards: Tensor, mask: Tensor, gamma: float) -> Tensor:
 
 
 def whiten_tokens(values: Tensor, mask: Tensor, std: StdKind) -> Tensor:
-    """(x - mean) / √(variance + 1e-8) over all tokens of the mask; (N, T) float64, all 0 if they are equal."""
+    """(x - mean) / √(variance + 1e-8) over all tokens of the mask; all 0 if they are equal."""
     valid = values[mask].to(torch.float64)
     spread = len(valid) - int(std == "sample")
     if spread < 1:

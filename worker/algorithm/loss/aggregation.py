@@ -1,7 +1,6 @@
 """Aggregation of per-token losses: Σ weight·x / Σ count.
 
-Both sums run over the whole optimizer batch, so micro-batches and ranks add up; rows without valid tokens contribute to
-neither. Weights that depend on other rows (`lambda`) are computed before the batch is cut.
+Both sums run over the whole optimizer batch, so micro-batches and ranks add up.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,11 +19,10 @@ class BatchTokens:
     mask: Tensor
     """(N, T) bool: tokens in the loss."""
     sampled: Tensor | None = None
-    """(N, T) bool: tokens of the policy, also of rows that the selection dropped."""
+    """(N, T) bool: tokens of the policy, also of dropped rows."""
     group: Tensor | None = None
-    """(N,) int64: number of the prompt."""
     parameters: Mapping[str, float] = field(default_factory=dict)
-    """The loss's own trained parameters, by name."""
+    """The loss's own trained parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +32,7 @@ class TokenWeights:
     counts: Tensor
     """(N,) float32: each row's share of the denominator."""
     slopes: Mapping[str, Tensor] = field(default_factory=dict)
-    """By parameter of the loss: ∂ weights / ∂ parameter, (N, T) float32."""
+    """∂ weights / ∂ parameter, (N, T) float32."""
 
 
 def seq_mean(tokens: BatchTokens) -> TokenWeights:
@@ -46,8 +44,8 @@ def seq_mean(tokens: BatchTokens) -> TokenWeights:
 def token_mean(tokens: BatchTokens, *, denominator: str = "kept") -> TokenWeights:
     """Mean over all tokens of the optimizer batch (DAPO eq. 8).
 
-    denominator: `kept` counts the tokens in the loss, `all` also those of dropped rows (GFPO as printed, arXiv
-    2508.09726). Raises ValueError for `all` without `sampled`.
+    denominator: `all` also counts tokens of dropped rows (GFPO, arXiv 2508.09726). Raises ValueError for `all`
+    without `sampled`.
     """
     counted = tokens.mask if denominator == "kept" else tokens.sampled
     if counted is None:
@@ -90,7 +88,7 @@ AGGREGATIONS: dict[str, Callable[..., TokenWeights]] = {
 }
 
 NOT_OF_THE_WEIGHTS: Mapping[str, frozenset[str]] = {"lambda": frozenset({"initial", "learning_rate"})}
-"""By type: settings of the parameter's training (`loss.state`), not of the weights."""
+"""Settings of a parameter's training, not of the weights."""
 
 
 def token_weights(
@@ -101,7 +99,7 @@ def token_weights(
     group: Tensor | None = None,
     parameters: Mapping[str, float] | None = None,
 ) -> TokenWeights:
-    """Weights for one optimizer batch; arguments as in `BatchTokens`."""
+    """Weights for one optimizer batch."""
     function, params = lookup(AGGREGATIONS, settings, "aggregation")
     beside = NOT_OF_THE_WEIGHTS.get(settings["type"], frozenset())
     params = {key: value for key, value in params.items() if key not in beside}
@@ -117,9 +115,6 @@ def token_weights(
 
 
 def mean_over(chosen: Tensor, counts: Tensor) -> Tensor:
-    """Float32 weights with Σ weight·x / Σ counts = mean of x where `chosen`, for terms with a mean of their own.
-
-    chosen: bool over the whole optimizer batch. counts: (N,).
-    """
+    """Float32 weights with Σ weight·x / Σ counts = mean of x where `chosen`."""
     share = counts.sum(dtype=torch.float64) / chosen.sum().clamp(min=1)
     return chosen * share.float()

@@ -1,4 +1,4 @@
-"""Entropy in the loss: a bonus with a fixed or controlled coefficient, and training on uncertain tokens only."""
+"""Entropy in the loss: a bonus, and training on uncertain tokens only."""
 
 from torch import Tensor
 
@@ -8,8 +8,8 @@ from worker.algorithm.rows import PartSettings, State
 def coefficient(settings: PartSettings, state: State) -> float:
     """η for the next update: `loss = … - η · mean entropy`.
 
-    `adaptive` (Skywork-OR1, arXiv 2505.22312; TRL `use_adaptive_entropy`): applies only while the last update's entropy
-    is at or below the target; 0 before the first update.
+    `adaptive` (Skywork-OR1, arXiv 2505.22312; TRL `use_adaptive_entropy`): applies only while the entropy is at or
+    below the target.
     """
     if settings["type"] == "none":
         return 0.0
@@ -22,7 +22,7 @@ def coefficient(settings: PartSettings, state: State) -> float:
 
 
 def controlled(settings: PartSettings, state: State, measured: float | None) -> State:
-    """State after an update with this mean entropy (nats; None without tokens).
+    """State after an update with this mean entropy (nats).
 
     The coefficient rises by `step` at or below the target, else falls by it, within [0, maximum].
     """
@@ -34,7 +34,7 @@ def controlled(settings: PartSettings, state: State, measured: float | None) -> 
 
 
 def quantile(values: Tensor, q: float) -> Tensor:
-    """Linear interpolation between sorted values (n,), n ≥ 1, in float64. torch's own stops at 16 million values."""
+    """Linear interpolation between sorted values (n,). torch's own stops at 16 million values."""
     ordered = values.double().sort().values
     position = round(q * (len(ordered) - 1), 9)
     below = int(position)
@@ -43,15 +43,16 @@ def quantile(values: Tensor, q: float) -> Tensor:
 
 
 def top_entropy(entropies: Tensor, mask: Tensor, share: float) -> Tensor:
-    """(N, T) bool: the `share` of tokens with the highest entropy (Wang et al. 2025, 80/20 rule): at or above the (1 -
-    share) quantile of the optimizer batch (TRL `get_high_entropy_mask`)."""
+    """(N, T) bool: tokens at or above the (1 - share) quantile of the batch's entropies (Wang et al. 2025; TRL
+    `get_high_entropy_mask`).
+    """
     if not bool(mask.any()):
         return mask
     return mask & (entropies.double() >= quantile(entropies[mask], 1 - share))
 
 
 def policy_tokens(settings: PartSettings, mask: Tensor, entropies: Tensor | None) -> Tensor:
-    """(N, T) bool: tokens whose policy term counts. entropies: (N, T) nats before the update, no gradient."""
+    """(N, T) bool: tokens whose policy term counts. entropies: (N, T) nats before the update."""
     if settings["type"] == "all":
         return mask
     if entropies is None:

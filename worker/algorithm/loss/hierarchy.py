@@ -2,7 +2,7 @@
 
 With p the probability of the execute token and log Z = log Σ_{v ≠ execute} exp(logit_v), a token's correction is c =
 (stop_gradient(1 - p) - 1[it is not the execute token])·log Z. At λ = 1 and ratio 1, loss + λ·Σ c·ℓ has the logit
-gradient of a policy with two separate heads.
+gradient of two separate heads.
 """
 
 import torch
@@ -10,10 +10,7 @@ from torch import Tensor
 
 
 def hierarchy_correction(logits: Tensor, logprobs: Tensor, executed: Tensor) -> Tensor:
-    """c with gradient, in the shape of the arguments.
-
-    logits, logprobs: of the execute token at each position, with gradient. executed: bool, whether it was sampled.
-    """
+    """c with gradient. logits, logprobs: of the execute token. executed: bool, whether it was sampled."""
     logprobs = logprobs.clamp(max=-1e-7)
     rest = torch.log(-torch.expm1(logprobs))
     log_z = logits - logprobs + rest

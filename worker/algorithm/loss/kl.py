@@ -1,7 +1,7 @@
 """Estimators of KL(policy ‖ reference), with x = log policy - log reference.
 
 The loss does not offer k1: its expected gradient is zero. k2 has the gradient of the reverse KL; k3 is unbiased in
-value, but not in gradient (Schulman 2020, Approximating KL divergence).
+value only (Schulman 2020, Approximating KL divergence).
 """
 
 from collections.abc import Callable
@@ -38,14 +38,11 @@ KL_ESTIMATORS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "k3": k3,
     "unbiased_k3": unbiased_k3,
 }
-"""By name: (x, w = policy / old policy with gradient) → estimates."""
+"""(x, w = policy / old policy with gradient) → estimates, by name."""
 
 
 def kl_penalty(kl: PartSettings, logprobs: Tensor, reference: Tensor, mask: Tensor, ratio: Tensor) -> Tensor:
-    """(N, T) at level `token`; at level `sequence`, (N, 1): the estimate of each row's mean x.
-
-    Arguments (N, T), log-probabilities 0 outside the mask. ratio: of tokens, with gradient.
-    """
+    """(N, T) at level `token`; (N, 1) at level `sequence`: the estimate of each row's mean x."""
     x, estimator = logprobs - reference, KL_ESTIMATORS[kl["estimator"]]
     if kl.get("level", "token") == "token":
         return estimator(x, ratio)

@@ -1,7 +1,4 @@
-"""KL coefficients: controlled by the measured KL, and by row.
-
-State in the resume state, JSON values: {"coefficient": β}.
-"""
+"""KL coefficients: controlled by the measured KL, and by row."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,7 +12,7 @@ LARGEST_ERROR = 0.2
 """Limit of the relative distance from the target, for single outliers."""
 
 SMALLEST_FACTOR = 0.1
-"""Least factor of one step: with more rows than the horizon β could reach 0 and never recover."""
+"""Least factor of one step, or β could reach 0 and never recover."""
 
 
 def current_beta(kl: PartSettings, state: State) -> float:
@@ -24,7 +21,7 @@ def current_beta(kl: PartSettings, state: State) -> float:
 
 
 def advance_kl(kl: PartSettings, state: State, *, measured: float | None, rows: int) -> State:
-    """State after a step of `rows` completions with this mean KL (nats per token; None without tokens).
+    """State after a step of `rows` completions with this mean KL (nats per token).
 
     β ← β·(1 + clip(measured / target - 1, ±0.2)·rows / horizon) (Ziegler et al. 2019, section 2.2; verl
     `AdaptiveKLController`).
@@ -38,7 +35,7 @@ def advance_kl(kl: PartSettings, state: State, *, measured: float | None, rows: 
 
 
 def with_current_beta(settings: Mapping[str, Any], state: State) -> dict[str, Any]:
-    """Settings with a `kl` part, with the present β of its controller. state: the controller's."""
+    """Settings whose `kl` part has the present β."""
     kl = settings.get("kl")
     if not kl or not kl.get("adaptive"):
         return dict(settings)
@@ -46,5 +43,5 @@ def with_current_beta(settings: Mapping[str, Any], state: State) -> dict[str, An
 
 
 def row_betas(by: Mapping[str, float], values: Sequence[object], *, otherwise: float) -> Tensor:
-    """(N,) float32: each row's β by its column's value, `otherwise` for unlisted values."""
+    """(N,) float32: each row's β by its column's value."""
     return torch.tensor([float(by.get(str(value), otherwise)) for value in values])

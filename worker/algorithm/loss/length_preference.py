@@ -1,19 +1,18 @@
 """λ-GRPO's factors: weight of a row's tokens by its length, with one trained exponent λ (arXiv 2510.06870).
 
-Per group: z_i = (L_i - mean) / std (population), h_i = 1 + r·z_i, f_i = G·softmax_i(h_i^λ). λ = 0 gives the token mean;
-λ > 0 favours long rows, λ < 0 short ones. λ's gradient comes from loss values, so on-policy it drifts towards lengths
-with positive advantages.
+Per group: z_i = (L_i - mean) / std (population), h_i = 1 + r·z_i, f_i = G·softmax_i(h_i^λ). λ = 0 gives the token
+mean; λ > 0 favours long rows. On-policy λ drifts towards lengths with positive advantages.
 """
 
 import torch
 from torch import Tensor
 
 LOWEST = 1e-6
-"""Least h: with more than 1 / r² + 1 rows in a group 1 + r·z can reach 0."""
+"""Least h, which 1 + r·z can undercut in large groups."""
 
 
 def length_factors(lengths: Tensor, group: Tensor, exponent: float, r: float) -> tuple[Tensor, Tensor]:
-    """f_i and ∂f_i/∂λ, (N,) float64. Rows of length 0 are outside their group and get 0."""
+    """f_i and ∂f_i/∂λ, (N,) float64; 0 for rows of length 0."""
     _, index = torch.unique(group, return_inverse=True)
     there = lengths > 0
 

@@ -2,8 +2,8 @@
 
     loss = Σ weight · (surrogate · kept · correction + β · kl) / Σ count - η · mean entropy + auxiliary terms
 
-All functions are elementwise over (N, T) or reduce to sums, so micro-batches add up. `optimizer_batch` provides what
-depends on the whole optimizer batch (weights, counts, thresholds, pairs) as constants.
+Functions are elementwise over (N, T) or reduce to sums, so micro-batches add up. `optimizer_batch` provides the
+constants.
 """
 
 from collections.abc import Mapping
@@ -22,14 +22,14 @@ from worker.algorithm.plugin_functions import check_finite, check_shape, check_t
 from worker.algorithm.rows import PartSettings, lookup
 
 SumCount = tuple[float, float]
-"""Sum and count of a mean; added over micro-batches and ranks before the division."""
+"""Sum and count of a mean, to add over micro-batches and ranks."""
 
 NONE: PartSettings = {"type": "none"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossInputs:
-    """Tensors that the loss reads besides `logprobs` (N, T); constants unless marked as with gradient."""
+    """Tensors that the loss reads besides `logprobs` (N, T); constants unless marked."""
 
     mask: Tensor
     """(N, T) bool: tokens in the loss."""
@@ -40,54 +40,53 @@ class LossInputs:
     counts: Tensor
     """(N,) float32."""
     old_logprobs: Tensor | None = None
-    """(N, T); None in the first update on the batch: the policy is the old policy, and the ratio is 1 with its
-    gradient."""
+    """(N, T); None in the first update on the batch, where the ratio is 1."""
     reference_logprobs: Tensor | None = None
     """(N, T); needed if beta > 0."""
     sampler_logprobs: Tensor | None = None
-    """(N, T), NaN if the sampler returned none; needed by `mismatch`, `drpo` and `dppo`."""
+    """(N, T), NaN if the sampler returned none; for `mismatch`, `drpo` and `dppo`."""
     actions: Tensor | None = None
-    """(N, T) int64: action of each token, or -1; needed by ratio level `action`."""
+    """(N, T) int64: action of each token, or -1."""
     policy_tokens: Tensor | None = None
-    """(N, T) bool: tokens whose policy term and entropy count (top-entropy mask); None for all."""
+    """(N, T) bool: tokens whose policy term and entropy count; None for all."""
     betas: Tensor | None = None
-    """(N,): β of each row, replaces `kl.beta`."""
+    """(N,): β of each row."""
     row_weights: Tensor | None = None
-    """(N,) float32; needed by KL level `sequence`."""
+    """(N,) float32, for KL level `sequence`."""
     entropies: Tensor | None = None
-    """(N, T) nats, **with gradient**; needed by an entropy bonus."""
+    """(N, T) nats, **with gradient**, for an entropy bonus."""
     entropy_weights: Tensor | None = None
-    """(N, T) float32, multiplied by η; None without a bonus."""
+    """(N, T) float32, multiplied by η."""
     weight_slopes: Mapping[str, Tensor] = field(default_factory=dict)
-    """By parameter of the loss: ∂ token_weights / ∂ parameter, (N, T)."""
+    """∂ token_weights / ∂ parameter, (N, T)."""
     pair_losses: Tensor | None = None
-    """(N,): weighted DPO losses at the pairs' best rows; None without the term."""
+    """(N,): weighted DPO losses at the pairs' best rows."""
     pair_slopes: Tensor | None = None
-    """(N,): their derivatives with respect to Σ_t logprobs."""
+    """(N,): their derivatives by Σ_t logprobs."""
     execute_logits: Tensor | None = None
-    """(N, T) **with gradient**: logit of the execute token; needed by `aux` `hierarchy`."""
+    """(N, T) **with gradient**: logit of the execute token."""
     execute_logprobs: Tensor | None = None
     """(N, T) **with gradient**: its log-probability."""
     executed: Tensor | None = None
-    """(N, T) bool: the sampled token is the execute token."""
+    """(N, T) bool: the execute token was sampled."""
     hierarchy_weights: Tensor | None = None
-    """(N, T) float32, multiplied by λ; None without the term."""
+    """(N, T) float32, multiplied by λ."""
 
 
 @dataclass(frozen=True, slots=True)
 class LossParts:
     total: Tensor
-    """Scalar with gradient: Σ weight · x, not divided by the batch's Σ count."""
+    """Scalar with gradient, not divided."""
     metrics: dict[str, SumCount]
     gradients: dict[str, float] = field(default_factory=dict)
     """∂ total / ∂ each of the loss's own parameters, not divided."""
 
 
 def policy_loss(logprobs: Tensor, inputs: LossInputs, loss: Mapping[str, Any]) -> LossParts:
-    """The loss of some rows of an optimizer batch. loss: settings of the loss.
+    """The loss of some rows of an optimizer batch.
 
-    Padding is replaced before any `exp`, so it gives neither value nor gradient. Raises ValueError naming the tensor
-    that `inputs` lacks, KeyError for an unknown type.
+    Padding is replaced before any `exp`, so it gives neither value nor gradient. Raises ValueError naming a missing
+    tensor, KeyError for an unknown type.
     """
     mask = inputs.mask
     logprobs = torch.where(mask, logprobs, 0.0)
@@ -176,7 +175,6 @@ def _policy_term(
 
 
 def _share(values: Tensor, mask: Tensor) -> SumCount:
-    """Sum and count of `values` ((N, 1) or (N, T)) over tokens."""
     return float((values.detach() * mask).sum()), float(mask.sum())
 
 
@@ -191,7 +189,7 @@ def _ratio_metrics(ratio: Tensor, surrogate: Surrogate, mask: Tensor) -> dict[st
 def _kl_term(
     logprobs: Tensor, old: Tensor, inputs: LossInputs, kl: Mapping[str, Any], metrics: dict[str, SumCount]
 ) -> Tensor:
-    """β · kl, (N, T) or (N, 1), with gradient; adds the k3 estimate per token to `metrics`."""
+    """β · kl, (N, T) or (N, 1), with gradient; adds the k3 estimate to `metrics`."""
     mask = inputs.mask
     reference = _constant(_needed(inputs.reference_logprobs, "reference_logprobs", "beta > 0"), mask)
     token_ratio = bounded_exp(logprobs - old)
@@ -201,7 +199,7 @@ def _kl_term(
 
 
 def _hierarchy_term(policy_losses: Tensor, inputs: LossInputs) -> Tensor:
-    """Σ weight · c · ℓ over the tokens, ℓ constant."""
+    """Σ weight · c · ℓ, ℓ constant."""
     mask, reader = inputs.mask, "aux 'hierarchy'"
     logits = torch.where(mask, _needed(inputs.execute_logits, "execute_logits", reader), 0.0)
     logprobs = torch.where(mask, _needed(inputs.execute_logprobs, "execute_logprobs", reader), -1.0)

@@ -1,7 +1,4 @@
-"""Mismatch of sampler and trainer: importance weights, and rows to drop.
-
-Both are constants and act on the policy term only, never on the KL penalty.
-"""
+"""Mismatch of sampler and trainer: importance weights, and rows to drop, for the policy term only."""
 
 import torch
 from torch import Tensor
@@ -13,8 +10,8 @@ from worker.algorithm.rows import PartSettings
 def mismatch_weights(settings: PartSettings, old: Tensor, sampler: Tensor, mask: Tensor) -> Tensor:
     """u = exp(old - sampler), limited; (N, T) per token or (N, 1) per row (TRL `vllm_importance_sampling_mode`).
 
-    `truncate` modes bound u, `mask` modes set values outside [ratio_min, ratio_max] to 0. old, sampler: (N, T); NaN of
-    the sampler counts as no difference.
+    `truncate` modes bound u, `mask` modes set values outside [ratio_min, ratio_max] to 0. NaN of the sampler counts
+    as no difference.
     """
     level, _, beyond = settings["mode"].partition("_")
     gap = torch.where(mask & ~sampler.isnan(), old.detach() - sampler, 0.0)
@@ -29,10 +26,8 @@ def mismatch_weights(settings: PartSettings, old: Tensor, sampler: Tensor, mask:
 def off_policy_keep(
     delta: float, advantages: Tensor, logprobs: Tensor, sampler: Tensor, mask: Tensor
 ) -> Tensor:
-    """Bool, in the shape of `advantages` ((N, 1) or (N, T)): False where A < 0 and mean_t(sampler - logp) > delta
-    (DeepSeek-V3.2 eq. 9; TRL `get_off_policy_mask`).
-
-    logprobs, sampler: (N, T); NaN of the sampler is ignored.
+    """Bool, (N, 1) or (N, T): False where A < 0 and mean_t(sampler - logp) > delta (DeepSeek-V3.2 eq. 9; TRL
+    `get_off_policy_mask`).
     """
     gap = torch.where(mask & ~sampler.isnan(), sampler - logprobs.detach(), 0.0)
     mean = gap.sum(1, keepdim=True) / mask.sum(1, keepdim=True).clamp(min=1)

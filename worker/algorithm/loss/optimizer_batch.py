@@ -1,6 +1,5 @@
-"""Constants of the loss that depend on the whole optimizer batch, computed before it is cut into micro-batches.
-
-Tensors of N rows by the names of `LossInputs`; derivatives by parameter are named `slope.<parameter>`.
+"""Constants of the loss that depend on the whole optimizer batch, by the names of `LossInputs`; derivatives are
+`slope.<parameter>`.
 """
 
 from collections.abc import Mapping
@@ -23,31 +22,26 @@ SLOPE = "slope."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptimizerBatch:
-    """N rows of one update, without gradient; only tensors that `loss_reads` names are needed."""
+    """N rows of one update, without gradient."""
 
     mask: Tensor
     """(N, T) bool: tokens in the loss."""
     sampled: Tensor | None = None
-    """(N, T) bool: tokens of the policy, also of rows that the selection dropped."""
+    """(N, T) bool: tokens of the policy, also of dropped rows."""
     group: Tensor | None = None
     """(N,) int64."""
     rewards: Tensor | None = None
     """(N,), NaN if missing."""
     entropies: Tensor | None = None
-    """(N, T) nats, under the weights before the update."""
+    """(N, T) nats, before the update."""
     logprobs: Tensor | None = None
-    """(N, T), under the weights before the update."""
+    """(N, T), before the update."""
     reference_logprobs: Tensor | None = None
     """(N, T)."""
 
 
 def loss_reads(loss: Mapping[str, Any]) -> frozenset[str]:
-    """What the loss needs besides mask, advantages and log-probabilities with gradient.
-
-    `sampler_logprobs`, `reference_logprobs`, `actions`; `entropies` and `logprobs` of the optimizer batch before the
-    update; `entropy_gradient` (entropies with gradient), `execute_scores` (logit and log-probability of the execute
-    token), `group`, `rewards`, `sampled`.
-    """
+    """What the loss needs besides mask, advantages and log-probabilities with gradient."""
     aux, aggregation = loss.get("aux", NONE)["type"], loss["aggregation"]
     reads = {
         "sampler_logprobs": loss.get("mismatch", NONE)["type"] != "none"
@@ -68,9 +62,8 @@ def loss_reads(loss: Mapping[str, Any]) -> frozenset[str]:
 
 
 def batch_constants(loss: Mapping[str, Any], batch: OptimizerBatch, state: State) -> dict[str, Tensor]:
-    """Weights, counts and other constants of the loss. state: as in `loss.state`.
-
-    The sum of `counts` is the denominator of the loss. Raises ValueError naming what `batch` lacks.
+    """Weights, counts and other constants; the sum of `counts` is the loss's denominator. Raises ValueError naming
+    what `batch` lacks.
     """
     weights = token_weights(
         loss["aggregation"],
@@ -115,7 +108,7 @@ _FIELDS = frozenset(part.name for part in fields(LossInputs)) - {"weight_slopes"
 
 
 def loss_inputs(tensors: Mapping[str, Tensor]) -> LossInputs:
-    """`LossInputs` from tensors by name; other names are ignored."""
+    """`LossInputs` from tensors by name."""
     inputs: dict[str, Any] = {name: value for name, value in tensors.items() if name in _FIELDS}
     slopes = {name.removeprefix(SLOPE): value for name, value in tensors.items() if name.startswith(SLOPE)}
     return LossInputs(**inputs, weight_slopes=slopes)

@@ -1,7 +1,4 @@
-"""Ratios of new and old policy: per token, completion or action.
-
-All are (N, T): a level above the token repeats one number over its tokens, and its gradient reaches all of them.
-"""
+"""Ratios (N, T) of new and old policy: per token, completion or action."""
 
 from collections.abc import Callable
 
@@ -9,16 +6,15 @@ import torch
 from torch import Tensor
 
 MAX_LOG_RATIO = 20.0
-"""Log-ratios are clamped to ± this before `exp` against overflow (as in verl; TRL does not)."""
+"""Bound of log-ratios before `exp` (as in verl; TRL has none)."""
 
 
 def bounded_exp(log_ratio: Tensor) -> Tensor:
-    """exp of the log-ratio, clamped to ± MAX_LOG_RATIO."""
     return log_ratio.clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).exp()
 
 
 def row_mean(values: Tensor, mask: Tensor) -> Tensor:
-    """(N, 1) mean over each row's tokens; 0 without tokens. values: 0 outside the mask."""
+    """(N, 1) mean over each row's tokens; 0 without tokens."""
     return values.sum(1, keepdim=True) / mask.sum(1, keepdim=True).clamp(min=1)
 
 
@@ -51,8 +47,7 @@ def trajectory(log_ratio: Tensor, mask: Tensor, actions: Tensor | None) -> Tenso
 def action(log_ratio: Tensor, mask: Tensor, actions: Tensor | None) -> Tensor:
     """a_{i,k} = exp of the mean log-ratio over the tokens of action k (GAGPO, arXiv 2605.13217).
 
-    actions: (N, T) int64, number of each token's action in its row, from 0. Raises ValueError without them, or if a
-    trained token has none.
+    actions: (N, T) int64. Raises ValueError without them, or if a trained token has none.
     """
     if actions is None:
         raise ValueError("ratio_level 'action' needs the action of every token")
@@ -73,4 +68,4 @@ RATIOS: dict[str, Callable[[Tensor, Tensor, Tensor | None], Tensor]] = {
     "trajectory": trajectory,
     "action": action,
 }
-"""By level: (log_ratio, mask, actions), each (N, T), log_ratio 0 outside the mask → ratio (N, T) with gradient."""
+"""Ratio (N, T) with gradient from (log_ratio, mask, actions), each (N, T), by level."""

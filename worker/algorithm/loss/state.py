@@ -1,7 +1,4 @@
-"""State of the loss between updates: its own trained parameters and the entropy controller.
-
-In the resume state, JSON values: {"parameters": {name: value}, "entropy": {…}}.
-"""
+"""State of the loss between updates, JSON values: its own trained parameters and the entropy controller."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,11 +7,11 @@ from worker.algorithm.loss.entropy import controlled
 from worker.algorithm.rows import PartSettings, State
 
 LAMBDA_BOUND = 4.0
-"""Bound of λ of λ-GRPO: beyond, one row of a group takes nearly all the weight."""
+"""Bound of λ: beyond, one row of a group takes nearly all the weight."""
 
 
 def loss_parameters(loss: Mapping[str, Any], state: State) -> dict[str, float]:
-    """Values of the loss's own trained parameters, by name; empty for most losses."""
+    """Values of the loss's own trained parameters."""
     parameters: dict[str, float] = dict(state.get("parameters", {}))
     for name, settings in _trained(loss).items():
         parameters.setdefault(name, float(settings["initial"]))
@@ -24,10 +21,9 @@ def loss_parameters(loss: Mapping[str, Any], state: State) -> dict[str, float]:
 def advance_loss(
     loss: Mapping[str, Any], state: State, *, gradients: Mapping[str, float], entropy: float | None = None
 ) -> State:
-    """State after an optimizer update.
+    """State after an optimizer update: one step of gradient descent, within ± LAMBDA_BOUND.
 
-    gradients: of the loss with respect to its parameters, divided by the batch's Σ count; one step of gradient descent,
-    within ± LAMBDA_BOUND. entropy: mean nats of the update's policy tokens.
+    gradients: divided by the batch's Σ count. entropy: mean nats.
     """
     after: State = {}
     parameters = loss_parameters(loss, state)
@@ -43,6 +39,5 @@ def advance_loss(
 
 
 def _trained(loss: Mapping[str, Any]) -> dict[str, PartSettings]:
-    """Settings of each trained parameter."""
     aggregation = loss["aggregation"]
     return {"lambda": aggregation} if aggregation["type"] == "lambda" else {}

@@ -1,7 +1,6 @@
-"""Surrogate objectives: losses per token from ratio and advantage. All are minimised, with gradient -A at ratio 1.
+"""Surrogate objectives: losses per token from ratio and advantage, with gradient -A at ratio 1.
 
-`clipped_low` and `clipped_high` mark tokens at a bound: under `ppo_clip`, `gmpo`, `upper_only` and `dppo` they have no
-gradient, under `cispo` a capped weight.
+Tokens at a bound (`clipped_low`, `clipped_high`) have no gradient, under `cispo` a capped weight.
 """
 
 import math
@@ -19,18 +18,16 @@ class Terms:
     """Inputs of an objective: (N, T), 0 outside the mask."""
 
     ratio: Tensor
-    """At the configured level, with gradient."""
     advantages: Tensor
     """(N, 1) or (N, T), constant."""
     logprobs: Tensor
-    """Log-probabilities with gradient."""
     log_ratio: Tensor
-    """logprobs - old_logprobs per token, with gradient."""
+    """logprobs - old_logprobs, with gradient."""
     mask: Tensor
     sampler_logprobs: Tensor | None = None
-    """The inference engine's, or the old policy's if it returned none."""
+    """The sampler's, or the old policy's if it returned none."""
     mismatch: Tensor | None = None
-    """(N, T) or (N, 1), constant: correction weights, applied by `policy_loss` unless `Surrogate.corrected`."""
+    """(N, T) or (N, 1), constant: weights that `policy_loss` applies unless `Surrogate.corrected`."""
 
     def behaviour(self) -> tuple[Tensor, Tensor]:
         """r = π / μ with gradient and log μ, (N, T). Raises ValueError without sampler log-probabilities."""
@@ -66,7 +63,7 @@ def ppo_clip(
     """-min(w·A, clip(w, 1 - eps_low, 1 + eps_high)·A) (PPO eq. 7; eps_high > eps_low is DAPO's clip-higher).
 
     delta: bound of the unclipped ratio (INTELLECT-2; TRL `delta`). dual_clip: bound of a negative advantage's loss at
-    -dual_clip·A (Ye et al. 2020; verl `clip_ratio_c`). Both are the same in value and gradient.
+    -dual_clip·A (Ye et al. 2020; verl `clip_ratio_c`).
     """
     ratio, advantages = terms.ratio, terms.advantages
     clipped = ratio.clamp(1 - eps_low, 1 + eps_high)
@@ -82,7 +79,7 @@ def ppo_clip(
 
 
 def upper_only(terms: Terms, *, ratio_cap: float = 1.28) -> Surrogate:
-    """-min(w·A, min(w, ratio_cap)·A): no lower bound (TIC-GRPO, arXiv 2508.02833, its third component)."""
+    """-min(w·A, min(w, ratio_cap)·A): no lower bound (TIC-GRPO, arXiv 2508.02833)."""
     ratio, advantages = terms.ratio, terms.advantages
     losses = -torch.min(ratio * advantages, ratio.clamp(max=ratio_cap) * advantages)
     low = torch.zeros_like(losses, dtype=torch.bool)
@@ -90,7 +87,7 @@ def upper_only(terms: Terms, *, ratio_cap: float = 1.28) -> Surrogate:
 
 
 def cispo(terms: Terms, *, ratio_cap: float = 5.0) -> Surrogate:
-    """-stop_gradient(min(w, ratio_cap))·A·logp (MiniMax-M1 with ScaleRL's absolute cap; TRL `loss_type="cispo"`)."""
+    """-stop_gradient(min(w, ratio_cap))·A·logp (MiniMax-M1 with ScaleRL's cap; TRL `loss_type="cispo"`)."""
     ratio = terms.ratio.detach()
     losses = -ratio.clamp(max=ratio_cap) * terms.advantages * terms.logprobs
     return Surrogate(losses, torch.zeros_like(losses, dtype=torch.bool), ratio > ratio_cap)
@@ -113,7 +110,7 @@ def sapo(terms: Terms, *, tau_pos: float = 1.0, tau_neg: float = 1.05) -> Surrog
 def drpo(terms: Terms, *, delta: float = 12.5, mu_weighted: bool = True) -> Surrogate:
     """-A·r + |A|·μ·(r - 1)²/(2·delta), r = π/μ with μ the sampler (DRPO, arXiv 2606.09821, eq. 8).
 
-    d loss / d logp = -A·r·(1 - sign(A·(r - 1))·|π - μ|/delta). Without `mu_weighted` the factor μ is left out (SPO).
+    d loss / d logp = -A·r·(1 - sign(A·(r - 1))·|π - μ|/delta). Without `mu_weighted`: SPO.
     """
     ratio, sampler = terms.behaviour()
     pull = terms.advantages.abs() * (ratio - 1) ** 2 / (2 * delta)
@@ -134,8 +131,7 @@ DIVERGENCES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "binary_tv": _binary_tv,
     "binary_kl": _binary_kl,
 }
-"""Divergences of policy and sampler that distinguish only "this token or another", from two log-probabilities (N,
-T)."""
+"""Divergences of policy and sampler for "this token or another", from two log-probabilities (N, T)."""
 
 
 def dppo(
@@ -143,7 +139,7 @@ def dppo(
 ) -> Surrogate:
     """-A·stop_gradient(min(r, ratio_cap))·keep·logp, r = π/μ (DPPO, arXiv 2602.04879; TRL 1.0.0 experimental dppo).
 
-    keep: 0 where the divergence exceeds `delta` and the update would widen it: π > μ at A > 0, π < μ at A < 0.
+    keep: 0 where the divergence exceeds `delta` and the update would widen it.
     """
     ratio, sampler = (tensor.detach() for tensor in terms.behaviour())
     far = DIVERGENCES[divergence](terms.logprobs.detach(), sampler) > delta
@@ -154,7 +150,7 @@ def dppo(
 
 
 def reinforce(terms: Terms, *, weighted: bool = False) -> Surrogate:
-    """-A·logp (Williams 1992); `weighted` multiplies by stop_gradient(w)."""
+    """-A·logp (Williams 1992), times stop_gradient(w) if `weighted`."""
     losses = -terms.advantages * terms.logprobs
     return _unclipped(losses * terms.ratio.detach() if weighted else losses)
 
@@ -185,7 +181,7 @@ def vespo(
 ) -> Surrogate:
     """-φ(W)·A·logp, φ = exp(λ)·W^k·exp(-λ·W) without gradient, k and λ by the sign of A (VESPO; TRL).
 
-    W is the whole row's π/old, times its tokens' mismatch weights if any.
+    W: the whole row's π/old, times its mismatch weights.
     """
     log_weight = terms.log_ratio.detach().clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).sum(1, keepdim=True)
     if terms.mismatch is not None:
@@ -214,4 +210,4 @@ SURROGATES: dict[str, Callable[..., Surrogate]] = {
 }
 
 READS_SAMPLER: frozenset[str] = frozenset({"drpo", "dppo"})
-"""Objectives that compare with the sampler: they need `sampler_logprobs` and no correction."""
+"""Objectives that compare with the sampler and need no correction."""

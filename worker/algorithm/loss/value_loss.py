@@ -16,10 +16,8 @@ def value_loss(
 ) -> LossParts:
     """½·Σ max((V - R)², (V_clip - R)²), V_clip = V_old + clip(V - V_old, ± clip_range); without a range ½·Σ (V - R)².
 
-    values: (N, T) with gradient. returns, old_values: (N, T) constants, the latter under the weights before the step.
-    mask: (N, T) bool. Schulman et al. 2017 (1707.06347) eq. 9 has the square; the clip is from their code (PPO2); TRL
-    0.x `PPOTrainer`, verl `compute_value_loss`. Not divided by the optimizer batch's tokens. Padding gives neither
-    value nor gradient.
+    All tensors (N, T); old_values: under the weights before the step. Schulman et al. 2017 (1707.06347) eq. 9; the
+    clip is from PPO2; verl `compute_value_loss`. Not divided by the batch's tokens.
     """
     values = torch.where(mask, values, 0.0)
     returns = torch.where(mask, returns.detach().to(values.dtype), 0.0)
@@ -40,10 +38,9 @@ def value_loss(
 
 
 def value_metrics(values: Tensor, returns: Tensor, mask: Tensor) -> dict[str, SumCount]:
-    """Metrics of `values` (N, T) against `returns` (N, T), over the tokens of `mask` (N, T) bool of a step.
+    """Metrics of `values` (N, T) against `returns` (N, T), over the tokens of `mask` (N, T) bool.
 
-    Explained variance is 1 - var(R - V) / var(R): 1 for a perfect critic, 0 for a constant one, negative for a
-    misleading one. Its count is 0 if all returns are equal.
+    Explained variance is 1 - var(R - V) / var(R); its count is 0 if all returns are equal.
     """
     predicted, target = values[mask].double(), returns[mask].double()
     tokens = float(len(target))

@@ -1,7 +1,5 @@
 """AXPO (2605.28774), from two public notes: prompts whose tool calls all failed are sampled again after the call's
 opening marker.
-
-`axpo` selects the calls; `split_credit` is its advantage.
 """
 
 from dataclasses import dataclass
@@ -25,9 +23,8 @@ def axpo(
 ) -> Selected:
     """Continue each of the least confident tool calls `branches` times, with at most `extra` · N continuations.
 
-    A prompt is triggered if some row used a tool and no such row is right. Its rows are taken least confident first
-    (mean probability of the call's tokens under the policy that sampled), one per prompt before a second. In later
-    rounds (`rows.rounds` > 1) every row with a reward is kept.
+    A prompt is triggered if some row used a tool and no such row is right. In later rounds every row with a reward is
+    kept.
     """
     scored = ~rewards.isnan()
     if rows.rounds > 1:
@@ -55,7 +52,7 @@ def axpo(
 
 
 def call_confidence(rows: Rows) -> Tensor:
-    """(N,) float64: mean probability of the tokens of a row's first tool call; NaN without one."""
+    """(N,) float64: mean probability of the tokens of the first tool call; NaN without one."""
     spans = rows.needed("tool_spans")
     columns = torch.arange(rows.mask.shape[1])
     inside = (columns >= spans[:, :1]) & (columns < spans[:, 1:])
@@ -69,12 +66,13 @@ class SplitCredit:
     advantages: Tensor
     """(N, T) float64."""
     trained: Tensor
-    """(N, T) bool: without the source's failed continuation and the branches' copies of its prefix."""
+    """(N, T) bool: without the source's failed continuation and copies of its prefix."""
     weights: Tensor
-    """(N,) float64: weight of a row's loss, 1 for rows sampled from the prompt and G / K for branches; only the former
-    count in the denominator. The factor is our reading of eq. 5."""
+    """(N,) float64: weight of a row's loss, G / K for branches, which do not count in the denominator. The factor is
+    our reading of eq. 5.
+    """
     recovery: Tensor
-    """(N,) float64: of a source, 1 if any of its branches is right, else 0; NaN for other rows."""
+    """(N,) float64: of a source, 1 if any branch is right, else 0; NaN for other rows."""
 
 
 def split_credit(
@@ -88,9 +86,8 @@ def split_credit(
 ) -> SplitCredit:
     """Credit for prefixes by recovery, and for continuations among each other (eq. 2 to 5).
 
-    `rows.source` distinguishes branches from the rows that they continue. A source's prefix gets GRPO's advantage in
-    its group with its reward replaced by its recovery; the K branches of a source are compared among themselves; all
-    other rows keep the advantages of the sampled group.
+    A source's prefix gets GRPO's advantage with its reward replaced by its recovery; the K branches of a source are
+    compared among themselves.
     """
     source = rows.needed("source")
     branch = source >= 0

@@ -9,24 +9,23 @@ from worker.algorithm.rows import State
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompts:
-    """Sample groups of `count` prompts that are new in this step; keep all present rows."""
+    """Sample groups of `count` new prompts; keep all present rows."""
 
     count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """Replace the tail of one row and score it again; inserted tokens are marked in `rows.injected`."""
+    """Replace the tail of one row and score it again."""
 
     row: int
     cue: str
-    """Text after the policy's tokens, whose end token is removed."""
+    """Text after the policy's tokens."""
     answer: bool
-    """Append the dataset's boxed answer to the cue."""
+    """Append the dataset's boxed answer."""
     solution: bool
-    """Replace the row by the dataset's solution; nothing is sampled."""
+    """Replace the row by the dataset's solution."""
     max_tokens: int
-    """Most tokens sampled after the cue."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,14 +43,12 @@ Resample = Prompts | Repair | Branch
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selected:
     keep: Tensor
-    """(N,) bool: rows in statistics and loss; final only if `again` is empty."""
+    """(N,) bool; final only if `again` is empty."""
     state: State
-    """For the next step."""
     counted: Tensor | None = None
-    """(N,) bool: rows that `keep` was chosen from, for losses that divide by all sampled tokens; None: kept rows."""
+    """(N,) bool: rows to choose from, for losses that divide by all tokens."""
     injected: Tensor | None = None
-    """(N, T) bool: tokens that the policy did not write but that are trained on."""
+    """(N, T) bool: trained tokens that the policy did not write."""
     again: tuple[Resample, ...] = ()
-    """Sampling requested before the update. Shaping and selection then run again, with `rows.rounds` increased and the
-    states of the last completed step."""
+    """Sampling requested before the update. Shaping and selection then run again with `rows.rounds` increased."""
     metrics: dict[str, float] = field(default_factory=dict)

@@ -15,10 +15,9 @@ def keep_all(rows: Rows, rewards: Tensor, state: State) -> Selected:
 def with_signal(
     rows: Rows, rewards: Tensor, *, tolerance: float = UNIFORM_STD, by: str | None = None
 ) -> Tensor:
-    """(N,) bool: rows of groups whose reward deviation (sample) exceeds `tolerance`.
+    """(N,) bool: rows of groups whose reward deviation (sample) exceeds `tolerance`. DAPO (2503.14476) eq. 11.
 
-    For rewards 0 and 1: 0 < number correct < G, DAPO (2503.14476) eq. 11. by: reward whose own values decide, so that a
-    length penalty is not mistaken for signal.
+    by: reward whose own values decide, so that a length penalty is no signal.
     """
     scored = ~rewards.isnan()
     values = rewards
@@ -39,10 +38,9 @@ def dynamic_sampling(
     by: str | None = None,
     max_rounds: int = 10,
 ) -> Selected:
-    """Keep groups with signal and request the missing number of prompts, in at most `max_rounds` rounds.
+    """Keep groups with signal and request the missing prompts, in at most `max_rounds` rounds.
 
-    After them the step trains on fewer groups (verl `max_num_gen_batches`; metric `select/missing_groups`). Groups
-    beyond `rows.group_count` are dropped, last first.
+    Then the step trains on fewer groups (verl `max_num_gen_batches`).
     """
     signal = with_signal(rows, rewards, tolerance=tolerance, by=by)
     groups = torch.unique(rows.group)

@@ -1,4 +1,4 @@
-"""Guided correction: wrong completions continue after a cue, with the answer, or are replaced by the solution."""
+"""Guided correction: wrong completions continue after a cue, or are replaced by the solution."""
 
 from random import Random
 
@@ -26,9 +26,8 @@ def guided_correction(
 ) -> Selected:
     """Each row below `full_reward` is repaired at random by the cue, by cue and answer, or by the solution.
 
-    EDGE-GRPO (2507.21848), guided error correction; as in the authors' code, not for prompts of `max_prompt_tokens` or
-    more. Inserted tokens (`rows.injected`) are trained on only with `train_injected`, a departure from it. In later
-    rounds (`rows.rounds` > 1) every row with a reward is kept. State: `steps`, so that each step draws anew.
+    EDGE-GRPO (2507.21848); as in the authors' code, not for prompts of `max_prompt_tokens` or more. Inserted tokens
+    are trained on only with `train_injected`, a departure from it. State: `steps`.
     """
     scored = ~rewards.isnan()
     step = int(state.get("steps", 0))

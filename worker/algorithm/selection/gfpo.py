@@ -1,5 +1,4 @@
-"""GFPO: samples many completions, trains on the shortest or most efficient; statistics and gradients use kept rows
-only."""
+"""GFPO: samples many completions, trains on the shortest or most efficient."""
 
 from collections.abc import Callable, Mapping
 from typing import Literal
@@ -29,11 +28,10 @@ def gfpo(
     keep: int = 4,
     first: PartSettings | None = None,
 ) -> Selected:
-    """The `keep` best rows of each group: shortest, or most reward per token; ties by row number.
+    """The `keep` best rows of each group: shortest, or most reward per token.
 
-    GFPO (2508.09726) algorithm 1 and eq. 2, whose loss divides by the tokens of all rows (`counted`). Token efficiency
-    needs graded rewards: with 0 and 1 it keeps right rows only, whose advantages are all 0. first: an earlier
-    selection.
+    GFPO (2508.09726) algorithm 1 and eq. 2, whose loss divides by the tokens of all rows (`counted`). With rewards 0
+    and 1, token efficiency keeps right rows only, whose advantages are all 0. first: an earlier selection.
     """
     before = _before(rows, rewards, first)
     sizes = dict.fromkeys(torch.unique(rows.group[before.keep]).tolist(), keep)
@@ -53,10 +51,9 @@ def gfpo_adaptive(
     warmup: int = 64,
     first: PartSettings | None = None,
 ) -> Selected:
-    """GFPO that keeps fewer rows of easier prompts, by the quartile of the group's mean reward among all groups so far.
+    """GFPO that keeps fewer rows of easier prompts, by the quartile of the group's mean reward so far.
 
-    GFPO (2508.09726) algorithm 2. The step's groups are counted before they are classified; the first `warmup` groups
-    are very hard. State: `sketch` (see `quantiles`).
+    GFPO (2508.09726) algorithm 2. The first `warmup` groups are very hard. State: `sketch`.
     """
     before = _before(rows, rewards, first)
     means = group_statistics(rewards, rows.group, before.keep).mean

@@ -1,7 +1,6 @@
 """Quantiles of a stream: a t-digest (Dunning and Ertl 2019), exact while it is short.
 
-A sketch is a sorted list of [mean, weight], JSON values. Centroids merge many values in the middle and few near the
-ends, so that rare easy and hard prompts stay distinct.
+A sketch is a sorted list of [mean, weight].
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,11 +10,11 @@ Sketch = list[list[float]]
 EXACT_UNTIL = 512
 """Number of centroids from which they are merged."""
 COMPRESSION = 100
-"""A centroid at quantile q holds at most 4·n·q·(1 - q) / COMPRESSION values."""
+"""Bound: a centroid at quantile q holds at most 4·n·q·(1 - q) / COMPRESSION values."""
 
 
 def added(sketch: Sequence[Sequence[float]], values: Iterable[float]) -> Sketch:
-    """The sketch with more values, in any order."""
+    """The sketch with more values."""
     centroids = sorted(
         [[float(mean), float(weight)] for mean, weight in sketch] + [[float(v), 1.0] for v in values]
     )

@@ -1,7 +1,7 @@
-"""Shaping: from the values of several rewards to one outcome reward per completion.
+"""Shaping: from several rewards to one outcome per completion.
 
 A combination (`type`) combines the rewards; weighted terms are added; `kl` subtracts the distance from the reference;
-`mask_truncated` keeps truncated rows in the statistics but out of the loss.
+`mask_truncated` keeps truncated rows out of the loss.
 """
 
 from collections.abc import Callable
@@ -34,19 +34,15 @@ TERMS: dict[str, Callable[..., Tensor]] = {
 }
 
 COMMON = frozenset({*TERMS, "mask_truncated", "kl"})
-"""Settings of every combination besides its own parameters."""
+"""Settings of every combination."""
 
 
 def reads_reference(settings: PartSettings) -> bool:
-    """Whether shaping needs `rows.old_logprobs` and `rows.reference_logprobs`."""
     return float((settings.get("kl") or {}).get("beta", 0.0)) > 0
 
 
 def shape(settings: PartSettings, rows: Rows, state: State) -> Shaped:
-    """Rewards, reported rewards, and the state for the next step.
-
-    In later rounds of a step it is called again with the state of the last completed step.
-    """
+    """Rewards, reported rewards, and the next state."""
     own = {key: value for key, value in settings.items() if key not in COMMON}
     function, params = lookup(COMBINATIONS, own, "shaping")
     combined = function(rows, state, **params)

@@ -13,18 +13,17 @@ class Combined:
     """(N,) float64, NaN if missing."""
     state: State
     reported: Tensor | None = None
-    """(N,) float64: reward on a fixed scale, if `rewards` has a changing one; otherwise None."""
+    """(N,) float64: reward on a fixed scale, if `rewards` has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shaped:
     rewards: Tensor
-    """(N,) float64, NaN if missing; input of selection and advantage."""
+    """(N,) float64, NaN if missing."""
     reported: Tensor
-    """(N,) float64, NaN if missing: combination and terms without changes by training, that is standardisation,
-    reweighted criteria and distance from the reference."""
+    """(N,) float64, NaN if missing: without standardisation, reweighted criteria and KL."""
     trained: Tensor
-    """(N,) bool: rows in the loss; the others stay in their group's statistics."""
+    """(N,) bool: rows in the loss."""
     state: State
     token_rewards: Tensor | None = None
-    """(N, T) float64, if penalties fall on tokens; becomes `rows.token_rewards`."""
+    """(N, T) float64, if penalties fall on tokens."""

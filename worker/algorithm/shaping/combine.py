@@ -27,8 +27,7 @@ def weighted_sum(rows: Rows, state: State) -> Combined:
 def mo_grpo(rows: Rows, state: State, *, std: StdKind = "sample", eps: float = 1e-4) -> Combined:
     """A_i = Σ_k weight_k · (r_{i,k} - mean_g r_k) / (std_g r_k + eps). MO-GRPO (2509.22047) eq. 5; weights are ours.
 
-    The result is the advantage (`identity`). Rewards count by weight regardless of scale; one that is constant in a
-    group adds exactly 0.
+    The result is the advantage (`identity`).
     """
     usable = ~rows.values.isnan() & rows.scorable[:, None]
     columns = [
@@ -41,7 +40,7 @@ def mo_grpo(rows: Rows, state: State, *, std: StdKind = "sample", eps: float = 1
 
 
 def gdpo(rows: Rows, state: State, *, eps: float = 1e-4) -> Combined:
-    """MO-GRPO's sum, minus its mean over the batch, divided by its sample deviation + eps.
+    """MO-GRPO's sum, standardised over the batch with the sample deviation + eps.
 
     GDPO (2601.05242); TRL `multi_objective_aggregation="normalize_then_sum"`. The advantage is `identity`.
     """

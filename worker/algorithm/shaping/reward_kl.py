@@ -1,7 +1,4 @@
-"""Distance from the reference in the reward: k1 = log old policy - log reference of sampled tokens.
-
-A constant of the update, unlike a penalty in the loss, where k1 has no expected gradient.
-"""
+"""Distance from the reference in the reward: k1 = log old policy - log reference of sampled tokens."""
 
 import torch
 from torch import Tensor
@@ -17,17 +14,14 @@ def token_kl(rows: Rows) -> Tensor:
 
 
 def mean_kl(rows: Rows) -> float | None:
-    """Mean nats per token over all completions, by k3 like the metric `kl/mean`; None without tokens."""
+    """Mean nats per token, by k3 like the metric `kl/mean`; None without tokens."""
     gap = token_kl(rows)
     estimates = k3(gap, torch.ones_like(gap))[rows.mask]
     return float(estimates.mean()) if len(estimates) else None
 
 
 def on_tokens(rows: Rows, rewards: Tensor, beta: float) -> Tensor:
-    """(N, T): reward on the last token, minus β·k1 on each; 0 outside the mask. verl `compute_rewards`.
-
-    Rows without a reward have NaN on their last token.
-    """
+    """(N, T): reward on the last token, minus β·k1 on each. verl `compute_rewards`."""
     columns = torch.arange(rows.mask.shape[1])
     last = torch.where(rows.mask, columns, -1).max(1, keepdim=True).values
     return torch.where(columns == last, rewards[:, None], 0.0) - beta * token_kl(rows)

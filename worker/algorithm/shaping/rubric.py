@@ -19,9 +19,8 @@ def category_sums(values: Tensor, category: Tensor) -> Tensor:
 def rubric_reward(scores: Tensor, weights: Tensor, category: Tensor) -> Tensor:
     """(G,) from (G, J) scores: mean over categories of each category's weighted mean.
 
-    Violated negative criteria are subtracted from the mean of positive ones (in a category of negative criteria only,
-    from 0, in units of their weights). NaN scores are left out of their category, empty categories out of the mean; NaN
-    for a row with none.
+    Violated negative criteria are subtracted from the mean of positive ones. NaN scores are left out of their
+    category, empty categories out of the mean.
     """
     there = ~scores.isnan()
     size = torch.where(there, weights.abs(), 0.0)
@@ -43,9 +42,8 @@ def updated_alpha(
     low: float,
     high: float,
 ) -> Tensor:
-    """(J,): α moved towards (1 - blend) + blend·ρ, ρ_j = variance of s_j / mean variance of its category.
-
-    Population variances over the rows of one prompt. ρ = 1 in a category without variance.
+    """(J,): α moved towards (1 - blend) + blend·ρ, ρ_j = variance of s_j / mean variance of its category
+    (population).
     """
     ratio = variance_ratio(scores, category)
     target = (1 - blend) + blend * ratio
@@ -53,7 +51,7 @@ def updated_alpha(
 
 
 def variance(scores: Tensor) -> Tensor:
-    """(J,): population variance over rows with a score; exactly 0 if they differ by rounding only."""
+    """(J,): population variance over rows with a score."""
     there = ~scores.isnan()
     count = there.sum(0).clamp(min=1)
     mean = torch.where(there, scores, 0.0).sum(0) / count
@@ -62,7 +60,7 @@ def variance(scores: Tensor) -> Tensor:
 
 
 def variance_ratio(scores: Tensor, category: Tensor) -> Tensor:
-    """(J,): each criterion's variance / mean variance of its category; 1 if that is 0."""
+    """(J,): variance / mean variance of the category; 1 if that is 0."""
     spread = variance(scores)
     mean = category_sums(spread, category) / category_sums(torch.ones_like(spread), category).clamp(min=1)
     return torch.where(mean[category] > 0, spread / mean[category].clamp(min=1e-300), 1.0)
@@ -81,10 +79,9 @@ def pow3r(
 ) -> Combined:
     """Rewards with `criteria` become Σ over categories of weighted criteria, weights w_j·α_j; then the weighted sum.
 
-    α, per prompt and criterion, starts at 1 and moves each time the prompt was sampled, before its rewards are
-    computed. POW3R (2605.20164): the order of operations is the paper's; constants, normaliser and negative criteria
-    are our reading. `reported` uses the configured weights. Rows without criteria keep the reward's own score. State:
-    `alpha`, prompt → `reward/criterion` → α. Raises ValueError if no row has criteria and none ever had.
+    α, per prompt and criterion, starts at 1 and moves before the prompt's rewards are computed. POW3R (2605.20164):
+    constants, normaliser and negative criteria are our reading. `reported` uses the configured weights. Raises
+    ValueError if no row ever had criteria.
     """
     criteria = rows.criteria
     if criteria is None or not any(named for row in criteria for named in row):
@@ -124,6 +121,5 @@ def pow3r(
 
 
 def _numbered(categories: list[str | None]) -> Tensor:
-    """(J,) int64: equal for equal categories; criteria without one share a category."""
     category_names = sorted({name for name in categories if name is not None})
     return torch.tensor([0 if name is None else 1 + category_names.index(name) for name in categories])

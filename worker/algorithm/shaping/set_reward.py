@@ -1,4 +1,4 @@
-"""VPO: rewards of completions with several candidate answers, each scored in several dimensions."""
+"""VPO: rewards of completions with several candidate answers."""
 
 from collections.abc import Sequence
 from random import Random
@@ -12,12 +12,12 @@ from worker.algorithm.shaping.combine import sum_of, weighted_sum
 
 
 def set_reward(candidates: Tensor, weights: Tensor) -> Tensor:
-    """Scalar: mean over the K weights (K, d) of the best weighted score of candidates (m, d)."""
+    """Mean over the K weights (K, d) of the best weighted score of candidates (m, d)."""
     return (weights @ candidates.T).max(1).values.mean()
 
 
 def dirichlet(seed: str, alpha: float, draws: int, dimensions: int) -> Tensor:
-    """(draws, dimensions) float64: weights that sum to 1, by seed."""
+    """(draws, dimensions) float64: weights that sum to 1."""
     random = Random(seed)
     gammas = [[random.gammavariate(alpha, 1.0) for _ in range(dimensions)] for _ in range(draws)]
     table = torch.tensor(gammas, dtype=torch.float64).clamp(min=1e-300)
@@ -27,10 +27,8 @@ def dirichlet(seed: str, alpha: float, draws: int, dimensions: int) -> Tensor:
 def vpo(rows: Rows, state: State, *, alpha: float = 1.0, draws: int = 64) -> Combined:
     """Rewards with `candidates` become E_w[max over them of w · scores], w ~ Dirichlet(alpha); then the weighted sum.
 
-    Sets of specialists score higher than copies of a compromise. VPO (2605.22817) eq. 1; the number of draws is ours.
-    Draws are shared by a prompt's rows and new in every step. Rows without candidates keep the reward's own score.
-    State: `steps` with candidates. Raises ValueError if no row has candidates and none ever had, and if candidates of
-    one prompt differ in width.
+    VPO (2605.22817) eq. 1; the number of draws is ours. Draws are shared by a prompt's rows. State: `steps`. Raises
+    ValueError if no row ever had candidates, or they differ in width.
     """
     step = int(state.get("steps", 0))
     if rows.candidates is None or not any(candidates for row in rows.candidates for candidates in row):

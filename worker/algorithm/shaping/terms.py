@@ -1,4 +1,4 @@
-"""Terms without reward functions: (N,) float64, weighted and added to the combined reward."""
+"""Terms without reward functions: (N,) float64."""
 
 import torch
 from torch import Tensor
@@ -14,8 +14,9 @@ def soft_overlong(rows: Rows, rewards: Tensor, *, limit: int, cache: int) -> Ten
 
 
 def repetition(rows: Rows, rewards: Tensor, *, n: int) -> Tensor:
-    """-(1 - different n-grams / all n-grams) of token ids; 0 for completions shorter than n. Like TRL's
-    `get_repetition_penalty_reward` with penalty -1, which counts words or tokens."""
+    """-(1 - different n-grams / all n-grams) of token ids; 0 for completions shorter than n. TRL's
+    `get_repetition_penalty_reward` counts words or tokens.
+    """
     ids, mask = rows.needed("token_ids"), rows.mask
     penalties = []
     for row in range(len(ids)):
@@ -37,9 +38,8 @@ def cosine_length(
 ) -> Tensor:
     """lo + (hi - lo)·(1 + cos(π·min(L, limit) / limit)) / 2, with (lo, hi) the values at `limit` tokens and at 0.
 
-    `correct` for rows whose combined reward exceeds `correct_above`, else `wrong`: short and right is best, short and
-    wrong worst. `longer_is_better` swaps lo and hi of correct rows. open-r1 `cosine_scaled`. Rows without a reward get
-    NaN.
+    `correct` for rows above `correct_above`, else `wrong`. `longer_is_better` swaps lo and hi of correct rows.
+    open-r1 `cosine_scaled`.
     """
     share = rows.lengths.clamp(max=limit).to(torch.float64) / limit
     falling = (1 + torch.cos(torch.pi * share)) / 2
