@@ -36,7 +36,6 @@ def document(content: ReportContent, *, refresh_seconds: int | None = None) -> s
 
 
 def notice(title: str, text: str) -> str:
-    """A page that only says something."""
     return page(title, f"<h1>{escape(title)}</h1><p>{escape(text)}</p>")
 
 
