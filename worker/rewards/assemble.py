@@ -46,8 +46,8 @@ from worker.rewards.secrets import Secrets
 class RaterServices:
     """Resources that raters share, started on first use.
 
-    checkpoints: name in graders → folder; None without torch. own_judges: the process's user
-    named the judges, so any address is allowed.
+    checkpoints: folder by name in graders. own_judges: the process's user named the judges, so any address is
+    allowed.
     """
 
     call: Call
@@ -60,7 +60,7 @@ class RaterServices:
     cache_path: Path | None = None
     checkpoints: Mapping[str, str] | None = None
     shared_models: ModelProcess | None = None
-    """A process shared with other services; `close` does not end it."""
+    """A process that `close` does not end."""
     _clients: dict[str, JudgeClient] = field(default_factory=dict)
 
     @cached_property
@@ -80,7 +80,6 @@ class RaterServices:
         return JudgeCache(self.cache_path)
 
     def judge(self, name: str) -> JudgeClient:
-        """Raises InvalidInput `unknown_judge`."""
         if name not in self.judges:
             raise unknown_judge(name, self.judges)
         if name not in self._clients:
@@ -114,7 +113,7 @@ def unknown_judge(name: str, judges: Mapping[str, Any]) -> InvalidInput:
 
 
 def rater(grader: Grader | Part, services: RaterServices, name: str = "reward") -> Rater:
-    """Raises InvalidInput `unknown_judge`, `unknown_model`, JobFailure `reward_model_unusable`."""
+    """Rater of a grader. Raises InvalidInput, JobFailure."""
     if isinstance(grader, StringCheck | TextSimilarity):
         return DeclarativeRater(grader)
     if isinstance(grader, ScoreModel | LabelModel):
@@ -169,7 +168,7 @@ def needs_sandbox(manifest: RunManifest) -> bool:
 
 
 def job_scorer(spec: JobSpec, manifest: RunManifest, services: RaterServices) -> CompositeScorer:
-    """Raises JobFailure `unknown_judge`, `unknown_model`, `reward_model_unusable` (retryable)."""
+    """Scorer of a job. Raises JobFailure."""
     code = {reward.name: reward for reward in manifest.rewards}
     try:
         live = [live_reward(reward, code[reward.name], services) for reward in spec.rewards]

@@ -1,8 +1,6 @@
 """Scorer protocol and its result types.
 
-Statuses of a row: `ok, not_applicable, exception, bad_value, timeout, cpu_limit, memory,
-crashed, exited, output_flood, deadline, skipped`; of the reward: `load_error`; of a service:
-`sandbox_error, judge_error, endpoint_error`. An error never becomes a value.
+An error never becomes a value: `RewardResult.status` names it.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterable, Mapping, Sequence
@@ -14,7 +12,7 @@ from reinforge.grading.samples import tool_fields
 
 FINE = frozenset({"ok", "not_applicable"})
 STRANGERS = frozenset({"sandbox_error", "judge_error", "endpoint_error"})
-"""Errors of a service: never counted as 0, whatever `on_error` is."""
+"""Errors of a service, never counted as 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +21,7 @@ class Scorable:
     item: dict[str, Any]
     prompt: list[dict[str, Any]]
     sample: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of OpenAI's `sample` other than the text (`output_tools`)."""
+    """Fields of OpenAI's `sample` other than the text."""
     tools: list[dict[str, Any]] | None = None
 
     @classmethod
@@ -54,26 +52,25 @@ class RewardResult:
     cpu_ms: float = 0.0
     revision: str | None = None
     code: str | None = None
-    """More specific than `status`: `judge_refusal`, `invalid_variable` …"""
+    """Code that says more than `status`: `judge_refusal` …"""
     labels: dict[str, str] = field(default_factory=dict)
     """Labels by part of a multi; `""` is the reward itself."""
     part_status: dict[str, str] = field(default_factory=dict)
-    """Parts without a value: `not_applicable` behind a closed gate, or an error."""
+    """Status of parts without a value."""
     usage: dict[str, dict[str, float]] = field(default_factory=dict)
-    """Judge → `prompt_tokens, completion_tokens, cached_tokens, cost, calls, cached_calls`."""
+    """`prompt_tokens, completion_tokens, cached_tokens, cost, calls, cached_calls` by judge."""
 
     @property
     def failed(self) -> bool:
         return self.status not in FINE
 
     def as_dict(self) -> dict[str, Any]:
-        """Shape of `reinforge.schemas.jobs.RewardResult`; a shallow copy."""
         return {item.name: getattr(self, item.name) for item in fields(self)}
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Results of all rewards for one completion, in order."""
+    """Results of all rewards for one completion."""
 
     results: tuple[RewardResult, ...]
     error: str | None
@@ -96,7 +93,7 @@ RESUME_HINT = (
 
 
 class RewardsFailed(JobFailure):
-    """Pauses the job; `traceback` is the most frequent one."""
+    """Failure that pauses the job; `traceback` is the most frequent one."""
 
     def __init__(
         self, message: str, *, traceback: str | None, hint: str | None = None, code: str = "reward_errors"
@@ -108,24 +105,20 @@ class RewardsFailed(JobFailure):
 class Scorer(Protocol):
     @property
     def names(self) -> tuple[str, ...]:
-        """Reward names, in order."""
+        pass
 
     @property
     def weights(self) -> tuple[float, ...]: ...
 
     @property
     def revisions(self) -> dict[str, str]:
-        """Reward name → current revision."""
+        """Current revision by reward."""
 
     def score(self, groups: AsyncIterable[Group]) -> AsyncGenerator[tuple[int, list[Score]], None]:
-        """Scores of each group as it finishes.
-
-        Raises JobFailure, always retryable: `reward_errors` (`on_error: pause`),
-        `sandbox_unavailable`, `judge_budget`, `reward_model_failed`.
-        """
+        """Scores of each group as it finishes. Raises JobFailure, always retryable."""
 
     def metrics(self) -> dict[str, float]:
-        """Metrics since the last call, named as in `reinforge.metrics`."""
+        """Metrics since the last call."""
 
     def state(self) -> dict[str, Any]:
-        """JSON for the resume state."""
+        pass

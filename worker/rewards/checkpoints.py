@@ -1,4 +1,4 @@
-"""Rewards from a local checkpoint. Imports no torch: a child process does."""
+"""Rewards from a local checkpoint, whose child process imports torch."""
 
 import asyncio
 import json
@@ -36,8 +36,8 @@ _ENVIRONMENT_PREFIXES = ("CUDA_", "NVIDIA_", "OMP_", "MKL_", "TORCH_", "PYTORCH_
 class ModelProcess:
     """Child process for checkpoint rewards. Thread-safe; one request at a time.
 
-    idle_seconds: without a request it ends; the next starts another. order_seconds: a longer
-    request ends it, since a chat template may never return.
+    idle_seconds: without a request it ends. order_seconds: a longer request ends it, since a chat template may never
+    return.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class ModelProcess:
         order_seconds: float | None = None,
         places: Callable[[str], Launch] = lambda _: Launch(),
     ) -> None:
-        """places: folder → launch of its process; may raise Unavailable."""
+        """places: launch of the process by folder; may raise Unavailable."""
         self._command, self._places = tuple(command), places
         self._launch = Launch()
         self._idle_seconds, self._idle = idle_seconds, threading.Timer(0, lambda: None)
@@ -61,8 +61,7 @@ class ModelProcess:
         return None if self._process is None else self._process.pid
 
     def ask(self, order: Mapping[str, Any]) -> list[Any]:
-        """Blocks. Raises JobFailure `reward_model_failed`, `reward_model_unusable`, `model_too_demanding`,
-        `gpu_unavailable` or `out_of_memory`."""
+        """Ask and block. Raises JobFailure."""
         with self._lock:
             self._idle.cancel()
             process = self._running(str(order.get("path", "")))
@@ -98,7 +97,7 @@ class ModelProcess:
         return list(reply["answers"])
 
     def close(self) -> None:
-        """A later request starts another process."""
+        """Close; a later request starts another process."""
         self._idle.cancel()
         # A running request holds the lock and may take long; its answer is no longer needed.
         process = self._process
@@ -167,7 +166,7 @@ class CheckpointRater(Rater):
 
     @abstractmethod
     def _question(self, row: RewardInput) -> dict[str, Any]:
-        """Raises UnresolvedVariable."""
+        pass
 
     @abstractmethod
     def _order(self, questions: list[dict[str, Any]]) -> dict[str, Any]: ...
@@ -266,7 +265,7 @@ class ReferenceLogprobRater(CheckpointRater):
 def checkpoint_rater(
     grader: CheckpointGrader, paths: Mapping[str, str], process: ModelProcess, threads: ThreadPoolExecutor
 ) -> Rater:
-    """paths: name in graders → folder. Raises InvalidInput `unknown_model`."""
+    """paths: folder by name in graders. Raises InvalidInput `unknown_model`."""
     if grader.model not in paths:
         raise InvalidInput(
             f"There is no checkpoint {grader.model!r} here.",

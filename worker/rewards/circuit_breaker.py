@@ -12,13 +12,11 @@ HINT = f"Read the message beside the completions. {RESUME_HINT}"
 
 @dataclass(slots=True)
 class Breaker:
-    """Pauses the job when all rows of one step fail, or more than `share` of the rows of
-    `WINDOW_STEPS` steps. Rows that count as 0 (`on_error: zero`) are only in the first rule.
-    """
+    """Pauses the job when all rows of one step fail, or more than `share` of the rows of `WINDOW_STEPS` steps."""
 
     share: float
     window: list[tuple[int, int]] = field(default_factory=list)
-    """(dropped, rows) per step, oldest first; saved in the resume state."""
+    """(dropped, rows) per step, oldest first."""
 
     def check(self, scores: Sequence[Score]) -> None:
         """Count one step. Raises RewardsFailed."""
@@ -38,7 +36,6 @@ class Breaker:
 
 
 def refuse_if_all_failed(scores: Sequence[Score]) -> None:
-    """Raises RewardsFailed."""
     results = _failures(scores)
     if scores and all(score.error is not None for score in scores):
         raise RewardsFailed(
@@ -50,7 +47,6 @@ def refuse_if_all_failed(scores: Sequence[Score]) -> None:
 
 
 def top_message(results: Iterable[RewardResult]) -> str | None:
-    """The most frequent message."""
     counted = Counter(result.message for result in results if result.message)
     return counted.most_common(1)[0][0] if counted else None
 

@@ -26,7 +26,7 @@ def _nothing() -> dict[str, Any]:
 
 
 class CompositeScorer:
-    """`Scorer` over raters. metrics, state, close: of shared services."""
+    """`Scorer` over raters."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class CompositeScorer:
         return {reward.name: reward.revision for reward in self._rewards}
 
     def replace(self, reward: LiveReward) -> None:
-        """Replace an existing reward's revision; scoring in progress uses the old one."""
+        """Replace a reward's revision; scoring in progress uses the old one."""
         assert reward.name in self.names
         self._rewards = tuple(reward if live.name == reward.name else live for live in self._rewards)
 
@@ -134,7 +134,7 @@ async def _one(reward: LiveReward, rows: Sequence[RewardInput]) -> Results:
 
 
 def _with_reward(reward: LiveReward, result: RewardResult) -> RewardResult:
-    """An error counted as 0 keeps its status."""
+    """Result that keeps the status of an error counted as 0."""
     zero = reward.on_error == "zero" and result.failed and result.status not in STRANGERS
     return replace(
         result,

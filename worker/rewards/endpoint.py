@@ -1,6 +1,6 @@
 """Rewards from a user's server (docs/rewards.md).
 
-The request's id depends only on the scored content, so a server recognises a retry.
+A request's id depends only on the scored content, so a server recognises a retry.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ TEXT_CHARACTERS = 2000
 
 @dataclass
 class EndpointRater(Rater):
-    """secret: signs the requests, if any."""
+    """secret: signs the requests."""
 
     grader: EndpointGrader
     network: NetworkLoop

@@ -23,7 +23,7 @@ _CONNECT_SECONDS = 10.0
 
 
 class NetworkLoop:
-    """Event loop in a thread, since decoding blocks the trainer's loop beyond timeouts."""
+    """Event loop in a thread: decoding would block the trainer's loop beyond timeouts."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -31,7 +31,7 @@ class NetworkLoop:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> Awaitable[T]:
-        """Cancelling the returned awaitable cancels the work."""
+        """Run; cancelling the returned awaitable cancels the work."""
         return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     def close(self) -> None:
@@ -51,17 +51,14 @@ async def _cancel_others() -> None:
 
 
 class RequestFailed(Exception):
-    """Request without a usable answer. `kind`: refused (by the guard), timeout, unreachable,
-    status, too_large, encoded, redirect.
-    """
+    """Request without a usable answer. `kind`: refused, timeout, unreachable, status, too_large, encoded, redirect."""
 
     def __init__(self, kind: str, message: str, *, status: int | None = None, again: bool = False) -> None:
         super().__init__(message)
         self.kind, self.message, self.status = kind, message, status
         self.again = again
-        """A retry may succeed."""
         self.wait: float | None = None
-        """Seconds from the server's Retry-After."""
+        """Seconds of the server's Retry-After."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +69,6 @@ class Retries:
     async def run(
         self, attempt: Callable[[], Awaitable[T]], on_retry: Callable[[], None] = lambda: None
     ) -> T:
-        """Raises the last RequestFailed."""
         retrying = AsyncRetrying(
             retry=retry_if_exception(lambda error: isinstance(error, RequestFailed) and error.again),
             stop=stop_after_attempt(self.count + 1),
@@ -92,7 +88,7 @@ _backoff = wait_exponential(_FIRST_PAUSE, max=_LONGEST_PAUSE)
 
 
 def _pause(state: RetryCallState) -> float:
-    """Exponential with jitter, at least Retry-After."""
+    """Exponential pause with jitter, at least Retry-After."""
     error = state.outcome.exception() if state.outcome is not None else None
     wait = error.wait if isinstance(error, RequestFailed) else None
     return min(_LONGEST_PAUSE, max(_backoff(state) * random.uniform(0.75, 1.25), wait or 0.0))
@@ -109,8 +105,7 @@ def proxy_for(url: str) -> str | None:
 class ServerClient:
     """POSTs to a user's server, without following redirects.
 
-    guard: only addresses it checked are called; None allows any. proxied: use the environment's
-    proxy, if any; then the guard decides by name.
+    guard: only addresses it checked are called. proxied: use the environment's proxy; the guard decides by name.
     """
 
     def __init__(self, url: str, guard: Guard | None, *, proxied: bool) -> None:
@@ -126,7 +121,6 @@ class ServerClient:
         )
 
     async def post(self, body: bytes, headers: dict[str, str], *, seconds: float) -> bytes:
-        """Raises RequestFailed."""
         target = await self._target(seconds)
         if target is None:
             return await post(self._client, self._url, body, headers, seconds=seconds)

@@ -30,10 +30,7 @@ class RewardInput:
 class Rater(ABC):
     @abstractmethod
     async def rate(self, rows: Sequence[RewardInput]) -> list[RewardResult]:
-        """One result per row, in order, without names and revisions. A row's failure is its result.
-
-        Raises JobFailure when it cannot score at all.
-        """
+        """One result per row, in order; a row's failure is its result. Raises JobFailure if none can be scored."""
 
     def spared(self, rows: int) -> None:  # noqa: B027 - most raters cost nothing
         """Count rows that a closed gate skipped."""

@@ -1,4 +1,4 @@
-"""The sandbox that SANDBOX_URL or SANDBOX_SOCKET names; prints its jail's status as JSON if run."""
+"""The sandbox that SANDBOX_URL or SANDBOX_SOCKET names."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from worker.sandbox.transport.tls import KeyFile
 
 
 def sandbox_client(address: str | os.PathLike[str], *, patience: float = 0.0) -> SandboxClient:
-    """Raises InvalidInput `sandbox_misconfigured` for an invalid address or key file."""
+    """Client of a sandbox. Raises InvalidInput `sandbox_misconfigured`."""
     try:
         remote = Address.parse(os.fspath(address)).path is None
         return SandboxClient(address, _key_file() if remote else None, patience=patience)
@@ -35,7 +35,7 @@ def _key_file() -> KeyFile:
 
 
 def main() -> int:
-    """Print `{"address", "available", "jail", "reasons", "refused"}`."""
+    """Print the jail's status as JSON."""
     address = settings.sandbox_address()
     try:
         with sandbox_client(address) as client:

@@ -30,11 +30,11 @@ class CodeReward:
     on_error: Literal["drop", "zero", "pause"]
     timeout_seconds: float
     judges: Mapping[str, Rater] = field(default_factory=dict)
-    """Rate each row first, outside of the sandbox."""
+    """Raters of each row, outside of the sandbox."""
 
 
 Call = Callable[[CodeReward, list[RewardRow]], CallOutcome]
-"""Scores rows. Blocks; thread-safe; retries infrastructure failures."""
+"""Scores rows, thread-safe, with retries of infrastructure failures."""
 
 
 def sandbox_call(client: SandboxClient) -> Call:
@@ -59,7 +59,7 @@ def scoring_threads(count: int | None = None) -> ThreadPoolExecutor:
 
 
 class CodeRater(Rater):
-    """Rows whose judges failed carry the judge's error."""
+    """Rater whose rows carry their judges' errors."""
 
     def __init__(self, reward: CodeReward, call: Call, threads: ThreadPoolExecutor) -> None:
         self._reward, self._call, self._threads = reward, call, threads

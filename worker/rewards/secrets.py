@@ -1,4 +1,4 @@
-"""Judges' keys and the signing secret, passed only in a process's environment."""
+"""Judges' keys and the signing secret from the environment."""
 
 import json
 from dataclasses import dataclass, field
@@ -11,9 +11,7 @@ VARIABLE = settings.REWARD_SECRETS
 @dataclass(frozen=True, slots=True)
 class Secrets:
     judges: dict[str, str] = field(default_factory=dict, repr=False)
-    """Judge → key."""
     signing: str | None = field(default=None, repr=False)
-    """Signs requests to endpoints."""
 
     def environment(self) -> dict[str, str]:
         if not self.judges and self.signing is None:
@@ -22,6 +20,6 @@ class Secrets:
 
 
 def take_secrets() -> Secrets:
-    """Remove the secrets from the environment, so that child processes do not inherit them."""
+    """Remove the secrets from the environment: child processes do not inherit them."""
     values = json.loads(settings.take_reward_secrets())
     return Secrets(dict(values.get("judges") or {}), values.get("signing"))

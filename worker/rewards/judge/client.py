@@ -28,9 +28,9 @@ class JudgeAnswer:
 
 @dataclass
 class JudgeClient:
-    """Calls one judge, on the network loop, with cache and retries.
+    """Calls one judge, with cache and retries.
 
-    guard: allowed addresses; None (all) when this process's user named the judge.
+    guard: allowed addresses; None when this process's user named the judge.
     """
 
     name: str
@@ -50,7 +50,7 @@ class JudgeClient:
     async def ask(
         self, messages: list[dict[str, Any]], form: ReplyForm, params: SamplingParams
     ) -> JudgeAnswer:
-        """Raises JudgeFailed, JobFailure `judge_budget`. Equal concurrent questions are sent once."""
+        """Ask once for equal concurrent questions. Raises JudgeFailed, JobFailure `judge_budget`."""
         body = self._body(messages, form, params)
         key = cache_key(self.judge.base_url, body)
         if (stored := self.cache.get(key)) is not None:
@@ -95,7 +95,6 @@ class JudgeClient:
 
     @asynccontextmanager
     async def _paid(self) -> AsyncIterator[None]:
-        """Raises JobFailure `judge_budget`."""
         while not self.ledger.admit(self.name):
             await asyncio.sleep(_BUDGET_PAUSE_SECONDS)
         try:
@@ -160,7 +159,6 @@ def _code(error: RequestFailed) -> str:
 
 
 def _count(counts: dict[str, Any], name: str) -> int:
-    """Raises JudgeFailed."""
     value = counts.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         return 0

@@ -9,7 +9,7 @@ from reinforge.errors import JobFailure
 
 @dataclass(frozen=True, slots=True)
 class JudgeUsage:
-    """cost: in the currency of the judge's prices; 0 from the cache."""
+    """Usage. cost: in the currency of the judge's prices; 0 from the cache."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -38,10 +38,10 @@ class Ledger:
     cost: float = 0.0
     granted: float = 0.0
     saved: float = 0.0
-    """Cost of calls that gates avoided, at the judge's mean."""
+    """Cost of calls that gates avoided."""
     _per_judge: dict[str, tuple[float, int]] = field(default_factory=dict)
     _dearest: dict[str, float] = field(default_factory=dict)
-    """Highest cost of a call per judge, the estimate for running calls."""
+    """Highest cost of a call per judge."""
     _under_way: dict[str, int] = field(default_factory=dict)
     _since: dict[str, float] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -51,7 +51,7 @@ class Ledger:
 
     @classmethod
     def resumed(cls, budget: float | None, state: dict[str, Any]) -> "Ledger":
-        """A job paused by its budget gets the same budget again."""
+        """Resume; a job paused by its budget gets the same budget again."""
         ledger = cls(budget, cost=float(state.get("cost", 0)), saved=float(state.get("saved", 0)))
         ledger.granted = float(state.get("granted", 0)) or (budget or 0.0)
         if budget is not None and ledger.cost >= ledger.granted:
@@ -59,8 +59,8 @@ class Ledger:
         return ledger
 
     def admit(self, judge: str) -> bool:
-        """Admit a call that costs, so that at most one exceeds the budget. False: try again once a
-        running call is settled. Raises JobFailure `judge_budget` (retryable).
+        """Admit a call that costs, so that at most one exceeds the budget. False: try again later. Raises JobFailure
+        `judge_budget` (retryable).
         """
         with self._lock:
             spent, waiting = self.cost, self._under_way.get(judge, 0)
@@ -79,7 +79,6 @@ class Ledger:
         )
 
     def settle(self, judge: str) -> None:
-        """End an admitted call, failed or not."""
         with self._lock:
             self._under_way[judge] -= 1
 

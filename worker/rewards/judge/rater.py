@@ -20,8 +20,6 @@ from worker.rewards.rater import Rater, RewardInput, failed, ok, side_by_side
 
 
 class JudgeRater(Rater):
-    """`score_model` and `label_model`: one question per row."""
-
     def __init__(self, grader: ScoreModel | LabelModel, client: JudgeClient, network: NetworkLoop) -> None:
         self._grader, self._client, self._network = grader, client, network
         labels = grader.labels if isinstance(grader, LabelModel) else None
@@ -54,7 +52,7 @@ class JudgeRater(Rater):
 
 
 class RankingRater(Rater):
-    """`ranking_judge`: one question per group; 1 for the best completion, 0 for the last."""
+    """`ranking_judge`: 1 for the best completion of a group, 0 for the last."""
 
     def __init__(self, grader: RankingJudge, client: JudgeClient, network: NetworkLoop) -> None:
         self._grader, self._client, self._network = grader, client, network
@@ -123,8 +121,6 @@ async def judged(
 
 
 def chat_messages(template: Sequence[Message], row: RewardInput) -> list[dict[str, Any]]:
-    """Raises UnresolvedVariable."""
-
     def fill(text: str) -> str:
         return templates.parse(text).render(row.item, row.sample)
 

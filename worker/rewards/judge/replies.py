@@ -18,8 +18,6 @@ REASON_CHARACTERS = 2000
 
 
 class JudgeFailed(Exception):
-    """A judge gave no score; docs/rewards.md lists the codes."""
-
     def __init__(self, code: str, message: str, usage: dict[str, float] | None = None) -> None:
         super().__init__(message)
         self.code, self.message = code, message
@@ -33,7 +31,7 @@ class ReplyForm:
     field: str
     schema: dict[str, Any]
     words: str
-    """For judges without schema support."""
+    """Form in words, for judges without schema support."""
 
     @property
     def json_schema(self) -> dict[str, Any]:
@@ -68,7 +66,7 @@ def ranking_form(count: int) -> ReplyForm:
 
 @dataclass(frozen=True, slots=True)
 class JudgeCompletion:
-    """`usage` counts even if the reply is unusable."""
+    """Reply whose `usage` counts even if it is unusable."""
 
     text: str | None
     refusal: str | None
@@ -76,7 +74,6 @@ class JudgeCompletion:
     usage: dict[str, Any]
 
     def content(self) -> str:
-        """Raises JudgeFailed."""
         if self.refusal or self.finish_reason == "content_filter":
             raise JudgeFailed(
                 "judge_refusal", f"the judge refused: {(self.refusal or self.text or '')[:300]}"
@@ -92,7 +89,6 @@ class JudgeCompletion:
 
 
 def parse_completion(content: bytes) -> JudgeCompletion:
-    """Raises JudgeFailed."""
     try:
         answer = json.loads(content)
         choice = answer["choices"][0]
@@ -127,7 +123,6 @@ def _fenced(text: str) -> list[str]:
 
 
 def number(reply: dict[str, Any]) -> float:
-    """Raises JudgeFailed."""
     value = reply["result"]
     try:
         result = math.nan if isinstance(value, bool) else float(value)
@@ -139,7 +134,6 @@ def number(reply: dict[str, Any]) -> float:
 
 
 def label(reply: dict[str, Any], labels: list[str]) -> str:
-    """Raises JudgeFailed."""
     value = reply["result"]
     by_small = {name.casefold(): name for name in labels}
     match = value if value in labels else by_small.get(str(value).strip().casefold())

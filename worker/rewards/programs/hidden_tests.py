@@ -1,11 +1,10 @@
 """Parses hidden tests so that their expected values stay outside of the sandbox.
 
-Accepted: a list of test sources (MBPP's `test_list`), one source with asserts or a
-`check(candidate)` (HumanEval's `test`), a list of `{input, output}`, `{call, expected}` or
-`{test}`, `{inputs, outputs, fn_name}` (APPS, TACO), or their JSON text.
+Accepted: a list of test sources (MBPP), one source with asserts or `check(candidate)` (HumanEval), a list of `{input,
+output}`, `{call, expected}` or `{test}`, `{inputs, outputs, fn_name}` (APPS, TACO), or their JSON text.
 
-Only `assert call == literal` is split: the call runs in the sandbox. Other tests run beside
-the program, which can fool them (`in_process`). Sources are never compiled or run here.
+Only `assert call == literal` is split; other tests run beside the program, which can fool them. Sources are never run
+here.
 """
 
 import ast
@@ -19,9 +18,9 @@ from worker.sandbox.jailed.canonical import NoCanonicalForm, canonical
 
 MAX_TESTS = 512
 MAX_PARSED = 64 << 10
-"""Longest source that is split, in characters."""
+"""Characters of a source that is split."""
 MAX_STATEMENTS = 2 * MAX_TESTS
-"""Each test is compared with every earlier statement."""
+"""Most statements, which are compared with each other."""
 _SETUP = (
     ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign
 )  # fmt: skip
@@ -29,13 +28,13 @@ _UNPARSABLE = (SyntaxError, ValueError, MemoryError, RecursionError)
 
 
 class UnreadableTests(Exception):
-    """The tests have none of the accepted forms."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
 class HiddenTest:
-    """Exactly one of `output` (of a script that reads `stdin`), `expected` (canonical values of
-    `call`, any is right) and `in_process` (source that judges) is not None.
+    """Test with exactly one of `output` (of a script that reads `stdin`), `expected` (canonical values of `call`) and
+    `in_process` (source that judges).
 
     setup: source between program and call. loose: `expected` is JSON, which has no tuples.
     """
@@ -152,7 +151,7 @@ def split(source: str, entry: str | None) -> Iterator[HiddenTest]:
 
 
 def _statements(tree: ast.Module, entry: str | None) -> list[ast.stmt]:
-    """The body of `check(candidate)` inlined, with `candidate` renamed."""
+    """Statements with the body of `check(candidate)`, renamed."""
     statements = [node for node in tree.body if not _calls_check(node)]
     check = next(
         (node for node in statements if isinstance(node, ast.FunctionDef) and node.name == "check"), None
@@ -177,9 +176,7 @@ class _Statement:
 
 
 def _asserts(statements: Sequence[ast.stmt]) -> Iterator[HiddenTest]:
-    """One test per assert whose call shares no mutable state with another statement, one
-    `in_process` test for all others.
-    """
+    """One test per assert whose call shares no mutable state, one `in_process` test for all others."""
     setup: list[_Statement] = []
     remaining: list[ast.stmt] = []
     judges = False
@@ -220,7 +217,7 @@ def _taken_apart(node: ast.stmt) -> tuple[str, set[str], str] | None:
 
 
 def _needed(setup: Sequence["_Statement"], names: set[str]) -> list["_Statement"]:
-    """Imports, and statements that a call depends on: other constants stay out of the sandbox."""
+    """Imports, and statements that a call depends on; others stay out of the sandbox."""
     chosen: set[int] = set()
     required = set(names)
     for index in reversed(range(len(setup))):

@@ -1,4 +1,4 @@
-"""Scores a program by the share of hidden tests that it passes, each in its own sandbox process.
+"""Scores a program by its share of hidden tests, each in its own sandbox process.
 
 Expected values are compared here: a program cannot read them or overload their `==`.
 """
@@ -16,14 +16,12 @@ from worker.sandbox.outcome import ProgramResult, ProgramRun, ProgramsOutcome
 RunPrograms = Callable[[str, Sequence[ProgramRun], ProgramLimits], ProgramsOutcome]
 
 _TOKENS = re.compile(r'"(?:[^"\\]|\\.?)*"?|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|.', re.DOTALL)
-"""Tokens of canonical values; an unterminated text takes the rest, so matching stays linear."""
+"""Tokens of canonical values, matched in linear time."""
 _MAX_FAILURES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class CodeTests:
-    """How completions are tested; fields as in `reinforge.grading.own_types.ProgramTests`."""
-
     tests: str = "tests"
     entry: str | None = None
     code: Literal["block", "text"] = "block"
@@ -37,9 +35,7 @@ class CodeTests:
 
 @dataclass(frozen=True, slots=True)
 class CodeScore:
-    """parts: `passed`, `tests`, `in_process` (skipped or counted). criteria: the first 64 tests, 0
-    or 1. prints: standard error of the first failed run.
-    """
+    """criteria: the first 64 tests, 0 or 1. prints: standard error of the first failed run."""
 
     status: str
     value: float | None = None
@@ -55,7 +51,7 @@ class CodeScore:
 def score_code(
     completion: str, item: Mapping[str, Any], settings: CodeTests, run_programs: RunPrograms
 ) -> CodeScore:
-    """Blocks; without a program the score is 0."""
+    """Score, blocking; without a program the score is 0."""
     if settings.tests not in item:
         return CodeScore("bad_value", message=f"the row has no column {settings.tests!r} with tests")
     try:
@@ -158,7 +154,7 @@ def _judge(
 
 
 def _failure(number: int, test: HiddenTest, result: ProgramResult) -> str:
-    """One line for people; no model reads it."""
+    """One line for people."""
     where = f"test {number + 1}" + (" (in-process)" if test.in_process is not None else "")
     if result.status != "ok":
         lines = (result.message or "").strip().splitlines()
