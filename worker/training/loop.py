@@ -78,10 +78,7 @@ async def train(
     position: Position,
     control: Control,
 ) -> TrainingOutcome:
-    """Train from `position` (updated in place) to the end of the job, or until a command ends it.
-
-    After an error `position` and weights are the last completed step's.
-    """
+    """Train from `position`, updated in place. After an error, it and the weights are the last completed step's."""
     policy, critic = models.policy, models.critic
     engine, scorer, decode = rollouts.engine, rollouts.scorer, rollouts.decode
     reporter, job_reporter, changes = control.reporter, control.job_reporter, control.changes
