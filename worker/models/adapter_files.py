@@ -15,10 +15,7 @@ _EXPERTS = "experts"
 
 
 def check_adapter(model: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """`payload["adapter"]`: its folder.
-
-    Raises InvalidInput `adapter_does_not_fit`, `damaged_weights` (param `weights`).
-    """
+    """Check `payload["adapter"]`. Raises InvalidInput `adapter_does_not_fit`, `damaged_weights`."""
     folder = Path(payload["adapter"])
     lora = read_adapter_config((folder / CONFIG).read_bytes())
     try:
@@ -67,7 +64,7 @@ def _check_complete(halves: dict[str, dict[str, Tensor]], lora: LoraShape, base:
 
 
 def _same_place(name: str, path: str) -> bool:
-    """Files may leave out the prefix that a model puts before its layers."""
+    """Whether names are equal but for the prefix before a model's layers."""
     return name == path or path.endswith(f".{name}") or name.endswith(f".{path}")
 
 

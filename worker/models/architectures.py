@@ -1,6 +1,4 @@
-"""Trainable architectures: the causal language models of the installed transformers, read without
-importing it.
-"""
+"""Trainable architectures: causal language models of transformers, read without importing it."""
 
 import ast
 from functools import cache
@@ -40,7 +38,7 @@ def _table(tree: ast.Module) -> frozenset[str]:
 
 
 def check_architecture(config: dict[str, Any]) -> None:
-    """Raises InvalidInput `unknown_architecture`, `runs_code` (param `source`)."""
+    """Raises InvalidInput `unknown_architecture`, `runs_code`."""
     supported = causal_models()
     kind = config.get("model_type")
     if not supported or kind in supported:

@@ -6,10 +6,9 @@ from reinforge.errors import InvalidInput
 
 MAX_DIMENSIONS = 16
 MAX_ELEMENTS = 1 << 48
-"""Maximum elements of one tensor, and of all."""
+"""Elements of one tensor, and of all."""
 MAX_TENSORS = 1_000_000
 MAX_NAME = 1000
-"""Characters of a tensor's name."""
 MAX_LINEAR_LAYERS = 256
 """Different names, as q_proj; models have about ten."""
 MAX_CONFIG_NUMBER = (1 << 31) - 1
@@ -25,7 +24,6 @@ _SIZES = (
 
 
 def check_config(config: dict[str, Any]) -> None:
-    """Raises InvalidInput `damaged_model`."""
     nested = config.get("text_config")
     for part in (config, nested if isinstance(nested, dict) else {}):
         for key in _SIZES:

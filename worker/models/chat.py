@@ -1,4 +1,4 @@
-"""Renders chat templates as transformers' `apply_chat_template`, and counts tokens, without torch.
+"""Renders chat templates as transformers' `apply_chat_template`, and counts tokens.
 
 Templates are untrusted programs and run in Jinja's sandbox.
 """
@@ -27,7 +27,7 @@ _REASONING = ("reasoning_content", "thinking", "reasoning")
 
 
 class PromptRenderer:
-    """Template and tokenizer of one model. Raises InvalidInput (param `model`)."""
+    """Template and tokenizer of one model. Raises InvalidInput."""
 
     def __init__(self, folder: Path) -> None:
         if not (folder / "tokenizer.json").is_file():
@@ -54,10 +54,7 @@ class PromptRenderer:
         self.takes_tools = takes_tools
 
     def render(self, messages: list[Message], tools: list[dict[str, Any]] | None = None) -> str:
-        """The prompt up to where the assistant begins; without a template, the bare texts.
-
-        Raises InvalidInput `prompt_not_renderable`, `tools_not_supported`.
-        """
+        """The prompt up to where the assistant begins; without a template, the bare texts. Raises InvalidInput."""
         if tools and not self.takes_tools:
             raise InvalidInput(
                 "The model's chat template has no place for tools.",
@@ -86,13 +83,13 @@ class PromptRenderer:
             raise _unrenderable(f"{type(error).__name__}: {error}") from error
 
     def render_row(self, messages: list[Message], tools: list[dict[str, Any]] | None) -> str:
-        """As `render`, without tools where the template has no place for them, as in training."""
+        """Like `render`, without tools where the template has no place for them."""
         if not tools or not self.takes_tools:
             return self.render(messages)
         return self.render(tool_calls.prepared(messages), tools)
 
     def encode(self, text: str) -> list[int]:
-        """A template writes its own special tokens; bare texts get the usual ones."""
+        """Ids; only bare texts get special tokens."""
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=self._template is None).ids
         return ids
 
@@ -102,12 +99,11 @@ class PromptRenderer:
 
 
 def has_place_for_tools(template: str) -> bool:
-    """Raises jinja2.TemplateError."""
     return "tools" in jinja2.meta.find_undeclared_variables(_environment().parse(template))
 
 
 def renderer(folder: Path) -> PromptRenderer:
-    """Cached until one of its files changes."""
+    """Renderer, cached until a file changes."""
     names = (
         "tokenizer.json",
         "tokenizer_config.json",
@@ -175,7 +171,7 @@ def _environment() -> ImmutableSandboxedEnvironment:
 
 
 class _Generation(jinja2.ext.Extension):
-    """`{% generation %}` marks the assistant's text."""
+    """Jinja extension: `{% generation %}` marks the assistant's text."""
 
     tags = {"generation"}
 

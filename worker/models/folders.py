@@ -1,7 +1,6 @@
 """Folders allowed as models: those below configured roots, with links resolved.
 
-A folder outside gets the same answer whether it exists or not, so that nobody can probe this
-machine's files.
+A folder outside gets the same answer whether it exists or not.
 """
 
 import os
@@ -12,12 +11,12 @@ from pathlib import Path
 from reinforge.errors import InvalidInput
 
 OWN = "own-models"
-"""The default root, in the worker's home."""
+"""Default root in the worker's home."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFolders:
-    """roots: folders below which models may lie. home: the platform's own, excluded from roots."""
+    """roots: folders of models. home: the platform's own, excluded."""
 
     roots: tuple[Path, ...] = ()
     home: Path | None = None
@@ -36,7 +35,7 @@ class ModelFolders:
         return cls(roots, Path(os.path.realpath(home)))
 
     def check(self, source: str, folder: Path, downloads: Path) -> None:
-        """Raises InvalidInput `folder_not_allowed` unless the folder and all its files lie below a root.
+        """Raises InvalidInput `folder_not_allowed` unless the folder and its files lie below a root.
 
         downloads: not allowed, since tokens open models of the hub.
         """

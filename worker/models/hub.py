@@ -1,8 +1,4 @@
-"""Models from the hub: a revision is pinned to its commit, then downloaded, resumably, and checked
-by size.
-
-`HF_ENDPOINT` names another hub; `HF_TOKEN` is the default token.
-"""
+"""Models from the hub: a revision is pinned to its commit, then downloaded, resumably, and checked by size."""
 
 import hashlib
 import os
@@ -17,11 +13,11 @@ from worker.backend_api.progress_callback import ProgressCallback, ignore_progre
 from worker.machine import settings
 
 FILES = ["*.safetensors", "*.json", "*.jinja", "tokenizer.model", "*.txt", "README.md", "LICENSE*"]
-"""Never pickles: no `.bin`, no `.pt`, no Python."""
+"""Downloaded files, never pickles."""
 COMMIT = re.compile(r"[0-9a-f]{40}\Z")
 _COMPLETE = ".reinforge-complete"
 _ACCESS = ".reinforge-access"
-"""Hashes of the tokens that may read this download, one a line."""
+"""Hashes of the tokens that may read this download."""
 _AT_ONCE = 4
 
 
@@ -46,7 +42,7 @@ def is_complete(target: Path, commit: str) -> bool:
 
 
 def pin(repository: str, revision: str | None, token: str | None) -> Pinned:
-    """Raises InvalidInput `model_not_found`, `unsafe_weights`, Unavailable."""
+    """Pin a revision. Raises InvalidInput, Unavailable."""
     from huggingface_hub import HfApi
     from huggingface_hub.hf_api import RepoFile
     from huggingface_hub.utils import filter_repo_objects
@@ -66,10 +62,8 @@ def pin(repository: str, revision: str | None, token: str | None) -> Pinned:
 
 
 def check_access(repository: str, commit: str, target: Path, token: str | None) -> None:
-    """Check once that the hub lets this token read a download; otherwise anyone who knows a commit
-    could read another token's private one.
-
-    Raises InvalidInput, Unavailable.
+    """Check once that the hub lets this token read a download, which may be another token's. Raises
+    InvalidInput, Unavailable.
     """
     from huggingface_hub import get_hf_file_metadata, hf_hub_url
 
@@ -138,7 +132,7 @@ def fetch(
 
 
 def bytes_there(target: Path) -> int:
-    """Bytes downloaded, unfinished files included."""
+    """Bytes downloaded, with unfinished files."""
     total = 0
     for folder, _, names in os.walk(target):
         for name in names:
@@ -154,7 +148,7 @@ def _has(path: Path, size: int) -> bool:
 
 
 def _check_weights(name: str, files: list[str]) -> None:
-    """Before anything is downloaded. Raises InvalidInput."""
+    """Check before the download. Raises InvalidInput."""
     if any(file.endswith(".safetensors") and "/" not in file for file in files):
         return
     pickles = [file for file in files if file.endswith((".bin", ".pt", ".pth"))]

@@ -1,4 +1,4 @@
-"""Facts about a base model from its files' headers and configuration; loads no weights."""
+"""Facts about a base model from its files' headers and configuration."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from worker.models.sources import ModelStore, OnDownload, content_files
 from worker.models.tokenizer_files import chat_template, read_json
 
 _NOT_LINEAR = ("embed", "wte", "wpe", "norm", "lm_head", "embed_out", "output_layer", "shared", "score")
-"""Parts of names of two-dimensional weights that LoRA does not adapt."""
+"""Parts of names of weights that LoRA does not adapt."""
 _EXPERTS = "experts"
 
 
@@ -31,11 +31,10 @@ def inspect_model(
     hashing: Callable[[], None] | None = None,
     apart: Apart | None = None,
 ) -> dict[str, Any]:
-    """The fields of `BaseModelInfo` that a worker knows, with the revision pinned.
+    """The fields of `BaseModelInfo` that a worker can read, with the revision pinned.
 
-    added, any_folder: as in `ModelStore`. begun, hashing: called when these phases begin. apart:
-    limited processes that read the files. Raises InvalidInput with param `source`, Unavailable
-    `hub_unavailable`.
+    begun, hashing: called when these phases begin. apart: limited processes that read the files. Raises InvalidInput,
+    Unavailable `hub_unavailable`.
     """
     model = store.find(source, token=token, added=added, any_folder=any_folder, begun=begun)
     folder = model.folder
@@ -80,7 +79,7 @@ def read_facts(folder: Path, _: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_tensors(folder: Path) -> list[Tensor]:
-    """All tensors, each once. Raises InvalidInput when a part is missing or damaged."""
+    """All tensors, once. Raises InvalidInput when a part is missing or damaged."""
     index = read_json(folder / "model.safetensors.index.json").get("weight_map")
     if isinstance(index, dict):
         parts = sorted({str(name) for name in index.values()})
@@ -100,15 +99,13 @@ def read_tensors(folder: Path) -> list[Tensor]:
 
 
 def linear_layers(tensors: list[Tensor]) -> list[str]:
-    """Last parts of the names of linear layers but the output's; with experts, those outside
-    feed-forward blocks, and `experts`, which "all-linear" does not mean.
-    """
+    """Last parts of the names of linear layers but the output's, and `experts`, which "all-linear" does not mean."""
     names = {tensor.name.split(".")[-2] for tensor in linear_tensors(tensors)}
     return sorted(names | ({_EXPERTS} if _blocks(tensors) else set()))
 
 
 def linear_tensors(tensors: list[Tensor]) -> list[Tensor]:
-    """What "all-linear" means (as `worker.policy.targets`)."""
+    """Layers of "all-linear" (as `worker.policy.targets`)."""
     blocks = _blocks(tensors)
     # Experts may stand in a layer itself, with its number before them.
     without = {block for block in blocks if not block.isdigit()} | ({_EXPERTS, "router"} if blocks else set())
@@ -116,9 +113,7 @@ def linear_tensors(tensors: list[Tensor]) -> list[Tensor]:
 
 
 def _blocks(tensors: list[Tensor]) -> set[str]:
-    """Names such as `mlp`: before `experts`, or around two tensors of three dimensions with the first
-    in common.
-    """
+    """Names such as `mlp` of feed-forward blocks with experts."""
     paths = [tensor.name.removesuffix(".weight").split(".") for tensor in tensors]
     layers = {path[path.index(_EXPERTS) - 1] for path in paths if _EXPERTS in path[1:]}
     stacks = Counter(
@@ -130,7 +125,7 @@ def _blocks(tensors: list[Tensor]) -> set[str]:
 
 
 def shape(config: dict[str, Any], tensors: list[Tensor]) -> dict[str, int | None]:
-    """What `reinforge.base_models.memory.ModelShape` needs; None for what the configuration lacks."""
+    """Values of `ModelShape`; None for what the configuration lacks."""
     heads = whole_number(config, ("num_attention_heads", "n_head", "num_heads"))
     hidden = hidden_size(config)
     head_dim = whole_number(config, ("head_dim",)) or (hidden // heads if hidden and heads else None)

@@ -1,4 +1,4 @@
-"""The licence of a model."""
+"""Licence of a model."""
 
 from pathlib import Path
 

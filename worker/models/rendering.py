@@ -15,17 +15,17 @@ Conversation = tuple[list[dict[str, Any]], list[dict[str, Any]] | None]
 @dataclass(frozen=True, slots=True)
 class Rendered:
     text: str
-    """Up to the start of the model's message."""
+    """Text up to the start of the model's message."""
     token_ids: tuple[int, ...]
-    """Empty above `max_tokens`."""
+    """Ids; empty above `max_tokens`."""
     tokens: int
     refusal: str | None = None
-    """Why the conversation cannot be a prompt; the rest is empty then."""
+    """Why the conversation cannot be a prompt."""
 
 
 class Renderer(Protocol):
     takes_tools: bool
-    """Tools are omitted where the prompt has no place for them."""
+    """Whether the prompt has a place for tools."""
 
     def render(self, conversations: Sequence[Conversation], max_tokens: int) -> list[Rendered]: ...
 
@@ -34,7 +34,7 @@ class Renderer(Protocol):
 
 
 class ChatRenderer:
-    """Without a chat template, texts are joined by blank lines."""
+    """Renderer that joins texts by blank lines without a chat template."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer

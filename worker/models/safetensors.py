@@ -13,12 +13,11 @@ from reinforge.errors import InvalidInput
 from worker.models.bounds import MAX_DIMENSIONS, MAX_ELEMENTS, MAX_NAME, MAX_TENSORS
 
 _MAX_HEADER_BYTES = 100 << 20
-"""The format's own limit."""
 _MAX_DTYPE = 16
 
 
 class _Damaged(ValueError):
-    """A damaged file, with a message of this module."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,7 @@ class Tensor:
 
 
 def read_header(path: Path) -> list[Tensor]:
-    """Raises InvalidInput `damaged_weights`, also beyond `worker.models.bounds`."""
+    """Header of a file. Raises InvalidInput `damaged_weights`."""
     total = path.stat().st_size
     try:
         with path.open("rb") as file:

@@ -1,7 +1,6 @@
 """Finds a base model's files: `builtin:starter-arith`, a folder, or `hub:org/name@revision`.
 
-`#template=plain` adds a chat template in a folder of links: nothing is written into a folder
-that is not ours.
+`#template=plain` adds a chat template in a folder of links.
 """
 
 import hashlib
@@ -37,13 +36,13 @@ OnDownload = Callable[[Path, int], None]
 class ModelLocation:
     folder: Path
     source: str
-    """The source with its revision replaced by the commit."""
+    """Source with the commit as revision."""
     commit: str | None = None
 
 
 class ModelStore:
     def __init__(self, folder: Path, folders: ModelFolders | None = None) -> None:
-        """folder: for downloads. folders: below which others may be named; None: none."""
+        """folder: for downloads. folders: below which others may be named."""
         self._folder, self._folders = folder, folders or ModelFolders()
 
     def resolve(
@@ -54,11 +53,10 @@ class ModelStore:
         added: bool = False,
         on_progress: ProgressCallback = ignore_progress,
     ) -> Path:
-        """The folder of a source, complete and on this machine; `token` opens private models of the hub.
+        """The folder of a source; `token` opens private models of the hub.
 
-        added: folder and access were checked when the model was added. Raises InvalidInput
-        (`model_not_found`, `model_gated`, `unsafe_weights`, `not_a_model`, `folder_not_allowed`, all
-        with param `source`) and Unavailable `hub_unavailable`.
+        added: checked when the model was added. Raises InvalidInput (`model_not_found`, `model_gated`,
+        `unsafe_weights`, `not_a_model`, `folder_not_allowed`) and Unavailable `hub_unavailable`.
         """
         return self.find(source, token=token, added=added, on_progress=on_progress).folder
 
@@ -72,7 +70,7 @@ class ModelStore:
         begun: OnDownload | None = None,
         on_progress: ProgressCallback = ignore_progress,
     ) -> ModelLocation:
-        """As `resolve`. any_folder: every folder is allowed."""
+        """Like `resolve`. any_folder: every folder is allowed."""
         plain, _, template = source.partition("#template=")
         if not added and not any_folder and _is_folder(plain):
             self._folders.check(plain, _absolute(plain), downloads=self._folder)
@@ -105,9 +103,7 @@ class ModelStore:
         return ModelLocation(_absolute(source), source)
 
     def content_hash(self, folder: Path, on_progress: ProgressCallback = ignore_progress) -> str:
-        """SHA-256 over the names and contents of `content_files`; a file counts as unchanged while its
-        size and times are.
-        """
+        """SHA-256 over the names and contents of `content_files`, cached by size and times."""
         stored = self._stored_hashes()
         lines, hashes = [], {}
         for path in content_files(folder):
@@ -196,7 +192,6 @@ class ModelStore:
 
 
 def model_store(settings: WorkerSettings) -> ModelStore:
-    """The store in the worker's home. Raises InvalidInput `model_folders_invalid`."""
     if not settings.model_folders:
         settings.folder(OWN)  # to be found by who looks where models go
     allowed = ModelFolders.configured(settings.model_folders, settings.home)
@@ -204,7 +199,7 @@ def model_store(settings: WorkerSettings) -> ModelStore:
 
 
 def content_files(folder: Path) -> list[Path]:
-    """Files that make the model, sorted by name, without sub-folders."""
+    """Files that make the model, sorted by name."""
     return sorted({path for pattern in _CONTENT for path in folder.glob(pattern) if path.is_file()})
 
 
@@ -213,7 +208,6 @@ def _is_folder(source: str) -> bool:
 
 
 def _absolute(source: str) -> Path:
-    """Raises InvalidInput, which does not show whether the path exists."""
     try:
         folder = Path(source).expanduser()
     except RuntimeError:  # there is no such user

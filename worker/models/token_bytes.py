@@ -1,4 +1,4 @@
-"""Tokens as text and as bytes, in the spellings that vocabularies have."""
+"""Tokens as text and as bytes, in the spellings of vocabularies."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
 
 def token_entries(tokenizer: Any, ids: Sequence[int]) -> Iterator[tuple[str, list[int] | None]]:
-    """(text, bytes) of each id; bytes is None for tokens that stand for no text."""
+    """(text, bytes) of each id; bytes is None for tokens without text."""
     specials = set(tokenizer.all_special_ids)
     decoder = getattr(getattr(tokenizer, "backend_tokenizer", None), "decoder", None)
     byte_level = decoder is not None and b"ByteLevel" in decoder.__getstate__()
@@ -32,7 +32,7 @@ def _bytes(raw: str, byte_level: bool) -> bytes:
 
 @cache
 def _byte_of_character() -> dict[str, int]:
-    """Byte-level tokenizers' alphabet: printable bytes are themselves, others U+0100 and up."""
+    """Byte-level alphabet: printable bytes are themselves, others U+0100 and up."""
     plain = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     others = [byte for byte in range(256) if byte not in plain]
     return {chr(byte): byte for byte in plain} | {chr(256 + place): byte for place, byte in enumerate(others)}

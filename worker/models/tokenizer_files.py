@@ -15,7 +15,7 @@ class ChatTemplate:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """{} when the file is missing. Raises InvalidInput `damaged_model`."""
+    """JSON; {} when the file is missing. Raises InvalidInput `damaged_model`."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -51,7 +51,7 @@ def chat_template(folder: Path, *, tools: bool = False) -> ChatTemplate | None:
 
 
 def special_tokens(folder: Path) -> dict[str, str]:
-    """`bos_token`, `eos_token` …; models may add names of their own."""
+    """`bos_token`, `eos_token` and others."""
     config = read_json(folder / "special_tokens_map.json") | read_json(folder / "tokenizer_config.json")
     extra = config.get("extra_special_tokens")
     candidates = {key: value for key, value in config.items() if key.endswith("_token")}
