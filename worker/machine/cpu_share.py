@@ -10,21 +10,20 @@ from worker.machine import settings
 
 WIDTH_PER_THREAD = 256
 NICE = 5
-"""Niceness of a trainer on the CPU: a server on the same machine takes precedence."""
+"""Niceness of a trainer on the CPU, so that a server takes precedence."""
 
 
 def give_way_on_processor() -> None:
-    """Lower the priority, unless on a GPU: the trainer's thread must then not wait behind rewards."""
+    """Lower the priority, unless on a GPU, whose trainer must not wait behind rewards."""
     if not torch.cuda.is_available():
         give_way(NICE)
 
 
 def set_threads(hidden_size: int) -> int:
-    """Set the threads per matrix product, unless OMP_NUM_THREADS is set; returns how many such groups
-    fit the cores.
+    """Set the threads per matrix product, unless OMP_NUM_THREADS is set; returns how many groups fit the cores.
 
-    A second thread slows narrow models down: the starter model (128 wide) generates in 0.33 s with
-    one and in 0.65 s with two.
+    A second thread slows narrow models down: the starter model (128 wide) generates in 0.33 s with one and in 0.65 s
+    with two.
     """
     if settings.threads_are_set():
         return 1

@@ -1,7 +1,4 @@
-"""Assigns GPUs to jobs, by locks on `$REINFORGE_HOME/gpus/<uuid>`.
-
-A lock ends with the last process that holds its descriptor: the worker and its trainer.
-"""
+"""Assigns GPUs to jobs, by locks on `$REINFORGE_HOME/gpus/<uuid>`, which end with the worker and its trainer."""
 
 import contextlib
 import fcntl
@@ -30,7 +27,7 @@ _REQUEST_SECONDS = 45.0
 
 @dataclass(frozen=True, slots=True)
 class Pools:
-    """GPUs for trainers, and for separate samplers; none: samplers share the trainer's."""
+    """GPUs for trainers, and for separate samplers."""
 
     trainers: tuple[Gpu, ...]
     samplers: tuple[Gpu, ...] = ()
@@ -39,7 +36,6 @@ class Pools:
 
     @property
     def jobs(self) -> int:
-        """Concurrent jobs; 1 without GPUs."""
         if not self.trainers:
             return 1
         if set(self.trainers) == set(self.samplers):  # each job takes two of the same
@@ -50,8 +46,6 @@ class Pools:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """GPUs of one job: the trainer's, and one per separate sampler."""
-
     trainers: tuple[Gpu, ...] = ()
     samplers: tuple[tuple[Gpu, ...], ...] = ()
 
@@ -126,7 +120,7 @@ def _named(gpus: Sequence[Gpu], value: str, variable: str) -> tuple[Gpu, ...]:
 
 
 def place(available: Pools, full: Collection[str]) -> Placement | None:
-    """The next job's GPUs; None while too few are free. full: uuids of GPUs without a free seat."""
+    """The next job's GPUs; None while too few are free. full: uuids without a free seat."""
     if not available.trainers:
         return Placement()
     trainer = next((gpu for gpu in available.trainers if gpu.uuid not in full), None)
@@ -144,7 +138,7 @@ class Hold:
 
     placement: Placement = field(default_factory=Placement)
     locks: dict[str, int] = field(default_factory=dict)
-    """uuid → descriptor with the lock."""
+    """Descriptor with the lock by uuid."""
     folder: Path | None = None
 
     @property
@@ -179,9 +173,7 @@ class GpuLocks:
         self._folder = folder
 
     def take(self, available: Pools, holder: str, *, urgent: bool = False) -> Hold | None:
-        """GPUs for a job; None while too few are free. holder: a text for people. urgent: a job is queued;
-        idle holders are asked to release.
-        """
+        """GPUs for a job; None while too few are free. urgent: idle holders are asked to release."""
         if not available.trainers:
             return Hold()
         full: set[str] = set()
@@ -253,7 +245,7 @@ def gpu_locks(settings: WorkerSettings) -> GpuLocks:
 
 
 class JobGpus:
-    """GPUs of a worker, taken before it claims a job: any worker can take a waiting job."""
+    """GPUs of a worker, taken before it claims a job."""
 
     def __init__(self, settings: WorkerSettings, list_: Callable[[], list[Gpu]] = list_gpus) -> None:
         self._pools, self._locks = pools(list_(), settings), gpu_locks(settings)
@@ -269,7 +261,7 @@ class JobGpus:
 
     @contextlib.contextmanager
     def held(self, holder: str, *, urgent: bool = False) -> Iterator[Hold | None]:
-        """Context with the next job's GPUs. urgent: a job is known to be queued."""
+        """Context with the next job's GPUs."""
         hold = self._locks.take(self._pools, holder, urgent=urgent)
         if hold is None:
             self.waits_for = f"every GPU is taken ({self._locks.holders(self._pools)})"
@@ -283,7 +275,7 @@ class JobGpus:
 
 
 def placement_report() -> dict[str, Any]:
-    """Concurrent `jobs`, or the error why none can be placed."""
+    """Concurrent `jobs`, or why none can be placed."""
     try:
         return {"jobs": pools(list_gpus(), WorkerSettings()).jobs}
     except InvalidInput as error:

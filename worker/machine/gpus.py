@@ -1,4 +1,4 @@
-"""The NVIDIA devices of this machine, without torch. Standard library only."""
+"""The NVIDIA devices of this machine. Standard library only."""
 
 import csv
 import subprocess
@@ -11,20 +11,19 @@ from worker.machine.settings import DEVICE
 
 VISIBLE = settings.VISIBLE_DEVICES
 ORDER = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-"""With it, CUDA numbers devices as nvidia-smi does."""
+"""Setting with which CUDA numbers devices as nvidia-smi does."""
 DEVICES = Path("/dev")
 DRIVER = Path("/proc/driver/nvidia")
 _NONE = ("", "-1")
 """Values of CUDA_VISIBLE_DEVICES that hide all devices."""
 _DRIVERS = {13: 580, 12: 525, 11: 450}
-"""CUDA's major version → the oldest driver that runs it (CUDA Toolkit release notes)."""
+"""Oldest driver by CUDA's major version (CUDA Toolkit release notes)."""
 
 
 def gpu_present(visible_devices: str | None = None) -> bool:
-    """Whether this process may open an NVIDIA device that is not hidden.
+    """Whether this process may open an NVIDIA device.
 
-    The driver alone does not count: a container without a device sees the host's. visible_devices:
-    replaces CUDA_VISIBLE_DEVICES.
+    The driver alone does not count: a container without a device sees the host's.
     """
     names = settings.visible_devices() if visible_devices is None else visible_devices
     if settings.requested_device() == "cpu" or names in _NONE:
@@ -41,11 +40,11 @@ class Gpu:
     total: int = 0
     """Bytes; 0 if unknown."""
     free: int = 0
-    """Bytes when queried; 0 if unknown."""
+    """Bytes; 0 if unknown."""
 
 
 def list_gpus(visible_devices: str | None = None) -> list[Gpu]:
-    """GPUs that this process may use, in the order of CUDA_VISIBLE_DEVICES."""
+    """GPUs that this process may use, in order."""
     names = settings.visible_devices() if visible_devices is None else visible_devices
     if not gpu_present(names):
         return []
@@ -53,7 +52,7 @@ def list_gpus(visible_devices: str | None = None) -> list[Gpu]:
 
 
 def visible(gpus: Sequence[Gpu], value: str | None) -> list[Gpu]:
-    """GPUs that a value of CUDA_VISIBLE_DEVICES names; like CUDA, up to the first unknown one."""
+    """GPUs that a value of CUDA_VISIBLE_DEVICES names, up to the first unknown one."""
     if value is None:
         return list(gpus)
     named: list[Gpu] = []
@@ -70,9 +69,7 @@ def visible(gpus: Sequence[Gpu], value: str | None) -> list[Gpu]:
 
 
 def parse_nvidia_smi(text: str) -> list[Gpu]:
-    """Reads `--query-gpu=index,uuid,name,memory.total,memory.free --format=csv,noheader,nounits`, in
-    MiB.
-    """
+    """Parse `--query-gpu=index,uuid,name,memory.total,memory.free --format=csv,noheader,nounits`, in MiB."""
     rows = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines())]
     return [Gpu(row[0], row[1], row[2], _mib(row[3]), _mib(row[4])) for row in rows if len(row) == 5]
 
@@ -126,10 +123,7 @@ def driver_version() -> str | None:
 
 
 def cannot_open(torch_version: str, cuda: str | None, driver: str | None, reason: str) -> tuple[str, str]:
-    """Sentences about a device that torch cannot open, and what to do.
-
-    cuda: of torch's build; None: a CPU build. reason: torch's message.
-    """
+    """Problem and remedy if torch cannot open a device. cuda: of torch's build."""
     on_purpose = f"To compute on the CPU on purpose, set {DEVICE}=cpu on the worker."
     if cuda is None:
         return (

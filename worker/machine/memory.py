@@ -27,7 +27,6 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def requested_amount(error: BaseException) -> str | None:
-    """For example `2.00 GiB`, if the message names it."""
     match = _REQUESTED.search(str(error))
     return match[1] if match else None
 
@@ -54,7 +53,6 @@ def release(device: torch.device) -> None:
 
 
 def memory_in_words(device: torch.device) -> str:
-    """For example `3.2 of 79.6 GiB are at hand`."""
     at_hand, total = memory_at_hand(device), total_memory(device)
     if at_hand is None or total is None:
         return ""
@@ -69,7 +67,7 @@ def total_memory(device: torch.device) -> int | None:
 
 
 def total_ram(root: Path = Path("/")) -> int | None:
-    """Bytes of this machine, or of the container. root: of /proc and /sys."""
+    """Bytes of this machine or container."""
     system = _field(root / "proc/meminfo", "MemTotal:")
     if system is None:
         return None
@@ -86,7 +84,7 @@ def memory_at_hand(device: torch.device) -> int | None:
 
 
 def available_ram(root: Path = Path("/")) -> int | None:
-    """Bytes that this process may still take, within a container's limit. root: of /proc and /sys."""
+    """Bytes that this process may still take, within a container's limit."""
     system = _field(root / "proc/meminfo", "MemAvailable:")
     if system is None:
         return None
@@ -109,7 +107,6 @@ def _field(path: Path, name: str) -> int | None:
 
 
 def _number(path: Path) -> int | None:
-    """None if the file is missing or contains `max`."""
     try:
         text = path.read_text(encoding="ascii").strip()
     except OSError:

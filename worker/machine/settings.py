@@ -1,13 +1,9 @@
-"""Environment variables of the worker's computing processes. Standard library only.
-
-Each is read when needed, since tests and processes change some; set and empty counts as unset.
-"""
+"""Environment variables of the worker's computing processes. Standard library only."""
 
 import os
 from pathlib import Path
 
 DEVICE = "REINFORGE_DEVICE"
-"""`auto` (default), `cpu` or `cuda`."""
 GPU_SHARE = "REINFORGE_GPU_SHARE"
 VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
 VLLM_PYTHON = "REINFORGE_VLLM_PYTHON"
@@ -33,13 +29,13 @@ def visible_devices() -> str | None:
 
 
 def hide_devices() -> None:
-    """Hide all GPUs from this process's libraries with REINFORGE_DEVICE=cpu."""
+    """Hide all GPUs with REINFORGE_DEVICE=cpu."""
     if requested_device() == "cpu":
         os.environ[VISIBLE_DEVICES] = ""
 
 
 def gpu_share() -> float | None:
-    """Part of the GPU's memory that torch may take, in processes beside a job."""
+    """Part of the GPU's memory for processes beside a job."""
     share = variable(GPU_SHARE)
     return float(share) if share else None
 
@@ -54,33 +50,31 @@ def vllm_python() -> Path | None:
 
 
 def vllm_gpu_memory() -> float | None:
-    """Share of a GPU's memory; None: computed by `worker.rollout.vllm.sizing`."""
+    """Share of a GPU's memory; None: computed."""
     share = variable(VLLM_GPU_MEMORY)
     return float(share) if share else None
 
 
 def vllm_devices() -> list[str]:
-    """GPUs reserved for vLLM; empty: it shares the trainer's."""
+    """GPUs reserved for vLLM; empty: the trainer's."""
     return [word.strip() for word in (variable(VLLM_DEVICES) or "").split(",") if word.strip()]
 
 
 def vllm_sleep() -> str | None:
-    """What vLLM releases during updates: `on` weights and cache, `cache`, `off` nothing."""
+    """Memory that vLLM releases during updates: `on`, `cache` or `off`."""
     return variable(VLLM_SLEEP)
 
 
 def allowed_hosts() -> str:
-    """Hosts and networks that judges and endpoint graders may call, comma-separated."""
+    """Hosts and networks that judges and endpoint graders may call."""
     return variable("REINFORGE_ALLOW_HOSTS") or ""
 
 
 def hub_endpoint() -> str | None:
-    """Another hub than huggingface.co."""
     return variable("HF_ENDPOINT")
 
 
 def sandbox_address() -> str:
-    """`SANDBOX_URL` before `SANDBOX_SOCKET`."""
     return variable("SANDBOX_URL") or variable("SANDBOX_SOCKET") or ""
 
 
@@ -94,14 +88,10 @@ def record_descriptor() -> int:
 
 
 def take_reward_secrets() -> str:
-    """JSON of `worker.rewards.secrets`, removed from the environment: child processes must not inherit
-    it.
-    """
+    """JSON of `worker.rewards.secrets`, removed from the environment: child processes must not inherit it."""
     return os.environ.pop(REWARD_SECRETS, "{}")
 
 
 def plugins_enabled() -> bool:
-    """As `reinforge.settings.plugins_enabled`, for `worker.algorithm`, which does not import
-    `reinforge`.
-    """
+    """`reinforge.settings.plugins_enabled` for `worker.algorithm`, which does not import `reinforge`."""
     return variable("REINFORGE_PLUGINS") != "off"

@@ -13,7 +13,7 @@ class GpuUnavailable(Exception):
 
 
 def compute_device() -> torch.device:
-    """Never falls back from a broken GPU to the CPU. Raises GpuUnavailable."""
+    """Device; never the CPU in place of a broken GPU. Raises GpuUnavailable."""
     demanded = settings.requested_device()
     if demanded not in ("auto", "cpu", "cuda"):
         raise GpuUnavailable(
@@ -44,7 +44,7 @@ def _reason() -> str:
 
 
 def report() -> dict[str, str | bool | None]:
-    """For `reinforge doctor`: torch's version, the GPU's name, or the problem and its remedy."""
+    """Torch's version, the GPU's name, or the problem and its remedy."""
     facts: dict[str, str | bool | None] = {
         "torch": torch.__version__,
         "gpu": None,

@@ -1,7 +1,6 @@
 """Whether vLLM can compile here: Triton builds a C extension when a server starts on a GPU.
 
-As `triton/runtime/build.py`: CC, gcc or clang, and Python.h. Standard library only. `python -m
-worker.machine.vllm_compiler PYTHON` exits with 1 if something is missing.
+Standard library only. `python -m worker.machine.vllm_compiler PYTHON` exits with 1 if something is missing.
 """
 
 import os

