@@ -1,7 +1,4 @@
-"""Protocol of a serving engine.
-
-The loop calls it from one thread: `step` must not wait for one run alone.
-"""
+"""Protocol of a serving engine, which the loop calls from one thread."""
 
 from collections.abc import Callable, Collection
 from typing import Any, Protocol
@@ -9,9 +6,7 @@ from typing import Any, Protocol
 from worker.serving_client.protocol import Order
 
 Event = dict[str, Any]
-"""As `reinforge.schemas.playground.SampleEvent`."""
 Say = Callable[[str], None]
-"""Reports progress before the first token."""
 
 
 class OrderRun(Protocol):
@@ -22,13 +17,13 @@ class OrderRun(Protocol):
     def finished(self) -> bool: ...
 
     def step(self) -> None:
-        """Advance by about one token."""
+        pass
 
     def take_events(self) -> list[Event]:
-        """Events since the last call."""
+        pass
 
     def close(self) -> None:
-        """Release it, finished or not."""
+        pass
 
 
 class Engine(Protocol):
@@ -38,8 +33,7 @@ class Engine(Protocol):
     def start(self, order: Order, in_use: Collection[str | None], say: Say) -> OrderRun:
         """Load what is missing and begin; adapters not `in_use` may be evicted.
 
-        Raises JobFailure `model_load_failed`, `invalid_adapter`, and out-of-memory errors; partial
-        loads are released.
+        Raises JobFailure and out-of-memory errors; partial loads are released.
         """
 
     def relieve(self) -> None:

@@ -1,7 +1,6 @@
 """Constrained decoding to a JSON Schema by llguidance.
 
-Its fuel bounds time and memory of compilation and tokens. References to other documents are not
-followed. Of the model's tokenizer only its tokens' bytes are used here.
+Its fuel bounds time and memory of compilation and tokens. References to other documents are not followed.
 """
 
 import json
@@ -18,12 +17,12 @@ from worker.rollout.decoding import DecodeBatch
 from worker.rollout.folder_text import FolderText
 
 SPACE = r"[ \n]{0,20}"
-"""Unbounded, a model may write spaces until its tokens run out."""
+"""White space; unbounded, a model may write spaces until its tokens run out."""
 _PARAM = "response_format"
 
 
 class Grammar:
-    """A compiled schema. Raises InvalidInput `unsupported`, `invalid_schema`."""
+    """A compiled schema. Raises InvalidInput."""
 
     def __init__(self, schema: dict[str, Any], base: LoadedModel, text: FolderText) -> None:
         try:
@@ -69,7 +68,7 @@ class GrammarRows:
         self._read = [0] * len(matchers)
 
     def mask(self, batch: DecodeBatch) -> None:
-        """Call before `advance`: sets the probability of forbidden tokens to zero. Raises InvalidInput."""
+        """Set the probability of forbidden tokens to zero before `advance`. Raises InvalidInput."""
         logits = batch.logits
         allowed = np.ones((logits.shape[0], self._width), bool)
         for line, row in enumerate(batch.lines):
@@ -89,8 +88,6 @@ class GrammarRows:
 
 
 class _Tokenizer:
-    """What `llguidance.TokenizerWrapper` takes."""
-
     def __init__(
         self,
         tokens: list[bytes],

@@ -15,7 +15,7 @@ from worker.serving.engine import Say
 from worker.serving_client.protocol import Order
 
 ADAPTERS = 8
-"""Most adapters in memory, beside those in use."""
+"""Adapters in memory, beside those in use."""
 
 
 class HeldModel:
@@ -33,7 +33,6 @@ class HeldModel:
 
     @property
     def text(self) -> FolderText:
-        """Of the model that `host` returned."""
         assert self._text is not None
         return self._text
 
@@ -41,7 +40,7 @@ class HeldModel:
         return self._key == (order.folder, order.model_sha256)
 
     def host(self, order: Order, in_use: Collection[str | None], say: Say) -> LocalHost:
-        """Loads what is missing, as `Engine.start`. After an exception nothing is held."""
+        """Load what is missing, as `Engine.start`. After an exception nothing is held."""
         others = [name for name in self._adapters if name not in (order.adapter, *in_use)]
         try:
             return self._loaded(order, in_use, say)

@@ -14,7 +14,6 @@ from worker.serving.engine import Engine, OrderRun
 from worker.serving_client.protocol import Order, Reply
 
 EVENTS_EVERY_SECONDS = 0.05
-"""Time between an order's events; the first are sent at once."""
 
 
 @dataclass
@@ -38,7 +37,7 @@ class ServingServer:
             self.turn()
 
     def turn(self) -> None:
-        """Process messages, waiting if idle, and give every order one step."""
+        """Process messages and give every order one step."""
         self._receive()
         self._admit()
         for active in list(self._active):
@@ -60,7 +59,7 @@ class ServingServer:
             self._end(active)
 
     def _admit(self) -> None:
-        """Start orders by arrival: one for another model waits until the model is free."""
+        """Start orders by arrival: one for another model waits."""
         while self._waiting:
             order = self._waiting[0]
             if self._active and not self._engine.fits(order):

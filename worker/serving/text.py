@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 
 _INCOMPLETE = "\ufffd"
 _WINDOW = 32
-"""Tokens after which the window moves."""
 _GIVE_UP = 256
-"""Tokens without a complete character, after which the text is emitted as decoded."""
+"""Tokens without a complete character, after which the text is emitted."""
 
 Decode = Callable[[Sequence[int]], str]
 
@@ -22,7 +21,6 @@ class BatchDecoder:
         self._texts: dict[tuple[int, ...], str] = {}
 
     def load(self, rows: Sequence[Sequence[int]]) -> None:
-        """Forgets the rows of the last call."""
         self._texts = {}
         if distinct := list(dict.fromkeys(tuple(row) for row in rows)):
             self._texts = dict(zip(distinct, self._decode(distinct), strict=True))
@@ -40,11 +38,11 @@ class Detokenizer:
         self._emitted = 0
 
     def window(self, tokens: Sequence[int]) -> Sequence[int]:
-        """The tokens that `push` decodes first."""
+        """Tokens that `push` decodes first."""
         return tokens[self._start :]
 
     def push(self, tokens: Sequence[int]) -> str:
-        """New final text; `tokens` are all tokens so far."""
+        """New final text; `tokens` are all so far."""
         text = self._decode(self.window(tokens))
         certain = text.rstrip(_INCOMPLETE)
         if len(tokens) - self._start > _GIVE_UP:
@@ -66,12 +64,12 @@ class TextStream:
         self._held = ""
         """Possible beginning of a stop text."""
         self.text = ""
-        """After `finish` the whole completion."""
+        """Whole completion, after `finish`."""
         self.stopped = False
-        """A stop text occurred; nothing more is emitted."""
+        """Whether a stop text occurred."""
 
     def windows(self, tokens: Sequence[int], *, last: bool) -> list[Sequence[int]]:
-        """Most of what `push`, or `finish` if it is the last, decodes."""
+        """Most of what `push` or `finish` decodes."""
         return [] if self.stopped else [self._detokenizer.window(tokens), *([tokens] if last else [])]
 
     def push(self, tokens: Sequence[int]) -> str:

@@ -1,6 +1,4 @@
-"""Log-probabilities and alternatives as in OpenAI's `logprobs.content`: the sampler's own, before
-top-p, end token included.
-"""
+"""Log-probabilities and alternatives as in OpenAI's `logprobs.content`: the sampler's own, before top-p."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,13 +8,13 @@ import torch
 from worker.rollout.decoding import DecodeBatch
 
 IMPOSSIBLE = -9999.0
-"""Stands for minus infinity, which JSON lacks."""
+"""Value in place of minus infinity, which JSON lacks."""
 
 Entry = dict[str, Any]
 
 
 class TokenTexts:
-    """Text and bytes by token; what is new is requested at once."""
+    """Text and bytes by token."""
 
     def __init__(self, entries: Callable[[Sequence[int]], list[tuple[str, list[int] | None]]]) -> None:
         self._request = entries
@@ -27,7 +25,7 @@ class TokenTexts:
             self._entries.update(zip(missing, self._request(missing), strict=True))
 
     def entry(self, token: int) -> Entry:
-        """`{token, bytes}`; bytes is None for tokens that stand for no text."""
+        """`{token, bytes}`; bytes is None for tokens without text."""
         self.load([token])
         text, content = self._entries[token]
         return {"token": text, "bytes": content}

@@ -13,7 +13,7 @@ from worker.serving_client.protocol import Order
 
 CPU_CACHE_BYTES = 512 * 1024**2
 GPU_CACHE_SHARE = 0.1
-"""Share for one order's KV cache: training may be using the same device."""
+"""Share for one order's KV cache: training may use the same device."""
 
 
 class TransformersServing:
@@ -52,11 +52,11 @@ class _Run:
         return self._generation.take_events()
 
     def close(self) -> None:
-        """Does nothing."""
+        pass
 
 
 def tokens_in_cache(host: LocalHost) -> int:
-    """Most tokens of one order's KV cache."""
+    """Tokens of one order's KV cache."""
     model = host.base.model
     room = CPU_CACHE_BYTES
     if model.device.type == "cuda":

@@ -22,9 +22,9 @@ from worker.serving.vllm_run import VllmRun
 from worker.serving_client.protocol import Order
 
 TOGETHER = 4
-"""Most adapters in one batch."""
+"""Adapters in one batch."""
 RANK = 16
-"""Largest adapter rank of the server; a larger one restarts it."""
+"""Adapter rank beyond which the server restarts."""
 
 T = TypeVar("T")
 
@@ -47,9 +47,7 @@ class VllmServing:
         return held.model.device != "cpu" or not mixed
 
     def start(self, order: Order, in_use: Collection[str | None], say: Say) -> OrderRun:
-        """Raises JobFailure `engine_missing`, `vllm_needs_compiler`, `model_load_failed`,
-        `gpu_memory_short`, `impossible_placement`, `invalid_adapter`; Unavailable `serving_lost`.
-        """
+        """Start; raises JobFailure, and Unavailable `serving_lost`."""
         held = self._held
         if held is None or held.key != _key(order) or held.lost or _rank(order) > held.rank:
             self.close()
@@ -73,7 +71,7 @@ class VllmServing:
         return run
 
     def relieve(self) -> None:
-        """Does nothing: the server manages its memory."""
+        pass
 
     def close(self) -> None:
         held, self._held = self._held, None
@@ -116,7 +114,6 @@ class VllmServing:
         return self._held
 
     def _adapter(self, held: "_Held", order: Order, in_use: Collection[str | None], say: Say) -> str:
-        """The server's name of the order's weights."""
         if order.adapter is None:
             return BASE
         assert order.adapter_folder is not None
@@ -145,7 +142,7 @@ class VllmServing:
         return order.adapter
 
     def _lost(self, held: "_Held", why: str) -> Unavailable:
-        """The error of running orders; the next order starts another server."""
+        """Error of running orders; the next order starts another server."""
         held.lost = True
         return Unavailable(
             f"vLLM has failed: {why}",
@@ -164,7 +161,7 @@ class _Held:
         self.key, self.model, self.server, self.api = key, model, server, api
         self.rank = next(allowed for allowed in MAX_LORA_RANKS if rank <= allowed)
         self.adapters: OrderedDict[str, None] = OrderedDict()
-        """The least recently used first."""
+        """Adapters, the least recently used first."""
         self.lost = False
 
 

@@ -24,7 +24,7 @@ from worker.rollout.vllm.tensor_parallel import check_tensor_parallel
 
 _GIB = 2**30
 _MOST_CACHE_BYTES = 4 * _GIB
-"""Largest KV cache on the CPU."""
+"""KV cache on the CPU."""
 _LONGEST, _LONGEST_UNKNOWN = 2**15, 2**13
 """Largest default context in tokens, and that of models without a limit."""
 
@@ -36,14 +36,13 @@ class ServedModel:
     stop_ids: tuple[int, ...]
     vocabulary: int
     context: int
-    """Tokens; less than the model's own if the KV cache is too small."""
+    """Tokens; fewer than the model's if the KV cache is too small."""
     cache_bytes: int | None
-    """None: what vLLM's share of a GPU leaves."""
+    """Bytes; None: what vLLM's share of a GPU leaves."""
     device: str
     sequences: int = 256
     batch_tokens: int = 2048
     share: float = 0.4
-    """As in `Options`, with the two sizes above."""
     fused_experts: bool = False
 
     def options(self, *, rank: int, adapters: int, together: int, threads: int) -> Options:
@@ -70,8 +69,7 @@ class ServedModel:
 
 
 def load(folder: Path, *, rank: int = 16, together: int = 1) -> ServedModel:
-    """rank: of the largest adapter. together: adapters in one batch. Raises JobFailure `model_load_failed`,
-    `gpu_unavailable`, `gpu_memory_short`, `impossible_placement`."""
+    """rank: of the largest adapter. together: adapters in one batch. Raises JobFailure."""
     try:
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         text = config.get_text_config()
@@ -158,7 +156,6 @@ def _stop_ids(folder: Path, end: int | None) -> tuple[int, ...]:
 
 
 def adapter_rank(folder: Path) -> int:
-    """Raises JobFailure `invalid_adapter`."""
     try:
         config = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
         return max(int(config["r"]), *map(int, (config.get("rank_pattern") or {}).values()), 1)

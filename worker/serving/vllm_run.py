@@ -20,7 +20,6 @@ from worker.serving.vllm_model import ServedModel
 from worker.serving_client.protocol import Order
 
 WAIT_SECONDS = 0.01
-"""Wait of a turn for replies."""
 
 
 class VllmRun:
@@ -39,8 +38,8 @@ class VllmRun:
         lost: Callable[[str], ReinforgeError],
         closed: Callable[["VllmRun"], None],
     ) -> None:
-        """name: the server's name of the weights. news: set when any order has a reply. lost: the error of
-        a failed server. Raises InvalidInput.
+        """name: of the weights on the server. news: set by a reply. lost: error of a failed server. Raises
+        InvalidInput.
         """
         self._order, self._news, self._lost, self._closed = order, news, lost, closed
         self._quiet_seconds, self._last_output_at = quiet_seconds, time.monotonic()
@@ -70,7 +69,6 @@ class VllmRun:
         return all(row.ended for rows in self._rows for row in rows)
 
     def step(self) -> None:
-        """Raises InvalidInput, Unavailable `serving_lost`."""
         if self._inbox.empty():
             self._news.wait(WAIT_SECONDS)
             self._news.clear()
@@ -96,7 +94,7 @@ class VllmRun:
                 task.cancel()
 
     def _add(self, pieces: "dict[_Row, Piece]") -> None:
-        """Decode all at once: that is one request to another process."""
+        """Decode all at once, in one request to another process."""
         self._decode.load([window for row, piece in pieces.items() for window in row.windows(piece)])
         if (most := self._order.top_logprobs) is not None:
             tops = [token for piece in pieces.values() for top in piece.tops for token, _ in top[:most]]
@@ -138,7 +136,6 @@ class _Row:
         self.ended = False
 
     def windows(self, piece: Piece) -> list[Sequence[int]]:
-        """What `add` decodes."""
         if self.ended:
             return []
         last = piece.finish_reason is not None
