@@ -51,7 +51,7 @@ def where(thread: threading.Thread) -> str:
 
 
 def memory_kills() -> int:
-    """Processes the kernel killed for memory since boot; 0 if unknown."""
+    """Processes that the kernel killed for memory since boot."""
     try:
         lines = Path("/proc/vmstat").read_text().splitlines()
     except OSError:
@@ -60,10 +60,7 @@ def memory_kills() -> int:
 
 
 def explain(status: int, tail: str, *, kernel_killed: bool) -> ExitCause:
-    """The failure to report for an exit status (negative: the signal).
-
-    kernel_killed: the kernel killed something for memory meanwhile.
-    """
+    """The failure to report for an exit status (negative: the signal)."""
     last = "\n".join(tail.splitlines()[-5:])
     if (status == -signal.SIGKILL and kernel_killed) or any(text in last for text in _MEMORY_TEXTS):
         return ExitCause("out_of_memory", "The trainer ran out of memory.", MEMORY_HINT)

@@ -22,14 +22,12 @@ def _now() -> float:
 
 
 class Lease:
-    """Time-limited right to run a job; once lost it stays lost."""
-
     def __init__(self, seconds: float) -> None:
         self._deadline = _now() + seconds
         self._lost: str | None = None
 
     def renew(self, sent_at: float, seconds: float) -> None:
-        """Counted from the heartbeat's sending, so that it never outlasts the backend's lease."""
+        """Renew from the heartbeat's sending, so that the backend's lease never ends earlier."""
         self._deadline = max(self._deadline, sent_at + seconds)
 
     def lose(self, why: str) -> None:
@@ -44,7 +42,7 @@ class Lease:
 
 
 class HeartbeatThread(threading.Thread):
-    """Renews a lease and passes each command of the backend to `on_command` once."""
+    """Thread that renews a lease and passes each command to `on_command` once."""
 
     def __init__(
         self,
@@ -73,7 +71,6 @@ class HeartbeatThread(threading.Thread):
                 return
 
     def send_heartbeat(self) -> None:
-        """Undelivered commands are repeated with the next."""
         body = Heartbeat(attempt=self._claimed.attempt, applied_commands=list(self._applied))
         sent_at = _now()
         try:

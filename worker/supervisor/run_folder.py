@@ -20,11 +20,11 @@ from worker.backend_api.progress_callback import ProgressCallback, ignore_progre
 from worker.models.sources import ModelStore
 
 _LOST = frozenset({"blob_damaged", "blob_not_found", "object_not_found"})
-"""Codes of a registered object whose data is lost."""
+"""Codes of an object whose data is lost."""
 _PLACED = frozenset({"dataset", "held_out", "resume", "start"})
 """Input files, without suffix."""
 RETAINED_JOBS = 20
-"""Older jobs' folders are removed, except of jobs that a worker of this machine runs."""
+"""Jobs whose folders are not removed."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class RunFolder:
 
     path: Path
     descriptor: int
-    """Holds the job's lock; not inherited by children."""
+    """Descriptor with the lock; children do not inherit it."""
 
     def close(self) -> None:
         os.close(self.descriptor)
@@ -56,7 +56,6 @@ class RunFolder:
 
 
 def make_run_folder(runs: Path, claimed: Claimed) -> RunFolder:
-    """Removes jobs beyond `RETAINED_JOBS`."""
     path = runs / claimed.job / str(claimed.attempt)
     if path.exists():
         shutil.rmtree(path)
@@ -80,11 +79,7 @@ def prepare(
     sandbox: str | Path | None,
     on_progress: ProgressCallback = ignore_progress,
 ) -> RunManifest:
-    """Fetch the job's inputs and write `run.json`.
-
-    Raises JobFailure (`sandbox_unavailable`, `model_changed`, `resume_state_invalid`, …),
-    InvalidInput, BackendAway, OSError.
-    """
+    """Fetch the job's inputs and write `run.json`. Raises JobFailure, InvalidInput, BackendAway, OSError."""
     if sandbox is None:
         raise _no_sandbox()
     model = models.resolve(claimed.model_source, token=claimed.hub_token, added=True, on_progress=on_progress)
@@ -152,7 +147,6 @@ def _place_start(
 def _place_resume_state(
     blobs: BlobCache, state: Blob, path: Path, token: str, on_progress: ProgressCallback
 ) -> None:
-    """Raises JobFailure `resume_state_invalid`, BackendAway, WorkerApiRefused, OSError."""
     try:
         blobs.place(state.sha256, path, token, on_progress)
     except (BackendAway, WorkerApiRefused) as error:
@@ -173,7 +167,7 @@ def _write_reward(folder: RunFolder, reward: ClaimedReward) -> RewardCode:
 
 
 def _checkpoints(claimed: Claimed, models: ModelStore, on_progress: ProgressCallback) -> dict[str, str]:
-    """Folders of graders' checkpoints, without the base model's."""
+    """Folders of graders' checkpoints."""
     graders = [parse_grader(reward.source) for reward in claimed.rewards if reward.kind == "grader"]
     names = {name for grader in graders for name in checkpoints(grader) if name}
     return {name: str(models.resolve(name, on_progress=on_progress)) for name in sorted(names)}
@@ -184,13 +178,13 @@ def job_folders(runs: Path) -> list[str]:
 
 
 def forget_jobs(runs: Path, jobs: Iterable[str]) -> None:
-    """Remove folders of jobs that no worker is running."""
+    """Remove folders of jobs that no worker runs."""
     for job in jobs:
         _forget(runs / job)
 
 
 def forget_data(runs: Path) -> None:
-    """Remove input data of jobs that no worker is running."""
+    """Remove input data of jobs that no worker runs."""
     for job in job_folders(runs):
         with _alone(runs / job) as alone:
             for path in (runs / job).glob("*/*") if alone else ():
@@ -206,7 +200,7 @@ def _forget(job: Path) -> None:
 
 @contextmanager
 def _alone(job: Path) -> Iterator[bool]:
-    """Hold the job's lock, so that no attempt starts; yields whether no worker runs it."""
+    """Hold the job's lock; yields whether no worker runs it."""
     try:
         descriptor = _open_lock(job)
     except FileNotFoundError:  # another worker has removed it

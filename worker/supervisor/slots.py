@@ -1,7 +1,6 @@
 """Numbered slots of worker processes, and their leftover trainers.
 
-A slot's lock ends with its process; a pid file in a newly taken slot names a trainer without
-supervisor.
+A slot's lock ends with its process; a pid file in a newly taken slot names a leftover trainer.
 """
 
 import fcntl
@@ -25,7 +24,7 @@ class WorkerSlot:
     folder: Path
     worker_id: str
     descriptor: int
-    """Holds the lock; not inherited by children."""
+    """Descriptor with the lock; children do not inherit it."""
 
     @property
     def pid_file(self) -> Path:
@@ -36,7 +35,7 @@ class WorkerSlot:
 
 
 def take_slot(workers: Path, kind: str, hostname: str) -> WorkerSlot:
-    """The first free slot of this kind; its worker id survives restarts."""
+    """The first free slot; its worker id survives restarts."""
     home = hashlib.sha256(os.fsencode(workers.resolve())).hexdigest()[:6]
     host = re.sub(r"[^A-Za-z0-9_-]", "-", hostname)[:40]
     for number in range(_SLOTS):
@@ -53,7 +52,7 @@ def take_slot(workers: Path, kind: str, hostname: str) -> WorkerSlot:
 
 
 def mark(run: Path) -> dict[str, str]:
-    """Environment variable that identifies a trainer's descendants."""
+    """Variable that identifies a trainer's descendants."""
     return {_MARK: str(run)}
 
 

@@ -39,11 +39,11 @@ from worker.supervisor.watchdog import DEFAULT, PreparationWatchdog, SilenceLimi
 log = logging.getLogger(__name__)
 
 LEAVE_GRACE_SECONDS = 1.0
-"""From EOF on the trainer's pipe to SIGKILL."""
+"""Seconds from EOF on the trainer's pipe to SIGKILL."""
 STOP_DELIVER_SECONDS = 5.0
-"""How long a stopping worker tries to deliver a job's end."""
+"""Seconds in which a stopping worker delivers a job's end."""
 EXIT_GRACE_SECONDS = 30.0
-"""From the trainer's `ended` record to SIGKILL."""
+"""Seconds from the trainer's `ended` record to SIGKILL."""
 TICK_SECONDS = 0.1
 
 
@@ -51,9 +51,9 @@ class JobOutcome(StrEnum):
     DELIVERED = "delivered"
     LEASE_LOST = "lease_lost"
     STOPPED = "stopped"
-    """This worker is stopping; another attempt continues the job."""
+    """The worker stops; another attempt continues the job."""
     REFUSED = "refused"
-    """The backend refuses or cannot save the records; this was reported."""
+    """The backend refuses or cannot save the records."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,6 @@ class JobSupervisor:
         return outcome
 
     def _begin(self, claimed: Claimed) -> tuple[RunFolder, Outbox]:
-        """Raises OSError."""
         folder = make_run_folder(self.runs, claimed)
         try:
             return folder, Outbox(folder.outbox)
@@ -115,7 +114,6 @@ class _Attempt:
     last_step: int = 0
     ended: bool = False
     cancelling: bool = False
-    """Before the trainer started."""
     sender: OutboxSender = field(init=False)
     heart: HeartbeatThread = field(init=False)
     watchdog: Watchdog = field(init=False)
@@ -151,10 +149,7 @@ class _Attempt:
             self.folder.outbox.unlink(missing_ok=True)
 
     def _prepare(self) -> bool:
-        """Fetch the inputs; returns whether to train.
-
-        Downloads have their own thread, so that a lost lease or a cancel need not wait.
-        """
+        """Fetch the inputs in an own thread, so that a cancel need not wait; returns whether to train."""
         failure: list[Exception] = []
         watch = PreparationWatchdog(self.parent.silence_limits)
 

@@ -1,7 +1,7 @@
 """The trainer as a child process: records out, commands in.
 
-It ends at EOF on its standard input, with the thread that started it, by `close`, or by its
-pid file in a later supervisor.
+It ends at EOF on its standard input, with the thread that started it, by `close`, or by its pid file in a later
+supervisor.
 """
 
 import os
@@ -28,7 +28,7 @@ _END_SECONDS = 10.0
 
 
 class TrainerProcess:
-    """Start it in a thread that outlives it: the kernel ends it with that thread."""
+    """Trainer process; start it in a thread that outlives it."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class TrainerProcess:
         secrets: Mapping[str, str] | None = None,
         gpus: Hold | None = None,
     ) -> None:
-        """secrets: its own environment variables. gpus: it holds their locks."""
+        """secrets: environment variables. gpus: it holds their locks."""
         gpus = gpus or Hold()
         self._slot = slot
         self._on_record = on_record
@@ -75,14 +75,14 @@ class TrainerProcess:
         return self._process.pid
 
     def poll(self) -> int | None:
-        """Exit status (negative: the signal), or None while it runs."""
+        """Exit status (negative: the signal), or None."""
         return self._process.poll()
 
     def wait(self, seconds: float) -> int | None:
         return self._process.wait(seconds)
 
     def command(self, command: Command) -> bool:
-        """False if the trainer no longer listens."""
+        """Send; False if the trainer no longer listens."""
         return self._process.send(command.model_dump_json().encode() + b"\n")
 
     def dump_stacks(self) -> None:
@@ -121,7 +121,7 @@ class TrainerProcess:
 
 
 def child_environment() -> dict[str, str]:
-    """The environment without secrets: a trainer loads untrusted models."""
+    """Environment without secrets: a trainer loads untrusted models."""
     environment = {
         key: value for key, value in os.environ.items() if not any(part in key for part in _SECRETS)
     }

@@ -10,9 +10,8 @@ from reinforge.records import Phase, Record, StepMetrics
 
 STALLED = "stalled"
 PREPARING = "preparing"
-"""Before the trainer starts."""
 BETWEEN = "between_steps"
-"""Before the first phase, and between a step's metrics and the next phase."""
+"""Phase before the first, and between a step's metrics and the next."""
 SECONDS: Mapping[str, float] = {
     PREPARING: 900.0,  # reported per piece of a download; for hub models, by its library
     "loading": 1800.0,  # reported when the weights are loaded, and the adapter
@@ -37,9 +36,8 @@ class SilenceLimits:
 
     @classmethod
     def parse(cls, text: str) -> "SilenceLimits":
-        """`600` for all phases, `generating=3600,saving=60`, or both: `600,loading=3600`.
-
-        Raises InvalidInput `invalid_stall_seconds`.
+        """Parse `600` for all phases, `generating=3600,saving=60`, or both. Raises InvalidInput
+        `invalid_stall_seconds`.
         """
         seconds = dict(SECONDS)
         for part in filter(None, (part.strip() for part in text.split(","))):
@@ -73,12 +71,9 @@ DEFAULT = SilenceLimits(SECONDS)
 
 
 _UNITS = {"starting_engine": "parts"}
-"""Unit of `done`, if not prompts."""
 
 
 class PreparationWatchdog:
-    """Notified whenever data arrives."""
-
     def __init__(self, bounds: SilenceLimits, clock: Callable[[], float] = time.monotonic) -> None:
         self._seconds, self._clock = bounds.seconds[PREPARING], clock
         self._received_at = clock()
@@ -99,8 +94,6 @@ class PreparationWatchdog:
 
 
 class Watchdog:
-    """Notified of every record of a trainer, progress included."""
-
     def __init__(self, bounds: SilenceLimits, clock: Callable[[], float] = time.monotonic) -> None:
         self._bounds, self._clock = bounds, clock
         self._received_at = clock()
