@@ -1,5 +1,4 @@
-"""The starter model: a checkpoint of 0.8 M parameters, trained from scratch on generated
-additions.
+"""The starter model: 0.8 M parameters, trained from scratch on generated additions.
 
 `python -m worker.starter --out DIR` creates it; the committed result is `starter-arith/`.
 """

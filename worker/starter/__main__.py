@@ -48,7 +48,6 @@ def make(
     phases: tuple[PretrainPhase, ...] = PHASES,
     samples: int = 800,
 ) -> None:
-    """samples: held-out sums that measure each phrasing."""
     out.mkdir(parents=True, exist_ok=True)  # fail on an unwritable folder before the training
     tokenizer = build_tokenizer()
     model = pretrain(tokenizer, seed=seed, hidden=hidden, report=_print, phases=phases)

@@ -1,10 +1,10 @@
 """Training text of the starter model and data of the demo: additions of two numbers from 0 to 99.
 
-In 3 of 4 completions the model answers at once and is usually wrong; in 1 of 4 it adds column
-by column and is nearly always right, which reinforcement then favours:
+In 3 of 4 completions the model answers at once and is usually wrong; in 1 of 4 it adds column by column and is nearly
+always right, which reinforcement then favours:
 
-    47+85=  <answer>122</answer>  hasty
-    47+85=  <think>7+5=12,4+8+1=13</think><answer>132</answer>  worked
+    47+85= <answer>122</answer>                                    hasty
+    47+85= <think>7+5=12,4+8+1=13</think><answer>132</answer>      worked
 """
 
 import argparse
@@ -43,10 +43,7 @@ class Example:
 
 
 def is_held_out(a: int, b: int) -> bool:
-    """Hold out a tenth of the pairs of two-digit numbers, always with (b, a).
-
-    Single-digit sums occur in every working, so they are never held out.
-    """
+    """Hold out a tenth of the pairs of two-digit numbers, always with (b, a)."""
     low, high = sorted((a, b))
     return low >= 10 and zlib.crc32(f"{low}+{high}".encode()) % 10 == 0
 
@@ -59,7 +56,7 @@ def draw_pair(rng: random.Random) -> tuple[int, int]:
 
 
 def draw_digits(rng: random.Random) -> tuple[int, int]:
-    """Draw a pair with a single digit: two in half of the draws, else one."""
+    """Draw a pair with a single digit: two in half of the draws."""
     a, b = rng.randint(0, 9), rng.randint(0, LARGEST if rng.random() < 0.5 else 9)
     return (a, b) if rng.random() < 0.5 else (b, a)
 
@@ -84,11 +81,7 @@ def working(
 
 
 def hasty_sum(a: int, b: int, rng: random.Random) -> int:
-    """Return the sum with random slips: the tens in half of the draws, the ones in 3 of 10.
-
-    Slips are independent, because a small model learns each digit's error rate before any
-    correlation.
-    """
+    """Return the sum with random, independent slips: the tens in half of the draws, the ones in 3 of 10."""
     tens, ones = divmod(a + b, 10)
     if rng.random() < TENS_SLIP:
         carried = a % 10 + b % 10 >= 10
@@ -123,23 +116,22 @@ def _spoiled_working(a: int, b: int, rng: random.Random) -> tuple[str, int]:
 
 
 def habits(rng: random.Random) -> Iterator[Example]:
-    """Yield examples of both habits: the second phase of pretraining."""
+    """Yield examples of both habits, for the second phase."""
     while True:
         a, b = draw_pair(rng)
         yield hasty(a, b, rng) if rng.random() < HASTY_SHARE else worked(a, b, rng)
 
 
 def sizes(rng: random.Random) -> Iterator[Example]:
-    """Yield `habits` with more single digits, which uniform pairs lack: the third phase."""
+    """Yield `habits` with more single digits, for the third phase."""
     while True:
         a, b = draw_digits(rng) if rng.random() < DIGITS_SHARE else draw_pair(rng)
         yield hasty(a, b, rng) if rng.random() < HASTY_SHARE else worked(a, b, rng)
 
 
 def workings(rng: random.Random) -> Iterator[Example]:
-    """Yield right workings: the first phase.
-
-    All sums have one: a model that adds in its head would never learn to work it out.
+    """Yield right workings, for the first phase. All sums have one: a model that adds in its head would
+    never learn to work it out.
     """
     while True:
         a, b = draw_pair(rng)

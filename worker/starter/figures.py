@@ -9,7 +9,7 @@ from worker.starter.phrasings import DEMO
 
 
 def figures_path(folder: Path) -> Path:
-    """Beside the checkpoint's folder, not in it: a model's hash covers its JSON files."""
+    """Path beside the checkpoint's folder: a model's hash covers its JSON files."""
     return folder.with_name(f"{folder.name}.figures.json")
 
 
@@ -37,7 +37,7 @@ class DemoRun:
 
 @dataclass(frozen=True)
 class Figures:
-    """Figures of one checkpoint by phrasing: a template with {a} and {b}, the demo's first."""
+    """Figures of one checkpoint by phrasing, the demo's first."""
 
     hidden: int
     parameters: int

@@ -1,4 +1,4 @@
-"""Pretrains the starter model from random weights, in about seven minutes on two CPU cores.
+"""Pretrains the starter model from random weights, in seven minutes on two CPU cores.
 
 A seed fixes data and start; the last bits depend on the machine.
 """
@@ -23,7 +23,7 @@ MICRO_BATCHES = 3
 
 @dataclass(frozen=True)
 class PretrainPhase:
-    """`peak_lr` is reached after a tenth of the steps and decays to nearly zero."""
+    """Phase whose `peak_lr` is reached after a tenth of the steps and decays to nearly zero."""
 
     name: str
     examples: Callable[[random.Random], Iterator[Example]]
@@ -121,9 +121,8 @@ def _run_phase(
 
 
 def _accumulate_gradients(model: Qwen3ForCausalLM, tokenizer: Tokenizer, examples: list[Example]) -> float:
-    """Add the gradients of the mean loss per completion token, which is returned.
-
-    Examples of similar length form a batch, to save padding.
+    """Add the gradients of the mean loss per completion token, which is returned. Batches have examples of
+    similar length.
     """
     by_length = sorted(examples, key=lambda example: len(example.prompt) + len(example.completion))
     size = -(-len(examples) // MICRO_BATCHES)

@@ -1,8 +1,4 @@
-"""The starter model's tokenizer: one token per UTF-8 byte, and a chat template.
-
-Loads with `AutoTokenizer.from_pretrained` or, without torch, with `Tokenizer.from_file` and
-jinja2.
-"""
+"""The starter model's tokenizer: one token per UTF-8 byte, and a chat template."""
 
 import json
 from pathlib import Path
@@ -14,7 +10,7 @@ from tokenizers.pre_tokenizers import ByteLevel
 
 PAD, END, SYSTEM, USER, ASSISTANT = "<|pad|>", "<|end|>", "<|system|>", "<|user|>", "<|assistant|>"
 SPECIALS = (PAD, END, SYSTEM, USER, ASSISTANT)
-"""Ids 0 to 4. END is the end-of-sequence token."""
+"""Ids 0 to 4. END ends a sequence."""
 PAD_ID, END_ID = SPECIALS.index(PAD), SPECIALS.index(END)
 
 CONTEXT = 512
