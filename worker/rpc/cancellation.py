@@ -22,7 +22,7 @@ class _Running:
 
 
 class CallWatch:
-    """Running calls and how to cancel each. Thread-safe."""
+    """Running calls and how to cancel them. Thread-safe."""
 
     def __init__(self, api: WorkerApi) -> None:
         self._api = api

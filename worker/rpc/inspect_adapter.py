@@ -16,7 +16,7 @@ from worker.models.sources import ModelStore
 def inspect_adapter(
     blobs: BlobCache, models: ModelStore, apart: Apart, request: AdapterInspection
 ) -> AdapterFacts:
-    """The files are read in a limited process. Raises InvalidInput (param `weights` or `config`), BackendAway."""
+    """Facts, read in a limited process. Raises InvalidInput, BackendAway."""
     model = models.find(request.model_source, token=request.hub_token, added=True).folder
     with tempfile.TemporaryDirectory(prefix="rf-adapter-") as name:
         folder = Path(name)

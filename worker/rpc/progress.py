@@ -13,8 +13,6 @@ log = logging.getLogger(__name__)
 
 
 class InspectionProgress:
-    """Set by the work, read by the reporting thread."""
-
     def __init__(self) -> None:
         self.phase = "looking"
         self._target: Path | None = None
@@ -27,14 +25,14 @@ class InspectionProgress:
         self.phase, self._target, self._total = "hashing", None, 0
 
     def bytes(self) -> tuple[int, int] | None:
-        """(done, total) of a download, with the library's own small files."""
+        """(done, total) of a download."""
         target = self._target
         return None if target is None else (min(bytes_there(target), self._total), self._total)
 
 
 class ProgressThread:
-    """Calls `report` after `first` seconds, then every `every` seconds, so that a slow worker is not
-    taken for a dead one. It stops at a refusal, saved in `refused`.
+    """Calls `report` after `first` seconds, then every `every` seconds, so that a slow worker is not taken
+    for dead. It stops at a refusal, saved in `refused`.
     """
 
     def __init__(self, report: Callable[[], None], *, first: float, every: float, name: str) -> None:

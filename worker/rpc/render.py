@@ -16,14 +16,14 @@ from worker.models.tokenizer_files import read_json
 
 
 def render(apart: Apart, models: ModelStore, request: RenderingRequest) -> RenderingResult:
-    """Raises InvalidInput at the first refused row, with `row` in `errors`, unless `tolerant`."""
+    """Render; raises InvalidInput at the first refused row, unless `tolerant`."""
     folder = models.resolve(request.model_source, token=request.hub_token, added=True)
     rows = request.model_dump(include=set(PromptRows.model_fields), exclude_unset=True)
     return RenderingResult.model_validate(apart.ask("render", folder, rows))
 
 
 def render_rows(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """`PromptRows` → `RenderingResult`, as JSON values; runs in a child process."""
+    """`PromptRows` → `RenderingResult`, as JSON values in a child process."""
     request = PromptRows.model_validate(payload)
     prompts = renderer(folder)
     tools = request.tools or [None] * len(request.rows)

@@ -28,7 +28,7 @@ _OURS = ("sandbox_unavailable", "sandbox_error")
 
 
 def validate(sandbox: SandboxClient | None, request: ValidateRequest) -> ValidateResult:
-    """List the rewards' functions or errors. Raises Unavailable `sandbox_unavailable`."""
+    """Functions or errors of the rewards. Raises Unavailable."""
     code = any(isinstance(reward, NamedCode) or runs_code(reward.grader) for reward in request.rewards)
     client, jail = proved(sandbox) if code else (None, None)
     return ValidateResult(rewards=[_validated(client, reward) for reward in request.rewards], jail=jail)
@@ -51,10 +51,7 @@ def _validated(client: SandboxClient | None, reward: NamedCode | NamedGrader) ->
 
 
 def score(sandbox: SandboxClient | None, request: CodeScoring) -> ScoreResult:
-    """Score rows; no results and `load_error` if the code does not load.
-
-    Raises Unavailable `sandbox_unavailable`.
-    """
+    """Score rows; `load_error` if the code does not load. Raises Unavailable."""
     client, jail = proved(sandbox)
     seconds = request.timeout_seconds
     outcome = client.score(

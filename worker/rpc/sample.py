@@ -1,7 +1,4 @@
-"""Call `sample`: streams completions from a sampling process.
-
-Prompts are rendered here, so that their errors are reported before a model is loaded.
-"""
+"""Call `sample`: streams completions from a sampling process. Prompts are rendered here, before a model is loaded."""
 
 import logging
 import queue
@@ -34,15 +31,13 @@ from worker.serving_client.protocol import Order, Reply, SamplePrompt
 log = logging.getLogger(__name__)
 
 ASK_SECONDS = 0.5
-"""Interval of asking the backend whether the caller still waits."""
+"""Interval of asking whether the caller waits."""
 AWAY_SECONDS = 15.0
-"""How long an unreachable backend is retried."""
+"""Time for which an unreachable backend is retried."""
 REPORT_SECONDS = 2.0
-"""Interval of progress reports."""
 QUIET_SECONDS = 300.0
-"""Adapters requested within this time are not removed: they may still be read."""
+"""Time in which a requested adapter is not removed: it may still be read."""
 CACHED_ADAPTERS = 16
-"""More than concurrent orders."""
 _POST_EVERY_SECONDS = 0.05
 _PAUSE_SECONDS = 0.2
 
@@ -50,7 +45,7 @@ _EVENTS: TypeAdapter[list[SamplingEvent]] = TypeAdapter(list[SamplingEvent])
 
 
 class Sampler:
-    """Thread-safe. folder: its own, emptied at the start."""
+    """Sampler, thread-safe. folder: its own, emptied at the start."""
 
     def __init__(
         self, api: WorkerApi, models: ModelStore, blobs: BlobCache, folder: Path, serving: ServingProcess
@@ -66,9 +61,8 @@ class Sampler:
         self._apart.close()
 
     def sample(self, call_id: str, request: SamplingRequest) -> NoResult:
-        """Returns once the backend has all events.
-
-        Raises InvalidInput, Unavailable, WorkerApiRefused (the caller has disconnected), BackendAway.
+        """Sample; returns once the backend has all events. Raises InvalidInput, Unavailable,
+        WorkerApiRefused, BackendAway.
         """
         chunks = _Chunks(self._api, call_id)
         order = self._prepare(call_id, request, chunks)
@@ -120,7 +114,6 @@ class Sampler:
         return model.folder
 
     def _adapter(self, sha256: str, chunks: "_Chunks") -> Path:
-        """Raises BackendAway, WorkerApiRefused, Unavailable `adapter_damaged`."""
         folder = self._adapters / sha256
         with self._unpacking:
             if not folder.is_dir():
@@ -162,7 +155,7 @@ class Sampler:
 
 
 class _Chunks:
-    """Posts events of one call, each once and in order."""
+    """Posts events of one call, once and in order."""
 
     def __init__(self, api: WorkerApi, call_id: str) -> None:
         self._api, self._call = api, call_id
@@ -222,7 +215,7 @@ def _next(replies: Replies) -> list[Reply]:
 
 
 def merged(events: Sequence[SamplingEvent]) -> list[SamplingEvent]:
-    """Merge each completion's pieces; `tokens` is that of the last."""
+    """Events with each completion's pieces merged."""
     out: list[SamplingEvent] = []
     open_deltas: dict[tuple[int, int], DeltaEvent] = {}
     for event in events:

@@ -51,9 +51,8 @@ ALL: list[CallKind] = [*QUICK, "inspect_model", "inspect_adapter"]
 SAMPLING: list[CallKind] = ["sample"]
 REWARD_MODEL_IDLE_SECONDS = 300.0
 REWARD_MODEL_ORDER_SECONDS = 600.0
-"""Loading a large checkpoint included."""
+"""Time to load a large checkpoint and score."""
 _RPC_THREADS = 4
-"""Threads for all calls but sampling."""
 _AWAY_SECONDS = 1.0
 _ANSWER_TRIES = 5
 
@@ -73,7 +72,6 @@ class CallWorker:
         places: Callable[[str], Launch] = lambda _: Launch(),
         blobs: BlobCache | None = None,
     ) -> None:
-        """places: where reward models are loaded."""
         self._api, self._id, self._models = api, worker_id, models
         self._sandbox = sandbox
         if sandbox is not None:
@@ -110,7 +108,7 @@ class CallWorker:
         work: Callable[[SandboxClient | None, RequestT], ResultT],
         request: RequestT,
     ) -> ResultT:
-        """Run with its own sandbox client, whose jails end if the caller disconnects."""
+        """Run with an own sandbox client, whose jails end if the caller disconnects."""
         if self._sandbox is None:
             return work(None, request)
         with sandbox_client(self._sandbox) as client, self._watch.watching(call.id, client.abort):
@@ -147,7 +145,7 @@ class CallWorker:
                 threads[number] = self.start(number, kinds[number])
 
     def answer(self, call: CallMessage) -> CallAnswer:
-        """Failures are answers too; raises nothing."""
+        """Answer; failures are answers too."""
         began = time.monotonic()
         try:
             answer = CallAnswer(result=dump(self._handlers[call.kind](call)))
@@ -182,7 +180,6 @@ class CallWorker:
 
 
 def serve(settings: WorkerSettings) -> None:
-    """Answer calls until SIGTERM or SIGINT."""
     slot = take_slot(settings.folder("workers"), "calls", settings.hostname)
     api = WorkerApi(settings.backend_url, settings.required_token())
     models = model_store(settings)
@@ -229,7 +226,7 @@ def serving_command(settings: WorkerSettings, vllm_log: Path) -> tuple[str, ...]
 
 
 def _kinds(settings: WorkerSettings) -> list[list[CallKind]]:
-    """Kinds per thread. One thread never inspects models, so downloads cannot occupy all."""
+    """Kinds per thread. One thread never inspects models: downloads cannot occupy all."""
     samplers = settings.sample_threads
     if samplers and find_spec("torch") is None:
         log.info("torch is not installed here, so this worker does not sample")
