@@ -7,7 +7,7 @@ from reinforge.dataset.prompts import Message
 
 
 def normalised(messages: Sequence[Message]) -> str:
-    """System messages are omitted: a job's own precedes every prompt."""
+    """Text of messages but system ones: a job's own precedes every prompt."""
     conversation = [message for message in messages if message["role"] not in ("system", "developer")]
     alone = len(conversation) == 1 and conversation[0]["role"] == "user"
     texts = (
@@ -18,5 +18,5 @@ def normalised(messages: Sequence[Message]) -> str:
 
 
 def prompt_key(text: str) -> int:
-    """64-bit hash; a million prompts have a collision with probability 1 in 30 million."""
+    """64-bit hash of a prompt."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")

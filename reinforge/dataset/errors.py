@@ -7,15 +7,14 @@ from reinforge.errors import InvalidInput, TooLarge
 EXCERPT_CHARACTERS = 200
 
 Path = tuple[str | int, ...]
-"""Place of a value inside a row: `("messages", 0, "content")`."""
+"""Place inside a row: `("messages", 0, "content")`."""
 
 
 class DatasetError(InvalidInput):
     """One fault of a dataset; `reinforge.dataset` lists the codes.
 
-    For Parquet `line` is the row number and `column` None. excerpt: the line around the fault,
-    which is at `excerpt[caret]`, with invisible characters escaped; for Parquet the value as
-    JSON, without caret. path: place inside the row, if it was read.
+    For Parquet `line` is the row number and `column` None. excerpt: the line around the fault, which is at
+    `excerpt[caret]`. path: place inside the row.
     """
 
     default_code = "invalid_dataset"
@@ -35,7 +34,7 @@ class DatasetError(InvalidInput):
         super().__init__(message, code=code, hint=hint, param=param)
         self.path = path
         self.bad_rows: dict[int, int] = {}
-        """Of a whole file: first line of every bad row → number of lines."""
+        """Number of lines by first line of a bad row."""
         self.line: int | None = None
         self.column: int | None = None
         self.excerpt: str | None = None
@@ -43,7 +42,7 @@ class DatasetError(InvalidInput):
         self.at(line, column, text)
 
     def at(self, line: int | None, column: int | None, text: str | None) -> Self:
-        """Set the location. `text` is the whole line that `column` counts in."""
+        """Set the location. `text`: the line that `column` counts in."""
         self.line, self.column = line, column
         if text is not None:
             self.excerpt, caret = excerpt(text, column or 1)
@@ -60,11 +59,11 @@ class DatasetError(InvalidInput):
 
 
 class DatasetTooLarge(TooLarge, DatasetError):
-    """A limit was exceeded; the message names it."""
+    pass
 
 
 def excerpt(text: str, column: int) -> tuple[str, int]:
-    """At most `EXCERPT_CHARACTERS` around a 1-based column, and the fault's offset in them."""
+    """At most `EXCERPT_CHARACTERS` around a 1-based column, and the fault's offset."""
     text = text.rstrip("\r\n")
     start = max(0, min(column - 1 - EXCERPT_CHARACTERS // 2, len(text) - EXCERPT_CHARACTERS))
     stop = start + EXCERPT_CHARACTERS

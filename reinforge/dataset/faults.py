@@ -9,21 +9,21 @@ from reinforge.dataset.errors import DatasetError
 from reinforge.dataset.rows import SourceRow
 
 OnFault = Callable[[DatasetError, int, int, int], None]
-"""(fault, first line of the bad row, its lines, its characters). Raises if reading cannot go on."""
+"""(fault, first line of the bad row, its lines, its characters). Raises to end reading."""
 
 LISTED = 20
-"""Faults that an error lists; the others are counted."""
+"""Most faults of an error."""
 MOST_BAD_ROWS = 10_000
 MOST_BAD_CHARACTERS = 32 * 1024 * 1024
-"""Locating faults is slow: past either limit the rest of the file is not read."""
+"""Characters of bad rows after which the file is not read further: locating faults is slow."""
 
 
 class Faults:
-    """Faults of rows, and the one after which nothing could be read."""
+    """Faults of rows, and the one that ended reading."""
 
     def __init__(self) -> None:
         self.bad_rows: dict[int, int] = {}
-        """First line → number of lines, ascending."""
+        """Number of lines by first line, ascending."""
         self.listed: list[dict[str, Any]] = []
         self._first: DatasetError | None = None
         self._characters = 0
@@ -38,7 +38,6 @@ class Faults:
             raise fault
 
     def end(self, fault: DatasetError) -> None:
-        """Reading has ended at `fault`."""
         if self._is_complete:
             self._is_complete = False
             self._list(fault)
@@ -67,7 +66,7 @@ def raise_fault(fault: DatasetError, first_line: int, lines: int, characters: in
 
 
 def without_lines(path: Path, to: Path, bad_rows: dict[int, int]) -> None:
-    """Copy a text file without bad rows, by first line and number of lines."""
+    """Copy a text file without bad rows."""
     with path.open("rb") as source, to.open("wb") as target:
         remaining = 0
         for number, line in enumerate(source, 1):
@@ -79,7 +78,7 @@ def without_lines(path: Path, to: Path, bad_rows: dict[int, int]) -> None:
 
 
 def uploaded_lines(rows: Iterable[SourceRow], bad_rows: Mapping[int, int]) -> Iterator[SourceRow]:
-    """Rows of a file `without_lines`, with their lines in the original."""
+    """Rows of a file `without_lines`, with their original lines."""
     remaining = iter(bad_rows.items())
     bad = next(remaining, None)
     removed = 0

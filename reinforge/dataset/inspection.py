@@ -32,7 +32,7 @@ from reinforge.schemas.datasets import DatasetFault, SkippedRows
 from reinforge.spec import ColumnRoles
 
 DISTINCT_ROWS_REMEMBERED = 1_000_000
-"""Rows among which duplicates are found; about 100 bytes of memory each."""
+"""Rows among which duplicates are found, 100 bytes each."""
 
 PromptSource = Literal["template", "messages", "prompt"]
 
@@ -40,9 +40,9 @@ PromptSource = Literal["template", "messages", "prompt"]
 @dataclass(frozen=True, slots=True)
 class PromptRow:
     index: int
-    """0-based row number, as in `split`."""
+    """0-based row number."""
     item: Row
-    """As rewards read it (`reinforge.dataset.items`)."""
+    """Row as rewards read it."""
     messages: list[Message]
     tools: list[Tool] | None = None
 
@@ -63,9 +63,8 @@ def inspect(
 ) -> DatasetReport:
     """Read the whole file once, with bounded memory, and report on it.
 
-    Every row must give a prompt if there are `roles` or `template`, or the first row has
-    `messages` or `prompt`; else the file is accepted with the warning `no_prompt_column`. Raises
-    the first fault, with the others (`reinforge.dataset.faults`). bad_rows: removed before.
+    Every row must give a prompt if there are `roles` or `template`, or the first row has `messages` or `prompt`.
+    Raises the first fault, with the others. bad_rows: removed before.
     """
     path, limits = Path(path), limits or DatasetLimits()
     name = filename or path.name
@@ -105,7 +104,7 @@ def inspect(
 def inspect_skipping(
     path: Path, filename: str, limits: DatasetLimits, to: Path, *, listed_lines: int = 1000
 ) -> DatasetReport:
-    """Like `inspect`; if rows are bad and can be skipped, `to` is the file without them."""
+    """Like `inspect`; `to` is the file without bad rows."""
     try:
         return inspect(path, filename, limits)
     except DatasetError as error:
@@ -136,10 +135,7 @@ def iter_prompts(
     limits: DatasetLimits | None = None,
     numbers: Collection[str] = (),
 ) -> Iterator[PromptRow]:
-    """Stream rows with their messages. `numbers`: columns of CSV that rewards read as numbers.
-
-    Raises DatasetError at the first fault.
-    """
+    """Stream rows with their messages. Raises DatasetError at the first fault."""
     path = Path(path)
     format = format or detect_format(path)
     parsed = None if template is None else PromptTemplate.parse(template)
@@ -153,7 +149,6 @@ def iter_prompts(
 
 
 def _add(row: SourceRow, format: Format, survey: "_Survey", faults: Faults) -> None:
-    """Raises faults after which the file cannot be read."""
     try:
         survey.add(row)
     except DatasetError as error:
@@ -166,7 +161,7 @@ def _add(row: SourceRow, format: Format, survey: "_Survey", faults: Faults) -> N
 
 
 def numbers_of(path: Path | str) -> list[str]:
-    """Columns of a local CSV file that rewards read as numbers; reads all of it. Raises DatasetError."""
+    """Columns of a local CSV file that rewards read as numbers. Raises DatasetError."""
     if detect_format(Path(path)) != "csv":
         return []
     return number_columns("csv", [column.model_dump() for column in inspect(path).columns])
@@ -187,7 +182,6 @@ class _Survey:
         self.columns = Columns(limits)
         self.rows = 0
         self.bad_rows = 0
-        """Of `rows`."""
         self._guessed_prompt: str | None = None
         self.duplicates = 0
         self.preview: list[dict[str, Any]] = []
@@ -234,7 +228,7 @@ class _Survey:
             self._row_digests.add(digest)
 
     def column_reports(self, format: Format) -> list[ColumnReport]:
-        """Columns of CSV become numbers, in `preview` too."""
+        """Reports in which columns of CSV become numbers."""
         columns = self.columns.by_name
         names = columns.keys() - TEXT_COLUMNS if format == "csv" else set()
         numbers = {name for name in names if columns[name].use_numbers()}
@@ -308,7 +302,7 @@ def _located(error: DatasetError, row: SourceRow, format: Format) -> DatasetErro
 
 
 def _line_of(row: SourceRow, offset: int, path: ValuePath) -> str:
-    """A line of the row as in the file; for Parquet, JSON of the faulty value or the row."""
+    """A line of the row as in the file; for Parquet as JSON."""
     if row.text is not None:
         return row.text.split("\n")[offset]
     excerpt = {path[0]: row.value[path[0]]} if path and path[0] in row.value else row.value

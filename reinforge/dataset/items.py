@@ -1,7 +1,6 @@
-"""Conversion of a row to the `item` that rewards read, wherever a row is scored.
+"""Conversion of a row to the `item` that rewards read.
 
-`data.columns.answer` fills `item.answer`, null included, and replaces a column called `answer`;
-a row without the named column has no `item.answer`.
+`data.columns.answer` fills `item.answer`, null included, and replaces a column called `answer`.
 """
 
 from collections.abc import Collection, Mapping
@@ -32,13 +31,13 @@ def item_columns(columns: Collection[str], roles: ColumnRoles | Mapping[str, Any
 
 
 def answer_column(roles: ColumnRoles | Mapping[str, Any] | None) -> str | None:
-    """The column that fills `item.answer`; None if it is the row's own column."""
+    """The column that fills `item.answer`; None if it is the row's own."""
     named = roles.answer if isinstance(roles, ColumnRoles) else (roles or {}).get(ANSWER)
     return None if named == ANSWER else named
 
 
 def shadowed_answer(columns: Collection[str], roles: ColumnRoles | None) -> str | None:
-    """A note where the data's own `answer` is hidden by the named column."""
+    """A note where the data's own `answer` is hidden."""
     column = answer_column(roles)
     if column is None or ANSWER not in columns or column not in columns:
         return None

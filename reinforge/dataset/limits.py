@@ -14,14 +14,14 @@ class DatasetLimits:
     """Size of a line of JSONL, a record of CSV, or a Parquet row as JSON."""
     max_rows: int = 20_000_000
     max_decoded_bytes: int = 8192 * MIB
-    """Size of all rows as JSON. Only Parquet, which is compressed, can reach it."""
+    """Size of all rows as JSON, which only compressed Parquet can reach."""
     max_columns: int = 1000
     max_depth: int = 64
-    """Levels of lists and objects in a row; the row itself is the first."""
+    """Levels of lists and objects in a row, itself included."""
 
 
 def inspection_seconds(size: int) -> float:
-    """CPU time limit; a core of 2024 needs at most a third."""
+    """CPU time limit; a core of 2024 needs a third."""
     return 900.0 + size / (4 * MIB)
 
 

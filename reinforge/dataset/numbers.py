@@ -1,7 +1,7 @@
 """Numbers among the cells of a CSV file.
 
-A cell is a number only if the number is written the same way, so that no text changes: `007`, `1.50`, `1e5` and
-integers of more than 15 digits stay text. A column holds numbers if all its cells do.
+A cell is a number only if the number is written the same way: `007`, `1.50`, `1e5` and integers of more than 15
+digits stay text. A column holds numbers if all its cells do.
 """
 
 import re
@@ -11,7 +11,6 @@ from typing import Any, Literal
 from reinforge.dataset.rows import Row
 
 TEXT_COLUMNS = frozenset({"prompt", "messages", "tools"})
-"""Never numbers."""
 MOST_CHARACTERS = 24
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(\.[0-9]{1,16})?\Z")
 
@@ -23,7 +22,6 @@ def number_of(text: str) -> int | float | None:
 
 
 def kind_of(text: str) -> Literal["integer", "number"] | None:
-    """Type of `number_of`, without the conversion."""
     if len(text) > MOST_CHARACTERS or (match := _NUMBER.match(text)) is None:
         return None
     if match[1] is not None:
@@ -32,14 +30,13 @@ def kind_of(text: str) -> Literal["integer", "number"] | None:
 
 
 def with_numbers(row: Row, columns: Collection[str]) -> Row:
-    """The row with the cells of `columns` as numbers."""
     if not columns:
         return row
     return {name: _converted(value) if name in columns else value for name, value in row.items()}
 
 
 def number_columns(format: str, columns: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Names of the columns that rewards read as numbers, of a stored dataset."""
+    """Columns of a stored dataset that rewards read as numbers."""
     if format != "csv":
         return []
     return [column["name"] for column in columns if column["type"] in ("integer", "number")]

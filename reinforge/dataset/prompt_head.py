@@ -1,4 +1,4 @@
-"""Beginning of a prompt, and the reference answer, as lists show them."""
+"""Beginnings of a prompt and its reference answer, for lists."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,6 @@ def prompt_head(messages: Sequence[Mapping[str, Any]], rendered: str = "") -> st
 
 
 def answer_head(item: Mapping[str, Any]) -> str | None:
-    """item: the row as rewards read it."""
     answer = item.get(ANSWER)
     if answer is None:
         return None
@@ -26,6 +25,6 @@ def answer_head(item: Mapping[str, Any]) -> str | None:
 
 
 def _storable(text: str, most: int) -> str:
-    """Cut, and without what the database refuses: NUL and half a character."""
+    """Text without NUL and half characters, which the database refuses."""
     text = text if len(text) <= most else text[: most - 1] + "…"
     return text.replace("\0", "\ufffd").encode(errors="replace").decode()

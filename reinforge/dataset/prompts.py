@@ -1,8 +1,7 @@
 """Conversion of a row to the chat messages of its prompt.
 
-They come from `prompt_template` (one user message), else from `roles`, else from the column
-`messages`, else from `prompt`. The last message is from the user or a tool. Text parts are
-joined by a line break.
+They come from `prompt_template`, else `roles`, else the column `messages`, else `prompt`. The last message is from
+the user or a tool.
 """
 
 import json
@@ -17,25 +16,25 @@ from reinforge.dataset.rows import Row
 from reinforge.spec import ColumnRoles
 
 Message = dict[str, Any]
-"""`role`, `content` (text), and other members that are not null (`tool_calls` …)."""
+"""`role`, `content` (text), and other members that are not null."""
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
 MOST_INSERTED = 16 * 1024**2
-"""Most characters inserted into a template, which may name a large column many times."""
+"""Most characters inserted into a template, which may repeat a large column."""
 _NO_ROLES = ColumnRoles()
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
 
 @dataclass(frozen=True, slots=True)
 class PromptTemplate:
-    """A parsed template; inserts whole columns only, no attributes, indices or formats."""
+    """A parsed template, of whole columns only."""
 
     pieces: tuple[str, ...]
     """Literal text at even positions, column names at odd ones."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """`{column}` is a placeholder, `{{` and `}}` are braces. Raises DatasetError `invalid_template`."""
+        """Parse `{column}` placeholders; `{{` and `}}` are braces. Raises DatasetError `invalid_template`."""
         pieces, literal, end = [], "", 0
         for match in _PIECE.finditer(text):
             literal += text[end : match.start()]
@@ -54,10 +53,7 @@ class PromptTemplate:
         return tuple(dict.fromkeys(self.pieces[1::2]))
 
     def render(self, row: Row) -> str:
-        """Numbers, lists and objects become JSON.
-
-        Raises DatasetError `unknown_column`, `missing_value` (the column is null).
-        """
+        """Insert columns, lists and objects as JSON. Raises DatasetError `unknown_column`, `missing_value`."""
         parts = list(self.pieces)
         size = 0
         for index in range(1, len(parts), 2):
@@ -79,10 +75,9 @@ def render_messages(
     template: str | PromptTemplate | None = None,
     system_prompt: str | None = None,
 ) -> list[Message]:
-    """`system_prompt` precedes messages that do not start with a system or developer message.
+    """Messages of a row; `system_prompt` precedes those without a system or developer message.
 
-    Raises DatasetError with `path` but no line: `missing_prompt`, `empty_prompt`, `wrong_type`,
-    `unknown_role`, `unsupported_content`, `last_message`, `unknown_column`, `missing_value`.
+    Raises DatasetError with `path` but no line.
     """
     messages = _own_messages(row, roles or _NO_ROLES, template)
     if system_prompt and messages[0]["role"] not in ("system", "developer"):
@@ -93,10 +88,7 @@ def render_messages(
 def check_roles(
     columns: Collection[str], roles: ColumnRoles | None = None, template: str | PromptTemplate | None = None
 ) -> None:
-    """Refuse roles or a template that name missing columns, and datasets without prompt.
-
-    Raises DatasetError `unknown_column` (with `param`), `invalid_template`, `missing_prompt`.
-    """
+    """Refuse roles or a template that name missing columns, and datasets without prompt. Raises DatasetError."""
     roles = roles or _NO_ROLES
     for part in ("prompt", "messages", "answer", "slice"):
         name = getattr(roles, part)

@@ -36,21 +36,19 @@ class _Frozen(BaseModel):
 class ColumnReport(_Frozen):
     name: str
     type: ColumnType
-    """`mixed` when rows differ (integers among numbers are numbers), `null` without any value."""
+    """`mixed` when rows differ, `null` without any value."""
     types: dict[str, int]
     """Rows per type, without nulls."""
     null_count: int
     missing_count: int
     """Rows that lack the column (JSONL only)."""
     example: str | None
-    """The first non-null value as text (JSON unless a string), at most 200 characters."""
+    """The first non-null value as text, at most 200 characters."""
     mean_characters: float | None
     max_characters: int | None
 
 
 class DatasetWarning(_Frozen):
-    """Notice about a dataset that is accepted."""
-
     code: Literal[
         "single_row",
         "duplicate_rows",
@@ -71,7 +69,6 @@ class DatasetReport(_Frozen):
     sha256: str
     rows: int
     columns: list[ColumnReport]
-    """In order of first appearance."""
     prompt_source: Literal["template", "messages", "prompt"] | None
     """None: a job has to give column roles or a template."""
     duplicate_rows: int
@@ -91,9 +88,8 @@ class ColumnStatistics:
         self.characters = 0
         self.max_characters = 0
         self.numbers: Counter[ColumnType] = Counter()
-        """Texts that are numbers."""
         self.first_others: list[tuple[int, str]] = []
-        """Line and beginning of the first texts that are not."""
+        """Line and beginning of the first texts that are no numbers."""
 
     def add(self, value: Any, line: int) -> None:
         if value is None:
@@ -119,7 +115,7 @@ class ColumnStatistics:
             self.first_others.append((line, text[:MOST_CHARACTERS]))
 
     def use_numbers(self) -> bool:
-        """Make a column of texts that are all numbers a column of numbers; whether it is one."""
+        """Turn a column of texts that are all numbers into one of numbers; whether it is one."""
         strings = self.types["string"]
         if not strings or self.nulls or self.numbers.total() != strings:
             return False
@@ -127,7 +123,7 @@ class ColumnStatistics:
         return True
 
     def outliers(self) -> int:
-        """Texts that are no numbers in a column of numbers, if they are few."""
+        """Number of texts in a column of numbers, if they are few."""
         others = self.types["string"] - self.numbers.total()
         is_number = self.type == "string" and self.numbers.total() >= 4
         return others if is_number and others <= max(1, self.types["string"] // 10) else 0
@@ -166,8 +162,6 @@ class ColumnStatistics:
 
 
 class Columns:
-    """Statistics of a bounded number of columns."""
-
     def __init__(self, limits: DatasetLimits) -> None:
         self._limits = limits
         self.by_name: dict[str, ColumnStatistics] = {}

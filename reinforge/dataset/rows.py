@@ -7,23 +7,23 @@ from typing import Any
 import orjson
 
 Row = dict[str, Any]
-"""Column name → JSON value: None, bool, int (signed 64 bit), finite float, str, list or dict."""
+"""Column name → JSON value: None, bool, int (64 bit), finite float, str, list or dict."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
     line: int
-    """1-based line where the row begins; for Parquet the row number."""
+    """1-based first line of the row; for Parquet the row number."""
     value: Row
     text: str | None
-    """The row as in the file, to locate faults; None for Parquet."""
+    """The row as in the file; None for Parquet."""
 
 
 def canonical(value: Any) -> bytes:
-    """Bytes of a JSON value that do not depend on the order of keys."""
+    """Bytes of a JSON value, whatever the order of keys."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
 def row_hash(value: Any) -> str:
-    """SHA-256 (hex) of any JSON value, whatever the order of keys."""
+    """SHA-256 (hex) of a JSON value, whatever the order of keys."""
     return hashlib.sha256(canonical(value)).hexdigest()

@@ -10,13 +10,10 @@ DEFAULT_MOST = 256
 
 
 def split(rows_count: int, held_out: int | float | None, seed: int) -> tuple[list[int], list[int]]:
-    """(training indices, held-out indices), 0-based, ascending, together every row once.
+    """(training indices, held-out indices), 0-based, ascending.
 
-    held_out: a number of rows (int), a share (float), or None: a tenth, at most 256. A share holds
-    out at least one row and leaves at least one; a single row is never held out. The split must be
-    the same on every Python version, so only `Random.random` is used.
-
-    Raises DatasetError `invalid_held_out` when no row would be left for training.
+    held_out: a number of rows (int), a share (float), or None: a tenth, at most 256. The split must be the same on
+    every Python version, so only `Random.random` is used. Raises DatasetError `invalid_held_out`.
     """
     count = held_out_count(rows_count, held_out)
     drawn = _drawn(rows_count, seed)
@@ -29,9 +26,7 @@ def split_together(
 ) -> tuple[list[int], list[int]]:
     """Like `split`, with all rows of one key on the same side.
 
-    Keys are drawn in the order of `split`; one with more rows than remain to be held out is
-    skipped, so fewer rows than requested may be held out, never more. When no key fits, the
-    smallest is held out, if rows are left to train on.
+    A key with more rows than remain to be held out is skipped; when no key fits, the smallest is held out.
     """
     count = held_out_count(len(keys), held_out)
     rows: dict[Hashable, list[int]] = {}
@@ -61,7 +56,6 @@ def _drawn(count: int, seed: int) -> Iterator[int]:
 
 
 def held_out_count(rows_count: int, held_out: int | float | None) -> int:
-    """Raises DatasetError `invalid_held_out`."""
     if rows_count < 1:
         raise DatasetError("A dataset without rows cannot be split.", code="empty_file")
     if held_out is None:

@@ -1,4 +1,4 @@
-"""Guesses which columns hold the prompt and the answer, by name, then by content."""
+"""Guesses the columns of prompt and answer, by name, then by content."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from reinforge.spec import ColumnRoles
 
 REQUIRED_PROMPT_NAMES = ("question", "problem", "instruction", "query")
-"""A row in which such a column is blank has no prompt."""
+"""Names of columns without which a row has no prompt."""
 PROMPT_NAMES = (*REQUIRED_PROMPT_NAMES, "input")
 ANSWER_NAMES = ("answer", "target", "solution", "label", "output", "expected", "result", "total")
 _OTHER_NAMES = frozenset(
@@ -18,7 +18,7 @@ _TEXT_TYPES = ("string", "mixed")
 def suggest_columns(
     columns: Sequence[Mapping[str, Any]], preview: Sequence[Mapping[str, Any]], declared: ColumnRoles
 ) -> ColumnRoles | None:
-    """Roles that are neither declared nor evident from the columns `messages`, `prompt` and `answer`."""
+    """Roles that are neither declared nor evident."""
     types = {str(column["name"]): str(column["type"]) for column in columns}
     has_prompt = bool({"messages", "prompt"} & types.keys() or declared.prompt or declared.messages)
     messages = None if has_prompt else _messages_column(types, preview)

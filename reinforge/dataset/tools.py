@@ -1,7 +1,6 @@
-"""A row's `tools`: what the policy may call, as the chat template receives it (docs/datasets.md).
+"""A row's `tools`: what the policy may call (docs/datasets.md).
 
-Null, an empty text and an empty list are no tools. Null members are omitted, since Parquet has
-them in every row.
+Null members are omitted, since Parquet has them in every row.
 """
 
 import json
@@ -27,10 +26,7 @@ _HINT = (
 
 
 def row_tools(row: Mapping[str, Any]) -> list[Tool] | None:
-    """The row's tools, which may be JSON text (CSV has no lists); None without any.
-
-    Raises DatasetError `invalid_tools` with `path`.
-    """
+    """The row's tools, which may be JSON text. Raises DatasetError `invalid_tools`."""
     value = row.get(COLUMN)
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
@@ -51,7 +47,7 @@ def row_tools(row: Mapping[str, Any]) -> list[Tool] | None:
 
 
 def tools_of(row: Mapping[str, Any]) -> list[Tool] | None:
-    """Like `row_tools` for unchecked rows; None for invalid tools."""
+    """Like `row_tools`, with None for invalid tools."""
     try:
         return row_tools(row)
     except DatasetError:

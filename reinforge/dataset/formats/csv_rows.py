@@ -1,6 +1,5 @@
-"""CSV with a header line. Every cell is a string, since guessing types changes data ("007").
-
-A header without any comma is split at tabs, else at semicolons.
+"""CSV with a header line, split at commas, tabs or semicolons. Every cell is a string, since guessing types changes
+data ("007").
 """
 
 import csv
@@ -47,7 +46,7 @@ def read(path: Path, limits: DatasetLimits, on_fault: OnFault = raise_fault) -> 
 
 
 def place(row: SourceRow, path: ValuePath) -> tuple[int, int | None]:
-    """A record may span lines."""
+    """Place of a value in a record, which may span lines."""
     text = row.text or ""
     index = list(row.value).index(str(path[0])) if path and path[0] in row.value else 0
     for delimiter in ",\t;":
@@ -58,7 +57,7 @@ def place(row: SourceRow, path: ValuePath) -> tuple[int, int | None]:
 
 
 class _Source:
-    """Lines for `csv.reader`; remembers those of the current record."""
+    """Lines for `csv.reader`, with those of the current record."""
 
     def __init__(self, path: Path, limits: DatasetLimits, on_fault: OnFault) -> None:
         self._path = path
@@ -76,11 +75,11 @@ class _Source:
         self._size = 0
 
     def is_isolated(self) -> bool:
-        """Whether the current record is one line with all its quotes closed."""
+        """Whether the record is one line with all its quotes closed."""
         return len(self._held) == 1 and self._held[0].count('"') % 2 == 0
 
     def refuse(self, fault: DatasetError, *, isolated: bool) -> None:
-        """Raises the fault if it leaves open where the next record begins."""
+        """Raises the fault if it is unclear where the next record begins."""
         if not isolated:
             raise fault
         self._on_fault(fault, self.first_line, len(self._held), self._size)
@@ -117,9 +116,7 @@ class _Source:
 
 
 def field_starts(record: str, delimiter: str) -> tuple[list[int], int | None]:
-    """Offsets of a record's fields, and of its first fault: an unclosed quote, text between a closing
-    quote and the delimiter, or an unquoted carriage return within the record.
-    """
+    """Offsets of a record's fields, and of its first fault."""
     body = record.removesuffix("\n").removesuffix("\r")
     starts, at = [0], 0
     while True:

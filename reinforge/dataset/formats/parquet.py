@@ -1,7 +1,4 @@
-"""Parquet, read in small batches. Times and decimals become strings; bytes, maps and unions are refused.
-
-Errors have the row number as `line` and no column.
-"""
+"""Parquet, read in small batches. Times and decimals become strings; bytes, maps and unions are refused."""
 
 import json
 import math
@@ -17,10 +14,10 @@ from reinforge.dataset.limits import DatasetLimits, readable, row_too_large, too
 from reinforge.dataset.rows import SourceRow
 
 BATCH_ROWS = 64
-"""Small, since dictionary encoding can make a row far larger in memory than in the file."""
+"""Rows of a batch: dictionary encoding can make a row far larger in memory than in the file."""
 
 GROUP_BYTES = 32 * 1024 * 1024
-"""In memory, of a row group without the bad rows."""
+"""Size of a written row group in memory."""
 
 
 def read(path: Path, limits: DatasetLimits, on_fault: OnFault = raise_fault) -> Iterator[SourceRow]:
@@ -57,7 +54,7 @@ def read(path: Path, limits: DatasetLimits, on_fault: OnFault = raise_fault) -> 
 
 
 def write_without_rows(path: Path, to: Path, bad_rows: Collection[int], limits: DatasetLimits) -> None:
-    """Copy the rows of an inspected file, with their types, except those of the 1-based numbers `bad_rows`."""
+    """Copy the rows of an inspected file except `bad_rows` (1-based)."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -88,7 +85,7 @@ def write_without_rows(path: Path, to: Path, bad_rows: Collection[int], limits: 
 
 
 def _write_group(writer: Any, group: list[Any], to: Path, limits: DatasetLimits) -> None:
-    """Empties `group`. What is small in the file may be large without its encoding."""
+    """Write and empty `group`, which may be large without its encoding."""
     import pyarrow as pa
 
     if group:
@@ -144,7 +141,6 @@ def _checked_schema(schema: Any, limits: DatasetLimits) -> Any:
 
 
 def _least_bytes(values: Any) -> int:
-    """A lower bound of the size as JSON."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -22,7 +22,7 @@ Format = Literal["jsonl", "csv", "parquet"]
 @dataclass(frozen=True, slots=True)
 class Reader:
     read: Callable[[Path, DatasetLimits, OnFault], Iterator[SourceRow]]
-    """Faults of rows go to `OnFault`; those of the file are raised."""
+    """Reader whose faults of rows go to `OnFault`; those of the file are raised."""
     place: Callable[[SourceRow, ValuePath], tuple[int, int | None]]
     """(line, column) of a value inside a row."""
 
@@ -68,10 +68,7 @@ _FOREIGN = (
 
 
 def detect_format(path: Path, filename: str | None = None) -> Format:
-    """The format by the name's ending, else by the content.
-
-    Raises DatasetError `empty_file`, `unknown_format`, `wrong_format` (names what the file is).
-    """
+    """The format by the name's ending, else by the content. Raises DatasetError."""
     name = filename or path.name
     named = _SUFFIXES.get(Path(name).suffix.lower())
     with path.open("rb") as file:
@@ -115,17 +112,14 @@ def iter_rows(
     *,
     numbers: Collection[str] = (),
 ) -> Iterator[Row]:
-    """Stream rows. `format` None: detected. `numbers`: columns of CSV whose cells are numbers.
-
-    Raises DatasetError at the first fault.
-    """
+    """Stream rows. `numbers`: columns of CSV whose cells are numbers. Raises DatasetError at the first fault."""
     path = Path(path)
     for row in read_source(path, format or detect_format(path), limits or DatasetLimits()):
         yield with_numbers(row.value, numbers)
 
 
 def iter_accepted(path: Path, format: Format) -> Iterator[Row]:
-    """Stream rows of an accepted file, unchecked: JSONL is several times as fast."""
+    """Stream rows of an accepted file, unchecked and faster."""
     if format != "jsonl":
         yield from iter_rows(path, format)
         return

@@ -1,8 +1,8 @@
 """Strict parser of one line of JSON, with the place of the first fault.
 
-Refuses what Parquet, PostgreSQL, browsers or pandas would silently change or lose: duplicate
-keys, NaN, Infinity, integers beyond signed 64 bit, floats that overflow, lone surrogates,
-escaped NUL, deep nesting. The C decoder runs first; a slow tokenizer then finds the fault.
+Refuses what Parquet, PostgreSQL, browsers or pandas would change: duplicate keys, NaN, Infinity, integers beyond
+signed 64 bit, lone surrogates, escaped NUL, deep nesting. A slow tokenizer finds the fault that the C decoder
+reports.
 """
 
 import json
@@ -28,7 +28,7 @@ _CONSTANTS = ("NaN", "Infinity", "-Infinity")
 
 
 class _Refused(Exception):
-    """Raised by a hook in the decoder."""
+    pass
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -62,10 +62,7 @@ _DECODER = json.JSONDecoder(
 
 
 def parse(text: str, max_depth: int) -> Any:
-    """Raises DatasetError without `line`, with `column` counted in `text`: `truncated_json`,
-    `invalid_json`, `duplicate_key`, `not_finite`, `integer_too_large`, `lone_surrogate`,
-    `nul_byte`, `nesting_too_deep`.
-    """
+    """Parse a line. Raises DatasetError without `line`, with `column` counted in `text`."""
     too_deep = None
     try:
         value = _DECODER.decode(text)
@@ -90,9 +87,8 @@ def parse(text: str, max_depth: int) -> Any:
 @dataclass(frozen=True, slots=True)
 class Token:
     path: Path
-    """For a key: the path of its value."""
+    """Path of the value, also for its key."""
     offset: int
-    """0-based character."""
     raw: str
     is_key: bool = False
     is_repeated: bool = False
@@ -107,7 +103,7 @@ class _Frame:
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """Keys and the beginnings of values. Slow; ends where the text is no JSON."""
+    """Keys and the beginnings of values, to the end of valid JSON."""
     stack: list[_Frame] = []
     position = 0
     while match := _TOKEN.match(text, position):
@@ -139,7 +135,7 @@ def tokens(text: str) -> Iterator[Token]:
 
 
 def column_of(text: str, path: Path) -> int:
-    """1-based column of the value at `path`, or of its nearest enclosing value."""
+    """1-based column of the value at `path`, or of its nearest parent."""
     best, depth = 1, -1
     for token in tokens(text):
         if token.is_key or len(token.path) <= depth:

@@ -23,9 +23,7 @@ OnBadLine = Callable[[DatasetError, bytes], None]
 def text_lines(
     path: Path, limits: DatasetLimits, on_bad_line: OnBadLine | None = None
 ) -> Iterator[tuple[int, str]]:
-    """(1-based line number, line with its line break), without the BOM.
-
-    Lines that `on_bad_line` accepts are omitted.
+    """(1-based line number, line with its break), without the BOM and lines that `on_bad_line` accepts.
 
     Raises DatasetError `wrong_encoding`, `nul_byte`, DatasetTooLarge `row_too_large`.
     """
