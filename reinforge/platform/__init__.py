@@ -1,1 +1,1 @@
-"""`reinforge up`: PostgreSQL, backend, worker and sandbox as child processes of one supervisor."""
+"""`reinforge up`: PostgreSQL, backend, worker and sandbox under one supervisor."""

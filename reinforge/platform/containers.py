@@ -1,4 +1,4 @@
-"""Images of the Dockerfile, which sets REINFORGE_CONTAINER to their name."""
+"""Images of the Dockerfile, which sets REINFORGE_CONTAINER."""
 
 from reinforge import settings
 
@@ -15,7 +15,7 @@ REMEDIES = {
     "workers": "See `docker compose ps worker calls` and `docker compose logs worker calls`.",
     "server": "See `docker compose ps api` and `docker compose logs api`.",
 }
-"""Name of a doctor's check → advice under Docker Compose."""
+"""Advice under Docker Compose by name of a doctor's check."""
 
 
 def image() -> str | None:

@@ -1,5 +1,4 @@
-"""Checks of this machine (`reinforge doctor`); backend and worker are checked in child processes, never
-imported.
+"""Checks of this machine (`reinforge doctor`); backend and worker are checked in child processes.
 
 `fail`: the platform does not work; `warn`: a part does not.
 """
@@ -63,10 +62,7 @@ class Check:
 
 
 def run_checks(home: Path | None = None, *, host: str = "127.0.0.1", port: int | None = None) -> list[Check]:
-    """Run all checks, most basic first; may leave a probe object in the store.
-
-    port: default: that of the platform running on the home, else 8321. A container gets its image's checks.
-    """
+    """Run all checks, most basic first; may leave a probe object in the store."""
     home = (home or settings.home()).resolve()
     image = containers.image()
     running = running_address(home) if port is None else None
@@ -82,7 +78,6 @@ def run_checks(home: Path | None = None, *, host: str = "127.0.0.1", port: int |
 
 
 def _machine_checks(home: Path, host: str, port: int, *, own: bool) -> list[Callable[[], Check]]:
-    """own: the platform of this home listens on the port."""
     local = EVERYWHERE.get(host, host)
     return [
         check_python,
@@ -278,7 +273,6 @@ def check_torch() -> Check:
 
 
 def check_vllm() -> Check:
-    """The engine of jobs and deployments; its absence is no fault."""
     program = (
         "import json; from worker.settings import WorkerSettings;"
         "from worker.serving_client.engine_choice import serving_engine;"
@@ -303,7 +297,6 @@ def check_vllm() -> Check:
 
 
 def check_plugins() -> Check:
-    """What algorithm plugins declare, and what a worker would call."""
     from reinforge.algorithm import plugins  # loads other people's code: only when asked
 
     importlib.import_module("reinforge.algorithm.slots")  # judges their presets
@@ -337,7 +330,7 @@ def check_page() -> Check:
 
 
 def check_server(url: str, *, required: bool = True) -> Check:
-    """The API that a worker calls. required=False: none may run in this container."""
+    """Check the API that a worker calls."""
     message = probe.problem(f"{url}/readyz")
     if message is None:
         return Check("server", "ok", f"{url} is ready")
@@ -353,7 +346,7 @@ class _RunOutput:
 
 
 def _run(command: list[str], stdin: str = "") -> _RunOutput:
-    """Run a short command; `stdin` carries secrets, because arguments are public."""
+    """Run a short command; `stdin` carries secrets."""
     try:
         result = subprocess.run(
             command, input=stdin, capture_output=True, text=True, timeout=_RUN_TIMEOUT_SECONDS

@@ -7,7 +7,6 @@ Finding = tuple[Literal["ok", "warn", "fail"], str, str | None]
 
 
 def torch_state(report: dict[str, Any]) -> Finding:
-    """report: of `worker.machine.torch_device.report`, with that of `gpu_assignment.placement_report`."""
     if report["problem"] is not None:
         return "fail", report["problem"], report["remedy"]
     placement = report["placement"]

@@ -16,7 +16,6 @@ _REMEDY = "docs/workers.md says how a worker is started and what it needs."
 
 
 def port_state(host: str, port: int, *, own: bool) -> Finding:
-    """own: the platform of this home listens there."""
     if own:
         return "ok", f"the platform of this home serves at {host}:{port}", None
     try:
@@ -27,7 +26,7 @@ def port_state(host: str, port: int, *, own: bool) -> Finding:
 
 
 def running_platform(host: str, port: int) -> Finding:
-    """Query the platform at REINFORGE_URL, else at this address. None running is no fault."""
+    """Query the platform at REINFORGE_URL, else at this address."""
     named = settings.server_url()
     url = (named or f"http://{host}:{port}").rstrip("/")
     try:

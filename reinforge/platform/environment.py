@@ -20,7 +20,7 @@ _BACKEND_ONLY = (
     "REINFORGE_PREVIOUS_WORKER_TOKEN",
     "REINFORGE_METRICS_TOKEN",
 )
-"""Workers run beside untrusted reward code, so their only credential is their token."""
+"""Variables that workers do not get: they run beside untrusted code."""
 _NOT_FOR_THE_SANDBOX = (*_BACKEND_ONLY, "SANDBOX_KEY_FILE", "REINFORGE_WORKER_TOKEN", "REDIS_URL")
 _WORKER_ONLY = ("SANDBOX_KEY_FILE",)
 _WORKER_LISTEN = "REINFORGE_WORKER_LISTEN"
@@ -30,8 +30,7 @@ _LOOPBACK = "127.0.0.1,localhost,::1"
 class PlatformEnvironment:
     """Environments of child processes; an empty variable counts as unset.
 
-    backend: all but a sandbox's key file. worker: without credentials of database and object store.
-    sandbox: also without the worker's token.
+    worker: without credentials of database and object store. sandbox: also without the worker's token.
     """
 
     def __init__(

@@ -1,9 +1,7 @@
 """Keeper: wrapper process around a child, so that no process outlives the platform.
 
-It ends the command and all descendants on SIGTERM (SIGQUIT: at once), and when its standard input
-closes because its parent died. On Linux it is a *subreaper* for orphaned grandchildren, and the kernel
-signals the command if the keeper is killed. Not covered: a descendant with its own session whose keeper
-was killed.
+It ends the command and all descendants on SIGTERM (SIGQUIT: at once), and when its standard input closes. On Linux it
+is a *subreaper*, and the kernel signals the command if the keeper is killed.
 """
 
 import ctypes
@@ -45,7 +43,7 @@ class KeeperPlan:
     user: int | None = None
     group: int | None = None
     env: dict[str, str] | None = None
-    """The command's environment; None: the keeper's. Not for secrets: arguments are public."""
+    """Environment of the command; None: the keeper's. Not for secrets: arguments are public."""
 
     def argv(self) -> list[str]:
         return [sys.executable, "-P", "-m", __spec__.name, json.dumps(asdict(self))]
@@ -54,7 +52,7 @@ class KeeperPlan:
 def end_leftovers(pid_file: Path) -> list[int]:
     """End processes that an earlier supervisor recorded in `pid_file`; returns their pids.
 
-    A pid that now belongs to another process is recognised by its start time.
+    The start time identifies a process whose pid was reused.
     """
     try:
         entry = json.loads(pid_file.read_text())
@@ -100,7 +98,7 @@ class _Keeper:
         self._hurry = self._hurry or number == signal.SIGQUIT
 
     def run(self) -> int:
-        """Returns the command's exit status, 128 + n after signal n."""
+        """Run; returns the command's exit status, 128 + n after signal n."""
         _adopt_orphans()
         try:
             main = self._start()
@@ -160,7 +158,7 @@ class _Keeper:
             self._stop_requested = True
 
     def _reap(self, main: int) -> bool:
-        """Returns False when no child is left."""
+        """Reap children; returns False when none is left."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -172,7 +170,7 @@ class _Keeper:
                 self._status = os.waitstatus_to_exitcode(status)
 
     def _end_descendants(self) -> None:
-        """SIGTERM, then SIGKILL until none is left, so that forks in between are caught."""
+        """Send SIGTERM, then SIGKILL until none is left."""
         self._stop_requested = True
         for descendant in descendants(os.getpid()):
             send(descendant, signal.SIGTERM if self._status is not None else signal.SIGKILL)

@@ -1,8 +1,4 @@
-"""Detects through /proc that the parent `make` was interrupted or killed.
-
-An interrupted `make` waits for its recipe and no longer catches SIGINT; a killed one is no longer the
-parent.
-"""
+"""Detects through /proc that the parent `make` was interrupted or killed: it waits for its recipe."""
 
 import os
 import signal
@@ -19,7 +15,7 @@ _INTERRUPT = 1 << (signal.SIGINT - 1)
 def watch_make(interrupted: Flag, act: Callable[[], None]) -> None:
     """Call `act` once the `make` that started this process wants to end.
 
-    interrupted: set when this process got a signal too, which ends the watch.
+    interrupted: ends the watch.
     """
     parent = os.getppid()
     if _name(parent) in ("make", "gmake"):

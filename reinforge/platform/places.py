@@ -1,6 +1,6 @@
 """Paths of the platform's files, and the lock of a home.
 
-Under root, what another user must reach (PostgreSQL) lies under a prefix that anyone may traverse.
+Under root, PostgreSQL's files lie under a prefix that anyone may traverse.
 """
 
 import fcntl
@@ -14,9 +14,8 @@ from reinforge import settings
 from reinforge.errors import StateConflict, Unavailable
 
 ADDRESS_FILE = "address"
-"""File in a home: `host port` of the running platform."""
 _SOCKET_PATH_LIMIT = 100
-"""Bytes; `sockaddr_un` holds 107, for some clients fewer."""
+"""Bytes of a socket's path; `sockaddr_un` holds 107."""
 
 
 def make_private(folder: Path) -> Path:
@@ -54,10 +53,7 @@ def keep_secret(path: Path) -> str:
 
 
 def shared_prefix() -> Path:
-    """`REINFORGE_PREFIX` or /var/lib/reinforge, created if missing, which unprivileged users can reach.
-
-    Raises Unavailable if an ancestor is closed to other users or writable by them.
-    """
+    """Folder that unprivileged users can reach, created if missing. Raises Unavailable if an ancestor is unsuitable."""
     prefix = settings.prefix()
     hint = (
         "Set REINFORGE_PREFIX to a folder of root's that every user may traverse, for example /srv/reinforge."
@@ -81,7 +77,7 @@ def shared_prefix() -> Path:
 
 
 def socket_folder(beside: Path, longest_name: str, owner: int | None = None) -> Path:
-    """A folder for Unix sockets, mode 0700, ours or `owner`'s; in /tmp if `beside`/run is too long."""
+    """A folder for Unix sockets, mode 0700; in /tmp if `beside`/run is too long."""
     folder = beside / "run"
     if len(os.fsencode(folder / longest_name)) > _SOCKET_PATH_LIMIT:
         digest = hashlib.sha256(os.fsencode(beside.resolve())).hexdigest()[:12]
@@ -127,7 +123,7 @@ class FolderLock:
         return self._descriptor is not None
 
     def acquire(self) -> None:
-        """Take or keep the lock. Raises StateConflict, naming its holder."""
+        """Take or keep the lock. Raises StateConflict with its holder."""
         if self._descriptor is not None:
             return
         make_private(self._path.parent)

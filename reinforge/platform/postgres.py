@@ -1,7 +1,6 @@
 """Embedded PostgreSQL 18 server of one home.
 
-It listens on a Unix socket in a private folder, requires a password and ends with its parent process
-(`keeper.py`).
+It listens on a Unix socket in a private folder, requires a password and ends with its parent process.
 """
 
 import os
@@ -34,7 +33,7 @@ from reinforge.system.process_table import send, wait_gone, working_in
 _PORT = 5432
 _SOCKET = f".s.PGSQL.{_PORT}"
 _READY_WITHIN = 180.0
-"""Seconds; a server that was killed replays its log first."""
+"""Seconds; a killed server replays its log first."""
 _STOP_GRACE = 20.0
 
 SETTINGS: Mapping[str, str] = {
@@ -50,8 +49,6 @@ SETTINGS: Mapping[str, str] = {
 
 
 class EmbeddedPostgres:
-    """A home's database server; `settings` extend `SETTINGS`."""
-
     name = "postgres"
 
     def __init__(self, home: Path, *, settings: Mapping[str, str] | None = None) -> None:
@@ -74,24 +71,21 @@ class EmbeddedPostgres:
         return process is not None and process.running
 
     def url(self, database: str = DATABASE) -> str:
-        """`postgresql://…` for libpq, psycopg and SQLAlchemy. Raises Unavailable before the first start."""
+        """`postgresql://…`. Raises Unavailable before the first start."""
         if self._cluster is None or self._sockets is None:
             raise Unavailable("the embedded database has not been started", code="postgres_not_started")
         host = quote(str(self._sockets), safe="/")
         return f"postgresql://{ROLE}:{self._cluster.password}@/{database}?host={host}&port={_PORT}"
 
     def url_of_running(self) -> str:
-        """`url` of a server that another process owns. Raises Unavailable if there was none."""
+        """`url` of a server that another process owns. Raises Unavailable."""
         self._cluster = recorded_cluster(self.home)
         if self._cluster is not None:
             self._sockets = _sockets_of(self._cluster)
         return self.url()
 
     def prepare(self) -> str:
-        """Create the files of a first start; returns the future `url`.
-
-        Raises StateConflict (`already_running`) if another process owns the database, Unavailable.
-        """
+        """Create the files of a first start; returns the future `url`. Raises StateConflict, Unavailable."""
         self._lock.acquire()
         try:
             programs = reachable_programs()
@@ -104,10 +98,9 @@ class EmbeddedPostgres:
         return self.url()
 
     def start(self) -> None:
-        """Start the server, if it does not run, and wait until it accepts connections.
+        """Start the server and wait until it accepts connections.
 
-        First ends a killed owner's server; its commits are kept. Raises StateConflict (`already_running`)
-        if another process owns the database, Unavailable.
+        First ends a killed owner's server. Raises StateConflict (`already_running`), Unavailable.
         """
         if self.running:
             return
@@ -166,10 +159,7 @@ class EmbeddedPostgres:
         return self.home / "postgres" / "server.pid"
 
     def _end_leftovers(self, cluster: Cluster) -> None:
-        """End processes in the data folder and remove their lock files; requires the home's lock.
-
-        The lock files must go: in a container, their pid soon belongs to an unrelated process.
-        """
+        """End processes in the data folder and remove their lock files, whose pids may be reused."""
         keeper.end_leftovers(self._pid_file)
         remaining = working_in(cluster.data)
         for number, patience in ((signal.SIGINT, _STOP_GRACE), (signal.SIGKILL, 10.0)):
@@ -225,7 +215,7 @@ def _sockets_of(cluster: Cluster) -> Path:
 
 
 def _says_ready(pid_file: Path) -> bool:
-    """Read the eighth line of the server's pid file."""
+    """Whether the eighth line of the server's pid file says so."""
     try:
         lines = pid_file.read_text().splitlines()
     except FileNotFoundError:

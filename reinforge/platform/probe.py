@@ -14,7 +14,7 @@ _WITHIN = 8.0
 
 
 def readiness(url: str) -> dict[str, Any]:
-    """The response of `/readyz`, also if not ready. Raises OSError, ValueError."""
+    """Response of `/readyz`, also if not ready. Raises OSError, ValueError."""
     direct = urllib.request.build_opener(
         urllib.request.ProxyHandler({})
     )  # it is beside us, never behind a proxy

@@ -58,7 +58,7 @@ class SupervisedProcess:
         self._keeper.send_signal(signal.SIGQUIT)
 
     def stop(self) -> None:
-        """Wait until the command and all descendants are gone; call `ask_stop` before."""
+        """Wait until all are gone; call `ask_stop` before."""
         if not self.wait(self._plan.grace + _KEEPER_MARGIN):
             stuck = identify(self._keeper.pid)
             if stuck is not None:

@@ -1,7 +1,4 @@
-"""Child processes: started in order, restarted when they end, stopped in reverse order.
-
-Each child has its own thread, so a slow one delays no other.
-"""
+"""Child processes: started in order, restarted when they end, stopped in reverse order, each by its own thread."""
 
 import shutil
 import threading
@@ -43,13 +40,13 @@ class SupervisedChild(Protocol):
         """Start and return when ready. Raises ReinforgeError with nothing left running."""
 
     def ask_stop(self) -> None:
-        """Begin to stop, also during `start` in another thread. Does not wait."""
+        """Begin to stop, also during `start` in another thread."""
 
     def hurry(self) -> None:
-        """Begin to end everything at once. Does not wait."""
+        """Begin to end everything at once."""
 
     def stop(self) -> None:
-        """Wait until nothing of the child is left."""
+        pass
 
 
 @dataclass
@@ -93,7 +90,7 @@ class Service:
             raise
 
     def run_to_end(self, timeout: float) -> None:
-        """Run a command that ends by itself. Raises Unavailable unless it succeeds in time."""
+        """Run a command to its end. Raises Unavailable unless it succeeds in time."""
         process = self._spawn()
         try:
             finished = process.wait(timeout)
@@ -152,8 +149,8 @@ class ProcessSupervisor:
     def start(self, *group: SupervisedChild, optional: Collection[str] = ()) -> None:
         """Start a group together; returns when all are ready.
 
-        The first failure is raised after all were tried; then call `stop`. Failures of `optional` children
-        are reported and retried in the background.
+        The first failure is raised after all were tried. Failures of `optional` children are retried in the
+        background.
         """
         watched = [
             _ChildThread(child, child.name in optional, self._stopping, self._report) for child in group

@@ -43,9 +43,8 @@ EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 class Platform:
     """A running platform with its data in `home`.
 
-    Entering returns once requests are answered. `say` gets sentences for people. Raises StateConflict
-    (`already_running`, `port_in_use`), InvalidInput (`impossible_placement`) or Unavailable, with nothing
-    left running.
+    Entering returns once requests are answered. `say` gets sentences for people. Raises StateConflict, InvalidInput
+    or Unavailable, with nothing left running.
     """
 
     def __init__(
@@ -81,7 +80,7 @@ class Platform:
 
     @property
     def starts_demo(self) -> bool:
-        """Whether the backend starts the demo job: `first_demo` was requested and there was never a job."""
+        """Whether the demo job starts: `first_demo` was requested and there was never a job."""
         return self._demo_file.exists()
 
     @property
@@ -112,7 +111,7 @@ class Platform:
         threading.Event().wait()
 
     def stop(self) -> None:
-        """Stop everything and wait. Ctrl-C meanwhile ends all grace."""
+        """Stop everything and wait. Ctrl-C ends all grace."""
         with _on_signals(self._supervisor.hurry):
             self._supervisor.stop()
             self._postgres.stop()  # has files and a lock even if its turn never came
@@ -161,9 +160,8 @@ class Platform:
         self._await_ready()
 
     def _workers(self, env: PlatformEnvironment) -> list[str]:
-        """Names of the training workers: one per job that fits on the GPUs, or one without GPUs.
-
-        Raises InvalidInput `impossible_placement`.
+        """Names of the training workers: one per job that fits on the GPUs. Raises InvalidInput
+        `impossible_placement`.
         """
         if not any(_DEVICES.glob("nvidia[0-9]*")):
             return ["worker"]
@@ -237,7 +235,7 @@ class Platform:
 
 
 def free_port(host: str, port: int) -> int:
-    """`port`, or a free one for 0. Raises StateConflict if another program listens there."""
+    """`port`, or a free one for 0. Raises StateConflict if it is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
