@@ -58,7 +58,6 @@ Part = Annotated[TextPart | ImagePart | AudioPart, Field(discriminator="type")]
 
 
 def _one_is_a_list(value: Any) -> Any:
-    """OpenAI's schema allows a single part without a list."""
     return [value] if isinstance(value, dict) else value
 
 

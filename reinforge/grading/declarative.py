@@ -1,4 +1,4 @@
-"""Scores of graders that need only texts: `string_check`, `text_similarity`."""
+"""Scores of graders that need only texts."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -10,8 +10,6 @@ class TemplateSyntaxError(GradingError):
 
 
 class UnresolvedVariable(GradingError):
-    """The row or completion lacks a value that a template names."""
-
     code = "invalid_variable"
 
 
@@ -23,7 +21,6 @@ class FormulaError(GradingError):
     def __init__(self, message: str, *, position: int | None = None) -> None:
         super().__init__(message)
         self.position = position
-        """Index of the invalid character."""
 
 
 class MetricUnavailable(GradingError):

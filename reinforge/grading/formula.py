@@ -21,7 +21,7 @@ from reinforge.grading.errors import FormulaError
 MAX_CHARACTERS = 4096
 MAX_DEPTH = 100
 MAX_OPERATIONS = 256
-"""Evaluation nests one call per operation."""
+"""Bound of nested calls."""
 
 Numbers = Mapping[str, float]
 _Node = Callable[[Numbers], float]
@@ -50,13 +50,11 @@ class Formula:
     _evaluate: _Node
 
     def value(self, numbers: Numbers) -> float:
-        """Raises FormulaError if not finite."""
         return self._evaluate(numbers)
 
 
 @lru_cache(maxsize=256)
 def parse(text: str) -> Formula:
-    """Raises FormulaError with the error's position."""
     if len(text) > MAX_CHARACTERS:
         raise FormulaError(f"the formula has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read")
     return _Parser(text).formula()

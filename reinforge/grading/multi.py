@@ -76,7 +76,7 @@ Part = Annotated[
 
 
 def _by_key(value: Any) -> Any:
-    """Keys a list by the parts' names; a single grader (allowed by OpenAI) is a list of one."""
+    """Parts by name; OpenAI also allows a single grader."""
     if isinstance(value, dict) and isinstance(value.get("type"), str):
         value = [value]
     if not isinstance(value, list):
@@ -130,7 +130,7 @@ class Multi(GraderBase):
 
     @property
     def order(self) -> tuple[str, ...]:
-        """Keys, each after the part that gates it."""
+        """Keys, those that gate others first."""
 
         def depth(key: str) -> int:
             return 1 + depth(self.gates[key].part) if key in self.gates else 0
@@ -173,7 +173,7 @@ def columns(grader: Grader) -> frozenset[str]:
 
 
 def leaves(grader: Grader) -> dict[str, Part | RankingJudge]:
-    """Graders other than `multi`, by key; a grader outside a multi has the key `""`."""
+    """Graders other than `multi`, by key; `""` outside a multi."""
     return dict(grader.graders) if isinstance(grader, Multi) else {"": grader}
 
 
@@ -187,7 +187,6 @@ def checkpoints(grader: Grader) -> frozenset[str]:
 
 
 def runs_code(grader: Grader) -> bool:
-    """Whether the grader needs a sandbox."""
     return any(isinstance(part, PythonGrader | ProgramTests) for part in leaves(grader).values())
 
 

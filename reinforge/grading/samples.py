@@ -12,8 +12,7 @@ _JSON_BEGINS = tuple('{["-0123456789tfn')
 def make_sample(text: str, extra: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """`output_text, output_json, output_tools, choices, output_audio` of a completion.
 
-    output_json: the parsed completion; None if not JSON. extra: replaces derived fields
-    (`output_tools`).
+    extra: replaces derived fields.
     """
     fields = dict(extra or {})
     message = {"role": "assistant", "content": text}
@@ -29,10 +28,7 @@ def make_sample(text: str, extra: Mapping[str, Any] | None = None) -> dict[str, 
 
 
 def tool_fields(text: str) -> dict[str, Any]:
-    """`output_tools` and `choices` of a completion with tool calls, else {}.
-
-    Ids number the calls, so that equal completions give equal samples.
-    """
+    """`output_tools` and `choices` of a completion with tool calls, else {}."""
     rest, calls = tool_calls.split(text)
     if not calls:
         return {}

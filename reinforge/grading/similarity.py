@@ -27,14 +27,14 @@ _N = 4
 
 
 def similarity(metric: str, text: str, reference: str) -> float:
-    """Raises MetricUnavailable if `unavailable(metric)` gives a reason."""
+    """Similarity of two texts. Raises MetricUnavailable."""
     if (reason := unavailable(metric)) is not None:
         raise MetricUnavailable(reason)
     return _METRICS[metric](text, reference)
 
 
 def unavailable(metric: str) -> str | None:
-    """Why this machine cannot compute a metric, and what to do; None if it can."""
+    """Why this machine cannot compute a metric, and what to do."""
     if metric in ("fuzzy_match", "rouge_l") and importlib.util.find_spec("rapidfuzz") is None:
         return f"{metric} needs the package rapidfuzz, which comes with the platform"
     if metric == "meteor" and not _has_wordnet():
@@ -104,7 +104,7 @@ def _words(text: str) -> list[str]:
 
 
 def _overlap(one: Sequence[str], other: Sequence[str], n: int) -> tuple[int, int]:
-    """Common n-grams (with multiplicity), and all n-grams of both."""
+    """Common n-grams (with multiplicity), and all of both."""
     first, second = (Counter(zip(*(tokens[i:] for i in range(n)), strict=False)) for tokens in (one, other))
     return (first & second).total(), first.total() + second.total()
 

@@ -29,7 +29,7 @@ def kind_of(source: str) -> str:
 
 
 def parse_grader(text: str, param: str | None = None) -> Grader:
-    """Raises InvalidInput `invalid_grader`, with line and column or the field."""
+    """Parse JSON. Raises InvalidInput `invalid_grader`, with line and column or the field."""
     try:
         raw = json.loads(text.lstrip("\ufeff"))
     except ValueError as error:
@@ -66,10 +66,9 @@ def _detail(error: Any, raw: Any, param: str | None) -> dict[str, Any]:
 
 
 def _field(error: Any, raw: Any, message: str) -> str:
-    """Path of the invalid field, as `input[0].content`; "" for the whole grader.
+    """Path of the invalid field, as `input[0].content`.
 
-    A rule between fields is reported at the first field its message names. Union members in
-    pydantic's location are removed.
+    A rule between fields is reported at the first field its message names.
     """
     path, at = "", raw
     *steps, last = error["loc"] or ("",)

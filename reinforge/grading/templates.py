@@ -16,7 +16,6 @@ from reinforge.grading.errors import TemplateSyntaxError, UnresolvedVariable
 NAMESPACES = ("item", "sample")
 SAMPLE_FIELDS = ("output_text", "output_json", "output_tools", "choices", "output_audio")
 NOT_JSON = "the completion is not JSON"
-"""Why no member of `sample.output_json` resolves."""
 MAX_CHARACTERS = 1 << 20
 
 MAX_VARIABLES = 1000
@@ -81,7 +80,6 @@ class Template:
 
 @lru_cache(maxsize=256)
 def parse(text: str) -> Template:
-    """Parses in one pass. Raises TemplateSyntaxError."""
     parts: list[str | Variable] = []
     end = variables = 0
     while (start := text.find("{{", end)) >= 0:
