@@ -12,7 +12,7 @@ from reinforge.spec import JobSpec
 
 NEARLY_ALL = 0.95
 FEW_USEFUL = 0.3
-"""With a smaller share of useful groups, most sampling is wasted."""
+"""Share of useful groups below which most sampling is wasted."""
 MUCH_TRUNCATED = 0.1
 MOSTLY_WAITING = 0.5
 MANY_DUPLICATES = 0.8

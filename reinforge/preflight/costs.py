@@ -11,22 +11,21 @@ from reinforge.spec import JobSpec
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """Mean sampling rounds of a step's prompts; above 1 with dynamic sampling only."""
+    """Mean sampling rounds of a step, above 1 with dynamic sampling only."""
 
     now: float = 1.0
     learned: float = 1.0
 
 
 def step_seconds(observed: Observed) -> float:
-    """Median over the steps after the first, which warms up."""
+    """Median over the steps after the first."""
     return statistics.median(timed(observed, "time/step"))
 
 
 def hours(spec: JobSpec, observed: Observed, rounds: Rounds) -> Range:
     """Hours of the job on the probe's machine.
 
-    Low: nothing changes; expected: lengths and dynamic sampling as halfway through learning (`drift`);
-    high: all completions grow to the limit.
+    Low: nothing changes; expected: as halfway through learning (`drift`); high: all completions grow to the limit.
     """
     durations = timed(observed, "time/step")
     generate = statistics.median(timed(observed, "time/generate"))
@@ -52,7 +51,7 @@ def hours(spec: JobSpec, observed: Observed, rounds: Rounds) -> Range:
 
 
 def memory(spec: JobSpec, observed: Observed) -> Range:
-    """The trainer's peak in GiB; what steps add to the loaded model grows with the completions."""
+    """The trainer's peak in GiB, which grows with the completions."""
     peak = max((values.get("memory/peak") or 0.0) for values in observed.steps)
     loaded = observed.facts.get("memory_gib")
     base = float(loaded) if isinstance(loaded, int | float) else 0.0
@@ -75,13 +74,12 @@ def mean_tokens(observed: Observed) -> float:
 
 
 def timed(observed: Observed, key: str) -> list[float]:
-    """Values of the steps after the first, if there are any."""
     listed = [value for values in observed.steps if (value := values.get(key)) is not None]
     return listed[1:] or listed
 
 
 def evaluation_share(spec: JobSpec, held_out: int | None) -> float:
-    """Completions of all evaluations per completions of a step. held_out: rows, if known."""
+    """Completions of all evaluations per completions of a step."""
     rows = spec.evaluation.rows if held_out is None else min(spec.evaluation.rows, held_out)
     per_step = spec.rollout.prompts_per_step * spec.rollout.completions_per_prompt
     return _evaluations(spec) * rows * spec.evaluation.samples_per_row / per_step

@@ -13,7 +13,7 @@ LEARNED = 0.9
 
 
 def favoured_tokens(observed: Observed) -> float:
-    """Mean length of the quintile with the highest mean reward; of all if none is clearly better."""
+    """Mean length of the quintile with the highest mean reward, if clearly better."""
     scored = sorted((sampled for sampled in observed.completions if sampled.reward is not None), key=_tokens)
     usual = statistics.fmean(completion.tokens for completion in observed.completions)
     if len(scored) < 2 * PARTS:
@@ -28,21 +28,18 @@ def favoured_tokens(observed: Observed) -> float:
 
 
 def growth(observed: Observed) -> float:
-    """Mean length over the job per mean length of the base model."""
+    """Mean length over the job per that of the base model."""
     usual = statistics.fmean(completion.tokens for completion in observed.completions)
     return (1 + favoured_tokens(observed) / max(1.0, usual)) / 2
 
 
 def widening(observed: Observed) -> float:
-    """Time and memory of a batch over the job, per the base model's: padding halves the mean's growth."""
+    """Time and memory over the job per the base model's: padding halves the growth."""
     return (1 + growth(observed)) / 2
 
 
 def rounds_to_fill(useful: float, prompts: int, most: int) -> float:
-    """Rounds of `prompts` samples until a step has as many useful groups; at most `most`.
-
-    A round for missing groups lasts as long as its longest completion, so it saves half of its share.
-    """
+    """Rounds of `prompts` samples until a step has as many useful groups; at most `most`."""
     missing, cost = 1.0, 0.0
     for _ in range(most):
         if missing * prompts < 0.5:

@@ -9,7 +9,6 @@ from reinforge.records import CheckpointSaved, Phase, Record, Rollouts, Started,
 @dataclass(frozen=True, slots=True)
 class ObservedCompletion:
     reward: float | None
-    """None: failed, or does not apply."""
     tokens: int
     truncated: bool
     error: str | None
@@ -21,12 +20,12 @@ class Observed:
     groups: list[list[ObservedCompletion]] = field(default_factory=list)
     steps: list[dict[str, float | None]] = field(default_factory=list)
     facts: dict[str, object] = field(default_factory=dict)
-    """Facts of the `started` record: device, parameters, memory of the loaded model."""
+    """Facts of the `started` record."""
     load_seconds: float = 0.0
-    """From the trainer's start to its first step."""
+    """Seconds from the trainer's start to its first step."""
     save_seconds: float = 0.0
     reward_ms: list[float] = field(default_factory=list)
-    """Per completion; empty if unknown."""
+    """Milliseconds per completion; empty if unknown."""
 
     @property
     def completions(self) -> list[ObservedCompletion]:

@@ -12,10 +12,7 @@ def pass_at_k(n: int, right: int, k: int) -> float:
 
 
 def fit_rates(counts: Sequence[tuple[int, int]]) -> tuple[float, float]:
-    """(a, b) of pass rates' beta distribution, from (completions, passes) per row, by moments.
-
-    Rows that differ only by chance get a narrow distribution.
-    """
+    """(a, b) of pass rates' beta distribution, from (completions, passes) per row, by moments."""
     sizes = [n for n, _ in counts]
     total = sum(sizes)
     mean = (sum(right for _, right in counts) + 0.5) / (total + 1)
@@ -28,10 +25,7 @@ def fit_rates(counts: Sequence[tuple[int, int]]) -> tuple[float, float]:
 
 
 def mixed_share(a: float, b: float, size: int) -> float:
-    """Share of groups with passes and failures, if pass rates follow Beta(a, b).
-
-    1 - E[p^size] - E[(1 - p)^size]; the moments are products of (a + i) / (a + b + i).
-    """
+    """Share of groups with passes and failures, if pass rates follow Beta(a, b): 1 - E[p^size] - E[(1 - p)^size]."""
     all_right = math.prod((a + i) / (a + b + i) for i in range(size))
     all_wrong = math.prod((b + i) / (a + b + i) for i in range(size))
     return max(0.0, 1.0 - all_right - all_wrong)
