@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict
 
 ENOUGH = 30
-"""With fewer labels the agreement's standard error exceeds 0.05, even at 0.9."""
+"""Labels from which the agreement's standard error is below 0.05."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class CalibrationReport(BaseModel):
 
 
 def calibrate(judged: Sequence[Judged], *, pass_above: float) -> CalibrationReport:
-    """A completion passes if its value is above `pass_above`."""
+    """Report; a completion passes above `pass_above`."""
     both = [(label.right, label.value > pass_above) for label in judged if label.value is not None]
     counts = {
         (right, passed): both.count((right, passed)) for right in (True, False) for passed in (True, False)
@@ -71,9 +71,8 @@ def calibrate(judged: Sequence[Judged], *, pass_above: float) -> CalibrationRepo
 
 
 def paid(usage: Mapping[str, Mapping[str, float]]) -> float | None:
-    """Cost of judges (`RewardResult.usage`); None without calls or known prices.
-
-    Cached answers are excluded: they do not predict the next price.
+    """Cost of judges; None without calls or prices. Cached answers are excluded: they do not predict the
+    next price.
     """
     return sum(counts.get("cost", 0.0) for counts in usage.values() if counts.get("calls")) or None
 

@@ -11,9 +11,8 @@ Which = Literal["best", "final"]
 
 
 def pick_checkpoint(job: Job, checkpoints: Sequence[Checkpoint], which: Which = "best") -> Checkpoint:
-    """The best or final checkpoint; without held-out rewards the final is the best.
-
-    Raises StateConflict: `no_adapter`; `no_better_checkpoint` when none is above the base.
+    """Best or final checkpoint; without held-out rewards the final. Raises StateConflict `no_adapter`,
+    `no_better_checkpoint`.
     """
     final = next((checkpoint for checkpoint in checkpoints if checkpoint.final), None)
     if job.adapter is None or final is None:
@@ -36,7 +35,6 @@ def pick_checkpoint(job: Job, checkpoints: Sequence[Checkpoint], which: Which = 
 
 
 def none_better(job: Job, checkpoints: Sequence[Checkpoint]) -> str:
-    """Error text that names the highest checkpoint."""
     top = max(
         (checkpoint for checkpoint in checkpoints if checkpoint.held_out_reward is not None),
         key=lambda checkpoint: (checkpoint.held_out_reward or 0.0, checkpoint.step),

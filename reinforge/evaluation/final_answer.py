@@ -1,6 +1,4 @@
-"""Comparison of a completion's final answer with the reference answer: numbers and short texts
-only.
-"""
+"""Comparison of a completion's final answer with the reference: numbers and short texts only."""
 
 import re
 from collections.abc import Callable
@@ -9,7 +7,7 @@ from typing import Any
 from reinforge.parsing.delimited import passages
 
 LONGEST = 64
-"""Maximum characters of a text reference; a longer one is a solution, not an answer."""
+"""Characters of a text reference; a longer one is a solution."""
 _NUMBER = re.compile(r"[-+−]?\$?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|[-+−]?\.\d+")
 _MARKS: tuple[Callable[[str], list[str]], ...] = (
     lambda text: [passage.inner for passage in passages(text, "<answer>", "</answer>")],
@@ -25,7 +23,7 @@ Reference = float | str
 
 
 def reference(value: Any) -> Reference | None:
-    """Comparable number or short text, for a worked solution what follows `####`; else None."""
+    """Number or short text, for a worked solution what follows `####`; else None."""
     if value is None or isinstance(value, bool | list | dict):
         return None
     if isinstance(value, int | float):
@@ -38,7 +36,7 @@ def reference(value: Any) -> Reference | None:
 
 
 def is_right(completion: str, expected: Reference) -> bool:
-    """Compares the marked answer, or else the completion's last number or line."""
+    """Whether the marked answer, or else the last number or line, is right."""
     visible = completion.rpartition("</think>")[2]
     marked = next((texts[-1] for mark in _MARKS if (texts := mark(visible))), None)
     if isinstance(expected, str):

@@ -83,7 +83,7 @@ def rows_of(cases: Sequence[GoldenCase]) -> list[dict[str, Any]]:
 
 
 def outcomes(cases: Sequence[GoldenCase], results: Sequence[RewardResult]) -> list[GoldenOutcome]:
-    """One per case; `results` are those of `rows_of(cases)`."""
+    """Outcome per case, from the results of `rows_of(cases)`."""
     outcomes_in_order, rest = [], list(results)
     for case in cases:
         count = len(case.rows())
@@ -153,7 +153,7 @@ def junit(suite: str, cases: Sequence[GoldenCase], results: Sequence[GoldenOutco
 
 
 def _printable(text: str) -> str:
-    """Removes control characters, which XML 1.0 forbids."""
+    """Text without control characters, which XML 1.0 forbids."""
     return "".join(
         character if character in "\t\n\r" or (character >= " " and character not in "\ufffe\uffff")
         else "\ufffd"

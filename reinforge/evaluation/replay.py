@@ -14,7 +14,7 @@ UNIFORM = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Rescored:
-    """A completion under both revisions; None: the revision failed."""
+    """A completion under both revisions; None: it failed."""
 
     step: int
     prompt_no: int
@@ -69,7 +69,6 @@ class ReplayReport(BaseModel):
 
 
 def compare(rows: Sequence[Rescored], *, pass_above: float) -> ReplayReport:
-    """A completion passes above `pass_above`."""
     both = [(row, row.old, row.new) for row in rows if row.old is not None and row.new is not None]
     by_step: dict[int, list[tuple[float, float]]] = defaultdict(list)
     by_group: dict[tuple[int, int], list[tuple[float, float]]] = defaultdict(list)

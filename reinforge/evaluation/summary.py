@@ -1,8 +1,7 @@
 """Summary of an evaluation: means with bootstrap intervals, and gates.
 
-Completions of one row are not independent, so resamples draw whole rows (cluster bootstrap). A
-row's value is the mean over its scored completions. Evaluations of the same rows are compared
-row by row.
+Resamples draw whole rows (cluster bootstrap), since a row's completions are not independent. Evaluations of the same
+rows are compared row by row.
 """
 
 import random
@@ -16,7 +15,7 @@ from reinforge.errors import InvalidInput, StateConflict
 
 RESAMPLES = 2000
 FEW_ROWS = 20
-"""With fewer rows, bootstrap intervals are too narrow."""
+"""Rows below which bootstrap intervals are too narrow."""
 
 Metric = Literal["eval/reward", "eval/pass_rate", "eval/pass_any"]
 METRICS: dict[str, str] = {
@@ -78,7 +77,7 @@ class GateReport(_Report):
 
 
 def row_values(scores: Sequence[RowScores], metric: str, pass_above: float) -> dict[int, float]:
-    """Row → value, without unscored rows. Raises InvalidInput `unknown_metric`."""
+    """Mean value by row. Raises InvalidInput `unknown_metric`."""
     reduce = _reducer(metric, pass_above)
     values = {
         row_scores.row: [value for value in row_scores.rewards if value is not None] for row_scores in scores
@@ -122,7 +121,6 @@ def estimate(values: Sequence[float]) -> Estimate:
 def summarise(
     scores: Sequence[RowScores], *, pass_above: float, truncated: int, tokens: int
 ) -> EvaluationSummary:
-    """truncated: completions that were cut off. tokens: of all completions."""
     completions = sum(len(row.rewards) for row in scores)
     errors = sum(value is None for row in scores for value in row.rewards)
     values = {metric: list(row_values(scores, metric, pass_above).values()) for metric in METRICS}
@@ -149,11 +147,10 @@ def gate(
     min_improvement: float | None = None,
     max_errors: float = 0.05,
 ) -> GateReport:
-    """Whether the metric is, with confidence, at least `least`, at most `max_regression` below and at
-    least `min_improvement` above the baseline's.
+    """Whether the metric is, with confidence, at least `least`, at most `max_regression` below and at least
+    `min_improvement` above the baseline's.
 
-    confidence: one-sided; 0.5 compares the estimates. Raises InvalidInput `unknown_metric`,
-    StateConflict `nothing_scored`, `baseline_not_comparable`.
+    confidence: one-sided; 0.5 compares the estimates. Raises InvalidInput, StateConflict.
     """
     values = row_values(scores, metric, pass_above)
     if not values:
