@@ -25,31 +25,27 @@ PRESET = "algorithm.preset"
 
 @dataclass(frozen=True)
 class Variation:
-    """One job of a sweep."""
-
     number: int
     setting: int
     """Equal for jobs that differ only in their seed."""
     name: str
     parameters: dict[str, Any]
-    """Dotted path → value; without the seed."""
+    """Value by dotted path, without the seed."""
     seed: int | None
 
 
 def trials(spec: SweepSpec) -> list[Variation]:
-    """All jobs of a sweep whose settings do not depend on results."""
+    """All jobs of a sweep that do not depend on results."""
     return list(of_settings(spec, enumerate(_settings(spec))))
 
 
 def first_variations(spec: SweepSpec, most: int) -> list[Variation]:
-    """The first jobs, as far as they do not depend on results."""
     return trials(spec)[: most * len(spec.seed_values)]
 
 
 def of_settings(
     spec: SweepSpec, settings: Iterator[tuple[int, tuple[str, dict[str, Any]]]]
 ) -> Iterator[Variation]:
-    """The jobs of numbered settings, one per seed."""
     seeds = spec.seed_values
     for setting, (name, parameters) in settings:
         for place, seed in enumerate(seeds):
@@ -67,7 +63,7 @@ def number_of_trials(spec: SweepSpec) -> int:
 
 
 def job_of(spec: SweepSpec, variation: Variation, sweep_name: str) -> dict[str, Any]:
-    """The job specification as a client would send it. Raises InvalidInput `unknown_path`."""
+    """Job specification. Raises InvalidInput `unknown_path`."""
     job = copy.deepcopy(spec.job)
     if PRESET in variation.parameters:
         set_value(job, PRESET, variation.parameters[PRESET])
@@ -83,7 +79,7 @@ def job_of(spec: SweepSpec, variation: Variation, sweep_name: str) -> dict[str, 
 
 
 def check(spec: SweepSpec) -> None:
-    """Validate the jobs' specifications. Raises one InvalidInput that names the parameter at fault."""
+    """Validate the jobs. Raises InvalidInput that names the parameter."""
     total = number_of_trials(spec)
     if total > MOST_TRIALS:
         raise InvalidInput(
@@ -136,7 +132,7 @@ def _check_job(spec: SweepSpec, variation: Variation) -> None:
 
 
 def validated(spec: SweepSpec, variation: Variation, job: dict[str, Any]) -> JobSpec:
-    """Raises InvalidInput at the parameter at fault."""
+    """Job specification; raises InvalidInput with the parameter."""
     try:
         return JobSpec.model_validate(job)
     except ValidationError as error:
@@ -167,7 +163,7 @@ def blamed(
     hint: str | None,
     code: str = "invalid_spec",
 ) -> InvalidInput:
-    """The error about a job as an error about the sweep: at the parameter that sets the place, or at `job`."""
+    """The error at the sweep's parameter that sets the place, or at `job`."""
     for path, value in variation.parameters.items():
         if _overlap(path, place):
             param = f"parameters.{path}"
@@ -191,7 +187,7 @@ def _parts(path: str) -> list[str]:
 
 
 def _types(job: dict[str, Any]) -> dict[str, Any]:
-    """The job with all defaults, so that a part's `type` need not be written out; empty if it is incomplete."""
+    """The job with all defaults; empty if it is incomplete."""
     try:
         return JobSpec.model_validate(job).model_dump(mode="json")
     except ValidationError:
@@ -203,7 +199,7 @@ def set_value(
 ) -> None:
     """Set a field by its dotted path; list items by index or name. Raises InvalidInput `unknown_path`.
 
-    types: the job with all defaults, from which parts that the path passes get their `type`.
+    types: the job with all defaults, for parts without `type`.
     """
     *parents, last = _parts(path)
     part: Any = job
@@ -254,7 +250,7 @@ def _drawn(parameter: list[Any] | ParameterRange, generator: random.Random) -> A
 
 
 def at(scale: ParameterRange, share: float) -> float:
-    """The value at a share (0 to 1) of the way from `min` to `max`."""
+    """Value at a share (0 to 1) of the way from `min` to `max`."""
     if share in (0, 1):
         end = scale.max if share else scale.min
         return int(end) if scale.integer else end
@@ -264,14 +260,14 @@ def at(scale: ParameterRange, share: float) -> float:
 
 
 def rounded(scale: ParameterRange, value: float) -> float:
-    """To six digits, or to a whole number if the range has only those; within the range."""
+    """Value with six digits, or a whole number, within the range."""
     if scale.integer:
         return min(max(round(value), int(scale.min)), int(scale.max))
     return min(max(float(f"{value:.6g}"), scale.min), scale.max)
 
 
 def finite_values(spec: SweepSpec) -> dict[str, list[Any]] | None:
-    """Dotted path → all values; None if they are too many to try them all."""
+    """All values by dotted path; None if they are too many."""
     values: dict[str, list[Any]] = {}
     for path, parameter in spec.parameters.items():
         if isinstance(parameter, list):
@@ -330,6 +326,5 @@ def short(value: Any) -> str:
 
 
 def varied_paths(spec: SweepSpec) -> list[str]:
-    """Dotted paths that differ between the jobs; seeds last."""
     paths = dict.fromkeys([*spec.parameters, *(path for rung in spec.rungs for path in rung.set)])
     return [*paths, *(["seed"] if spec.seeds is not None else [])]
