@@ -8,7 +8,7 @@ from statistics import fmean
 from reinforge.comparison.held_out import FEWEST_PAIRS, Difference, Interval, resampled_means
 
 Rewards = Mapping[str, float]
-"""Prompt hash → mean reward of one job."""
+"""Mean reward by prompt hash."""
 Prompts = tuple[str, ...]
 
 
@@ -22,12 +22,11 @@ class GroupResampler:
     def difference(
         self, baseline: Sequence[int], other: Sequence[int], *, same_dataset: bool = True
     ) -> Difference | None:
-        """Mean reward of the jobs `other` minus that of `baseline`; None if one group has no prompts.
+        """Mean reward of the jobs `other` minus that of `baseline`.
 
-        Prompts are paired as in `held_out.difference`, over those that all jobs of both groups share. Jobs of a group
-        that do not share half of theirs, as where each seed holds out other rows, count with all of their own.
-        The deviation of resampled jobs from their mean is scaled by √(n / (n - 1)), which makes up for
-        the bootstrap's too small variance of few jobs.
+        Prompts are paired where all jobs share them. Jobs of a group that do not share half of theirs count with all
+        of their own. The deviation of resampled jobs is scaled by √(n / (n - 1)), against the bootstrap's too small
+        variance of few jobs.
         """
         baseline = [job for job in baseline if self._jobs[job]]
         other = [job for job in other if self._jobs[job]]
@@ -51,13 +50,13 @@ class GroupResampler:
         return Difference(Interval(value, low, high, rows), paired=shared is not None)
 
     def _shared(self, jobs: Sequence[int]) -> Prompts | None:
-        """Prompts that all the jobs have; None if these are too few for a comparison prompt by prompt."""
+        """Prompts that all the jobs have; None if these are too few."""
         prompts = set(self._jobs[jobs[0]]).intersection(*(self._jobs[job] for job in jobs[1:]))
         smallest = min(len(self._jobs[job]) for job in jobs)
         return tuple(sorted(prompts)) if len(prompts) >= max(FEWEST_PAIRS, smallest / 2) else None
 
     def _prompts(self, jobs: Sequence[int]) -> list[Prompts]:
-        """Of every job of a group: those that the group shares, else the job's own."""
+        """Prompts of every job: those that the group shares, else its own."""
         shared = self._shared(jobs)
         return [shared or tuple(sorted(self._jobs[job])) for job in jobs]
 

@@ -1,4 +1,4 @@
-"""Groups of jobs: by the value of a setting, or of jobs that differ in their seeds only."""
+"""Groups of jobs: by the value of a setting, or by all but seeds."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,27 +8,24 @@ from typing import Any
 from reinforge.comparison.settings import IGNORED, differences, leaves
 
 SEEDS = "seeds"
-"""Groups jobs whose settings are equal except for seeds."""
+"""Name of the groups of jobs that differ in their seeds only."""
 LONGEST_VALUE = 40
 PRESET = "algorithm.preset"
 MOST_DIFFERENCES = 20
-"""Settings that are tried for a label."""
+"""Settings tried for a label."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobGroup:
     label: str
     value: Any
-    """Of the setting; None for `SEEDS`."""
+    """None for `SEEDS`."""
     members: list[int]
-    """Places of its jobs."""
+    """Indices of its jobs."""
 
 
 def job_groups(specs: Sequence[Mapping[str, Any]], by: str) -> list[JobGroup]:
-    """Groups in the order of their first jobs. by: `SEEDS`, or a dotted path as in `differences`.
-
-    Raises KeyError if no job has the setting.
-    """
+    """Groups in the order of their first jobs. Raises KeyError if no job has the setting."""
     values: list[Any]
     if by == SEEDS:
         values = [_without_seeds(spec) for spec in specs]
@@ -52,7 +49,7 @@ def job_groups(specs: Sequence[Mapping[str, Any]], by: str) -> list[JobGroup]:
 
 
 def value_at(spec: Mapping[str, Any], path: str) -> tuple[bool, Any]:
-    """Whether the specification has the setting, and its value; the path may end at a part with settings of its own."""
+    """Whether the specification has the setting, and its value."""
     flat = dict(leaves("", spec))
     if path in flat:
         return True, flat[path]
@@ -77,10 +74,7 @@ def _without_seeds(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _labels_of_differences(settings: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Labels of the first settings in which the groups differ, as few as make the labels unique.
-
-    A preset comes first, because it decides other settings.
-    """
+    """Labels of the settings in which the groups differ, a preset first, as few as make them unique."""
     if len(settings) == 1:
         return ["All jobs"]
     rows = differences(settings)

@@ -9,11 +9,11 @@ from statistics import fmean
 from typing import Any
 
 DRAWS = 200_000
-"""Values drawn for one interval: many rows are resampled less often, so that 50 jobs take seconds."""
+"""Values drawn for one interval, so that 50 jobs take seconds."""
 RESAMPLES = 2000
 FEWEST_RESAMPLES = 200
 FEWEST_PAIRS = 5
-"""Prompts that both jobs need for a comparison prompt by prompt."""
+"""Prompts for a paired comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Interval:
     value: float
     low: float
     high: float
-    """Bounds of the 95 % bootstrap interval."""
+    """Upper bound of the 95 % bootstrap interval."""
     rows: int
 
 
@@ -29,11 +29,10 @@ class Interval:
 class Difference:
     interval: Interval
     paired: bool
-    """Both jobs have the same prompts, compared one by one; otherwise two samples of prompts."""
+    """Whether both jobs have the same prompts, compared one by one."""
 
 
 def interval(values: Sequence[float]) -> Interval | None:
-    """The mean over prompts; None without any."""
     if not values:
         return None
     return _bounds(fmean(values), [resampled_means(values, 0)], len(values))
@@ -42,10 +41,9 @@ def interval(values: Sequence[float]) -> Interval | None:
 def difference(
     baseline: Mapping[str, float], other: Mapping[str, float], *, same_dataset: bool = True
 ) -> Difference | None:
-    """Mean reward of `other` minus that of `baseline`, each prompt hash → mean reward; None if one has no prompts.
+    """Mean reward of `other` minus that of `baseline`, by prompt hash; None if one has no prompts.
 
-    Prompts are paired where they are of the same dataset, and the jobs share at least half of them and `FEWEST_PAIRS`,
-    which takes their difficulty out of the difference.
+    Prompts are paired if the jobs share at least half of them and `FEWEST_PAIRS`, which takes out their difficulty.
     """
     if not baseline or not other:
         return None
@@ -73,7 +71,7 @@ def resampled_means(values: Sequence[float], seed: int) -> list[float]:
 
 @lru_cache(maxsize=8)
 def _pickers(count: int, seed: int) -> list[Callable[[Sequence[float]], Any]]:
-    """Drawn once for all jobs of a comparison: drawing takes most of the time."""
+    """Pickers, drawn once for all jobs: drawing takes most of the time."""
     generator, places = random.Random(seed), range(count)
     resamples = max(FEWEST_RESAMPLES, min(RESAMPLES, DRAWS // count))
     return [itemgetter(*generator.choices(places, k=count)) for _ in range(resamples)]

@@ -8,9 +8,9 @@ IGNORED = frozenset({"name", "metadata", "export"})
 
 
 def differences(specs: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Dotted path → the value in each specification, for paths whose values differ; None where there is none.
+    """Values of each specification by dotted path, where they differ; None where there is none.
 
-    Lists are compared as wholes, except lists of objects with names, such as rewards.
+    Lists are compared as wholes, except lists of objects with names.
     """
     flat = [
         dict(leaves("", {key: value for key, value in spec.items() if key not in IGNORED})) for spec in specs

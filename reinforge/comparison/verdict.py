@@ -3,7 +3,7 @@
 from reinforge.comparison.held_out import Difference
 
 LONGER = 0.1
-"""Relative change of the completions' length from which it is mentioned."""
+"""Relative change of length that is mentioned."""
 
 
 def sentence(
@@ -15,10 +15,7 @@ def sentence(
     baseline_length: float | None = None,
     jobs: tuple[int, int] | None = None,
 ) -> str:
-    """name, baseline: of the jobs or groups. length, baseline_length: mean tokens of their held-out completions.
-
-    jobs: how many the two groups have.
-    """
+    """length, baseline_length: mean tokens of held-out completions."""
     if difference is None:
         return f"{name} cannot be compared with {baseline}: one of them has no scored held-out rows."
     change = difference.interval
