@@ -20,7 +20,7 @@ _CLOSE_SECONDS = 0.1
 class ChildProcess:
     """A command that should exit when its standard input closes. Thread-safe.
 
-    It is not reaped until `kill`, so its pid and group number are not reused.
+    It is not reaped until `kill`, so its pid is not reused.
     """
 
     def __init__(
@@ -37,10 +37,8 @@ class ChildProcess:
         oom_score: int = 0,
         with_results: bool = False,
     ) -> None:
-        """Raises OSError.
-
-        descriptors: inherited. own_session: False: signals to our group reach it. end_signal: sent by the
-        kernel when the calling thread ends; 0: none. with_results: `results` reads its `launch.RESULT_FD`.
+        """descriptors: inherited. own_session: False: signals to our group reach it. end_signal: sent when
+        the calling thread ends. Raises OSError.
         """
         self._own_session = own_session
         self._writing = threading.Lock()
@@ -71,7 +69,7 @@ class ChildProcess:
 
     @property
     def pid(self) -> int:
-        """With `own_session` also its session and group."""
+        """Process id; with `own_session` also its session and group."""
         return self._process.pid
 
     @property
@@ -90,7 +88,7 @@ class ChildProcess:
         return True
 
     def close_input(self, seconds: float = _CLOSE_SECONDS) -> None:
-        """Gives up after `seconds` if a `send` blocks."""
+        """Close; gives up after `seconds` if a `send` blocks."""
         assert self._process.stdin is not None
         if self._writing.acquire(timeout=seconds):
             with contextlib.suppress(OSError):
@@ -98,7 +96,7 @@ class ChildProcess:
             self._writing.release()
 
     def poll(self) -> int | None:
-        """Exit status (negative: the signal), or None while it runs."""
+        """Exit status (negative: the signal), or None."""
         with self._reaping:
             if self._process.returncode is not None:
                 return self._process.returncode
@@ -129,7 +127,7 @@ class ChildProcess:
         return self.kill()
 
     def kill(self) -> int:
-        """SIGKILL and reap it, with its group if `own_session`. Returns its exit status. Idempotent."""
+        """SIGKILL and reap it, with its group if `own_session`. Returns its exit status."""
         with self._reaping:
             if self._process.returncode is None:
                 (os.killpg if self._own_session else os.kill)(self.pid, signal.SIGKILL)

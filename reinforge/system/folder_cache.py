@@ -14,9 +14,9 @@ def remove(path: Path) -> None:
 
 
 class FolderCache:
-    """Keeps the most recently used entries within limits. Processes may share it.
+    """Folder of the most recently used entries, shared by processes.
 
-    Names with a leading dot (unfinished downloads, locks) are ignored. A folder counts as 0 bytes.
+    Names with a leading dot are ignored. A folder counts as 0 bytes.
     """
 
     def __init__(

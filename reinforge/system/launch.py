@@ -1,6 +1,6 @@
 """`python -I -S launch.py PARENT SIGNAL OOM_SCORE DESCRIPTOR COMMAND…`: prepare this process, then exec.
 
-Between fork and exec of a program with threads hardly anything is safe, so this runs after an exec.
+Between fork and exec of a program with threads hardly anything is safe.
 """
 
 import ctypes
@@ -10,7 +10,7 @@ from pathlib import Path
 
 RESULT_FD = 3
 TRAINING_OOM_SCORE = 500
-"""For processes that hold models: the kernel kills them before the platform's own."""
+"""Score of processes with models: the kernel kills them before the platform's own."""
 _PR_SET_PDEATHSIG = 1
 
 
@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> None:
 def end_with_parent(parent: int, number: int) -> None:
     """Request signal `number` when the thread that started this process ends; exit if `parent` has ended.
 
-    Linux only. Also works as `preexec_fn` of a single-threaded program. Raises OSError.
+    Linux only. Also a `preexec_fn` of single-threaded programs. Raises OSError.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0) != 0:
@@ -39,7 +39,6 @@ def end_with_parent(parent: int, number: int) -> None:
 
 
 def raise_oom_score(score: int) -> None:
-    """Make the kernel kill this process before those with a lower score."""
     try:
         with Path("/proc/self/oom_score_adj").open("r+", encoding="ascii") as file:
             if int(file.read()) < score:

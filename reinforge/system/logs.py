@@ -40,7 +40,7 @@ def configure(process: str, stream: IO[str] | None = None) -> None:
 
 @contextmanager
 def log_context(**fields: Any) -> Iterator[None]:
-    """Add fields to the lines of this thread or task; None: no such field."""
+    """Add fields to the lines of this thread or task; None removes one."""
     present = {name: value for name, value in fields.items() if value is not None}
     token = _context.set({**(_context.get() or {}), **present})
     try:
@@ -51,7 +51,7 @@ def log_context(**fields: Any) -> Iterator[None]:
 
 @contextmanager
 def process_log_context(**fields: Any) -> Iterator[None]:
-    """Add fields to the lines of all threads, for processes that do one thing at a time."""
+    """Add fields to the lines of all threads."""
     _process_fields.update(fields)
     try:
         yield
@@ -61,7 +61,6 @@ def process_log_context(**fields: Any) -> Iterator[None]:
 
 
 def job_in(text: str) -> str | None:
-    """The first job id in a path or message."""
     match = _JOB.search(text)
     return match.group() if match else None
 

@@ -13,6 +13,6 @@ def resident_bytes() -> int:
 
 
 def return_freed_memory() -> None:
-    """Takes milliseconds; does nothing with a C library other than glibc."""
+    """Return memory with glibc, in milliseconds."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)

@@ -8,7 +8,7 @@ from pathlib import Path
 def give_way(nice: int) -> None:
     """Lower the priority of this process and, if it leads a session, of its group.
 
-    Under `sched_autogroup`, a process alone in its group gets the whole share, whatever its niceness.
+    Under `sched_autogroup`, a process alone in its group gets the whole share.
     """
     os.nice(nice)
     if os.getsid(0) == os.getpid():

@@ -13,7 +13,7 @@ import psutil
 _TICKS = os.sysconf("SC_CLK_TCK")
 _POLL_SECONDS = 0.02
 KILL_SECONDS = 10.0
-"""Only processes stuck in the kernel take longer to end."""
+"""Time after which only processes stuck in the kernel live."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def identify(pid: int) -> ProcessIdentity | None:
 
 
 def descendants(ancestor: int) -> list[ProcessIdentity]:
-    """All live processes below `ancestor`, parents before children."""
+    """All live processes below `ancestor`, parents first."""
     try:
         children = psutil.Process(ancestor).children(recursive=True)
     except psutil.Error:
@@ -50,7 +50,7 @@ def descendants(ancestor: int) -> list[ProcessIdentity]:
 
 
 def in_session(session: int) -> list[ProcessIdentity]:
-    """Members of a session, whose number is not reused while one lives."""
+    """Members of a session."""
     return _identities(pid for pid in psutil.pids() if _session(pid) == session)
 
 
@@ -84,7 +84,7 @@ def send(target: ProcessIdentity, number: int) -> bool:
 
 
 def wait_gone(targets: Iterable[ProcessIdentity], seconds: float) -> list[ProcessIdentity]:
-    """Wait for processes, not only our children; returns those left after `seconds`."""
+    """Wait for any processes; returns those left after `seconds`."""
     deadline = time.monotonic() + seconds
     while remaining := [target for target in targets if identify(target.pid) == target]:
         if time.monotonic() >= deadline:

@@ -1,4 +1,4 @@
-"""Signal-safe helpers: a handler deadlocks on a lock, such as `threading.Event`'s, that its thread holds."""
+"""Signal-safe helpers: a handler deadlocks on a lock that its thread holds."""
 
 import os
 import threading
@@ -21,7 +21,7 @@ class Relay:
         os.write(self._write, b"!")
 
     def close(self) -> None:
-        """Call after removing the handler; waits for a running `act`."""
+        """Close after removing the handler; waits for `act`."""
         os.close(self._write)
         self._thread.join()
         os.close(self._read)
@@ -32,7 +32,7 @@ class Relay:
 
 
 class Flag:
-    """Like `threading.Event`, but safe to set in nested handlers; noticed within 50 ms."""
+    """Like `threading.Event`, but safe in nested handlers; noticed within 50 ms."""
 
     def __init__(self) -> None:
         self._set = False
