@@ -10,7 +10,7 @@ from backend.models.base import Base, Created
 
 
 class BaseModel(Created, Base):
-    """A project's or shared model; its facts are None until inspected."""
+    """A project's or shared model, without facts until inspected."""
 
     __tablename__ = "base_model"
     __table_args__ = (
@@ -40,9 +40,8 @@ class BaseModel(Created, Base):
     revision: Mapped[str | None]
     token_sealed: Mapped[str | None]
     progress: Mapped[dict[str, Any] | None]
-    """While adding: `{phase, done, total, file}`, bytes."""
+    """State of adding: `{phase, done, total, file}`, bytes."""
     shape: Mapped[dict[str, Any] | None]
-    """`reinforge.base_models.memory.ModelShape`."""
     touched_at: Mapped[datetime | None]
 
     @property

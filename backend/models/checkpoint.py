@@ -35,7 +35,7 @@ class CheckpointPermission(Created, Base):
 
 
 class ResumeState(Created, Base):
-    """A job's newest two are retained."""
+    """Resume state; a job's newest two are retained."""
 
     __tablename__ = "resume_state"
 
@@ -60,12 +60,12 @@ class Adapter(Created, Base):
     model_id: Mapped[str]
     model_key: Mapped[str] = mapped_column(ForeignKey("base_model.key"), index=True)
     model_sha256: Mapped[str | None]
-    """Of an uploaded one: the weights that it was checked against."""
+    """Weights that an uploaded one was checked against."""
     lora: Mapped[dict[str, Any] | None]
-    """Of an uploaded one: rank, alpha and targets."""
+    """Rank, alpha and targets of an uploaded one."""
     sha256: Mapped[str] = mapped_column(ForeignKey("stored_object.sha256"), index=True)
     """A PEFT folder in an uncompressed tar."""
     bytes: Mapped[int]
     held_out_reward: Mapped[float | None]
     deleted_at: Mapped[datetime | None]
-    """The row stays, because evaluations and jobs refer to it."""
+    """Time of deletion; the row stays, because others refer to it."""

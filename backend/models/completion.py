@@ -1,4 +1,4 @@
-"""Completions: narrow rows; texts, tokens and reward results are in the step's Parquet object."""
+"""Completions: narrow rows; the step's Parquet object has the rest."""
 
 from sqlalchemy import Computed, ForeignKey, ForeignKeyConstraint, Index, text
 from sqlalchemy.dialects.postgresql import TSVECTOR
@@ -25,7 +25,7 @@ class StepRollouts(Base):
     sha256: Mapped[str] = mapped_column(ForeignKey("stored_object.sha256"), index=True)
     count: Mapped[int]
     revisions: Mapped[dict[str, str]]
-    """Reward name → revision."""
+    """Revision by reward."""
 
 
 class Completion(Base):
@@ -70,15 +70,14 @@ class Completion(Base):
     words: Mapped[str] = mapped_column(
         TSVECTOR, Computed(_WORDS, persisted=True), deferred=True, deferred_raiseload=True
     )
-    """Symbols become spaces; otherwise `+30` or `a.b` would be single words.
+    """Words with symbols as spaces; otherwise `a.b` would be one word.
 
-    STORAGE MAIN (by migration): with values outside the row, the planner scans all rows even for a rare
-    word.
+    STORAGE MAIN (by migration): with values outside the row, the planner scans all rows even for a rare word.
     """
 
 
 class PromptDraw(Base):
-    """Sums over the completions of one prompt in one step; a resume deletes them with the step."""
+    """Sums over one prompt's completions in one step."""
 
     __tablename__ = "prompt_draw"
     __table_args__ = (
@@ -103,15 +102,12 @@ class PromptDraw(Base):
     prompt_hash: Mapped[str]
     completions: Mapped[int]
     scored: Mapped[int]
-    """Completions with a reward."""
     passed: Mapped[int]
-    """Completions whose reward is above the job's `evaluation.pass_above`."""
+    """Completions above the job's `evaluation.pass_above`."""
     reward_sum: Mapped[float]
 
 
 class JobPrompt(Base):
-    """Beginning of a dataset row's prompt, and its reference answer."""
-
     __tablename__ = "job_prompt"
 
     job_id: Mapped[str] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"), primary_key=True)

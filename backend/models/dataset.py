@@ -30,9 +30,8 @@ class Dataset(Created, Base):
     prompt_view: Mapped[dict[str, Any]] = mapped_column(default=dict, server_default="{}")
     """`PromptView` without its defaults."""
     skipped: Mapped[dict[str, Any] | None]
-    """`SkippedRows` of an upload with bad rows."""
     created_by: Mapped[str | None]
     expires_at: Mapped[datetime | None]
-    """Deleted later, once no unfinished job needs it."""
+    """Time after which it is deleted once no unfinished job needs it."""
     deleted_at: Mapped[datetime | None]
-    """The row stays: finished jobs refer to it."""
+    """Time of deletion; the row stays, because others refer to it."""

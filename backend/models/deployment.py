@@ -13,7 +13,7 @@ _STATES = ", ".join(f"'{state}'" for state in STATES)
 
 
 class Deployment(Created, Base):
-    """Refers to weights by content, so they outlive their checkpoint."""
+    """Weights by content, so that they outlive their checkpoint."""
 
     __tablename__ = "deployment"
     __table_args__ = (
@@ -35,12 +35,12 @@ class Deployment(Created, Base):
     step: Mapped[int | None]
     rank: Mapped[int | None]
     sha256: Mapped[str | None] = mapped_column(ForeignKey("stored_object.sha256"), index=True)
-    """The adapter's archive; None for the base model itself."""
+    """The adapter's archive; None for the base model."""
     bytes: Mapped[int | None]
 
     state: Mapped[str]
     error: Mapped[dict[str, Any] | None]
-    """The last failure: `{code, message, hint}`; None after a successful request."""
+    """The last failure: `{code, message, hint}`."""
     requests: Mapped[int] = mapped_column(default=0)
     failed_requests: Mapped[int] = mapped_column(default=0)
     prompt_tokens: Mapped[int] = mapped_column(default=0)

@@ -32,7 +32,7 @@ class FindingRow(Base):
 
 
 class LogLineRow(Base):
-    """Survives a resume, to explain the end of the previous attempt."""
+    """Log line that survives a resume, to explain the previous attempt's end."""
 
     __tablename__ = "log_line"
 

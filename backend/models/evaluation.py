@@ -10,9 +10,9 @@ from backend.models.base import Base, Created, now
 
 
 class EvaluationRow(Created, Base):
-    """One evaluation: of a job's stored completions (`replay`), or of its own (`stand_alone`).
+    """One evaluation: of a job's completions (`replay`), or of its own (`stand_alone`).
 
-    Its process touches it regularly; otherwise another adopts a stand-alone one.
+    Its process touches it regularly; otherwise another adopts it.
     """
 
     __tablename__ = "evaluation"
@@ -53,12 +53,9 @@ class EvaluationCompletion(Base):
     tokens: Mapped[int]
     finish_reason: Mapped[str | None]
     result: Mapped[dict[str, Any]]
-    """`reinforge.schemas.jobs.RewardResult`."""
 
 
 class EvaluationPromptRow(Base):
-    """Beginning of an evaluated row's prompt, and its reference answer."""
-
     __tablename__ = "evaluation_prompt"
 
     evaluation_id: Mapped[str] = mapped_column(
@@ -70,7 +67,7 @@ class EvaluationPromptRow(Base):
 
 
 class Label(Created, Base):
-    """A person's verdict on a completion; a resume deletes both."""
+    """A person's verdict on a completion."""
 
     __tablename__ = "label"
     __table_args__ = (

@@ -29,34 +29,30 @@ class Job(Created, Base):
     project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
     name: Mapped[str]
     notes: Mapped[str] = mapped_column(default="", server_default="")
-    """Markdown."""
     tags: Mapped[list[str]] = mapped_column(default=list, server_default="[]")
     archived_at: Mapped[datetime | None]
     purpose: Mapped[str] = mapped_column(default="train")
-    """`preflight`: a few steps for measurement, not listed as a job."""
+    """`train` or `preflight`: a few steps, not listed as a job."""
     status: Mapped[str]
     reason: Mapped[str | None]
     error: Mapped[dict[str, Any] | None]
-    """`JobError`."""
 
     spec: Mapped[dict[str, Any]]
-    """As submitted."""
     resolved_spec: Mapped[dict[str, Any]]
     model_id: Mapped[str]
     model_key: Mapped[str] = mapped_column(ForeignKey("base_model.key"), index=True)
     model_sha256: Mapped[str | None]
-    """Pinned: a worker with other weights refuses the job."""
+    """Weights without which a worker refuses the job."""
     dataset_id: Mapped[str] = mapped_column(ForeignKey("dataset.id"), index=True)
     held_out_dataset_id: Mapped[str | None] = mapped_column(ForeignKey("dataset.id"), index=True)
     start_sha256: Mapped[str | None] = mapped_column(ForeignKey("stored_object.sha256"), index=True)
     """Archive of the adapter that training starts from."""
     start: Mapped[dict[str, Any] | None]
-    """Its id, name, job, step and bytes."""
+    """Id, name, job, step and bytes of that adapter."""
     openai: Mapped[dict[str, Any] | None]
     forked_from_id: Mapped[str | None] = mapped_column(ForeignKey("job.id"), index=True)
     forked_step: Mapped[int | None]
     carried: Mapped[list[str] | None]
-    """`reinforge.records.Carried`."""
     warnings: Mapped[list[str]] = mapped_column(default=list)
     facts: Mapped[dict[str, Any]] = mapped_column(default=dict)
     jail: Mapped[str | None]
@@ -72,18 +68,16 @@ class Job(Created, Base):
     held_out_reward_before: Mapped[float | None]
     held_out_reward: Mapped[float | None]
     held_out_includes_shaping: Mapped[bool] = mapped_column(default=False, server_default=false())
-    """Reported by a trainer before 0.2."""
     best_step: Mapped[int | None]
     """None if no checkpoint is above the base."""
     verdict: Mapped[dict[str, Any] | None]
-    """`reinforge.diagnosis.verdict.Verdict`."""
     adapter_id: Mapped[str | None]
-    """No foreign key, which would be circular."""
+    """Adapter; a foreign key would be circular."""
 
     seq: Mapped[int] = mapped_column(default=0)
-    """Number of the newest event; taken under the row lock, so readers see events in order."""
+    """Number of the newest event, taken under the row lock."""
     attempt: Mapped[int] = mapped_column(default=0)
-    """The fencing token: number of the newest attempt."""
+    """Fencing token: number of the newest attempt."""
     lost_attempts: Mapped[int] = mapped_column(default=0)
     """Leases lost since the last resume state."""
     lease_until: Mapped[datetime | None]
@@ -94,7 +88,7 @@ class Job(Created, Base):
 
 
 class JobReward(Base):
-    """A reward as pinned: a stored revision, or the source."""
+    """A pinned reward: a stored revision, or the source."""
 
     __tablename__ = "job_reward"
     __table_args__ = (
@@ -123,12 +117,10 @@ class Attempt(Base):
     token_sha256: Mapped[str] = mapped_column(index=True)
     resume_step: Mapped[int] = mapped_column(default=0)
     last_sequence: Mapped[int] = mapped_column(default=0)
-    """Records up to this one are stored."""
     claimed_at: Mapped[datetime] = mapped_column(default=now)
     counted_at: Mapped[datetime | None]
     ended_at: Mapped[datetime | None]
     outcome: Mapped[str | None]
-    """As reported, or `lost`."""
     reason: Mapped[str | None]
 
 
@@ -147,8 +139,7 @@ class JobCommand(Created, Base):
 class Event(Base):
     """One live event, or several that share a row (`backend.jobs.monitoring.event_store`).
 
-    `seq` has gaps only where a resume has deleted steps. A trigger deletes a job's events: a foreign
-    key would cost a lookup each.
+    A trigger deletes a job's events: a foreign key would cost a lookup each.
     """
 
     __tablename__ = "event"
@@ -156,11 +147,10 @@ class Event(Base):
 
     job_id: Mapped[str] = mapped_column(primary_key=True)
     seq: Mapped[int] = mapped_column(primary_key=True)
-    """Number of the last one."""
     count: Mapped[int] = mapped_column(default=1)
     type: Mapped[str]
     data: Mapped[dict[str, Any]]
-    """Not compressed (STORAGE EXTERNAL, by migration): larger, but twice as fast."""
+    """Uncompressed data (STORAGE EXTERNAL, by migration): larger, but twice as fast."""
     step: Mapped[int | None]
     """Set on events that a resume from an earlier step deletes."""
     ts: Mapped[datetime] = mapped_column(default=now)

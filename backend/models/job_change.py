@@ -15,8 +15,7 @@ class JobChange(Created, Base):
     id: Mapped[str] = mapped_column(primary_key=True)
     job_id: Mapped[str] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"), index=True)
     change: Mapped[dict[str, Any]]
-    """`reinforge.records.RewardChange`."""
     created_by: Mapped[str | None]
     applied_at: Mapped[datetime | None]
     applied_step: Mapped[int | None]
-    """Later attempts apply it at the same step."""
+    """Step; later attempts apply it there, too."""

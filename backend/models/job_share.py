@@ -15,12 +15,10 @@ class JobShare(Created, Base):
 
     id: Mapped[str] = mapped_column(primary_key=True)
     sha256: Mapped[str] = mapped_column(unique=True)
-    """Of the token."""
     project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
     job_id: Mapped[str] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"), index=True)
     user_id: Mapped[str | None] = mapped_column(ForeignKey("user_account.id", ondelete="CASCADE"), index=True)
     key_id: Mapped[str | None] = mapped_column(ForeignKey("api_key.id", ondelete="CASCADE"), index=True)
-    """Creator, if no person."""
     created_by: Mapped[str]
     samples: Mapped[int]
     expires_at: Mapped[datetime | None]

@@ -10,7 +10,7 @@ from backend.models.base import Base, Created, now
 
 
 class Mail(Created, Base):
-    """Rendered when it is sent, to the person's address of that time."""
+    """Mail, rendered when it is sent, to the address of that time."""
 
     __tablename__ = "mail"
     __table_args__ = (
@@ -21,12 +21,11 @@ class Mail(Created, Base):
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
-    """Also the `Message-ID`, equal for all attempts."""
+    """`Message-ID` of all attempts."""
     user_id: Mapped[str] = mapped_column(ForeignKey("user_account.id", ondelete="CASCADE"))
     member_id: Mapped[str | None] = mapped_column(ForeignKey("member.id", ondelete="CASCADE"), index=True)
     """None: a confirmation of an address."""
     type: Mapped[str]
-    """A webhook event's, or `confirmation`."""
     address: Mapped[str]
     data: Mapped[dict[str, Any]]
     state: Mapped[str] = mapped_column(default="pending")
@@ -35,4 +34,3 @@ class Mail(Created, Base):
     give_up_at: Mapped[datetime]
     ended_at: Mapped[datetime | None]
     error: Mapped[str | None]
-    """Of the newest attempt."""

@@ -20,9 +20,9 @@ class MetricSeries(Base):
 
 
 class MetricPoint(Base):
-    """NULL: undefined at this step.
+    """Point, NULL if undefined at this step.
 
-    A trigger deletes a series' points: a foreign key would cost a lookup each.
+    A trigger deletes points: a foreign key would cost a lookup each.
     """
 
     __tablename__ = "metric_point"

@@ -26,16 +26,14 @@ class ApiKey(Created, Base):
     scopes: Mapped[list[str] | None]
     """None: all that its role allows."""
     administrator: Mapped[bool] = mapped_column(default=False, server_default="false")
-    """May also create projects and act for any of them."""
+    """Whether it may also create projects and act for any of them."""
     sha256: Mapped[str] = mapped_column(unique=True)
     prefix: Mapped[str]
     created_by: Mapped[str | None]
     maker_id: Mapped[str | None] = mapped_column(
         ForeignKey("user_account.id", ondelete="CASCADE"), index=True
     )
-    """The person whose rights bound the key's: its creator, or the creator of its creating key. None: the
-    platform.
-    """
+    """The person whose rights bound the key's. None: the platform."""
     last_used_at: Mapped[datetime | None]
     expires_at: Mapped[datetime | None]
     revoked_at: Mapped[datetime | None]
@@ -54,7 +52,7 @@ class Member(Created, Base):
     user_id: Mapped[str] = mapped_column(ForeignKey("user_account.id", ondelete="CASCADE"), index=True)
     role: Mapped[str]
     mail_events: Mapped[list[str]] = mapped_column(default=list, server_default="[]")
-    """Events that are sent to the member by e-mail."""
+    """Events that are sent by e-mail."""
 
 
 class Invitation(Created, Base):
@@ -74,7 +72,7 @@ class Invitation(Created, Base):
 
 
 class IdempotencyKey(Created, Base):
-    """The stored response to a POST; expires after a day."""
+    """Stored response to a POST; expires after a day."""
 
     __tablename__ = "idempotency_key"
 

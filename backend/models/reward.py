@@ -25,7 +25,7 @@ class Reward(Created, Base):
     granularity: Mapped[str]
     kind: Mapped[str] = mapped_column(default="python")
     revision: Mapped[int]
-    """Number of the newest revision, which `kind` and `entry` describe."""
+    """Newest revision, which `kind` and `entry` describe."""
     entry: Mapped[str | None]
     created_by: Mapped[str | None]
     updated_at: Mapped[datetime] = mapped_column(default=now)

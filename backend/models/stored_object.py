@@ -9,7 +9,7 @@ from backend.models.base import Base, Created
 
 
 class JobObject(Base):
-    """A complete upload by the job's worker, to which the job's records may refer."""
+    """A complete upload by the job's worker."""
 
     __tablename__ = "job_object"
 
@@ -20,7 +20,7 @@ class JobObject(Base):
 
 
 class StoredObject(Created, Base):
-    """The row is written before the file, so that every file has a row."""
+    """Object whose row is written before the file."""
 
     __tablename__ = "stored_object"
     __table_args__ = (CheckConstraint("state IN ('writing', 'stored')", name="state"),)
@@ -31,4 +31,4 @@ class StoredObject(Created, Base):
     kind: Mapped[str]
     state: Mapped[str] = mapped_column(default="writing")
     touched_at: Mapped[datetime] = mapped_column(index=True)
-    """An unreferenced object is deleted 24 h later."""
+    """Time; an unreferenced object is deleted 24 h later."""

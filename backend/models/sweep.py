@@ -10,7 +10,7 @@ from backend.models.base import Base, Created
 
 
 class SweepRow(Created, Base):
-    """Jobs that differ in chosen settings. Its row lock serialises the planning."""
+    """Jobs that differ in chosen settings. Its row lock serialises planning."""
 
     __tablename__ = "sweep"
     __table_args__ = (
@@ -28,16 +28,14 @@ class SweepRow(Created, Base):
     reason: Mapped[str | None]
     notice: Mapped[str | None]
     spec: Mapped[dict[str, Any]]
-    """`reinforge.sweeps.SweepSpec`."""
     warnings: Mapped[list[str]] = mapped_column(default=list)
     gpu_hour_price: Mapped[float | None]
-    """When it was created."""
     created_by: Mapped[str | None]
     finished_at: Mapped[datetime | None]
 
 
 class SweepTrialRow(Created, Base):
-    """One job of a sweep, stored before the job: `job_id` is set in the transaction that creates it."""
+    """One job of a sweep, stored before the job."""
 
     __tablename__ = "sweep_trial"
     __table_args__ = (
@@ -55,5 +53,4 @@ class SweepTrialRow(Created, Base):
     state: Mapped[str] = mapped_column(default="pending")
     job_id: Mapped[str | None] = mapped_column(ForeignKey("job.id", ondelete="SET NULL"))
     error: Mapped[dict[str, Any] | None]
-    """`JobError`, of a refused one."""
     ended_by: Mapped[str | None]

@@ -26,13 +26,12 @@ class TrackerRow(Created, Base):
     username: Mapped[str | None]
     key_sealed: Mapped[str | None]
     every_job: Mapped[bool]
-    """Exports new jobs of the project without a request."""
     created_by: Mapped[str | None]
     updated_at: Mapped[datetime] = mapped_column(default=now)
 
 
 class ExportRow(Created, Base):
-    """`step` is the cursor: steps up to it have arrived."""
+    """Export; steps up to `step` have arrived."""
 
     __tablename__ = "job_export"
     __table_args__ = (
@@ -42,7 +41,7 @@ class ExportRow(Created, Base):
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
-    """Also names the run at the tracker."""
+    """Name of the run at the tracker."""
     job_id: Mapped[str] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"))
     tracker_id: Mapped[str] = mapped_column(ForeignKey("tracker.id", ondelete="CASCADE"), index=True)
     state: Mapped[str] = mapped_column(default="pending")
@@ -50,8 +49,6 @@ class ExportRow(Created, Base):
     run_id: Mapped[str | None]
     run_url: Mapped[str | None]
     tries: Mapped[int] = mapped_column(default=0)
-    """Failed attempts since the last one that worked."""
     next_at: Mapped[datetime] = mapped_column(default=now)
     error: Mapped[str | None]
-    """Of the newest attempt, if it failed."""
     updated_at: Mapped[datetime] = mapped_column(default=now)

@@ -23,17 +23,16 @@ class Upload(Created, Base):
     filename: Mapped[str]
     name: Mapped[str | None]
     bytes: Mapped[int]
-    """As announced; a file of another size is refused."""
+    """Announced size; a file of another size is refused."""
     sha256: Mapped[str | None]
     part_bytes: Mapped[int | None]
     """Size of numbered parts but the last; None in OpenAI's API."""
     bucket_upload: Mapped[str | None]
-    """The store's id of the multipart upload."""
+    """The store's multipart upload."""
     status: Mapped[str] = mapped_column(default="pending")
     error: Mapped[dict[str, Any] | None]
     expires_at: Mapped[datetime]
     file_seconds: Mapped[int | None]
-    """None: unlimited."""
     dataset_id: Mapped[str | None] = mapped_column(ForeignKey("dataset.id", ondelete="SET NULL"), index=True)
     created_by: Mapped[str | None]
 

@@ -9,16 +9,15 @@ from backend.models.base import Base, Created
 
 
 class UsageRow(Base):
-    """One row per source, so that two jobs of a project never contend for a row."""
+    """One row per source, so that two jobs never contend for a row."""
 
     __tablename__ = "usage"
 
     project_id: Mapped[str] = mapped_column(ForeignKey("project.id"), primary_key=True)
     day: Mapped[date] = mapped_column(primary_key=True)
-    """In UTC."""
     kind: Mapped[str] = mapped_column(primary_key=True)
     source: Mapped[str] = mapped_column(primary_key=True, default="")
-    """Id of the job, deployment, evaluation, reward, checkpoint or base model; empty: the project."""
+    """Id of the job, deployment or the like; empty: the project."""
     amount: Mapped[float]
 
 

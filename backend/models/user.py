@@ -19,11 +19,10 @@ class User(Created, Base):
     email: Mapped[str | None] = mapped_column(unique=True)
     """Lower case."""
     confirmed_email: Mapped[str | None]
-    """The address from which a confirmation link was opened; counts while it is `email`."""
+    """Address from which a confirmation link was opened; counts while it is `email`."""
     password: Mapped[str | None]
     """argon2id hash; None for users of one-time links only."""
     administrator: Mapped[bool] = mapped_column(default=False, server_default="false")
-    """Owner of every project."""
     last_seen_at: Mapped[datetime | None]
 
 
@@ -39,11 +38,9 @@ class SignInToken(Created, Base):
     maker_id: Mapped[str | None] = mapped_column(
         ForeignKey("user_account.id", ondelete="CASCADE"), index=True
     )
-    """Must still be an owner when it is used, unless it is their own. None: the platform."""
+    """Must still be an owner when it is used. None: the platform."""
     bound: Mapped[bool] = mapped_column(default=False, server_default="false")
-    """Created by an owner for another user: valid for `project_id` only, until the user joins other
-    projects.
-    """
+    """Whether an owner made it for another user: valid for `project_id` only."""
     expires_at: Mapped[datetime]
 
 

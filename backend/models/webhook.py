@@ -19,17 +19,16 @@ class Webhook(Created, Base):
     events: Mapped[list[str]]
     secret_sealed: Mapped[str]
     old_secret_sealed: Mapped[str | None]
-    """After a rotation both secrets sign, until `old_secret_until`."""
+    """Old secret, which also signs until `old_secret_until`."""
     old_secret_until: Mapped[datetime | None]
     enabled: Mapped[bool]
     disabled_reason: Mapped[str | None]
-    """`gone` when the receiver answered 410."""
     created_by: Mapped[str | None]
     updated_at: Mapped[datetime] = mapped_column(default=now)
 
 
 class WebhookDelivery(Created, Base):
-    """Every attempt sends `body` byte for byte."""
+    """Delivery; every attempt sends `body` byte for byte."""
 
     __tablename__ = "webhook_delivery"
     __table_args__ = (
@@ -40,7 +39,7 @@ class WebhookDelivery(Created, Base):
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
-    """The `webhook-id` header."""
+    """`webhook-id` header."""
     webhook_id: Mapped[str] = mapped_column(ForeignKey("webhook.id", ondelete="CASCADE"))
     event_id: Mapped[str]
     type: Mapped[str]

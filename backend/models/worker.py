@@ -14,27 +14,25 @@ class Worker(Base):
 
     id: Mapped[str] = mapped_column(primary_key=True)
     kind: Mapped[str]
-    """`trainer` or `calls`."""
     hostname: Mapped[str]
     version: Mapped[str]
     jail: Mapped[str | None]
     jail_reasons: Mapped[list[str]]
     device: Mapped[str | None]
     answers: Mapped[list[str] | None]
-    """Kinds of calls; None: not reported, so any."""
+    """Kinds of calls; None: any."""
     broker: Mapped[dict[str, Any] | None]
-    """None for calls workers."""
     engines: Mapped[list[str] | None]
-    """The one for `auto` first; None if not reported."""
+    """Engines, that of `auto` first; None if not reported."""
     waits_for: Mapped[str | None]
     process: Mapped[str | None]
-    """Ids survive restarts, running calls do not."""
+    """Process; ids survive restarts, running calls do not."""
     registered_at: Mapped[datetime] = mapped_column(default=now)
     last_seen_at: Mapped[datetime] = mapped_column(index=True)
 
 
 class Call(Created, Base):
-    """Deleted soon after its deadline."""
+    """Call, deleted soon after its deadline."""
 
     __tablename__ = "call"
     __table_args__ = (
@@ -47,7 +45,6 @@ class Call(Created, Base):
     id: Mapped[str] = mapped_column(primary_key=True)
     kind: Mapped[str]
     project_id: Mapped[str | None]
-    """None: the server."""
     payload: Mapped[dict[str, Any]]
     state: Mapped[str] = mapped_column(default="waiting")
     deadline: Mapped[datetime]
