@@ -31,13 +31,13 @@ from reinforge.errors import Unavailable
 from reinforge.schemas.datasets import PromptView
 
 MOST_CHARACTERS = 4_000_000
-"""Maximum characters of prompts in one RPC or page."""
+"""Characters of prompts in one RPC or page."""
 SAMPLE_CHARACTERS = 16_000_000
-"""Maximum characters of a sample; longer prompts reduce its rows."""
+"""Characters of a sample; longer prompts reduce its rows."""
 ANSWER_BYTES = 4 * 1024 * 1024
-"""Maximum bytes of a response; more would block other requests."""
+"""Bytes of a response; more would block other requests."""
 AT_ONCE = 3
-"""Concurrent readers; a project has at most two."""
+"""Concurrent tasks; a project has at most two."""
 WAITING = 32
 _ANSWER_CHARACTERS = 20_000
 _SLICE_CHARACTERS = 200
@@ -73,8 +73,8 @@ def turns() -> FairSlots:
 async def read_in_background(dataset: Dataset, read: Callable[..., T], *arguments: Any) -> T:
     """Run `read` in a thread for a small file, otherwise in a child process with limited memory.
 
-    Parquet is never small: a few hundred bytes may decode to gigabytes. Raises Unavailable `call_timeout`,
-    TooLarge `file_too_complex`, TooManyRequests.
+    Parquet is never small: a few hundred bytes may decode to gigabytes. Raises Unavailable, TooLarge,
+    TooManyRequests.
     """
     async with turns().turn(dataset.project_id):
         if dataset.bytes <= _SMALL_FILE_BYTES and dataset.format != "parquet":
@@ -110,7 +110,7 @@ def read_rows_json(
 
 
 def read_page(path: str, format: Format, view: str, offset: int, limit: int) -> list[RowPrompt]:
-    """Past `MOST_CHARACTERS` prompts are replaced by an error."""
+    """Read rows; past `MOST_CHARACTERS` prompts are replaced by an error."""
     prompts, remaining = [], MOST_CHARACTERS
     for row in _prompts(path, format, view, range(offset, offset + limit)):
         remaining -= row.characters

@@ -57,7 +57,7 @@ async def page_behind(
 
 
 async def find_place(session: AsyncSession, project_id: str, id: str) -> Dataset | None:
-    """Includes deleted datasets, so that a list can continue after one."""
+    """Find also deleted datasets, so that a list can continue after one."""
     dataset: Dataset | None = await session.scalar(
         select(Dataset).where(Dataset.id == id, Dataset.project_id == project_id)
     )
@@ -65,7 +65,7 @@ async def find_place(session: AsyncSession, project_id: str, id: str) -> Dataset
 
 
 async def newest_of_name(session: AsyncSession, datasets: Sequence[Dataset]) -> dict[str, str]:
-    """Map superseded datasets to the newest of the same name and project."""
+    """Newest dataset of the same name and project by superseded one."""
     names = {(dataset.project_id, dataset.name) for dataset in datasets}
     query = (
         select(Dataset.project_id, Dataset.name, Dataset.id)
@@ -93,7 +93,7 @@ async def expired(session: AsyncSession, limit: int) -> Sequence[Dataset]:
 
 
 async def forget_deleted(session: AsyncSession, before: datetime) -> None:
-    """Delete rows of long-deleted datasets that no job or pre-flight refers to."""
+    """Delete rows of long-deleted datasets that nothing refers to."""
     jobs = select(Job.id).where(or_(Job.dataset_id == Dataset.id, Job.held_out_dataset_id == Dataset.id))
     await session.execute(delete(Dataset).where(Dataset.deleted_at < before, ~jobs.exists()))
 

@@ -23,7 +23,7 @@ CACHED_FILES = 16
 
 
 async def get(session: AsyncSession, project_id: str, id: str, *, lock: bool = False) -> Dataset:
-    """`lock` prevents deletion until the transaction ends. Raises NotFound `dataset_not_found`."""
+    """`lock` prevents deletion until the transaction ends. Raises NotFound."""
     dataset = await repository.find(session, project_id, id, lock="share" if lock else None)
     if dataset is None:
         raise _unknown_dataset(id)
@@ -35,7 +35,6 @@ def blob(dataset: Dataset) -> Blob:
 
 
 def numbers(dataset: Dataset) -> list[str]:
-    """Columns of CSV that rewards read as numbers."""
     return number_columns(dataset.format, dataset.columns)
 
 
@@ -57,7 +56,6 @@ async def add(
     *,
     lifetime_seconds: int | None = None,
 ) -> Dataset:
-    """Record a dataset whose bytes are stored."""
     moment = now()
     dataset = Dataset(
         id=new_id("file-"),
@@ -145,9 +143,8 @@ async def view(session: AsyncSession, datasets: list[Dataset]) -> list[resources
 
 
 async def rows(objects: Objects, dataset: Dataset, cache: Path, *, offset: int, limit: int) -> list[bytes]:
-    """Rows as JSON that fit a response, in time proportional to `offset`.
-
-    Raises TooManyRequests, TooLarge `file_too_complex`, Unavailable.
+    """Rows as JSON that fit a response, in time proportional to `offset`. Raises TooManyRequests, TooLarge,
+    Unavailable.
     """
     path = await local_file(objects, dataset, cache)
     arguments = (str(path), dataset.format, offset, limit, numbers(dataset))
@@ -155,7 +152,6 @@ async def rows(objects: Objects, dataset: Dataset, cache: Path, *, offset: int, 
 
 
 async def delete(session: AsyncSession, project_id: str, id: str) -> None:
-    """Raises StateConflict `dataset_in_use` while an unfinished job needs it."""
     dataset = await repository.find(session, project_id, id, lock="update")
     if dataset is None:
         raise _unknown_dataset(id)
@@ -170,10 +166,7 @@ async def delete(session: AsyncSession, project_id: str, id: str) -> None:
 
 
 async def expire(session: AsyncSession, limit: int = 100) -> int:
-    """Delete expired datasets that no unfinished job needs; returns how many.
-
-    Rows remain for an hour, so that a list can continue after them.
-    """
+    """Delete expired datasets that no unfinished job needs; returns how many."""
     over = await repository.expired(session, limit)
     for dataset in over:
         dataset.deleted_at = now()

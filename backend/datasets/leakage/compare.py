@@ -36,10 +36,9 @@ class ComparedDataset:
     format: Format
     rows: int
     view: str
-    """`PromptView` as JSON."""
 
     def prompts(self, selects: Callable[[int], bool] | None = None) -> Iterator[tuple[str, str] | None]:
-        """Yield each row's (normalised, original) prompt; None for a row without one or filtered out."""
+        """Yield each row's (normalised, original) prompt; None without one."""
         how = PromptView.model_validate_json(self.view)
         template = PromptTemplate.parse(how.prompt_template) if how.prompt_template else None
         for index, row in enumerate(islice(iter_accepted(Path(self.path), self.format), MOST_ROWS)):
@@ -84,7 +83,7 @@ def compare(source: ComparedDataset, held_out: HeldOutRows) -> dict[str, Any]:
 def split_by_prompt(
     path: str, format: Format, view: str, held_out: int | None, seed: int
 ) -> tuple[list[int], list[int]]:
-    """Training and held-out rows, equal prompts on one side. Raises DatasetError `invalid_held_out`."""
+    """Training and held-out rows, equal prompts on one side. Raises DatasetError."""
     return split_together(_apart(_keys(ComparedDataset(path, format, 0, view))), held_out, seed)
 
 
@@ -162,7 +161,7 @@ def _from_other(source: ComparedDataset, keys: Sequence[int], held_out: Compared
 
 
 def _apart(keys: Sequence[int]) -> list[int]:
-    """Give each row without a prompt its own key."""
+    """Keys with an own one for each row without a prompt."""
     return [key if key != _NO_PROMPT else -1 - row for row, key in enumerate(keys)]
 
 

@@ -1,7 +1,4 @@
-"""`python -m backend.datasets.leakage.compare_child SOURCE HELD MEMORY`: compare a dataset's rows.
-
-Takes `ComparedDataset` and `HeldOutRows` as JSON; prints {"found": …} or {"error": …}.
-"""
+"""`python -m backend.datasets.leakage.compare_child SOURCE HELD MEMORY`: compare a dataset's rows, both as JSON."""
 
 import json
 import sys

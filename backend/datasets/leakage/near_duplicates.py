@@ -1,7 +1,7 @@
 """Near-duplicate prompts: sets of three-word sequences that share `NEAR` of their union.
 
-Sequences in more than `COMMON` held-out prompts (templates) are ignored. Near sets share one of the held-out
-set's rarest sequences (prefix filtering); only these are indexed.
+Sequences in more than `COMMON` held-out prompts (templates) are ignored. Near sets share one of the held-out set's
+rarest sequences (prefix filtering).
 """
 
 from collections import Counter
@@ -11,7 +11,7 @@ WORDS = 3
 NEAR = 0.8
 COMMON = 20
 MOST_SEQUENCES = 1_000_000
-"""Maximum of all held-out prompts together; about 100 bytes each."""
+"""Maximum of all held-out prompts; about 100 bytes each."""
 MOST_WORDS = 2_000
 _LEAST = 4
 
@@ -19,14 +19,14 @@ Sequences = frozenset[int]
 
 
 def sequences(normalised: str) -> set[int]:
-    """Hash three-word sequences; comparable within one process only."""
+    """Hashes of three-word sequences, within one process."""
     words = normalised.split(" ", MOST_WORDS)[:MOST_WORDS]
     return set(map(hash, zip(words, words[1:], words[2:], strict=False)))
 
 
 class NearIndex:
     def __init__(self, prompts: dict[int, set[int]]) -> None:
-        """`prompts`: held-out row → `sequences`; thinned evenly if too many."""
+        """`prompts`: held-out row → `sequences`, thinned evenly if too many."""
         thinned = _thinned(prompts)
         frequency = Counter(sequence for hashes in thinned.values() for sequence in hashes)
         self._common = {sequence for sequence, count in frequency.items() if count > COMMON}
@@ -46,7 +46,6 @@ class NearIndex:
         return len(self._sets)
 
     def near(self, hashes: set[int]) -> Iterator[tuple[int, float]]:
-        """Yield (held-out row, similarity) of the near prompts."""
         candidates = {row for sequence in hashes & self._indexed for row in self._index[sequence]}
         if not candidates:
             return

@@ -30,7 +30,7 @@ MOST_REPORTS = 200
 WAIT_SECONDS = 20.0
 _VERSION = 1
 _SMALL_BYTES = 4 * 1024 * 1024
-"""Total size up to which a shared child process is used."""
+"""Size up to which a shared child process is used."""
 
 PROJECT_REPORTS = 8
 
@@ -55,9 +55,7 @@ async def report(
     view: PromptView | None = None,
     wait: float = WAIT_SECONDS,
 ) -> DatasetOverlap:
-    """Raises InvalidInput (a view without a prompt, an impossible split), TooLarge `file_too_complex`,
-    TooManyRequests.
-    """
+    """Report, from the cache. Raises InvalidInput, TooLarge, TooManyRequests."""
     how = view or PromptView.model_validate(dataset.prompt_view)
     rendering.check_view(dataset, how)
     if other is not None:
@@ -97,7 +95,6 @@ def _check_count(running: dict[str, Work], project: str) -> None:
 
 
 async def _is_done(work: Work, wait: float) -> bool:
-    """Cancelling the last waiting request cancels the work."""
     work.waiting += 1
     try:
         done, _ = await asyncio.wait({work.task}, timeout=wait)

@@ -37,7 +37,7 @@ LISTED_HELD_OUT = 1000
 async def render(
     calls: Calls, objects: Objects, cache: Path, dataset: Dataset, model: BaseModel, body: RenderRequest
 ) -> RenderedPrompts:
-    """Render a page; a row that fails has an error instead. Raises InvalidInput, Unavailable."""
+    """Render a page; a row that fails has an error instead."""
     rows: list[RowPrompt] = []
     check_view(dataset, body)
     if body.offset < dataset.rows:
@@ -67,7 +67,6 @@ async def render(
 async def lengths(
     calls: Calls, objects: Objects, cache: Path, dataset: Dataset, model: BaseModel, body: LengthsRequest
 ) -> TokenLengths:
-    """Measure evenly spaced rows. Raises InvalidInput, Unavailable."""
     check_view(dataset, body)
     path = await service.local_file(objects, dataset, cache)
     sample = (str(path), dataset.format, _view_json(body), dataset.rows, body.max_rows)
@@ -100,7 +99,6 @@ async def split_view(
     seed: int,
     split_by: Literal["row", "prompt"] = "row",
 ) -> SplitView:
-    """Raises InvalidInput `invalid_held_out`."""
     training, held_out = await divided(objects, cache, dataset, held_out_rows, seed, split_by)
     return SplitView(
         seed=seed,
@@ -185,7 +183,6 @@ def _summary(counted: list[tuple[int, int]], total: int, *, failed: int, context
 
 
 def _batches(rows: list[RowPrompt]) -> Iterator[list[RowPrompt]]:
-    """Batches that a worker renders in time."""
     batch: list[RowPrompt] = []
     characters = 0
     for row in rows:

@@ -24,7 +24,7 @@ from reinforge.schemas.uploads import DatasetUpload
 from reinforge.storage.base import disk_error, scratch_file
 
 SKIP_LIFETIME = timedelta(hours=1)
-"""For a request with `skip_bad_rows`, after a file was rejected whose bad rows can be skipped."""
+"""Time for a request with `skip_bad_rows` after a rejection."""
 _CHUNK = 1 << 20
 _going_on: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 """Uploads being completed: clients retry meanwhile."""
@@ -41,10 +41,8 @@ async def complete(
     limit: int,
     skip_bad_rows: bool = False,
 ) -> DatasetUpload:
-    """Idempotent. A missing part or an exceeded budget leaves the upload unchanged; a rejected file ends it,
-    unless its bad rows can be skipped.
-
-    Raises NotFound, StateConflict, InvalidInput (`missing_parts`, `wrong_sha256`, `part_mismatch`), StorageError.
+    """Idempotent. A missing part or an exceeded budget leaves the upload unchanged; a rejected file ends it, unless
+    its bad rows can be skipped.
     """
     lock = _going_on.setdefault(id, asyncio.Lock())
     async with lock:
@@ -153,7 +151,7 @@ def _from_bucket(objects: Objects, upload: Upload, parts: Sequence[UploadPart], 
 
 
 def _write(file: IO[bytes], chunk: bytes) -> None:
-    """An empty chunk flushes."""
+    """Write a chunk; an empty one flushes."""
     try:
         file.write(chunk)
         if not chunk:

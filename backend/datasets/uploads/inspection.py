@@ -22,7 +22,7 @@ from reinforge.storage.base import scratch_file
 CROWDED = 4
 """Wall time factor of low-priority children."""
 AT_ONCE = 3
-"""Concurrent checks; a project has at most two."""
+"""Concurrent tasks; a project has at most two."""
 WAITING = 100
 
 _turns: RunVar[FairSlots] = RunVar("dataset inspections")
@@ -39,7 +39,7 @@ class InspectedFile:
 async def inspected(
     path: Path, filename: str, limit: int, *, project: str, skip_bad_rows: bool
 ) -> AsyncIterator[InspectedFile]:
-    """Like `inspect_file`; a file without the bad rows is deleted after the block."""
+    """Like `inspect_file`; a file without bad rows is deleted after the block."""
     if not skip_bad_rows:
         yield InspectedFile(path, await inspect_file(path, filename, limit, project=project))
         return
@@ -52,9 +52,9 @@ async def inspected(
 async def inspect_file(
     path: Path, filename: str, limit: int, *, project: str, skipping_to: Path | None = None
 ) -> DatasetReport:
-    """Raises TooManyRequests, or InvalidInput or TooLarge with the first errors' lines and columns in `errors`.
+    """Inspect; projects take turns. skipping_to: file without the bad rows.
 
-    Projects take turns. skipping_to: skip bad rows; if there are any, that file gets the others.
+    Raises TooManyRequests, InvalidInput or TooLarge with the first errors in `errors`.
     """
     turns = _turns.get(None)
     if turns is None:

@@ -1,7 +1,6 @@
 """`python -m backend.datasets.uploads.inspection_child PATH FILENAME LIMIT MEMORY SECONDS [TO]`: inspect a file.
 
-Prints {"report": …} or {"error": …}. With TO, bad rows are skipped, and if there are any, that file has the
-others. Bounded, since files may be hostile.
+Prints {"report": …} or {"error": …}. With TO, bad rows are skipped. Bounded, since files may be hostile.
 """
 
 import json

@@ -1,7 +1,4 @@
-"""Uploads in numbered parts of equal size. A repeated part replaces the first.
-
-If the store has an HTTP API, all parts are in its bucket.
-"""
+"""Uploads in numbered parts of equal size, in the store's bucket if it has an HTTP API."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -23,10 +20,8 @@ from reinforge.storage import ObjectNotFound
 from reinforge.storage.parts import PartStore
 
 LIFETIME = timedelta(days=1)
-"""Since the last part."""
 PART_BYTES = 16 * 1024**2
 MOST_PARTS = 10_000
-"""S3's maximum."""
 URL_SECONDS = 3600
 _HINT = "Create another one; parts of an unfinished upload are kept for a day."
 

@@ -19,7 +19,7 @@ Ending = Literal["completed", "cancelled", "expired", "refused"]
 async def find(
     session: AsyncSession, project_id: str, id: str, *, numbered: bool, param: str | None = None
 ) -> Upload:
-    """`numbered`: the native API's. Raises NotFound `upload_not_found`."""
+    """`numbered`: the native API's. Raises NotFound."""
     query = select(Upload).where(
         Upload.id == id, Upload.project_id == project_id, Upload.part_bytes.is_not(None) == numbered
     )
@@ -30,14 +30,13 @@ async def find(
 
 
 def require_pending(upload: Upload, *, hint: str, param: str | None = None) -> Upload:
-    """Raises StateConflict `upload_not_pending`."""
     if (status := status_of(upload)) != "pending":
         raise StateConflict(f"The upload is {status}.", code="upload_not_pending", param=param, hint=hint)
     return upload
 
 
 def status_of(upload: Upload) -> str:
-    """`expired` even before the sweep has run."""
+    """Status, `expired` even before the sweep has run."""
     return "expired" if upload.status == "pending" and upload.expires_at < now() else upload.status
 
 
@@ -57,7 +56,6 @@ def bucket_key(upload: Upload) -> str:
 
 
 async def clear_bucket(objects: Objects, upload: Upload) -> None:
-    """Raises StorageError."""
     if (parts := objects.store.parts) is not None and upload.part_bytes is not None:
         await anyio.to_thread.run_sync(parts.abort, bucket_key(upload))
 
