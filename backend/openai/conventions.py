@@ -16,7 +16,7 @@ T = TypeVar("T", bound=WireObject)
 
 
 class OpenAIRoute(StrictRoute):
-    """Answers an invalid request with 400 instead of the native 422."""
+    """Route that answers an invalid request with 400 instead of 422."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handler = super().get_route_handler()

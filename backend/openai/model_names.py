@@ -1,11 +1,10 @@
 """Names of models in OpenAI's API.
 
-    starter-arith                                               a base model or deployment; no name is both
-    ft:<base>:<project>:<suffix>:<8 characters>                 the adapter of a finished job
-    ft:<base>:<project>:<suffix>:<8 characters>:ckpt-step-<n>   a checkpoint
+    starter-arith                                                a base model or deployment
+    ft:<base>:<project>:<suffix>:<8 characters>                  the adapter of a finished job
+    ft:<base>:<project>:<suffix>:<8 characters>:ckpt-step-<n>    a checkpoint
 
-The eight characters begin the job's id after `ftjob-`. The project is not compared: it may be renamed. No name
-has a slash, for paths.
+The eight characters begin the job's id after `ftjob-`. The project is not compared: it may be renamed.
 """
 
 import re
@@ -46,7 +45,6 @@ def tuned(job: Job, project: Project, *, step: int | None = None) -> str:
 
 
 async def find(session: AsyncSession, project_id: str, name: str) -> NamedModel:
-    """Raises NotFound `model_not_found` (param `model`)."""
     match = _TUNED.fullmatch(name)
     if match is None:
         try:
@@ -77,7 +75,6 @@ async def find(session: AsyncSession, project_id: str, name: str) -> NamedModel:
 
 
 async def resolve(session: AsyncSession, project_id: str, name: str) -> tuple[BaseModel, Checkpoint | None]:
-    """Raises NotFound `model_not_found` (param `model`)."""
     model = await find(session, project_id, name)
     return model.base, model.checkpoint
 

@@ -1,7 +1,7 @@
-"""Deduplication of retried requests, for OpenAI's clients, which send no idempotency key.
+"""Deduplication of retried requests of OpenAI's clients, which send no idempotency key.
 
-Responses are stored by caller and body hash while clients may retry (`x-stainless-retry-count`). A first request
-that completes after its own retry returns the retry's job.
+Responses are stored by caller and body hash. A first request that completes after its own retry returns the retry's
+job.
 """
 
 from datetime import datetime, timedelta
@@ -18,7 +18,7 @@ from backend.http.idempotency import fingerprint
 from backend.models import IdempotencyKey, now
 
 WINDOW = timedelta(minutes=30)
-"""Covers a client's three tries of ten minutes."""
+"""Time of a client's three tries of ten minutes."""
 _FIRST, _AGAIN = "first", "again"
 
 
@@ -31,10 +31,7 @@ class RetryDeduplication:
         self._where = {"project_id": who.project_id, "path": request.url.path, "key": key}
 
     async def find(self, session: AsyncSession) -> Response | None:
-        """The stored response for a retry; None otherwise.
-
-        A first request deletes an older response, so that its retries cannot find that.
-        """
+        """The stored response for a retry; a first request deletes an older one."""
         if not self._again:
             old = delete(IdempotencyKey).filter_by(**self._where)
             await session.execute(old.where(IdempotencyKey.created_at < self._began))

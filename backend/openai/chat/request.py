@@ -21,7 +21,7 @@ from reinforge.schemas.rpc.sampling import AdapterArchive
 
 DEFAULT_TOKENS = 4096
 MOST_CHARACTERS = 2_000_000
-"""Maximum of all messages and tools together."""
+"""Maximum of all messages and tools."""
 MOST_MESSAGES = 2000
 MOST_STOPS = 16
 MOST_STOP_CHARACTERS = 200
@@ -51,7 +51,7 @@ class ChatCall:
 
 
 async def validate_chat(session: AsyncSession, project_id: str, body: ChatRequest) -> ChatCall:
-    """Raises NotFound `model_not_found`, StateConflict, InvalidInput or TooLarge with `param`."""
+    """Validate; raises NotFound, StateConflict, InvalidInput or TooLarge with `param`."""
     _check_offered(body)
     messages = _messages(body)
     stop = _stop(body.stop)
@@ -89,7 +89,6 @@ async def validate_chat(session: AsyncSession, project_id: str, body: ChatReques
 async def _weights(
     session: AsyncSession, project_id: str, name: str
 ) -> tuple[BaseModel, AdapterArchive | None, str | None]:
-    """Raises NotFound `model_not_found`."""
     served = await deployments.serve(session, project_id, name)
     if served is not None:
         return served.model, served.adapter, served.id

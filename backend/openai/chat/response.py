@@ -72,7 +72,7 @@ class Chunks:
         self._holders = [tools.ToolCallBuffer() for _ in range(run.chat.n)]
 
     async def first(self, seconds: float) -> None:
-        """Wait until the model has started, so earlier errors get a status. Raises ReinforgeError."""
+        """Wait until the model has started, so that earlier errors get a status. Raises ReinforgeError."""
         until = time.monotonic() + seconds
         async for event in self._events:
             if event is not None and not isinstance(event, StatusEvent):

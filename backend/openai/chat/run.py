@@ -24,8 +24,6 @@ log = logging.getLogger(__name__)
 
 
 class ChatRun:
-    """Created by `begin`; iterate `events` once."""
-
     def __init__(self, database: Database, stream: CallStream[NoResult], chat: ChatCall) -> None:
         self.chat = chat
         self._database, self._stream = database, stream
@@ -74,7 +72,6 @@ class ChatRun:
 
 
 async def begin(database: Database, calls: Calls, chat: ChatCall) -> ChatRun:
-    """Raises Unavailable `no_worker`, StateConflict `deployment_stopped`."""
     try:
         stream = await open_stream(calls, SAMPLE, chat.request, quiet_seconds=QUIET_SECONDS)
     except ReinforgeError as error:

@@ -6,7 +6,7 @@ from reinforge.schemas.openai_chat import ToolCall
 
 
 def split(text: str) -> tuple[str | None, list[ToolCall]]:
-    """Split off tool calls; an empty text is None."""
+    """Text without tool calls (None if empty), and the calls."""
     remaining, calls = tool_calls.split(text)
     return remaining, [ToolCall.model_validate(call.as_openai(new_id("call_"))) for call in calls]
 

@@ -128,7 +128,6 @@ async def content(
 
 
 def check_purpose(purpose: str | None) -> None:
-    """Raises InvalidInput for all but `fine-tune`."""
     if purpose == "fine-tune":
         return
     code = "purpose_not_offered" if purpose in PURPOSES else "invalid_purpose"

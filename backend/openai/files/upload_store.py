@@ -36,7 +36,6 @@ async def create(session: AsyncSession, project_id: str, body: UploadCreate, cre
 
 
 async def pending(session: AsyncSession, project_id: str, id: str) -> Upload:
-    """Lock a writable upload. Raises NotFound, StateConflict `upload_not_pending`."""
     upload = await resumable.find(session, project_id, id, numbered=False, param="upload_id")
     hint = "Create another one: an upload has an hour to be completed in."
     return resumable.require_pending(upload, hint=hint, param="upload_id")
@@ -61,7 +60,7 @@ async def add_part(session: AsyncSession, upload: Upload, sha256: str, bytes: in
 
 
 async def parts_in_order(session: AsyncSession, upload: Upload, ids: Sequence[str]) -> list[UploadPart]:
-    """Raises InvalidInput for a missing part or a wrong total size."""
+    """Parts; raises InvalidInput if one is missing or the total size differs."""
     rows = await session.scalars(select(UploadPart).where(UploadPart.upload_id == upload.id))
     part_by_id = {part.id: part for part in rows}
     for place, id in enumerate(ids):

@@ -55,7 +55,6 @@ async def trained_tokens(session: AsyncSession, jobs: Iterable[str]) -> dict[str
 
 
 async def dataset_rows(session: AsyncSession, jobs: Iterable[Job]) -> dict[str, int]:
-    """Includes deleted datasets."""
     query = select(Dataset.id, Dataset.rows).where(Dataset.id.in_({job.dataset_id for job in jobs}))
     return {row.id: row.rows for row in await session.execute(query)}
 
@@ -101,7 +100,7 @@ async def values_at(
 async def checkpoints(
     session: AsyncSession, job_id: str, *, limit: int, before: int | None
 ) -> tuple[list[Checkpoint], bool]:
-    """Highest step first, steps below `before`."""
+    """Highest step first, below `before`."""
     query = select(Checkpoint).where(Checkpoint.job_id == job_id)
     if before is not None:
         query = query.where(Checkpoint.step < before)

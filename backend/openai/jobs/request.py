@@ -29,7 +29,6 @@ class Translated:
 
 
 def reinforcement(body: JobCreate) -> Reinforcement:
-    """Raises InvalidInput for other methods."""
     if body.method is None or body.method.type != "reinforcement":
         kind = body.method.type if body.method else "supervised"
         raise InvalidInput(
@@ -71,9 +70,10 @@ def translate(
     base: str,
     start: str | None = None,
 ) -> Translated:
-    """`hidden_size`: None until a worker has read the base model. start: checkpoint that the request's model is.
+    """Job specification; raises InvalidInput with the request's field.
 
-    Raises InvalidInput with the request's field."""
+    `hidden_size`: None until a worker has read the base model.
+    """
     held_out = body.validation_file
     seed = secrets.randbelow(2**31) if body.seed is None else body.seed
     hyperparameter_values = method.hyperparameters or Hyperparameters()

@@ -25,7 +25,6 @@ STATUSES = {
 def job_view(
     job: Job, project: Project, trained_tokens: int | None, rows: int, hidden_size: int | None
 ) -> FineTuningJob:
-    """`rows`: of the training file."""
     spec = job.resolved_spec
     status = JobStatus(job.status)
     remaining_seconds = progress(job).eta_seconds
