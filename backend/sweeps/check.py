@@ -23,13 +23,12 @@ from reinforge.sweeps.variations import (
 )
 
 FIRST_SETTINGS = 12
-"""Settings that the check lists, and whose references it resolves."""
+"""Settings that the check lists and resolves."""
 
 
 async def check_sweep(
     session: AsyncSession, project_id: str, raw: dict[str, Any], gpu_hour_price: float | None
 ) -> SweepCheck:
-    """Everything that needs no worker."""
     try:
         spec = SweepSpec.model_validate(raw)
     except ValidationError as error:
@@ -63,7 +62,6 @@ async def check_sweep(
 async def _resolve(
     session: AsyncSession, project_id: str, spec: SweepSpec, variations: list[Variation]
 ) -> list[str]:
-    """Warnings about the jobs. Raises InvalidInput."""
     warnings: list[str] = []
     for variation in variations:
         if variation.seed != spec.seed_values[0]:

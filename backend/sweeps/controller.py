@@ -1,7 +1,7 @@
 """Controller of sweeps: plans from the database, submits and ends jobs.
 
-A trial is stored before its job, and gets its job in the transaction that creates it. So a process may be killed
-at any moment, and several may work at once: no trial is lost, and none has two jobs.
+A trial is stored before its job, and gets its job in the transaction that creates it, so processes may be killed and
+work at once.
 """
 
 import logging
@@ -33,7 +33,6 @@ log = logging.getLogger(__name__)
 
 NO_JOB = ""
 RETRY_SECONDS = 10.0
-"""Time until a trial that could not be submitted is tried again."""
 
 
 class SweepController:
@@ -45,7 +44,6 @@ class SweepController:
         self._retry_at: dict[str, float] = {}
 
     async def tick(self) -> None:
-        """Plan every open sweep once, and submit its pending trials."""
         async with self._services.database.transaction() as session:
             ids = await repository.open_ids(session)
         self._retry_at = {id: moment for id, moment in self._retry_at.items() if id in ids}
@@ -150,7 +148,7 @@ def _row(sweep_id: str, variation: Variation) -> SweepTrialRow:
 
 
 class TrialSubmission(Submission[str]):
-    """The job of one trial; its answer is `NO_JOB` if the trial has one already, or is not to get one."""
+    """Job of one trial; its answer is `NO_JOB` if the trial needs none."""
 
     def __init__(self, sweep: SweepRow, trial: SweepTrialRow) -> None:
         super().__init__(sweep.project_id, sweep.created_by or "sweep")

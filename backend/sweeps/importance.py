@@ -1,7 +1,7 @@
 """How much each varied setting matters: the share of the objective's variance between its values.
 
-Adjusted for the number of values (epsilon squared, Kelley 1935): a setting without effect is near 0, however many
-values it has. Numbers with many values are compared in thirds. Effects of settings together are not divided up.
+Adjusted for the number of values (epsilon squared, Kelley 1935). Numbers with many values are compared in thirds.
+Joint effects are not divided.
 """
 
 import json
@@ -14,7 +14,7 @@ from reinforge.schemas.sweeps import ParameterImportance, SweepTrial
 
 METHOD = "variance between values"
 FEWEST = 6
-"""Jobs with an objective."""
+"""Fewest jobs with an objective."""
 MOST_VALUES = 5
 _PARTS = 3
 
@@ -42,7 +42,7 @@ def importance(
 
 
 def explained(groups: Sequence[int | str], rewards: Sequence[float]) -> float | None:
-    """Adjusted share of the variance between groups, 0 to 1; None if it is not defined."""
+    """Adjusted share of the variance between groups, 0 to 1; None if undefined."""
     members: dict[int | str, list[float]] = defaultdict(list)
     for group, reward in zip(groups, rewards, strict=True):
         members[group].append(reward)

@@ -11,12 +11,12 @@ from reinforge.sweeps import SweepSpec, Variation
 from reinforge.sweeps.variations import number_of_trials
 
 FAILURES = 3
-"""The sweep submits no further trial after this many failures without any evaluation."""
+"""Failures without any evaluation that end a sweep."""
 WITHOUT_JOB = frozenset({"refused", "skipped", "deleted"})
 ENDED = frozenset({str(status) for status in FINAL}) | WITHOUT_JOB
 
 NextSetting = Callable[[int], tuple[str, dict[str, Any]]]
-"""Number of a setting → its name and parameters."""
+"""Name and parameters by number of a setting."""
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,10 @@ class TrialRecord:
     name: str
     parameters: dict[str, Any]
     status: str
-    """`reinforge.schemas.sweeps.TrialStatus`."""
     ended_by: str | None = None
     rewards: Sequence[float | None] = ()
-    """Held-out rewards of the evaluations after training began, in order."""
+    """Held-out rewards of the evaluations after training began."""
     steps: Sequence[int] = ()
-    """Of `rewards`."""
     seconds: float = 0.0
     cost: float | None = None
 
@@ -44,11 +42,8 @@ class TrialRecord:
 class Plan:
     new: list[Variation] = field(default_factory=list)
     end: dict[int, EndReason] = field(default_factory=dict)
-    """Trials whose jobs are to be cancelled."""
     skip: list[int] = field(default_factory=list)
-    """Pending trials that will not be submitted."""
     status: SweepStatus | None = None
-    """Set once the sweep is over."""
     reason: str | None = None
 
 
@@ -79,7 +74,7 @@ def plan(spec: SweepSpec, status: str, trials: Sequence[TrialRecord], next_setti
 
 
 def spent_budget(spec: SweepSpec, trials: Sequence[TrialRecord]) -> str | None:
-    """The budget that is used up: `budget_seconds` or `budget_money`."""
+    """`budget_seconds` or `budget_money`, once used up."""
     budget = spec.budget
     if budget.seconds is not None and sum(trial.seconds for trial in trials) >= budget.seconds:
         return "budget_seconds"
@@ -97,7 +92,7 @@ def _can_end(trial: TrialRecord) -> bool:
 
 
 def _new(spec: SweepSpec, trials: Sequence[TrialRecord], next_setting: NextSetting) -> list[Variation]:
-    """A paused job leaves its place to another."""
+    """New trials; a paused job leaves its place to another."""
     limit = number_of_trials(spec)
     if spec.budget.jobs is not None:
         limit = min(limit, spec.budget.jobs)
@@ -146,7 +141,7 @@ def _reward_at(spec: SweepSpec, trial: TrialRecord, evaluations: int) -> float:
 def objective(
     spec: SweepSpec, trial: TrialRecord, evaluations: int | None = None
 ) -> tuple[float | None, int | None]:
-    """Reward and step by which the trial is compared, over its first evaluations."""
+    """Reward and step of the trial, over its first evaluations."""
     measured = [
         (reward, step)
         for reward, step in zip(trial.rewards[:evaluations], trial.steps[:evaluations], strict=True)

@@ -40,7 +40,6 @@ async def page(
 
 
 async def open_ids(session: AsyncSession) -> list[str]:
-    """Oldest first."""
     query = select(SweepRow.id).where(SweepRow.status.in_(OPEN)).order_by(SweepRow.created_at, SweepRow.id)
     return list(await session.scalars(query))
 
@@ -53,7 +52,7 @@ async def lock_open(session: AsyncSession, id: str) -> SweepRow | None:
 
 
 async def trials(session: AsyncSession, ids: Sequence[str]) -> dict[str, list[StoredTrial]]:
-    """Sweep → its trials by number, with what their jobs have measured."""
+    """Trials by sweep, with their jobs' measurements."""
     query = (
         select(SweepTrialRow, Job)
         .outerjoin(Job, Job.id == SweepTrialRow.job_id)
@@ -109,7 +108,7 @@ async def pending(session: AsyncSession, id: str) -> list[SweepTrialRow]:
 
 
 async def lock_trial(session: AsyncSession, id: str, number: int) -> SweepTrialRow | None:
-    """The pending trial of a running sweep, both locked against planning; None if it is not to get a job."""
+    """The pending trial of a running sweep, both locked; None if it needs no job."""
     running = select(SweepRow.id).where(SweepRow.id == id, SweepRow.status == "running")
     if await session.scalar(running.with_for_update(read=True)) is None:
         return None

@@ -107,7 +107,7 @@ def trial_view(spec: SweepSpec, stored: StoredTrial, price: float | None) -> Swe
 
 
 def settings(trials: Sequence[SweepTrial]) -> list[SweepSetting]:
-    """Best mean first; those without an objective last."""
+    """Settings, best mean first; those without an objective last."""
     members: dict[int, list[SweepTrial]] = defaultdict(list)
     for trial in trials:
         members[trial.setting].append(trial)
@@ -131,7 +131,7 @@ def settings(trials: Sequence[SweepTrial]) -> list[SweepSetting]:
 
 
 def best(trials: Sequence[SweepTrial], ranked: Sequence[SweepSetting]) -> SweepBest | None:
-    """Of settings whose trials have all ended, if there are any."""
+    """Best setting, of those whose trials have all ended if there are any."""
     by_number = {trial.number: trial for trial in trials}
     measured = [setting for setting in ranked if setting.objective is not None]
     ended = [

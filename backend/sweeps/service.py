@@ -23,7 +23,6 @@ async def create(
     gpu_hour_price: float | None,
     warnings: Sequence[str],
 ) -> SweepRow:
-    """Store a validated sweep; the background process submits its jobs."""
     row = SweepRow(
         id=new_id("sweep_"),
         project_id=project_id,
@@ -41,7 +40,6 @@ async def create(
 
 
 async def find(session: AsyncSession, project_id: str, id: str, *, lock: bool = False) -> SweepRow:
-    """Raises NotFound."""
     row = await repository.find(session, project_id, id, lock=lock)
     if row is None:
         raise NotFound(f"There is no sweep {id}.", code="sweep_not_found", param="id")
@@ -49,7 +47,7 @@ async def find(session: AsyncSession, project_id: str, id: str, *, lock: bool = 
 
 
 async def cancel(session: AsyncSession, project_id: str, id: str) -> SweepRow:
-    """The background process cancels its jobs. Raises NotFound, StateConflict `sweep_ended`."""
+    """Cancel; the background process cancels its jobs. Raises NotFound, StateConflict."""
     row = await find(session, project_id, id, lock=True)
     if row.status not in OPEN:
         raise StateConflict(f"The sweep is {row.status}.", code="sweep_ended", hint="It has ended.")
@@ -59,7 +57,7 @@ async def cancel(session: AsyncSession, project_id: str, id: str) -> SweepRow:
 
 
 async def delete(session: AsyncSession, who: Principal, id: str) -> None:
-    """Its jobs stay. Raises NotAllowed, NotFound, StateConflict `sweep_not_ended`."""
+    """Delete a sweep, not its jobs. Raises NotAllowed, NotFound, StateConflict."""
     require_owner(who, "deleting sweeps")
     row = await find(session, who.project_id, id, lock=True)
     if row.status in OPEN:
@@ -95,6 +93,6 @@ def advice(spec: SweepSpec) -> list[str]:
 
 
 def _section(spec: SweepSpec, name: str) -> dict[str, Any]:
-    """Empty for anything but an object: the job is validated with its parameters in place."""
+    """Section; empty for anything but an object."""
     section = spec.job.get(name)
     return section if isinstance(section, dict) else {}

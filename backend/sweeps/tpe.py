@@ -1,7 +1,7 @@
 """Settings that Optuna's TPE sampler chooses by the results so far.
 
-The study is rebuilt from the stored trials, and the sampler's seed follows from the setting's number: equal results
-give the same settings in any process, so there is no state beside the trials.
+The study is rebuilt from the stored trials, and the seed follows from the setting's number: equal results give the
+same settings in any process.
 """
 
 import json
@@ -23,10 +23,10 @@ if TYPE_CHECKING:  # 0.3 s and 40 MB, for the process that plans a sweep with th
     from optuna.trial import FrozenTrial
 
 RANDOM_SETTINGS = 10
-"""Measured settings before the sampler chooses; a third of a short sweep, at least `FEWEST`."""
+"""Measured settings before the sampler chooses; a third of a short sweep."""
 FEWEST = 3
 REPEATS = 10
-"""Choices of the sampler before a new combination is looked for."""
+"""Choices before a new combination is searched."""
 
 
 class SettingSampler:
@@ -52,7 +52,7 @@ class SettingSampler:
         return label(parameters), parameters
 
     def _chosen(self, setting: int) -> dict[str, Any]:
-        """A repeated combination would be the same job."""
+        """Chosen setting; a repeated combination would be the same job."""
         parameters: dict[str, Any] = {}
         for attempt in range(REPEATS):
             parameters = self._ask(f"{self._spec.seed}/{setting}/{attempt}")
@@ -115,12 +115,9 @@ class SettingSampler:
 
 @dataclass(frozen=True)
 class SettingOutcome:
-    """Of one setting, over its seeds."""
-
     parameters: dict[str, Any]
     is_open: bool
     is_complete: bool
-    """A job came to its end."""
     is_failed: bool
     """Worse than every setting with a reward."""
     reward: float | None
@@ -136,7 +133,7 @@ class SettingOutcome:
 
 
 def outcome(spec: SweepSpec, trials: Sequence[TrialRecord]) -> SettingOutcome:
-    """Jobs that ended early count as pruned: below all that came further."""
+    """Outcome; jobs that ended early count as pruned."""
     rewards = [reward for trial in trials if (reward := objective(spec, trial)[0]) is not None]
     return SettingOutcome(
         parameters=trials[0].parameters,
@@ -154,7 +151,7 @@ def startup_settings(spec: SweepSpec) -> int:
 
 @dataclass(frozen=True)
 class SampledParameter:
-    """A parameter as Optuna has it: a number of a range, or the index of a choice."""
+    """A parameter of Optuna: a number of a range, or the index of a choice."""
 
     distribution: "BaseDistribution"
     choices: list[Any]
@@ -170,7 +167,7 @@ class SampledParameter:
 
 
 def sampled_parameter(parameter: list[Any] | ParameterRange) -> SampledParameter:
-    """Numbers of a list are in order, so that the sampler knows which are neighbours."""
+    """Parameter whose numbers are in order."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     if isinstance(parameter, ParameterRange):
