@@ -1,4 +1,4 @@
-"""Check of an address that a request stores, for calls later on."""
+"""Check of a stored address for later calls."""
 
 import asyncio
 
@@ -9,10 +9,8 @@ _LOOK_UP_SECONDS = 5.0
 
 
 async def check_address(guard: Guard, url: str, *, param: str, hint: str) -> None:
-    """Resolves names, so never call it in a transaction; check again before each call. A name without an address
-    passes.
-
-    Raises InvalidInput `url_not_allowed`.
+    """Check an address outside a transaction, since names are resolved; check again before each call. Raises
+    InvalidInput `url_not_allowed`.
     """
     try:
         async with asyncio.timeout(_LOOK_UP_SECONDS):

@@ -35,7 +35,7 @@ class Match:
         self._tags = None if header is None else {_bare(tag) for tag in header.split(",")}
 
     def check(self, current: Editable) -> None:
-        """Call before an edit, with the row locked. Raises MatchNeeded, Stale."""
+        """Check before an edit, with the row locked. Raises MatchNeeded, Stale."""
         if self._tags is None:
             raise MatchNeeded(
                 "A change has to say which state it was made from.",
@@ -49,7 +49,7 @@ class Match:
             )
 
     def check_absent(self) -> None:
-        """Call before a creation. Raises Stale."""
+        """Check before a creation. Raises Stale."""
         if self._tags:
             raise Stale("It is gone since you read it.", hint="Send it without If-Match to make it anew.")
 

@@ -19,7 +19,6 @@ def encode_cursor(created_at: datetime, id: str) -> str:
 
 
 def decode_cursor(cursor: str) -> tuple[datetime, str]:
-    """Raises InvalidInput."""
     try:
         raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
         when, _, id = raw.partition("|")

@@ -40,7 +40,7 @@ REQUEST_ID = re.compile(r"^[A-Za-z0-9._-]{1,100}$")
 
 
 def error_response(error: ReinforgeError, request_id: str | None) -> JSONResponse:
-    """Conflicts carry `x-should-retry: false`, since the OpenAI SDK retries every 409."""
+    """Response; conflicts carry `x-should-retry: false`, since the OpenAI SDK retries every 409."""
     headers: dict[str, str] = {}
     if error.status == 409:
         headers["x-should-retry"] = "false"
@@ -73,7 +73,7 @@ def listed_errors(
 def validation_error(
     errors: Sequence[Mapping[str, Any]], body: Any, schema: Schema | None = None
 ) -> InvalidInput:
-    """`param` and message are the first error's. `schema`: of the body."""
+    """Error with `param` and message of the first."""
     listed = listed_errors(errors, body, schema)
     first = listed[0] if listed else {"param": None, "message": "The request is not valid.", "hint": None}
     message = f"{first['param']}: {first['message']}" if first["param"] else str(first["message"])
@@ -86,7 +86,7 @@ def body_schema(request: Request) -> Schema | None:
 
 
 def _schema_of(route: Any) -> Mapping[str, Any]:
-    """Cached per route: a job's takes 80 ms."""
+    """Schema, cached per route: a job's takes 80 ms."""
     cached = getattr(route, _SCHEMA_ATTRIBUTE, None)
     if cached is None:
         try:
@@ -108,7 +108,7 @@ async def _reinforge_error(request: Request, error: Exception) -> JSONResponse:
 
 
 def answer(request: Request, error: ReinforgeError) -> JSONResponse:
-    """Uses the format of the path's API."""
+    """Response in the format of the path's API."""
     response = error_response(error, _request_id(request))
     if not request.url.path.startswith("/v1/"):
         return response
@@ -121,7 +121,6 @@ def answer(request: Request, error: ReinforgeError) -> JSONResponse:
 
 
 def in_one_sentence(error: ReinforgeError) -> str:
-    """Line, message, hint."""
     message, detail = error.message, error.errors[0] if error.errors else {}
     if detail.get("line") and "line" not in message:
         column = f", column {detail['column']}" if detail.get("column") else ""
@@ -161,7 +160,7 @@ async def _database(request: Request, error: Exception) -> JSONResponse:
 
 
 def database_answer(request: Request, error: Exception) -> JSONResponse:
-    """503: the client may retry."""
+    """Response 503: the client may retry."""
     if isinstance(getattr(error, "orig", None), QueryCanceled):
         log.warning("a statement took too long: %s", error)
         slow = Unavailable(
@@ -180,7 +179,7 @@ def database_answer(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _integrity(request: Request, error: Exception) -> JSONResponse:
-    """Foreign keys fail only in a race: references are resolved first."""
+    """Response to a failed foreign key, which fails only in a race."""
     assert isinstance(error, IntegrityError)
     if not isinstance(error.orig, ForeignKeyViolation):
         raise error
@@ -194,7 +193,7 @@ async def _stale(request: Request, error: Exception) -> JSONResponse:
 
 
 class RequestIds:
-    """Adds `x-request-id`, and turns unexpected exceptions into a 500 envelope."""
+    """Middleware that adds `x-request-id` and turns unexpected exceptions into a 500 envelope."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

@@ -1,7 +1,7 @@
 """`Idempotency-Key` on POST: repeating a request with its key returns the first response.
 
 An endpoint that is one transaction needs only `dependencies=[OnceWhole]`. Others use it in the transaction that
-creates the thing:
+creates the row:
 
     if (stored := await once.begin(session, once.request_hash(await request.body()))) is not None:
         return stored
@@ -41,11 +41,11 @@ class Idempotency:
         self.has_key = key is not None
 
     def request_hash(self, body: bytes) -> str:
-        """Includes the caller: the response may hold a secret."""
+        """Hash with the caller: the response may hold a secret."""
         return fingerprint(self._asker, self._query, body)
 
     async def peek(self, session: AsyncSession, fingerprint: str) -> Response | None:
-        """Find the stored response without reserving the key. Raises InvalidInput if another request used it."""
+        """The stored response, without reserving the key. Raises InvalidInput if another request used it."""
         if not self.has_key:
             return None
         row = await session.scalar(select(IdempotencyKey).filter_by(**self._where))
@@ -82,7 +82,7 @@ class Idempotency:
             await session.execute(update(IdempotencyKey).filter_by(**self._where).values(**values))
 
     def _opened(self, stored: str) -> str:
-        """Raises StateConflict if the server's secret key has changed."""
+        """Response; raises StateConflict if the server's secret key has changed."""
         if stored.startswith("{"):  # from before answers were sealed
             return stored
         try:
@@ -117,7 +117,6 @@ async def _idempotency(
     sealer: SealerDep,
     key: Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=255)] = None,
 ) -> Idempotency:
-    """Whoever repeats the request with its key gets the first answer again, for a day."""
     return Idempotency(request, who, sealer, key)
 
 
@@ -125,7 +124,6 @@ Once = Annotated[Idempotency, Depends(_idempotency)]
 
 
 async def _whole(request: Request, session: Session, once: Once) -> None:
-    """Raises ResponseReady."""
     if not once.has_key:
         return
     if (stored := await once.begin(session, once.request_hash(await request.body()))) is not None:

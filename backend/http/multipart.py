@@ -1,4 +1,4 @@
-"""Streaming multipart upload to a file, with one chunk in memory."""
+"""Streaming multipart upload to a file."""
 
 import contextlib
 import hashlib
@@ -34,7 +34,6 @@ class FileUpload:
     fields: dict[str, str] = field(default_factory=dict)
 
     def flag(self, name: str) -> bool:
-        """Raises InvalidInput."""
         value = self.fields.get(name, "false").lower()
         if value not in ("true", "false"):
             raise InvalidInput(f"`{name}` is neither true nor false.", param=name)
@@ -45,9 +44,8 @@ class FileUpload:
 async def receive(
     request: Request, folder: Path, limit: int, *, part: str = _FILE
 ) -> AsyncIterator[FileUpload]:
-    """Receive file `part` into a temporary file, deleted after the block.
-
-    Raises TooLarge `file_too_large`, InvalidInput `missing_file`, `invalid_multipart`, StorageError.
+    """Receive file `part` into a temporary file, deleted after the block. Raises TooLarge, InvalidInput,
+    StorageError.
     """
     announced = request.headers.get("content-length", "")
     if announced.isdigit() and int(announced) > limit + _MAX_FIELD_BYTES:

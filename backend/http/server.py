@@ -12,14 +12,14 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEAD_SECONDS = 15.0
-"""From a connection's opening or first byte to the end of the headers."""
+"""Time to the end of the headers."""
 HEAD_BYTES = 64 * 1024
 LINGER_SECONDS = 5.0
 """Time to discard a body's rest, so that the client sees its response."""
 FRAMING_BYTES = 1024 * 1024
-"""Maximum of chunk sizes, extensions and trailers, plus eight times the content."""
+"""Maximum of chunk sizes, extensions and trailers, besides eight times the content."""
 _DESCRIPTORS_APART = 256
-"""File descriptors for the database, broker and files."""
+"""Descriptors for the database, broker and files."""
 _MOST_DESCRIPTORS = 65_536
 
 
@@ -53,7 +53,6 @@ class BoundedHttp(HttpToolsProtocol):
     _framing = 0
     _content = 0
     _content_so_far = 0
-    """Content bytes of all requests on the connection."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)

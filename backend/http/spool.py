@@ -14,7 +14,7 @@ _CHUNKS_AT_ONCE = 32
 
 
 async def spool(body: AsyncIterator[bytes], file: IO[bytes], limit: int) -> tuple[int, str]:
-    """Returns the size and SHA-256. Raises TooLarge, StorageError (`storage_full`)."""
+    """Write; returns the size and SHA-256. Raises TooLarge, StorageError."""
     size, digest = 0, hashlib.sha256()
     waiting: list[bytes] = []
 

@@ -1,6 +1,6 @@
 """Server-sent events with JSON data.
 
-Unicode line ends (U+0085, U+2028, U+2029) are escaped: some readers split at them.
+Unicode line ends are escaped: some readers split at them.
 """
 
 import re
@@ -10,5 +10,4 @@ _ESCAPED = {b"\xc2\x85": b"\\u0085", b"\xe2\x80\xa8": b"\\u2028", b"\xe2\x80\xa9
 
 
 def frame(content: bytes) -> bytes:
-    """`content`: JSON in one line, UTF-8."""
     return b"data: %s\n\n" % _UNICODE_ENDS.sub(lambda match: _ESCAPED[match[0]], content)

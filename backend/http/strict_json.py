@@ -1,6 +1,6 @@
 """Strict JSON bodies: no NaN, Infinity, lone surrogates, excessive depth, or NUL, which PostgreSQL cannot store.
 
-`StrictRoute` answers 422; `WorkerRoute` replaces NUL by U+FFFD, since models may produce it.
+`StrictRoute` answers 422; `WorkerRoute` replaces NUL by U+FFFD.
 """
 
 import json
@@ -16,13 +16,13 @@ from reinforge.errors import InvalidInput
 from reinforge.parsing.json_depth import DEEPEST, is_deeper, is_wider
 
 MOST_KEYS = 10_000
-"""Maximum keys of an object: each unknown one costs an error."""
+"""Keys of an object: each unknown one costs an error."""
 _ESCAPED_NUL = b"\\u0000"
 MOST_PARTS = 100_000
 """Objects and lists, far more expensive than text."""
 MOST_PARTS_OF_STRANGERS = 1000
 MOST_COMMAS = 1_000_000
-"""Includes commas in texts."""
+"""Commas, also in texts."""
 
 
 class _Strict(Request):
@@ -63,7 +63,7 @@ def _check_parts(body: bytes, most: int) -> None:
 
 
 def _parsed(body: bytes) -> Any:
-    """Raises JSONDecodeError, InvalidInput `nested_too_deep`, `too_many_keys`."""
+    """Parse; raises JSONDecodeError, InvalidInput `nested_too_deep`, `too_many_keys`."""
     value = orjson.loads(body)
     if body.count(b"[") + body.count(b"{") > DEEPEST and is_deeper(value):
         raise InvalidInput(
@@ -89,7 +89,7 @@ def replace_nul(value: Any) -> Any:
 
 
 class ResponseReady(Exception):
-    """Raised by a dependency that has the response, to skip the endpoint."""
+    """Exception of a dependency that has the response, to skip the endpoint."""
 
     def __init__(self, response: Response) -> None:
         super().__init__()
@@ -97,7 +97,7 @@ class ResponseReady(Exception):
 
 
 class RecordedRoute(APIRoute):
-    """Passes the response to the dependency's `keep_answer` before the commit."""
+    """Route that passes the response to the dependency's `keep_answer` before the commit."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handler = super().get_route_handler()

@@ -4,7 +4,6 @@ import tarfile
 
 
 def header(name: str, size: int) -> bytes:
-    """Header of a file; owner, time and mode are fixed."""
     info = tarfile.TarInfo(name)
     info.size, info.mode = size, 0o644
     return info.tobuf(tarfile.PAX_FORMAT)
