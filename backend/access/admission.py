@@ -1,7 +1,7 @@
 """Admission of requests before routing: FastAPI parses a body before it authenticates.
 
-A writing request without valid credentials is refused by its headers alone; an admitted one is limited
-(`body_limits`) and its authorisation rechecked while it lasts.
+A writing request without valid credentials is refused by its headers; an admitted one is limited (`body_limits`) and
+rechecked.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ from reinforge.errors import NotAuthenticated, ReinforgeError, RequestTooSlow, T
 log = logging.getLogger(__name__)
 
 RECHECK_SECONDS = 2.0
-"""Revoked streams end within twice this interval."""
+"""Interval; revoked streams end within twice this time."""
 _TOKENS_REMEMBERED = 1000
 _PROMPT_SECONDS = 0.05
 """Longest pause of a body that keeps its slot."""
@@ -50,13 +50,13 @@ SECURITY_HEADERS = (
 
 
 class Admission:
-    """ASGI middleware, inside the request-id middleware and outside routing."""
+    """ASGI middleware inside the request-id middleware."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
         self._rights = Rights()
         self._job_tokens: OrderedDict[str, None] = OrderedDict()
-        """Digests of known job tokens, to save a query per heartbeat."""
+        """Digests of valid job tokens, to save a query per heartbeat."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -88,7 +88,7 @@ class Admission:
                 request.app.state.sender_slots.remember(request, who.project_id)
 
     def _place(self, request: Request) -> sender_slots.SenderSlot | None:
-        """None for health probes, scrapes of metrics and workers, whose heartbeats must not wait."""
+        """Slot; None for health probes, scrapes and workers, whose heartbeats must not wait."""
         path = request.url.path
         if path == "/healthz" or self._is_workers(request) or (path == "/metrics" and is_scraper(request)):
             return None
@@ -102,7 +102,6 @@ class Admission:
         return is_worker_token(token, request.app.state.settings) or digest(token) in self._job_tokens
 
     async def _identify(self, request: Request) -> None:
-        """Raises NotAuthenticated, NotAllowed, NotFound, LeaseLost, TooManyRequests."""
         state = request.app.state
         if request.url.path.startswith("/worker/v1/"):
             await self._identify_worker(request, state.database)
@@ -119,7 +118,7 @@ class Admission:
         raise unknown_worker()
 
     async def _is_job_token(self, database: Database, token: str | None) -> bool:
-        """Whether it is any attempt's token, past or present; the endpoint decides what it may access."""
+        """Whether it is any attempt's token; the endpoint decides what it may access."""
         if token is None:
             return False
         key = digest(token)
@@ -135,7 +134,6 @@ class Admission:
 
 
 def protect(start: Message) -> None:
-    """Add default security headers."""
     if start["type"] == "http.response.start":
         own = {name.lower() for name, _ in start["headers"]}
         start["headers"] = [
@@ -153,7 +151,6 @@ class Body:
         self._receive, self._limit, self._request, self._place = receive, limit, request, place
         self._bytes, self._waited, self._complete = 0, 0.0, False
         self.revoked: ReinforgeError | None = None
-        """Raised at the next read."""
 
     def check_announced(self) -> None:
         """Check Content-Length. Raises TooLarge, TooManyRequests."""
@@ -162,7 +159,7 @@ class Body:
             self._check_size(int(announced))
 
     async def __call__(self) -> Message:
-        """Raises TooLarge, TooManyRequests, RequestTooSlow, NotAuthenticated."""
+        """Receive; raises TooLarge, TooManyRequests, RequestTooSlow, NotAuthenticated."""
         if self._complete:
             return await self._receive()
         if self.revoked is not None:
@@ -211,13 +208,11 @@ class Body:
 
 
 class Rights:
-    """Rechecks each credential once per interval."""
-
     def __init__(self) -> None:
         self._lookups: dict[tuple[str, ...], tuple[float, asyncio.Task[Principal | None]]] = {}
 
     async def hold(self, request: Request, who: Principal) -> bool:
-        """An unavailable database revokes nothing."""
+        """Whether rights hold; an unavailable database revokes nothing."""
         headers = request.headers
         key = (headers.get("authorization", ""), headers.get("cookie", ""), who.project_id)
         checked_at, lookup = self._lookups.get(key, (0.0, None))
@@ -245,8 +240,6 @@ class Rights:
 
 
 class Vigil:
-    """Rechecks an admitted request's authorisation."""
-
     def __init__(self, app: ASGIApp, request: Request, body: Body, rights: Rights) -> None:
         self._app, self._request, self._body, self._rights = app, request, body, rights
         self._task: asyncio.Task[Any] | None = None

@@ -1,7 +1,7 @@
 """Authentication: API keys, browser sessions, and the workers' shared token.
 
-Secrets have 160 or more random bits, so a plain SHA-256 at rest suffices. A project that the caller is no member
-of is treated as nonexistent.
+Secrets have 160 or more random bits, so a plain SHA-256 at rest suffices. A project of others is treated as
+nonexistent.
 """
 
 import dataclasses
@@ -36,18 +36,17 @@ _USED_EVERY = timedelta(minutes=1)
 @dataclass(frozen=True)
 class Principal:
     id: str
-    """Id of the API key or user."""
     name: str
     role: str
     project_id: str
     member_id: str | None = None
     user_id: str | None = None
-    """None for an API key, also in a browser that signed in with one."""
+    """None for an API key, also in a browser."""
     key_id: str | None = None
     administrator: bool = False
     """Owner of every project."""
     maker_id: str | None = None
-    """Person whose rights bound what is created: the user or the key's creator."""
+    """Person whose rights bound what is created."""
     scopes: frozenset[str] | None = None
     """None: all that the role allows."""
 
@@ -90,7 +89,6 @@ async def _valid_key(
 
 
 async def is_owner(session: AsyncSession, user_id: str, project_id: str) -> bool:
-    """Includes platform administrators."""
     user = await session.get(User, user_id, populate_existing=True)
     if user is None or user.administrator:
         return user is not None
@@ -117,10 +115,7 @@ def _works(key: ApiKey) -> bool:
 
 
 async def key_principal(database: Database, token: str, project: str | None = None) -> Principal | None:
-    """Look up an API key and record its use.
-
-    Another project than its own raises NotFound, except for administrators' keys.
-    """
+    """Find an API key and record its use. Raises NotFound for another project, except for administrators."""
     async with database.autocommit() as session:
         row = await _valid_key(session, ApiKey.sha256 == digest(token))
         if row is None:
@@ -142,13 +137,13 @@ async def key_principal(database: Database, token: str, project: str | None = No
 
 
 async def session_principal(database: Database, cookie: str, project: str | None) -> Principal | None:
-    """Look up a browser session and record its use. Raises NotFound (project)."""
+    """Find a browser session and record its use. Raises NotFound (project)."""
     async with database.autocommit() as session:
         return await principal_of(session, cookie, project)
 
 
 async def principal_of(session: AsyncSession, cookie: str, project: str | None) -> Principal | None:
-    """Works in the transaction that creates the browser session."""
+    """Principal, also in the transaction that creates the browser session."""
     rows = await session.execute(
         select(BrowserSession, User)
         .outerjoin(User, User.id == BrowserSession.user_id)
@@ -174,7 +169,7 @@ async def principal_of(session: AsyncSession, cookie: str, project: str | None) 
 async def _of_user(
     session: AsyncSession, user: User, browser: BrowserSession, project: str | None
 ) -> Principal | None:
-    """None without projects; a former member of the current one gets another."""
+    """Principal; None without projects. A former member of the current one gets another."""
     project_id = project or browser.project_id
     member = await membership(session, user.id, project_id)
     if member is None and user.administrator:
@@ -236,10 +231,7 @@ def check_same_origin(request: Request) -> None:
 
 
 async def identify(request: Request, database: Database, project: str | None = None) -> Principal:
-    """Identify the sender by headers alone; `project` overrides theirs.
-
-    Raises NotAuthenticated, NotAllowed (scopes), NotFound (project).
-    """
+    """Identify the sender by headers; `project` overrides theirs. Raises NotAuthenticated, NotAllowed, NotFound."""
     token, project = bearer(request), project or request.headers.get(PROJECT_HEADER)
     who: Principal | None = None
     if token is not None:
@@ -264,7 +256,6 @@ async def identify(request: Request, database: Database, project: str | None = N
 
 
 async def authenticated(request: Request, database: DatabaseDep) -> Principal:
-    """Raises as `identify`, and TooManyRequests."""
     who = getattr(request.state, "principal", None)
     if not isinstance(who, Principal):
         who = request.state.principal = await identify(request, database)
@@ -287,7 +278,6 @@ Writer = Annotated[Principal, Depends(_writer)]
 
 
 def require_owner(who: Principal, resource: str) -> None:
-    """Raises NotAllowed `not_owner`."""
     if who.role != "owner":
         raise NotAllowed(
             f"The role {who.role} may not manage {resource}.",
@@ -316,7 +306,6 @@ SettingsDep = Annotated[Settings, Depends(get_settings)]
 
 
 async def require_worker(request: Request, settings: SettingsDep) -> None:
-    """Raises NotAuthenticated, StateConflict `worker_version`."""
     if not is_worker_token(bearer(request), settings):
         raise unknown_worker()
     spoken = request.headers.get(PROTOCOL_HEADER, "0")
@@ -330,7 +319,6 @@ async def require_worker(request: Request, settings: SettingsDep) -> None:
 
 
 def is_worker_token(token: str | None, settings: Settings) -> bool:
-    """Accepts the current and the previous token."""
     accepted = [
         secret for secret in (settings.worker_token, settings.previous_worker_token) if secret is not None
     ]
@@ -341,7 +329,6 @@ def is_worker_token(token: str | None, settings: Settings) -> bool:
 
 
 def is_scraper(request: Request) -> bool:
-    """Whether the request carries the metrics token."""
     secret, token = request.app.state.settings.metrics_token, bearer(request)
     if secret is None or token is None:
         return False

@@ -21,15 +21,14 @@ JSON_BYTES_OF: dict[str, int] = {
     "sample": 8 * MIB,
     "chat": 8 * MIB,
 }
-"""Limit by first path segment; sixteen rewards of 256 KiB fit, escaped."""
+"""Limit by first path segment; sixteen rewards of 256 KiB fit."""
 WORKER_BYTES = MIB
 RECORDS_BYTES = 128 * MIB
-"""A worker's records and RPC results."""
+"""Size of a worker's records and RPC results."""
 OPEN = frozenset(
     f"/api/v1/{name}"
     for name in ("sign-in", "sign-out", "password-reset", "invitations/look", "invitations/accept")
 )
-"""Paths without authentication."""
 _FILES = frozenset({"/api/v1/adapters", "/api/v1/datasets", "/v1/files"})
 _PREFIXES = ("/api/v1/", "/v1/", "/worker/v1/")
 
@@ -37,7 +36,7 @@ _PREFIXES = ("/api/v1/", "/v1/", "/worker/v1/")
 @dataclass(frozen=True)
 class BodyLimit:
     bytes: int | None
-    """None for files, which their endpoints count while writing."""
+    """None for files, which endpoints count while writing."""
     stall_seconds: float = 20.0
     least_rate: float = 4 * KIB
     """Average bytes per second after `stall_seconds`."""

@@ -1,6 +1,6 @@
 """Concurrency limits per key and project, in each API process.
 
-A request and its body's bytes count until the response is sent; a live stream counts as a stream instead.
+A request and its body count until the response is sent; a live stream counts as a stream instead.
 """
 
 from collections import Counter
@@ -46,7 +46,7 @@ class Bounds:
         }
 
     def add(self, who: RequestSender, thing: Thing, amount: int = 1) -> None:
-        """All or nothing. Raises TooManyRequests."""
+        """Add all or nothing. Raises TooManyRequests."""
         for holder, limit, name in self._holders(who, thing):
             if self._amounts[thing, holder] + amount > limit:
                 raise _refused(thing, limit, name)
@@ -67,22 +67,17 @@ class Bounds:
 
 
 class RequestTicket:
-    """One counted request, until `close`."""
-
     def __init__(self, bounds: Bounds, who: RequestSender) -> None:
-        """Raises TooManyRequests."""
         self._bounds, self._who = bounds, who
         self._amounts: Counter[Thing] = Counter()
         self._add("requests", 1)
 
     def become_stream(self) -> None:
-        """Raises TooManyRequests."""
         if not self._amounts["streams"]:
             self._add("streams", 1)
             self._remove("requests", 1)
 
     def hold(self, size: int, *, file: bool) -> None:
-        """Count body bytes. Raises TooManyRequests."""
         thing: Thing = "upload_bytes" if file else "body_bytes"
         if (more := size - self._amounts[thing]) > 0:
             self._add(thing, more)
@@ -101,7 +96,6 @@ class RequestTicket:
 
 
 def count(request: Request, key: str, project: str) -> None:
-    """Count a request once. Raises TooManyRequests."""
     if ticket_of(request) is None:
         request.state.ticket = RequestTicket(request.app.state.bounds, RequestSender(key, project))
 
@@ -112,7 +106,6 @@ def ticket_of(request: Request) -> RequestTicket | None:
 
 
 def count_stream(request: Request) -> None:
-    """Call before anything starts. Raises TooManyRequests."""
     if (ticket := ticket_of(request)) is not None:
         ticket.become_stream()
 

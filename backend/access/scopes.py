@@ -1,7 +1,4 @@
-"""API key scopes that requests need, by method and path.
-
-Unlisted resources need `admin`, so that new ones are closed to narrow keys.
-"""
+"""API key scopes that requests need, by method and path. Unlisted resources need `admin`."""
 
 from reinforge.errors import NotAllowed
 from reinforge.schemas.keys import Scope
@@ -46,7 +43,7 @@ def room(path: str) -> str:
 
 
 def needed(method: str, path: str) -> frozenset[Scope]:
-    """Any one suffices; empty: every key may."""
+    """Scopes, any of which suffices; empty: every key may."""
     where = room(path)
     if where in ANY:
         return frozenset()
@@ -58,7 +55,7 @@ def needed(method: str, path: str) -> frozenset[Scope]:
 
 
 def check(scopes: frozenset[str] | None, method: str, path: str) -> None:
-    """Raises NotAllowed `missing_scope`. None: a key with all scopes."""
+    """Raises NotAllowed `missing_scope`. None: all scopes."""
     accepted = needed(method, path)
     if scopes is None or not accepted or accepted & scopes:
         return

@@ -1,6 +1,6 @@
 """Fair slots for concurrent requests, per sender and process: one thread interleaves all requests.
 
-A request releases its slot while it waits for something outside this process, and after `HOLD_SECONDS`.
+A request releases its slot while it waits, and after `HOLD_SECONDS`.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ class SenderSlots:
         self._held: Counter[str] = Counter()
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
         self._projects: OrderedDict[bytes, str] = OrderedDict()
-        """Digest of a valid credential → its project; authorises nothing."""
+        """Project by digest of a valid credential; authorises nothing."""
 
     def place(self, request: Request) -> "SenderSlot":
         return SenderSlot(self, self._projects.get(_credential(request), STRANGERS))
@@ -93,7 +93,7 @@ class SenderSlot:
 
 
 def leave(request: Request) -> None:
-    """Call before waiting for a worker, process or client."""
+    """Leave before waiting for a worker, process or client."""
     place = getattr(request.state, "place", None)
     if isinstance(place, SenderSlot):
         place.leave()

@@ -17,7 +17,7 @@ _HANG_UP_SECONDS = 0.5
 
 
 class FairSlots:
-    """`places` concurrent pieces of work, of one project at most all but one, and `waiting` queued ones."""
+    """`places` concurrent tasks, of one project all but one, and `waiting` queued ones."""
 
     def __init__(self, places: int, waiting: int) -> None:
         self._free, self._waiting = places, waiting
@@ -27,7 +27,6 @@ class FairSlots:
 
     @asynccontextmanager
     async def turn(self, project: str) -> AsyncIterator[None]:
-        """Raises TooManyRequests."""
         line = self._lines.setdefault(project, deque())
         if len(line) >= self._waiting:
             raise TooManyRequests(
@@ -74,7 +73,7 @@ class FairSlots:
 
 
 async def unless_disconnected(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Raises Unavailable `caller_gone` when the client disconnects, and cancels the work."""
+    """Result of `work`, cancelled when the client disconnects. Raises Unavailable `caller_gone`."""
     task = asyncio.ensure_future(work)
     try:
         sender_slots.leave(request)
