@@ -1,8 +1,4 @@
-"""Authorisation of blob access: by job token, or by the workers' shared token for RPCs.
-
-A job token covers what its job needs while the attempt is current; the shared token only reads
-weights of running RPCs.
-"""
+"""Authorisation of blob access: by job token, or by the workers' shared token for RPCs, which only reads weights."""
 
 from typing import Annotated
 
@@ -18,13 +14,12 @@ from reinforge.states import LEASED
 
 
 class BlobRequester:
-    """The requester: an attempt's job, or a worker serving RPCs (`job` None)."""
+    """An attempt's job, or a worker serving RPCs (`job` None)."""
 
     def __init__(self, job: str | None) -> None:
         self.job = job
 
     async def require_readable(self, session: AsyncSession, sha256: str) -> None:
-        """Raises NotFound for an unrelated blob."""
         if self.job is None:
             if not await _is_of_a_call(session, sha256):
                 raise NotFound(f"No call under way needs the object {sha256}.", code="blob_not_found")

@@ -12,10 +12,7 @@ from reinforge.storage.base import scratch_file
 async def receive(
     objects: Objects, body: AsyncIterator[bytes], *, sha256: str, kind: str, folder: Path, limit: int
 ) -> bool:
-    """Store a body; returns False if it was already stored.
-
-    Raises InvalidInput (`blob_mismatch`), TooLarge, StorageError (`storage_full`).
-    """
+    """Store a body; returns False if it exists. Raises InvalidInput, TooLarge, StorageError."""
     with scratch_file(folder, "blob-") as file:
         size, digest = await spool(body, file, limit)
         if digest != sha256:

@@ -14,7 +14,7 @@ from reinforge.schemas.worker_api import CallMessage
 
 
 async def with_secrets(message: CallMessage, calls: Calls, sealer: Sealer) -> CallMessage | None:
-    """The call with secrets in place of references; None if that fails, which is then the call's error."""
+    """The call with secrets in place of references; None if that fails."""
     references = SecretReferences.model_validate(message.payload)
     payload = {
         name: value for name, value in message.payload.items() if name not in SecretReferences.model_fields

@@ -1,4 +1,4 @@
-"""Claims of jobs: the row lock decides who runs one, the attempt number fences off all others."""
+"""Claims of jobs: the row lock decides who runs one, the attempt number fences off others."""
 
 import secrets
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ from reinforge.states import JobStatus
 
 HELD_OUT_REWARD = "held_out/reward_mean"
 NOTHING = -1
-"""Step before the base evaluation, which is step 0."""
+"""Step before the base evaluation."""
 
 
 async def claim(session: AsyncSession, body: Claim, sealer: Sealer, lease_seconds: float) -> Claimed | None:

@@ -43,7 +43,6 @@ worker_router = APIRouter(
     prefix="/worker/v1", tags=["worker API"], route_class=WorkerRoute, dependencies=[Depends(require_worker)]
 )
 jobs_router = APIRouter(prefix="/worker/v1", tags=["worker API"], route_class=WorkerRoute)
-"""Requests with a job's token instead of the worker token."""
 
 Sha256 = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$")]
 NO_CONTENT: dict[int | str, dict[str, Any]] = {204: {"description": "Nothing to do."}}

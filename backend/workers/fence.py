@@ -22,7 +22,7 @@ _LOCKED = (
 async def lock_attempt(
     session: AsyncSession, job_id: str, number: int, token: str | None
 ) -> tuple[Job, Attempt]:
-    """The locked job and its current attempt, which may have ended. Raises LeaseLost."""
+    """The locked job and its current attempt. Raises LeaseLost."""
     row = (await session.execute(_LOCKED, {"job": job_id, "number": number})).one_or_none()
     if row is None:
         raise lost(f"There is no attempt {number} of a job {job_id}.")
@@ -35,7 +35,6 @@ async def lock_attempt(
 
 
 def require_lease(job: Job, attempt: Attempt) -> None:
-    """Raises LeaseLost."""
     if attempt.ended_at is not None or job.status not in LEASED or job.lease_until is None:
         raise lost(f"{job.id} is {job.status}: attempt {attempt.number} no longer holds it.")
 

@@ -1,6 +1,5 @@
-"""Separate port for the worker API (`REINFORGE_WORKER_LISTEN`), served by the same process.
-
-The port of the connection, which no header can change, decides which API is available.
+"""Separate port for the worker API (`REINFORGE_WORKER_LISTEN`): the connection's port decides which API is
+available.
 """
 
 from starlette.types import ASGIApp, Receive, Scope, Send

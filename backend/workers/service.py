@@ -38,7 +38,6 @@ async def register(session: AsyncSession, body: Register) -> None:
 async def list_workers(
     session: AsyncSession, project_id: str, broker: BrokerState | None
 ) -> list[WorkerInfo]:
-    """Workers seen in the last week, newest first."""
     query = select(Worker).where(Worker.last_seen_at > now() - _LISTED).order_by(Worker.last_seen_at.desc())
     workers: Sequence[Worker] = (await session.scalars(query)).all()
     running = await session.execute(

@@ -69,7 +69,7 @@ class Applier:
         self._meter = Meter(session, job, attempt, self._points)
         self._events: list[dict[str, Any]] = []
         self._checked_step: int | None = job.step
-        """Step of the last training check; None: a check is due."""
+        """Step of the last training check."""
 
     async def apply(self, record: Record) -> None:
         match record:
@@ -102,7 +102,6 @@ class Applier:
                 await end_attempt(self.session, self.job, self.attempt, record, self._wake_ups)
 
     async def finish(self) -> None:
-        """Store what was collected; call once."""
         with self.session.no_autoflush:  # the job's row is written once, at the end
             await self._points.store()
             await self._meter.store()
@@ -115,7 +114,7 @@ class Applier:
                 await training_checks.refresh(self.session, self.job, self._emit)
 
     def _tell(self, type: str, data: dict[str, Any], step: int) -> None:
-        """Collect an event for `finish`, numbered now, which fixes its order."""
+        """Collect an event for `finish`, numbered now."""
         self.job.seq += 1
         self._events.append({"seq": self.job.seq, "type": type, "data": data, "step": step, "count": 1})
 

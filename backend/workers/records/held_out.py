@@ -6,11 +6,10 @@ from reinforge.records import Evaluated
 
 TERMS = ("soft_overlong", "repetition", "cosine_length")
 STANDARDISING = ("mo_grpo", "gdpo")
-"""Combinations that were plain sums then, too."""
+"""Combinations that were plain sums before 0.2."""
 
 
 def includes_shaping(spec: dict[str, Any], record: Evaluated) -> bool:
-    """Whether the record includes shaping. spec: resolved."""
     if any(f"held_out/{reward['name']}/mean" in record.values for reward in spec["rewards"]):
         return False
     shaping = spec["algorithm"].get("shaping") or {}

@@ -21,12 +21,12 @@ _SERIES = select(
 
 
 class Points:
-    """The points of one batch; the job's row lock prevents races."""
+    """Points of one batch; the job's row lock prevents races."""
 
     def __init__(self, session: AsyncSession, job_id: str) -> None:
         self._session, self._job_id = session, job_id
         self._waiting: defaultdict[tuple[str, str], dict[int, tuple[float, float | None]]] = defaultdict(dict)
-        """(kind, key) → step → time and value."""
+        """Time and value by (kind, key) and step."""
 
     def add(
         self,

@@ -12,11 +12,11 @@ from reinforge.records import PromptHead, Rollouts, RowStatus
 _SUMS = ("prompt_no", "row_index", "prompt_hash", "completions", "scored", "passed", "reward_sum")
 _HEAD = tuple(PromptHead.model_fields)
 _LARGEST = 1e100
-"""Of a sum: squares of it are still numbers."""
+"""Bound of a sum, so that its square is finite."""
 
 
 async def store(session: AsyncSession, job: Job, record: Rollouts) -> None:
-    """Call after the step's `StepRollouts` are stored; earlier draws of the step are deleted with them."""
+    """Store, after the step's `StepRollouts`."""
     pass_above = float(job.resolved_spec["evaluation"].get("pass_above", 0.5))
     same = {"job_id": job.id, "split": record.split}
     sums = draws(record.rows, pass_above)
@@ -26,7 +26,6 @@ async def store(session: AsyncSession, job: Job, record: Rollouts) -> None:
 
 
 def draws(rows: Sequence[RowStatus], pass_above: float) -> list[dict[str, Any]]:
-    """One row per prompt_no."""
     sums: dict[int, dict[str, Any]] = {}
     for row in rows:
         draw = sums.get(row.prompt_no)

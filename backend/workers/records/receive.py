@@ -19,10 +19,7 @@ from reinforge.schemas.worker_api import MetricColumns, RecordBatch, RecordReply
 async def store(
     session: AsyncSession, job_id: str, token: str | None, body: RecordBatch, wake_ups: WakeUps
 ) -> RecordReply:
-    """Apply the new records of a batch; the rest is acknowledged again.
-
-    Raises LeaseLost, InvalidInput (`sequence_gap`, `blob_missing`); then nothing is stored.
-    """
+    """Apply the new records of a batch, or none. Raises LeaseLost, InvalidInput."""
     job, attempt = await lock_attempt(session, job_id, body.attempt, token)
     fresh = [record for record in _single(body) if record.sequence > attempt.last_sequence]
     if fresh:
