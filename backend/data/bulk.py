@@ -1,4 +1,4 @@
-"""Bulk inserts in one round trip: rows travel as one JSON text."""
+"""Bulk inserts in one round trip, as one JSON text."""
 
 import functools
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ async def insert_many(
     same: Mapping[str, Any] | None = None,
     skip_existing: bool = False,
 ) -> None:
-    """`same` values apply to all rows."""
+    """Insert rows; `same` values apply to all."""
     if not rows:
         return
     same = same or {}
@@ -56,16 +56,12 @@ async def insert_columns(
     *,
     replacing: bool = False,
 ) -> None:
-    """Insert numeric columns of equal length.
-
-    With `replacing`, existing rows are updated; primary keys must be distinct.
-    """
+    """Insert numeric columns of equal length; `replacing` updates rows of the same key."""
     statement = _statement_of_columns(table, tuple(columns), replacing)
     await session.execute(statement, {name: _array(column) for name, column in columns.items()})
 
 
 def _array(numbers: Sequence[float | None]) -> str:
-    """PostgreSQL array syntax: JSON with braces."""
     return f"{{{orjson.dumps(numbers)[1:-1].decode()}}}"
 
 

@@ -1,4 +1,4 @@
-"""Unused cached copies of stored objects, and their removal in this server's home."""
+"""Unused cached copies of stored objects, and their removal."""
 
 import asyncio
 import logging
@@ -20,18 +20,18 @@ log = logging.getLogger(__name__)
 
 EVERY_SECONDS = 300.0
 QUIET_SECONDS = 300.0
-"""Files used this recently are skipped."""
+"""Age of files that are not skipped."""
 LEFTOVER_SECONDS = 86_400.0
-"""Age of partial files of a killed process."""
+"""Age of a killed process's partial files."""
 _WORKERS = "blobs"
-"""Skipped: a worker that shares the home cleans it."""
+"""Skipped folder, which the worker cleans."""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _PRODUCTS = (Checkpoint, ResumeState, Adapter, Deployment, StepRollouts)
 _AT_ONCE = 1000
 
 
 async def unused_objects(session: AsyncSession, hashes: Collection[str]) -> set[str]:
-    """Hashes that no job, checkpoint, adapter, deployment or existing dataset needs."""
+    """Hashes that nothing existing needs."""
     unfinished = select(Job.id).where(
         or_(Job.dataset_id == Dataset.id, Job.held_out_dataset_id == Dataset.id), Job.status.not_in(FINAL)
     )
@@ -53,8 +53,6 @@ async def unused_jobs(session: AsyncSession, ids: Collection[str]) -> set[str]:
 
 
 class CacheTidying:
-    """Removes unused files from one home's caches."""
-
     def __init__(self, database: Database, home: Path, quiet_seconds: float = QUIET_SECONDS) -> None:
         self._database, self._home, self._quiet = database, home, quiet_seconds
 
@@ -68,7 +66,7 @@ class CacheTidying:
             await asyncio.sleep(EVERY_SECONDS)
 
     async def tidy(self) -> int:
-        """Returns the number of removed files."""
+        """Remove files; returns their number."""
         removed = 0
         quiet_files = await anyio.to_thread.run_sync(self._quiet_files)
         for begin in range(0, len(quiet_files), _AT_ONCE):
@@ -106,7 +104,6 @@ def _remove(files: Iterable[Path], quiet: float) -> int:
 
 
 def _is_quiet(path: Path, seconds: float) -> bool:
-    """Whether it is a file not used for this long."""
     try:
         return path.is_file() and path.stat().st_mtime < time.time() - seconds
     except FileNotFoundError:

@@ -1,7 +1,6 @@
 """PostgreSQL connections: one transaction per request, committed before the response is sent.
 
-Services never commit; they may register work with `after_commit`. Code outside requests uses
-`Database.transaction()`.
+Services never commit; they may register work with `after_commit`.
 """
 
 import logging
@@ -37,7 +36,7 @@ def sqlalchemy_url(url: str) -> str:
 
 
 def _ping_what_was_idle(engine: AsyncEngine) -> None:
-    """Cheaper than `pool_pre_ping`, which costs a round trip per transaction."""
+    """Ping idle connections: `pool_pre_ping` costs a round trip per transaction."""
 
     @event.listens_for(engine.sync_engine, "checkin")
     def note(connection: DBAPIConnection | None, record: ConnectionPoolEntry) -> None:
@@ -67,7 +66,7 @@ def _limit_statements(engine: AsyncEngine, seconds: float) -> None:
 class Database:
     def __init__(self, url: str, *, pool_size: int = 10, statement_seconds: float = 0) -> None:
         self.conninfo = url
-        """URL for LISTEN and advisory locks, outside the pool."""
+        """URL for LISTEN and advisory locks."""
         self.engine: AsyncEngine = create_async_engine(
             sqlalchemy_url(url),
             pool_size=pool_size,
@@ -92,13 +91,13 @@ class Database:
 
     @asynccontextmanager
     async def autocommit(self) -> AsyncIterator[AsyncSession]:
-        """A session whose statements are transactions of their own: no round trips for BEGIN and COMMIT."""
+        """Session whose statements are transactions of their own."""
         async with self._autocommit_sessions() as session:
             yield session
 
     @asynccontextmanager
     async def open_session(self) -> AsyncIterator[AsyncSession]:
-        """A session without automatic commit, for requests that wait between transactions."""
+        """Session without automatic commit, for requests that wait between transactions."""
         async with self._sessions() as session:
             yield session
             await session.commit()
@@ -109,7 +108,6 @@ class Database:
 
 
 async def lock_row(session: AsyncSession, row: Base) -> None:
-    """Refresh and lock the row. Raises DeletedMeanwhile."""
     try:
         await session.refresh(row, with_for_update=True)
     except InvalidRequestError as error:
@@ -117,7 +115,7 @@ async def lock_row(session: AsyncSession, row: Base) -> None:
 
 
 async def flush_unique(session: AsyncSession, taken: StateConflict) -> None:
-    """Raises `taken` on a violated unique constraint."""
+    """Flush; raises `taken` on a violated unique constraint."""
     try:
         await session.flush()
     except IntegrityError as error:
@@ -127,7 +125,7 @@ async def flush_unique(session: AsyncSession, taken: StateConflict) -> None:
 
 
 def after_commit(session: AsyncSession, action: AfterCommit) -> None:
-    """A failure of `action` is only logged."""
+    """Run `action` after the commit; its failure is only logged."""
     session.info.setdefault(_AFTER_COMMIT, []).append(action)
 
 
@@ -151,7 +149,7 @@ async def _session(request: Request) -> AsyncIterator[AsyncSession]:
 
 
 Session = Annotated[AsyncSession, Depends(_session, scope="function")]
-"""Committed after the endpoint returns, before the response goes out."""
+"""Session committed after the endpoint returns, before the response goes out."""
 
 
 async def _reading(request: Request) -> AsyncIterator[AsyncSession]:
@@ -161,6 +159,6 @@ async def _reading(request: Request) -> AsyncIterator[AsyncSession]:
 
 
 ReadSession = Annotated[AsyncSession, Depends(_reading, scope="function")]
-"""For endpoints that only read, and that pages ask for often. Locks last for their statement alone."""
+"""Session of endpoints that only read. Locks last for their statement alone."""
 
 DatabaseDep = Annotated[Database, Depends(get_database)]

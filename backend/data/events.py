@@ -1,7 +1,6 @@
 """Notifications: one LISTEN connection per process, fanned out by topic.
 
-They carry no data: receivers read the tables, so a lost or repeated one does no harm. Topics: `job:<id>` (new
-events), `calls`, `call:<id>` (answered), `queue`.
+They carry no data, so a lost or repeated one does no harm. Topics: `job:<id>`, `calls`, `call:<id>`, `queue`.
 """
 
 import asyncio
@@ -24,7 +23,6 @@ _NOTIFY = text("SELECT pg_notify(:channel, :topic)")
 
 
 async def notify(session: AsyncSession, topic: str) -> None:
-    """Wake the topic's subscribers in every process after the commit."""
     await session.execute(_NOTIFY, {"channel": CHANNEL, "topic": topic})
 
 
@@ -55,7 +53,7 @@ class Hub:
 
     @contextlib.contextmanager
     def subscribe(self, topic: str) -> Iterator[Subscription]:
-        """Subscribe, read the tables, then wait: so no event is missed."""
+        """Subscribe before reading the tables, so that no event is missed."""
         subscription = Subscription()
         self._topics[topic].add(subscription)
         try:
@@ -66,7 +64,6 @@ class Hub:
                 del self._topics[topic]
 
     async def start(self) -> None:
-        """Returns once connected."""
         self._task = asyncio.create_task(self._run(), name="events")
         waiting = asyncio.create_task(self._listening.wait())
         await asyncio.wait({self._task, waiting}, return_when=asyncio.FIRST_COMPLETED)
@@ -80,7 +77,7 @@ class Hub:
             self._task = None
 
     def wake_all(self) -> None:
-        """Wake everyone after a gap in listening."""
+        """Wake all subscribers after a gap in listening."""
         for subscriptions in self._topics.values():
             for subscription in subscriptions:
                 subscription.set()

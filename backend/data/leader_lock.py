@@ -19,7 +19,6 @@ WHERE locktype = 'advisory' AND granted AND (classid::bigint << 32) | objid::big
 
 
 def is_held(conninfo: str) -> bool:
-    """Raises psycopg.OperationalError."""
     with psycopg.connect(conninfo, connect_timeout=5) as connection:
         row = connection.execute(LOCK_QUERY.encode()).fetchone()
     return row is not None and row[0] > 0

@@ -15,7 +15,7 @@ _HERE = Path(__file__).resolve().parents[1]
 
 
 def scripts_folder() -> Path:
-    """Next to `backend` in a checkout, inside it in a wheel."""
+    """Folder beside `backend` in a checkout, inside it in a wheel."""
     inside = _HERE / "migrations"
     return inside if inside.is_dir() else _HERE.parent / "migrations"
 
@@ -28,7 +28,6 @@ def alembic_config(url: str) -> Config:
 
 
 def upgrade(url: str) -> None:
-    """Concurrent calls wait."""
     command.upgrade(alembic_config(url), "head")
 
 

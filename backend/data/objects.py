@@ -1,7 +1,6 @@
 """Registry of immutable objects, named by SHA-256, and their upload.
 
-A row is committed before its file is written and marked `stored` afterwards, so a crash leaves no unregistered
-file.
+A row is committed before its file is written and marked `stored` afterwards, so a crash leaves no unregistered file.
 """
 
 from collections.abc import AsyncIterator
@@ -49,7 +48,6 @@ _REFERENCES = (
 
 
 def configured_store(settings: Settings) -> ObjectStore:
-    """Raises InvalidInput for an invalid STORAGE_URL."""
     return open_store(settings.storage, s3_endpoint_url=settings.s3_endpoint_url)
 
 
@@ -65,10 +63,7 @@ class Objects:
         self.store = store
 
     async def keep_file(self, path: Path, *, sha256: str, bytes: int, kind: str) -> bool:
-        """Store a file under its hash; False if it was stored.
-
-        Commits: call it before writing a row that refers to the object.
-        """
+        """Store a file; False if it was stored. Commits: call it before writing a row that refers to it."""
         if await self.announce(sha256, bytes=bytes, kind=kind):
             return False
         key = object_key(sha256)
@@ -109,7 +104,6 @@ class Objects:
 
     @asynccontextmanager
     async def open(self, sha256: str) -> AsyncIterator[BinaryIO]:
-        """Open for reading in a thread. Raises ObjectNotFound."""
         file = await anyio.to_thread.run_sync(self.store.open, object_key(sha256))
         try:
             yield file
@@ -117,7 +111,7 @@ class Objects:
             await anyio.to_thread.run_sync(file.close)
 
     async def require_whole(self, row: StoredObject) -> None:
-        """Raises NotFound (`object_not_found`, `blob_damaged`) if lost or truncated."""
+        """Raises NotFound if lost or truncated."""
         size = await anyio.to_thread.run_sync(self.store.size, object_key(row.sha256))
         if size != row.bytes:
             raise NotFound(
@@ -127,7 +121,6 @@ class Objects:
             )
 
     async def fetch(self, sha256: str, path: Path) -> None:
-        """Download atomically to a file. Raises ObjectNotFound."""
         await anyio.to_thread.run_sync(self.store.get_file, object_key(sha256), path)
 
     async def stream(self, sha256: str) -> AsyncIterator[bytes]:
@@ -136,9 +129,8 @@ class Objects:
                 yield chunk
 
     async def sweep_orphans(self, limit: int = 200) -> int:
-        """Delete unreferenced objects last uploaded over a day ago; returns how many.
-
-        Concurrent uploads wait for the locked rows.
+        """Delete unreferenced objects uploaded over a day ago; returns how many. Concurrent uploads wait for
+        the locked rows.
         """
         unused = [~exists().where(column == StoredObject.sha256) for column in _REFERENCES]
         deleted = 0
@@ -200,12 +192,11 @@ async def require_uploaded(session: AsyncSession, job_id: str, sha256: str) -> N
 
 
 async def mistrust(session: AsyncSession, sha256: str) -> None:
-    """Mark as damaged: the next upload stores it again."""
+    """Mark as damaged, so that the next upload stores it again."""
     await session.execute(update(StoredObject).where(StoredObject.sha256 == sha256).values(state="writing"))
 
 
 async def find_stored(session: AsyncSession, sha256: str) -> StoredObject:
-    """Raises NotFound."""
     row = await session.get(StoredObject, sha256)
     if row is None or row.state != "stored":
         raise NotFound(f"No object {sha256} is stored.", code="blob_not_found")

@@ -38,7 +38,7 @@ class Sealer:
             ) from error
 
     def derived(self, label: str) -> bytes:
-        """32 deterministic bytes: secrets that need no row."""
+        """32 deterministic bytes: secrets without a row."""
         return hmac.new(self._master.encode(), label.encode(), hashlib.sha256).digest()
 
     def _box(self, label: str) -> Fernet:
