@@ -13,9 +13,8 @@ from reinforge.states import LEASED
 
 
 async def delete_project(session: AsyncSession, who: Principal, id: str, name: str) -> str:
-    """Returns the id of the platform's first remaining project.
-
-    Raises NotFound, NotAllowed, InvalidInput `name_differs`, StateConflict (`project_busy`, `last_project`).
+    """Delete; returns the platform's first remaining project. Raises NotFound, NotAllowed, InvalidInput,
+    StateConflict.
     """
     project = await service.owned(session, who, id)
     # From here on nothing can be added to the project: foreign keys wait for this lock.
@@ -57,7 +56,6 @@ async def _check_idle(session: AsyncSession, id: str) -> None:
 
 
 async def _move_sessions(session: AsyncSession, id: str) -> None:
-    """Switch browser sessions to another project of their user."""
     other_project = (
         select(Member.project_id)
         .where(Member.user_id == BrowserSession.user_id, Member.project_id != id)

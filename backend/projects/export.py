@@ -1,6 +1,4 @@
-"""Export of a project's data as a streamed tar. Fields are named one by one, so that a new secret column is not
-exported.
-"""
+"""Export of a project's data as a streamed tar. Fields are named one by one, so that no secret is exported."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -86,7 +84,6 @@ _TEXTS_AT_ONCE = 50
 async def archive(
     database: Database, objects: Objects, folder: Path, project_id: str
 ) -> AsyncIterator[bytes]:
-    """Yield the archive, reading objects in short transactions."""
     pieces = Pieces(database, objects, folder)
     async with database.transaction() as session:
         project = await session.get_one(Project, project_id)

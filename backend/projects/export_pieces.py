@@ -20,15 +20,13 @@ ROWS_AT_ONCE = 500
 
 
 class Pieces:
-    """`missing` lists unavailable objects."""
-
     def __init__(self, database: Database, objects: Objects, folder: Path) -> None:
         """`folder`: temporary files for rows: a tar header needs the size."""
         self.database, self._objects, self._folder = database, objects, folder
         self.missing: list[str] = []
 
     async def object(self, name: str, sha256: str, size: int) -> AsyncIterator[bytes]:
-        """Skips a missing object and pads a truncated one."""
+        """File; a missing object is skipped, a truncated one padded."""
         try:
             async with self._objects.open(sha256) as file:
                 yield header(name, size)
@@ -47,7 +45,6 @@ class Pieces:
             self.missing.append(name)
 
     async def rows(self, name: str, query: Select[Any], at_once: int = ROWS_AT_ONCE) -> AsyncIterator[bytes]:
-        """JSONL, with `at_once` rows in memory."""
         with scratch_file(self._folder, "export-") as file:
             async with self.database.transaction() as session:
                 result = await session.stream(query.execution_options(yield_per=at_once))

@@ -19,7 +19,7 @@ from reinforge.schemas.users import InvitationAccept
 async def page(
     session: AsyncSession, who: Principal, *, limit: int, after: str | None
 ) -> tuple[list[Invitation], bool]:
-    """Newest first, including expired ones. Raises NotAllowed."""
+    """Newest first, with expired ones. Raises NotAllowed."""
     require_owner(who, "invitations")
     return await repository.invitations(session, who.project_id, limit=limit, after=after)
 
@@ -27,7 +27,7 @@ async def page(
 async def create(
     session: AsyncSession, who: Principal, base_url: str, body: InvitationCreate
 ) -> tuple[Invitation, str]:
-    """Returns the invitation and its link. Raises NotAllowed."""
+    """The invitation and its link. Raises NotAllowed."""
     require_owner(who, "invitations")
     require_scopes_of(who, body.role)
     token = secrets.token_urlsafe(30)
@@ -47,7 +47,6 @@ async def create(
 
 
 async def withdraw(session: AsyncSession, who: Principal, id: str) -> None:
-    """Raises NotAllowed, NotFound."""
     require_owner(who, "invitations")
     result = await session.execute(
         delete(Invitation)
@@ -59,7 +58,7 @@ async def withdraw(session: AsyncSession, who: Principal, id: str) -> None:
 
 
 async def look(session: AsyncSession, token: str) -> tuple[Invitation, Project]:
-    """Does not use up the link. Raises NotFound."""
+    """Invitation, not used up. Raises NotFound."""
     query = select(Invitation).where(Invitation.sha256 == digest(token), Invitation.expires_at > now())
     row = await session.scalar(query)
     if row is None or not await _is_authorised(session, row):
@@ -70,10 +69,7 @@ async def look(session: AsyncSession, token: str) -> tuple[Invitation, Project]:
 async def accept(
     session: AsyncSession, body: InvitationAccept, who: Principal | None, place: str
 ) -> tuple[User, str]:
-    """`place`: the client's network address.
-
-    Raises NotFound, StateConflict `member_exists`, InvalidInput, TooManyRequests.
-    """
+    """`place`: the client's network address. Raises NotFound, StateConflict, InvalidInput, TooManyRequests."""
     signed_in = who is not None and who.user_id is not None
     password = None if signed_in else await _hashed_password(session, body, place)
     used = await session.scalar(
@@ -101,7 +97,7 @@ async def accept(
 
 
 async def _hashed_password(session: AsyncSession, body: InvitationAccept, place: str) -> str | None:
-    """Validates the invitation first and holds no connection."""
+    """Hash, after validation of the invitation and without a connection."""
     await look(session, body.token)
     if body.name is None:
         raise InvalidInput("A name is needed.", code="name_needed", param="name")

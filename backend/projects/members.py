@@ -29,7 +29,7 @@ async def page(
 async def create(
     session: AsyncSession, who: Principal, base_url: str, name: str, role: Role
 ) -> tuple[MemberAndUser, str]:
-    """Returns the user and their one-time link. Raises NotAllowed, StateConflict `member_exists`."""
+    """The user and their one-time link. Raises NotAllowed, StateConflict `member_exists`."""
     require_owner(who, "members")
     require_scopes_of(who, role)
     if await repository.is_named(session, who.project_id, name):
@@ -54,7 +54,9 @@ async def join(session: AsyncSession, user: User, project_id: str, role: str) ->
 
 
 async def change(session: AsyncSession, who: Principal, id: str, role: Role, match: Match) -> MemberAndUser:
-    """Applies at once; demoting an owner revokes their invitations. Raises NotAllowed, NotFound, MatchNeeded, Stale."""
+    """Change at once; demoting an owner revokes their invitations. Raises NotAllowed, NotFound, MatchNeeded,
+    Stale.
+    """
     member, user = await _owned(session, who, id)
     require_scopes_of(who, role)
     await lock_row(session, member)
@@ -67,10 +69,7 @@ async def change(session: AsyncSession, who: Principal, id: str, role: Role, mat
 
 
 async def remove(session: AsyncSession, who: Principal, id: str) -> None:
-    """End the access with keys, invitations and links; a user without projects is deleted.
-
-    Raises NotAllowed, NotFound.
-    """
+    """End the access with keys, invitations and links; a user without projects is deleted."""
     member, user = await _owned(session, who, id)
     await repository.end_makings(session, user.id, member.project_id)
     await keys.revoke_of(session, user.id, member.project_id)
@@ -137,7 +136,6 @@ async def _owned(session: AsyncSession, who: Principal, id: str) -> MemberAndUse
 
 
 async def get(session: AsyncSession, who: Principal, id: str) -> MemberAndUser:
-    """Raises NotFound."""
     member_and_user = await repository.find_member(session, who.project_id, id)
     if member_and_user is None:
         raise NotFound(

@@ -48,10 +48,7 @@ async def visible_projects(session: AsyncSession, who: Principal) -> list[Projec
 
 
 async def create(session: AsyncSession, who: Principal, body: ProjectCreate) -> tuple[Project, str | None]:
-    """Returns the first key's secret if requested; the caller owns the project.
-
-    Raises NotAllowed, StateConflict `project_exists`.
-    """
+    """Create; returns the first key's secret if requested. Raises NotAllowed, StateConflict."""
     require_owner(who, "projects")
     if who.user_id is None and not who.administrator:
         raise NotAllowed(
@@ -72,7 +69,6 @@ async def create(session: AsyncSession, who: Principal, body: ProjectCreate) -> 
 
 
 async def rename(session: AsyncSession, who: Principal, id: str, name: str, match: Match) -> ProjectView:
-    """Raises NotFound, NotAllowed, MatchNeeded, Stale, StateConflict `project_exists`."""
     project = await owned(session, who, id)
     await lock_row(session, project)
     match.check(ProjectView.model_validate(project))
@@ -82,7 +78,6 @@ async def rename(session: AsyncSession, who: Principal, id: str, name: str, matc
 
 
 async def switch(session: AsyncSession, who: Principal, id: str, cookie: str | None) -> Project:
-    """Raises NotFound, StateConflict."""
     project = await visible(session, who, id)
     browser = await session.get(BrowserSession, digest(cookie)) if cookie and who.user_id else None
     if browser is None:
@@ -96,7 +91,6 @@ async def switch(session: AsyncSession, who: Principal, id: str, cookie: str | N
 
 
 async def visible(session: AsyncSession, who: Principal, id: str) -> Project:
-    """Raises NotFound."""
     project = await session.get(Project, id)
     if project is None or not await _role_in(session, who, id):
         raise unknown_project(id)
@@ -104,7 +98,6 @@ async def visible(session: AsyncSession, who: Principal, id: str) -> Project:
 
 
 async def owned(session: AsyncSession, who: Principal, id: str) -> Project:
-    """Raises NotFound, NotAllowed."""
     project = await session.get(Project, id)
     role = await _role_in(session, who, id) if project is not None else None
     if project is None or role is None:
