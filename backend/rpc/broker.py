@@ -18,7 +18,7 @@ _WITHIN_SECONDS = 5.0
 
 
 class BrokerWatch:
-    """Probes the broker in its own threads, so that requests never wait for it."""
+    """Probes the broker in its own threads."""
 
     def __init__(self, settings: Settings) -> None:
         url = settings.redis_url
@@ -28,7 +28,7 @@ class BrokerWatch:
         self.state: BrokerState | None = None
 
     async def look(self) -> BrokerState:
-        """Concurrent requests share a probe, which times out after five seconds."""
+        """State; concurrent requests share a probe of at most five seconds."""
         if self._probe is None or self._probe.done():
             self._probe = asyncio.create_task(self._ask())
         return await asyncio.shield(self._probe)

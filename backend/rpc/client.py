@@ -1,8 +1,7 @@
 """RPCs to workers: work that a request waits for.
 
-A call is a row with a deadline. An RPC worker long-polls for rows (`take`) and answers (`answer`);
-NOTIFY wakes the waiting request (`ask`). Nothing ever connects to a worker. When the caller is
-gone, a waiting call is deleted, and a running one expires.
+A call is a row with a deadline. An RPC worker long-polls for rows (`take`) and answers (`answer`); NOTIFY wakes the
+waiting request (`ask`). Nothing connects to a worker.
 """
 
 import asyncio
@@ -43,17 +42,17 @@ from reinforge.schemas.rpc.base import CallKind, RequestT, ResultT, Rpc, dump
 from reinforge.schemas.worker_api import CallMessage
 
 ONLINE_SECONDS = 30.0
-"""A worker not seen for longer counts as offline, and loses its calls."""
+"""Time after which a worker is offline, and loses its calls."""
 LOOK_AGAIN_SECONDS = 5.0
 PROJECT_CALLS = 2
-"""Running calls of one project per worker process; samplings are not counted."""
+"""Running calls of one project per worker process, without samplings."""
 HANG_UP_SECONDS = 1.0
 SLOW_SECONDS = 10.0
-"""A longer wait, though the project has none running, shows that workers do not answer."""
+"""Wait that shows that workers do not answer."""
 RETRY_AFTER_SECONDS = 5
 _RETENTION = timedelta(minutes=10)
 _TAKING = 7_224_910_163_351_041
-"""Advisory lock: concurrent takers would exceed a project's limit together."""
+"""Advisory lock: concurrent takers would exceed a project's limit."""
 
 IsGone = Callable[[], Awaitable[bool]]
 
@@ -67,8 +66,7 @@ class Waiting:
 class Calls:
     """RPC queue of one process, fair between projects.
 
-    gone: whether the caller has disconnected. project: None: the server. waits: called when waiting
-    starts.
+    gone: whether the caller has disconnected. project: None: the server. waits: called when waiting starts.
     """
 
     def __init__(
@@ -102,10 +100,8 @@ class Calls:
         return Calls(self.database, self.hub, project=lambda: project_id, limits=self._limits)
 
     async def ask(self, rpc: Rpc[RequestT, ResultT], request: RequestT, *, timeout: float) -> ResultT:
-        """Call a worker and return its result. Never call it inside a transaction: it waits.
-
-        Raises Unavailable (`no_worker`, `worker_lost`, `call_timeout`, `caller_gone`, `malformed_rpc`), or
-        the worker's error.
+        """Call a worker and return its result, outside transactions: it waits. Raises Unavailable, or the
+        worker's error.
         """
         with timed_rpc(rpc.kind):
             return await self._ask(rpc, request, timeout)
@@ -149,17 +145,14 @@ class Calls:
         return None
 
     async def forget(self, call_id: str) -> None:
-        """Delete a waiting call; a running one stays until its worker answers."""
+        """Delete a waiting call; a running one stays until its answer."""
         async with self.database.transaction() as session:
             # The update first: it waits for an answer that is being saved, so that the deletion sees it.
             await session.execute(update(Call).where(Call.id == call_id).values(deadline=now()))
             await session.execute(delete(Call).where(Call.id == call_id, Call.state != "taken"))
 
     async def add(self, rpc: Rpc[RequestT, ResultT], request: RequestT, deadline: datetime) -> str:
-        """Queue a call; returns its id. Raises TooManyRequests, InvalidInput, Unavailable `no_worker`.
-
-        A cancelled caller's call is dropped: its COMMIT may have taken effect.
-        """
+        """Queue a call; returns its id. Raises TooManyRequests, InvalidInput, Unavailable `no_worker`."""
         adding = asyncio.create_task(self._add(rpc.kind, request, deadline))
         try:
             return await asyncio.shield(adding)
@@ -215,8 +208,8 @@ class Calls:
     async def take(
         self, worker: str, kinds: Sequence[CallKind], *, wait_seconds: float, gone: IsGone
     ) -> CallMessage | None:
-        """The next call of these kinds; None after `wait_seconds`. gone: whether the worker has disconnected,
-        so that no call is lost.
+        """The next call of these kinds; None after `wait_seconds`. gone: whether the worker has
+        disconnected, so that no call is lost.
         """
         until = now() + timedelta(seconds=wait_seconds)
         with self._polls.of(worker, kinds) as (poll, arrived):
@@ -241,7 +234,7 @@ class Calls:
             return CallMessage(id=call.id, kind=call.kind, payload=call.payload, deadline_seconds=remaining)
 
     async def answer(self, call_id: str, result: dict[str, Any] | None, error: dict[str, Any] | None) -> None:
-        """Store a worker's answer; a repeated one changes nothing. Raises NotFound if no caller waits."""
+        """Save a worker's answer, once. Raises NotFound if no caller waits."""
         async with self.database.transaction() as session:
             call = await session.get(Call, call_id, with_for_update=True)
             abandoned = call is None or call.deadline < now()
@@ -257,9 +250,8 @@ class Calls:
             raise NotFound(f"No call {call_id} waits for an answer.", code="call_not_found")
 
     async def store_chunk(self, call_id: str, seq: int, events: list[dict[str, Any]]) -> None:
-        """Store events of a running call; a repeated `seq` changes nothing.
-
-        Raises NotFound if no caller waits, StateConflict after the answer.
+        """Save events of a running call, once per `seq`. Raises NotFound if no caller waits, StateConflict
+        after the answer.
         """
         async with self.database.transaction() as session:
             # The lock keeps the call from being deleted before its chunk is stored.
@@ -345,7 +337,6 @@ def _runs(call: type[Call]) -> ColumnElement[bool]:
 
 
 async def stuck(session: AsyncSession) -> int:
-    """Number of calls that wait longer than SLOW_SECONDS."""
     other_call = aliased(Call)
     busy = select(other_call.id).where(other_call.project_id == Call.project_id, _runs(other_call)).exists()
     late = now() - timedelta(seconds=SLOW_SECONDS)

@@ -1,4 +1,4 @@
-"""Pollers of one worker share an empty result, so that a notification makes one of them query the queue and not all."""
+"""Shared empty results of one worker's pollers, so that a notification makes only one of them query the queue."""
 
 import asyncio
 import contextlib
@@ -11,7 +11,7 @@ from reinforge.schemas.worker_api import CallMessage
 
 TOPIC = "calls"
 SHARED_SECONDS = 1.0
-"""For which an empty result is shared, unless a notification comes before."""
+"""Time for which an empty result is shared, unless a notification comes before."""
 
 
 class WorkerPoll:

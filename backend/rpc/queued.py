@@ -1,4 +1,4 @@
-"""RPC requests as stored: references in place of secrets (`backend.workers.call_secrets`)."""
+"""RPC requests as stored: references in place of secrets."""
 
 from reinforge.schemas.rpc.adapters import AdapterInspection
 from reinforge.schemas.rpc.base import RpcModel
@@ -8,7 +8,7 @@ from reinforge.schemas.rpc.sampling import SamplingRequest
 
 
 class SecretReferences(RpcModel):
-    """Replaced by what they refer to when a worker takes the call."""
+    """References that are resolved when a worker takes the call."""
 
     model_key: str | None = None
     token_of: str | None = None

@@ -1,7 +1,7 @@
 """Streaming RPCs: events of a running call, for one request.
 
-Chunks pass through the tables, since another process may receive them. Without a listener, whose
-lease is the deadline, the worker is refused and stops.
+Chunks pass through the tables, since another process may receive them. Without a listener the worker is refused and
+stops.
 """
 
 import time
@@ -43,10 +43,8 @@ class CallStream(Generic[ResultT]):
         return (self._over or time.monotonic()) - self._first_event_at
 
     async def events(self) -> AsyncGenerator[RpcEvent | None, None]:
-        """The worker's events in order; None now and then as a keep-alive. Always drops the call.
-
-        Raises Unavailable (`call_timeout` after `quiet_seconds` without an event, `worker_lost`,
-        `stream_stalled`, `malformed_rpc`) or the worker's error.
+        """The worker's events in order; None as a keep-alive. Always drops the call. Raises Unavailable or
+        the worker's error.
         """
         began = last_event_at = time.monotonic()
         reported_waiting = False
@@ -127,10 +125,7 @@ class CallStream(Generic[ResultT]):
 async def open_stream(
     calls: Calls, rpc: Rpc[RequestT, ResultT], request: RequestT, *, quiet_seconds: float
 ) -> CallStream[ResultT]:
-    """Start a streaming call; read its events at least every LISTENER_SECONDS.
-
-    Raises Unavailable `no_worker`.
-    """
+    """Start a streaming call; read its events at least every LISTENER_SECONDS. Raises Unavailable."""
     return CallStream(calls, rpc, await calls.add(rpc, request, _listener_lease()), quiet_seconds)
 
 

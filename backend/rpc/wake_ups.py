@@ -1,7 +1,6 @@
 """Wake-ups through Celery: messages with a job's id.
 
-`background` resends them, so a failed one never fails a request. The task is addressed by name: the
-backend does not import the worker.
+`background` resends them, so a failed one never fails a request.
 """
 
 import logging
