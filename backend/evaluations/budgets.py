@@ -11,6 +11,5 @@ from backend.rewards import service as rewards
 async def require_budget(
     session: AsyncSession, row: EvaluationRow, code: stand_alone.ScoringReward | None = None
 ) -> None:
-    """Raises StateConflict `budget_exceeded`, NotFound."""
     code = code or await stand_alone.code_of(session, row)
     await usage.require_budget(session, row.project_id, usage.SAMPLING | rewards.kinds_of(code.source))

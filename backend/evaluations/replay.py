@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 ROWS_PER_CALL = 256
 ROOM_SECONDS = 120.0
-"""Maximum wait for RPCs; below `service.SILENT`."""
+"""Wait for RPCs, below `service.SILENT`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,6 @@ class ReplacementReward:
 
 
 async def look_up(session: AsyncSession, job: Job, body: ReplayCreate) -> ReplacementReward:
-    """Raises InvalidInput with `param`, NotFound."""
     pinned = await pinned_reward(session, job.id, body.reward)
     name = pinned.name
     reward_spec = next(candidate for candidate in job.resolved_spec["rewards"] if candidate["name"] == name)
@@ -93,7 +92,7 @@ class Replayer:
         task.add_done_callback(lambda _: self._tasks.pop(id, None))
 
     def cancel(self, id: str) -> None:
-        """Also works from another process: the task checks the row's status."""
+        """Cancel, also from another process: the task checks the row's status."""
         if (task := self._tasks.get(id)) is not None:
             task.cancel()
 

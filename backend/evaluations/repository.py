@@ -39,7 +39,7 @@ async def page(
     limit: int,
     after: str | None,
 ) -> tuple[list[EvaluationRow], bool]:
-    """filters: column → required value; None: any."""
+    """filters: required value by column; None: any."""
     query = select(EvaluationRow).where(EvaluationRow.project_id == project_id)
     query = query.filter_by(**{column: value for column, value in filters.items() if value is not None})
     query = newest_first(query, EvaluationRow.created_at, EvaluationRow.id, limit=limit, after=after)
@@ -70,7 +70,7 @@ async def scores(
 
 
 async def prompts(session: AsyncSession, evaluation_id: str) -> dict[int, tuple[str, str | None]]:
-    """Row → beginning of its prompt and answer."""
+    """Beginnings of prompt and answer by row."""
     row = EvaluationPromptRow
     query = select(row.row_no, func.left(row.prompt, HEAD), func.left(row.answer, HEAD))
     rows = await session.execute(query.where(row.evaluation_id == evaluation_id))
@@ -89,7 +89,7 @@ async def abandoned(session: AsyncSession, before: datetime) -> EvaluationRow | 
 
 
 async def tables(session: AsyncSession, job_id: str) -> list[tuple[int, str, int]]:
-    """(step, SHA-256 of its Parquet object, completions) of the training steps, in order."""
+    """(step, SHA-256 of its Parquet object, completions) of the training steps."""
     query = select(StepRollouts.step, StepRollouts.sha256, StepRollouts.count)
     query = query.where(StepRollouts.job_id == job_id, StepRollouts.split == "train")
     rows = await session.execute(query.order_by(StepRollouts.step))
@@ -131,7 +131,7 @@ async def put_label(session: AsyncSession, job_id: str, label: LabelCreate, by: 
 
 
 async def unlabelled(session: AsyncSession, job_id: str) -> list[tuple[int, int, int, float]]:
-    """(step, prompt_no, sample_no, reward) of unlabelled training completions with a reward."""
+    """(step, prompt_no, sample_no, reward) of unlabelled training completions."""
     places = (Completion.step, Completion.prompt_no, Completion.sample_no)
     query = (
         select(*places, Completion.reward)

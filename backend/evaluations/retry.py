@@ -45,7 +45,7 @@ async def retry_while_busy(ask: Callable[[], Awaitable[T]], within: float | None
 
 
 async def retry_while_offline(ask: Callable[[], Awaitable[T]]) -> T:
-    """`retry_while_busy`, also retried while no worker is online, `TRIES` times in all."""
+    """`retry_while_busy`, also while no worker is online, `TRIES` times in all."""
     retrying = AsyncRetrying(
         retry=retry_if_exception_type(Unavailable),
         stop=stop_after_attempt(TRIES),

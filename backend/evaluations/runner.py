@@ -1,4 +1,4 @@
-"""Runs stand-alone evaluations in this process, in batches: sample, score, store.
+"""Runs stand-alone evaluations in batches: sample, score, store.
 
 Another process can continue after the last batch. The row's `runner` is the fence.
 """
@@ -46,7 +46,7 @@ ROWS_PER_CALL = 16
 TOUCH_SECONDS = 10.0
 ADOPT_SECONDS = 5.0
 SILENT = timedelta(seconds=60)
-"""A running evaluation untouched for this long has lost its process."""
+"""Time after which an untouched evaluation has lost its process."""
 _LET_GO = datetime(2000, 1, 1, tzinfo=UTC)
 
 Sampled = dict[tuple[int, int], DoneEvent]
@@ -60,7 +60,6 @@ class Evaluator:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def adopt(self) -> None:
-        """Take over evaluations that other processes released."""
         while True:
             try:
                 async with self._database.transaction() as session:

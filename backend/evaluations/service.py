@@ -26,12 +26,11 @@ from reinforge.schemas.evaluations import (
 )
 
 SILENT = timedelta(minutes=3)
-"""A running evaluation untouched for this long was interrupted."""
+"""Time after which an untouched evaluation was interrupted."""
 SUGGESTED = 30
 
 
 async def find(session: AsyncSession, project_id: str, id: str) -> EvaluationRow:
-    """Raises NotFound."""
     row = await repository.find(session, project_id, id, lock=True)
     if row is None:
         raise NotFound(f"There is no evaluation {id}.", code="evaluation_not_found", param="id")
@@ -45,7 +44,6 @@ async def find(session: AsyncSession, project_id: str, id: str) -> EvaluationRow
 async def create_replay(
     session: AsyncSession, job: Job, code: ReplacementReward, most: int, created_by: str
 ) -> EvaluationRow:
-    """Raises InvalidInput `no_completions`."""
     tables = await repository.tables(session, job.id)
     if not tables:
         raise InvalidInput(
@@ -70,7 +68,6 @@ async def create_replay(
 
 
 def cancel(row: EvaluationRow) -> None:
-    """No effect on an evaluation that has ended."""
     if row.status == "running":
         row.status, row.finished_at = "cancelled", now()
 
@@ -99,7 +96,7 @@ def view(row: EvaluationRow) -> Evaluation:
 
 
 async def put_labels(session: AsyncSession, job: Job, labels: Sequence[LabelCreate], by: str) -> None:
-    """All or none. Raises InvalidInput `unknown_completion`."""
+    """Save all or none. Raises InvalidInput `unknown_completion`."""
     existing = await repository.existing_completions(session, job.id, labels)
     for number, label in enumerate(labels):
         if (label.split, label.step, label.prompt_no, label.sample_no) not in existing:
@@ -147,7 +144,7 @@ async def calibration(session: AsyncSession, cache: ObjectCache, job: Job, rewar
 
 
 def suggest(open_places: Sequence[tuple[int, int, int, float]], pass_above: float) -> list[LabelPlace]:
-    """Up to 30 completions to label, half of which pass, spread evenly over the steps."""
+    """Up to 30 completions to label, half of which pass, spread over the steps."""
     sides = [[p for p in open_places if p[3] > pass_above], [p for p in open_places if p[3] <= pass_above]]
     chosen: list[tuple[int, int, int, float]] = []
     for side, opposite in (sides, sides[::-1]):

@@ -58,7 +58,6 @@ async def create(
     body: StandAloneCreate,
     created_by: str,
 ) -> EvaluationRow:
-    """Raises InvalidInput with `param`."""
     model, checkpoint = await _policy(session, project_id, body)
     dataset = await _resolve_field(datasets.get(session, project_id, body.dataset), "dataset")
     view = body.prompt_view or PromptView.model_validate(dataset.prompt_view)
@@ -149,7 +148,6 @@ async def _resolve_field(lookup: Any, param: str) -> Any:
 
 
 def resume(row: EvaluationRow) -> None:
-    """Raises StateConflict `evaluation_not_resumable`."""
     if row.kind != "stand_alone" or row.status not in ("failed", "cancelled"):
         raise StateConflict(
             f"The evaluation is {row.status}; only a stand-alone one that failed or was cancelled can be resumed.",
@@ -198,7 +196,7 @@ async def chosen_rows(
 def read_rows(
     path: str, format: Format, view: str, indexes: list[int], numbers: Sequence[str] = ()
 ) -> list[EvaluationPrompt]:
-    """Call outside the event loop. Raises DatasetError, TooLarge."""
+    """Read outside the event loop. Raises DatasetError, TooLarge."""
     how = PromptView.model_validate_json(view)
     remaining, prompts, characters = iter(indexes), [], 0
     following = next(remaining, None)
@@ -230,7 +228,7 @@ def read_rows(
 async def prompts_to_sample(
     objects: Objects, cache: Path, dataset: Dataset, settings: SamplingSettings, stored: dict[str, Any] | None
 ) -> list[EvaluationPrompt]:
-    """Raises InvalidInput, TooLarge. stored: the evaluation's view; None (older releases): the dataset's."""
+    """stored: the evaluation's view; None (older releases): the dataset's. Raises InvalidInput, TooLarge."""
     view = PromptView.model_validate(dataset.prompt_view if stored is None else stored)
     rows = await chosen_rows(objects, cache, dataset, settings, view)
     path = await datasets.local_file(objects, dataset, cache)

@@ -19,7 +19,7 @@ class Stored:
     item: dict[str, Any]
     prompt: list[dict[str, Any]]
     results: dict[str, dict[str, Any]]
-    """Reward name → `RewardResult` as JSON."""
+    """`RewardResult` as JSON by reward."""
 
     def row(self) -> dict[str, Any]:
         return {"completion": self.text, "item": self.item, "prompt": self.prompt}
@@ -32,9 +32,7 @@ def every(tables: Sequence[tuple[int, str, int]], most: int) -> int:
 
 
 def read_groups(path: str, step: int, stride: int, start: int, roles: ColumnRoles) -> list[list[Stored]]:
-    """Every `stride`-th group of a file, from `start % stride`. roles: for files of older releases, which
-    lack `item.answer`.
-    """
+    """Every `stride`-th group of a file. roles: for files of older releases, which lack `item.answer`."""
     groups = []
     with opened(path) as file:
         for number in range(start % stride, file.num_row_groups, stride):
