@@ -90,7 +90,7 @@ async def take_back(session: AsyncSession, user_id: str) -> None:
 
 
 async def write_start_address(session: AsyncSession, base_url: str, path: Path) -> str:
-    """Create the operator's sign-in link and revoke earlier unused ones."""
+    """Create the operator's sign-in link and revoke earlier ones."""
     project = await default_project(session)
     await session.execute(delete(SignInToken).where(SignInToken.purpose == "start"))
     url = new_address(session, base_url, project.id, TOKEN_LIFETIME, purpose="start")
@@ -100,7 +100,6 @@ async def write_start_address(session: AsyncSession, base_url: str, path: Path) 
 
 
 async def starter(session: AsyncSession) -> User:
-    """The operator's user, created at the first sign-in."""
     project = await default_project(session)
     # The project's row lock keeps two first sign-ins from making two of them.
     await lock_row(session, project)

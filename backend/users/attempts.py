@@ -1,7 +1,4 @@
-"""Counting of failed sign-ins, in the database for all processes.
-
-Tokens and keys are not counted: they have at least 160 random bits.
-"""
+"""Counting of failed sign-ins, in the database for all processes."""
 
 from datetime import timedelta
 
@@ -13,9 +10,9 @@ from reinforge.errors import TooManyRequests
 
 WINDOW = timedelta(minutes=15)
 MOST_HERE = 10
-"""Per e-mail address and network address."""
+"""Attempts per e-mail address and network address."""
 MOST_ANYWHERE = 100
-"""Per e-mail address, and per network address."""
+"""Attempts per e-mail address, and per network address."""
 
 
 async def begin(
@@ -28,7 +25,7 @@ async def begin(
 ) -> int:
     """Count an attempt before its password is compared, so that concurrent ones count.
 
-    Commits. Pass the result to `withdraw`. Raises TooManyRequests `too_many_attempts`.
+    Commits. Pass the result to `withdraw`. Raises TooManyRequests.
     """
     attempt = SignInFailure(email=email, ip=ip)
     session.add(attempt)
@@ -53,9 +50,8 @@ async def begin(
 
 
 async def count_address(session: AsyncSession, holder: str, ip: str) -> None:
-    """Count a change of e-mail address, which reveals whether another account has it.
-
-    Commits. Raises TooManyRequests.
+    """Count a change of e-mail address, which reveals whether another account has it. Commits. Raises
+    TooManyRequests.
     """
     await begin(
         session,

@@ -26,7 +26,6 @@ def browsers(request: Request, session: Session) -> service.Browsers:
 
 
 def place(request: Request) -> str:
-    """The client's network address."""
     return request.client.host if request.client else ""
 
 

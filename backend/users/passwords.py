@@ -1,4 +1,4 @@
-"""Passwords: argon2id in low-priority child processes. Threads would keep the interpreter's lock while waiting.
+"""Passwords: argon2id in low-priority child processes.
 
 A hash takes 64 MiB and several cores, so two run at a time. Callers must hold no database connection meanwhile.
 """
@@ -18,11 +18,11 @@ from reinforge.errors import InvalidInput, TooManyRequests, Unavailable
 
 MOST_WAITING = 64
 MOST_WAITING_HERE = 16
-"""From one network address."""
+"""Waiting attempts of one network address."""
 _AT_ONCE = 2
 _HASHER = PasswordHasher()
 _NOBODYS = _HASHER.hash("the password of nobody")
-"""Compared without a user, so that the response time does not reveal it."""
+"""Hash compared without a user, so that the response time does not reveal it."""
 
 T = TypeVar("T")
 
@@ -79,7 +79,7 @@ async def hashed(password: str, *, name: str, email: str | None, place: str = ""
 
 
 async def matches(stored: str | None, password: str, *, place: str = "") -> bool:
-    """Takes equally long without a password (`stored` None). Raises TooManyRequests."""
+    """Compare, equally long without a password. Raises TooManyRequests."""
     right = await _apart(place, _verify, stored or _NOBODYS, password)
     return right and stored is not None
 

@@ -25,13 +25,12 @@ _AGENT = 200
 
 
 class Browsers:
-    """Creates one request's session; it ends the previous one, against planted cookies."""
+    """Creates one request's session and ends the previous one, against planted cookies."""
 
     def __init__(self, session: AsyncSession, agent: str | None, cookie: str | None) -> None:
         self.session, self._agent, self._cookie = session, agent, cookie
 
     async def open(self, project_id: str, *, user_id: str | None = None, key_id: str | None = None) -> str:
-        """Returns the cookie's value."""
         if self._cookie is not None:
             await close_session(self.session, self._cookie)
         cookie = secrets.token_urlsafe(30)
@@ -81,7 +80,6 @@ class Browsers:
         return await self.open(key.project_id, key_id=key.id)
 
     async def with_password(self, email: str, password: str, ip: str) -> str:
-        """Raises NotAuthenticated `wrong_password`, TooManyRequests."""
         user = await self.session.scalar(select(User).where(User.email == email))
         stored = user.password if user else None
         if not await is_right(self.session, stored, password, email=email, ip=ip):
@@ -103,10 +101,7 @@ class Browsers:
         return await self.open_for(user)
 
     async def reset_password(self, token: str, password: str, email: str | None, ip: str) -> str:
-        """Set the password of the link's user and end other sessions.
-
-        Raises NotAuthenticated, NotAllowed, InvalidInput, StateConflict.
-        """
+        """Set the password of the link's user and end other sessions."""
         offered = await addresses.look(self.session, token, "reset")
         if offered is None or offered.user_id is None:
             raise addresses.not_valid("address")
@@ -155,7 +150,6 @@ async def sessions(session: AsyncSession, user_id: str | None) -> list[BrowserSe
 
 
 async def end_session(session: AsyncSession, user_id: str | None, id: str) -> None:
-    """Raises NotFound."""
     result = await session.execute(
         delete(BrowserSession)
         .where(BrowserSession.id == id, BrowserSession.user_id == user_id)
@@ -166,7 +160,6 @@ async def end_session(session: AsyncSession, user_id: str | None, id: str) -> No
 
 
 def require_user(who: Principal) -> str:
-    """Raises StateConflict `no_account` for API keys."""
     if who.user_id is None:
         raise StateConflict(
             "An API key has no account.",
@@ -178,7 +171,7 @@ def require_user(who: Principal) -> str:
 
 @dataclass(frozen=True)
 class AccountChange:
-    """Account change with passwords compared and hashed beforehand, while no connection is held."""
+    """Account change with passwords compared and hashed beforehand, without connection."""
 
     current: str | None
     """Hash that the current password matched."""
@@ -188,7 +181,7 @@ class AccountChange:
 async def prepare_change(
     session: AsyncSession, who: Principal, body: AccountUpdate, ip: str
 ) -> AccountChange:
-    """Commits. Raises StateConflict, InvalidInput, NotAllowed `wrong_password`, TooManyRequests."""
+    """Prepare; commits. Raises StateConflict, InvalidInput, NotAllowed, TooManyRequests."""
     user = await session.get_one(User, require_user(who))
     stored, email = user.password, body.email or user.email
     if stored is not None and (body.email is not None or body.password is not None):
@@ -213,7 +206,6 @@ async def prepare_change(
 async def update_account(
     session: AsyncSession, who: Principal, body: AccountUpdate, change: AccountChange, cookie: str | None
 ) -> User:
-    """Raises StateConflict, InvalidInput, NotAllowed `wrong_password`."""
     user = await session.get_one(User, require_user(who), with_for_update=True, populate_existing=True)
     if user.password != change.current:
         raise NotAllowed(
@@ -231,7 +223,6 @@ async def update_account(
 
 
 async def set_email(session: AsyncSession, user: User, email: str | None) -> None:
-    """Raises InvalidInput `email_needed`, StateConflict `email_taken`."""
     if email is None:
         raise email_needed()
     user.email = email
