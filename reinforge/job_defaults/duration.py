@@ -16,26 +16,22 @@ TIMES = ("time/step", "time/generate", "time/score")
 
 @dataclass(frozen=True, slots=True)
 class EarlierJob:
-    """Measurements of a job with the same model, engine and sampling on a worker like those online."""
+    """A job with the same model, engine and sampling on a worker like those online."""
 
     id: str
     completions_per_step: int
     step_seconds: Sequence[float]
-    """Without the first step, which warms up."""
+    """Seconds without the first step, which warms up."""
     sampling_seconds: float
     """Median of a step's sampling and scoring."""
     tokens: float
-    """Mean per completion."""
     load_seconds: float
     device: str
     same_data: bool
 
 
 def from_jobs(spec: JobSpec, jobs: Sequence[EarlierJob], held_out: int) -> TimeEstimate | None:
-    """Step times scaled by completion tokens; jobs on the same dataset alone, if there are any.
-
-    held_out: rows.
-    """
+    """Step times scaled by completion tokens, from jobs on the same dataset if there are any."""
     measured = [job for job in jobs if len(job.step_seconds) >= ENOUGH_STEPS]
     measured = [job for job in measured if job.same_data] or measured
     if not measured:
@@ -70,9 +66,9 @@ def from_jobs(spec: JobSpec, jobs: Sequence[EarlierJob], held_out: int) -> TimeE
 def from_preflight(
     id: str, spec: JobSpec, probed: JobSpec, observed: Observed, rounds: costs.Rounds
 ) -> TimeEstimate:
-    """The pre-flight's step times scaled to the completions of a step of `spec`.
+    """The pre-flight's step times scaled to a step of `spec`.
 
-    probed: the job that the pre-flight was of. Completions that it cut off may grow to the new limit.
+    probed: the job of the pre-flight. Completions that it cut off may grow to the new limit.
     """
     factor = _completions(spec) / _completions(probed)
     values = [

@@ -1,7 +1,4 @@
-"""Rules of the suggested values.
-
-Numbers without a source are our own starting points; a pre-flight replaces them by measurements.
-"""
+"""Rules of the suggested values. Numbers without a source are our own starting points."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,11 +15,11 @@ MULTIPLE = 64
 PROMPTS_PER_STEP = 16
 GROUP_SIZE = 8
 LARGEST_GROUP = 32
-"""That a small dataset suggests."""
+"""Group that a small dataset suggests."""
 USUAL_STEPS = 100
 FEWEST_STEPS, MOST_STEPS = 30, 500
 MOST_PASSES = 20
-"""Through the rows; more are rather memorised than learned."""
+"""Passes through the rows; with more they are memorised."""
 HALF_USEFUL = 0.5
 
 
@@ -32,16 +29,13 @@ class _Job:
     sizes: JobSizes
 
     def value(self, default: JobDefault) -> int:
-        """The file's value, which wins, or the suggestion."""
+        """The file's value, or the suggestion."""
         own = stated(self.raw, default.field)
         return own if isinstance(own, int) and own > 0 else int(default.value)
 
 
 def job_defaults(raw: dict[str, Any], sizes: JobSizes) -> list[JobDefault]:
-    """Suggested values for a specification as written.
-
-    A field that it states keeps its value; the others are suggested to fit it.
-    """
+    """Suggested values for a specification as written, whose own values stay."""
     job = _Job(raw, sizes)
     prompts = _by_method(job, PROMPTS) or _prompts(job)
     per_step = job.value(prompts)
@@ -128,7 +122,6 @@ def _length_in(job: _Job, room: int) -> JobDefault:
 
 
 def _room(job: _Job) -> int | None:
-    """Tokens of the context that prompts leave."""
     if job.sizes.context is None:
         return None
     own = stated(job.raw, "rollout.max_prompt_tokens")

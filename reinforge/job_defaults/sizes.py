@@ -6,20 +6,20 @@ from reinforge.preflight.report import PreflightReport
 from reinforge.spec import JobSpec
 
 CHARACTERS_PER_TOKEN = 4
-"""Of ordinary tokenizers, if no worker has counted."""
+"""Characters per token of ordinary tokenizers."""
 CHARACTER_VOCABULARY = 1000
-"""Smaller vocabularies are of single characters."""
+"""Size below which a vocabulary has single characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredTexts:
-    """Lengths of a dataset's prompts and reference answers in tokens."""
+    """Lengths of a dataset's prompts and answers in tokens."""
 
     longest_prompt: int
     longest_answer: int | None
     """95th percentile; None without an answer column."""
     counted: bool
-    """By the model's tokenizer, not from characters."""
+    """Whether the model's tokenizer counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +31,16 @@ class PreflightSizes:
 
 @dataclass(frozen=True, slots=True)
 class JobSizes:
-    """None where unknown."""
+    """Sizes; None where unknown."""
 
     parameters: int | None
     context: int | None
     hidden_size: int | None
     rows: int
-    """That are trained on."""
     texts: MeasuredTexts | None
     engine: str
-    """What `rollout.engine: auto` becomes."""
     devices: tuple[str, ...]
-    """Of the online trainers: `cpu` or `cuda: …`."""
+    """Devices of the online trainers: `cpu` or `cuda: …`."""
     preflight: PreflightSizes | None = None
 
 
