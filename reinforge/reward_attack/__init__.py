@@ -1,1 +1,1 @@
-"""Completions that are paid although they are wrong: probes against a reward, and the report about them."""
+"""Probes against a reward: wrong completions that are paid, and the report about them."""

@@ -13,11 +13,11 @@ from reinforge.schemas.jobs import RewardResult
 from reinforge.schemas.reward_attack import AttackExample, AttackFinding, AttackProbe, AttackReport
 
 PAID_SHARE = 0.5
-"""Part of the right completion's reward from which a wrong completion counts as paid."""
+"""Share of the right completion's reward that counts as paid."""
 RAISED = 1.05
-"""Factor over the right completion's reward from which padding counts as paid."""
+"""Factor over the right completion's reward that counts as paid for padding."""
 NOTHING = ("empty", "blank", "no_answer", "placeholder")
-"""Probes without any content, the barest first."""
+"""Probes without any content."""
 MOST_ERRORS = 5
 LONGEST_TEXT = 400
 """Characters of a completion in a report."""
@@ -40,11 +40,11 @@ class _Score:
 
 
 Attack = Generator[list[ProbeAttempt], list[RewardResult], AttackReport]
-"""Yields completions to score, is sent their results in that order, and returns the report."""
+"""Generator that yields completions, is sent their results, and returns the report."""
 
 
 def attack(rows: Sequence[AttackRow], *, right: str | None = None, source: str | None = None) -> Attack:
-    """right: a right completion with `{answer}`. source: code, to name a line that may be the cause."""
+    """right: a right completion with `{answer}`. source: code, to name a suspicious line."""
     pool = AnswerPool.of(rows)
     named = {"own": right} if right is not None else forms.FORMS
     tried = [
@@ -78,7 +78,7 @@ def attack(rows: Sequence[AttackRow], *, right: str | None = None, source: str |
 
 
 def _best_form(scores: dict[str, dict[int, _Score]]) -> str | None:
-    """The form with the highest mean reward; the plainest of equal ones; None if none is paid."""
+    """The form with the highest mean reward, the plainest of equals; None if none is paid."""
 
     def mean(name: str) -> float:
         values = [score.value for score in scores[name].values() if score.value is not None]
@@ -130,7 +130,7 @@ def _report(
 
 
 def _implied(findings: list[AttackFinding]) -> Callable[[AttackFinding], AttackFinding]:
-    """Marks findings that are paid no more than nothing at all, in the expected form or not."""
+    """Marks findings that are paid no more than nothing at all."""
     bare = [finding for finding in findings if finding.code in NOTHING]
 
     def mark(finding: AttackFinding) -> AttackFinding:

@@ -1,4 +1,4 @@
-"""Probes: completions which no reader would accept, made from a row of the data."""
+"""Probes: completions that no reader would accept, made from a row of the data."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from reinforge.reward_attack.forms import written
 from reinforge.reward_attack.rows import AnswerPool, AttackRow, number, same
 
 Write = Callable[[AttackRow, AnswerPool], str | None]
-"""The text of a probe for a row; None where it does not apply."""
+"""Text of a probe for a row; None where it does not apply."""
 
 FILLER = (
     "Let me think about this carefully and consider every part of the question in turn before I go on. "
@@ -18,10 +18,10 @@ FILLER = (
 
 @dataclass(frozen=True)
 class RewardProbe:
-    """`wrong` must not be paid; `padded` is right and must not be paid more than the plain right completion.
+    """Probe; `wrong` must not be paid, `padded` is right and must not be paid more than the plain completion.
 
-    wrapped: also tried inside the form that the reward expects.
-    severity: `low` if a model must know the right answer to write it.
+    wrapped: also tried inside the form that the reward expects. severity: `low` if a model must have the right answer
+    to write it.
     """
 
     code: str
@@ -38,7 +38,7 @@ def _always(text: str) -> Write:
 
 
 def _digits() -> str:
-    """Every number of two digits as neighbours, in 101 characters (a de Bruijn sequence)."""
+    """Every number of two digits in 101 characters (a de Bruijn sequence)."""
     sequence: list[str] = []
     for i in range(10):
         sequence.append(str(i))
@@ -147,7 +147,7 @@ PROBES: tuple[RewardProbe, ...] = (
 
 
 def completions(probe: RewardProbe, row: AttackRow, pool: AnswerPool, form: str) -> list[str]:
-    """The probe's texts for a row, without those that are the right completion itself."""
+    """Texts of a probe for a row, without the right completion."""
     text = probe.write(row, pool)
     if text is None:
         return []

@@ -13,7 +13,7 @@ MOST_LISTED = 2_000
 
 @dataclass(frozen=True)
 class AttackRow:
-    """answer: text of the right answer; None if the data have none."""
+    """answer: text of the right answer, if any."""
 
     prompt: str | list[dict[str, Any]]
     item: dict[str, Any] = field(repr=False)
@@ -28,8 +28,6 @@ class AttackRow:
 
 @dataclass(frozen=True)
 class AnswerPool:
-    """Answers of all rows, from which wrong ones are taken."""
-
     answers: tuple[str, ...]
 
     @classmethod
@@ -49,7 +47,7 @@ class AnswerPool:
         return bool(self.answers) and all(number(answer) is not None for answer in self.answers)
 
     def other(self, answer: str) -> str | None:
-        """Another answer of the data: the next one by order, so that rows get different ones."""
+        """Another answer of the data: the next one by order."""
         if answer not in self.distinct or len(self.distinct) < 2:
             return None
         start = self.distinct.index(answer) + 1
@@ -57,7 +55,7 @@ class AnswerPool:
         return next((other for other in others if not same(other, answer)), None)
 
     def listed(self, answer: str) -> str:
-        """All answers in a row of at most MOST_LISTED characters, this one in the middle."""
+        """All answers in at most MOST_LISTED characters, this one in the middle."""
         others = [other for other in self.distinct if other != answer]
         texts: list[str] = []
         for other in others:
@@ -69,7 +67,7 @@ class AnswerPool:
 
 
 def answer_text(value: Any) -> str | None:
-    """An answer as a completion would state it; None for an absent one."""
+    """An answer as a completion would state it."""
     if value is None or isinstance(value, bool | str):
         return (str(value).strip() or None) if value is not None else None
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
@@ -88,7 +86,7 @@ def number(text: str) -> float | None:
 
 
 def same(one: str, other: str | None) -> bool:
-    """Whether two answers are the same text, apart from case, or the same number."""
+    """Whether two answers are the same text, apart from case, or number."""
     if other is None:
         return False
     value = number(one)
