@@ -1,8 +1,8 @@
 """The object store: a folder or an S3 bucket behind one protocol.
 
-Objects are immutable and appear complete: other content for a key raises `object_conflict`. Keys are
-relative paths of letters, digits and `._=+@-`, at most 200 characters a segment and 900 in all. A key
-cannot be the parent of another: a folder could not hold both.
+Objects are immutable and appear complete: other content for a key raises `object_conflict`. Keys are relative paths
+of letters, digits and `._=+@-`, at most 200 characters a segment and 900 in all. A key cannot be the parent of
+another.
 """
 
 import urllib.parse
@@ -36,10 +36,7 @@ __all__ = [
 
 
 def open_store(url: str, *, s3_endpoint_url: str | None = None) -> ObjectStore:
-    """Open `file:///folder` or `s3://bucket/prefix`.
-
-    S3 uses boto3's credentials and region; `s3_endpoint_url` is for MinIO and others.
-    """
+    """Open `file:///folder` or `s3://bucket/prefix`; `s3_endpoint_url` is for MinIO and others."""
     parts = urllib.parse.urlsplit(url)
     if parts.scheme == "file" and parts.netloc in ("", "localhost") and parts.path.startswith("/"):
         return LocalStore(Path(urllib.parse.unquote(parts.path)))

@@ -20,7 +20,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 
 
 class StorageError(Unavailable):
-    """`storage_full` without room, else `storage_unavailable`."""
+    """Error `storage_full` without room, else `storage_unavailable`."""
 
     default_code = "storage_unavailable"
 
@@ -30,7 +30,7 @@ class ObjectNotFound(NotFound):
 
 
 class ObjectConflict(StateConflict):
-    """The key has other content, or is the parent of other keys."""
+    """Error: the key has other content, or is the parent of other keys."""
 
     default_code = "object_conflict"
 
@@ -43,7 +43,7 @@ class ObjectInfo(NamedTuple):
 
 
 class ObjectStore(Protocol):
-    """Every method raises InvalidInput `invalid_key` and StorageError."""
+    """Store whose methods raise InvalidInput `invalid_key` and StorageError."""
 
     @property
     def parts(self) -> PartStore | None:
@@ -56,7 +56,7 @@ class ObjectStore(Protocol):
         """Copy from a file. Raises ObjectConflict."""
 
     def get(self, key: str) -> bytes:
-        """Raises ObjectNotFound."""
+        pass
 
     def get_file(self, key: str, path: Path) -> None:
         """Write to a file, completely or not at all. Raises ObjectNotFound."""
@@ -65,12 +65,12 @@ class ObjectStore(Protocol):
         """Stream without seek, for the caller to close. Raises ObjectNotFound."""
 
     def size(self, key: str) -> int:
-        """Bytes. Raises ObjectNotFound."""
+        pass
 
     def exists(self, key: str) -> bool: ...
 
     def delete(self, key: str) -> None:
-        """A missing key is no error."""
+        """Delete; a missing key is no error."""
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
         """Objects ascending by key; `prefix` is a string, not a folder."""
@@ -92,7 +92,6 @@ def content_key(kind: str, sha256: str) -> str:
 
 
 def check_key(key: str) -> str:
-    """Return a valid key. Raises InvalidInput `invalid_key`."""
     if len(key) > 900 or not _KEY.match(key):
         raise InvalidInput(
             f"{key[:200]!r} is not a key of an object.",
@@ -131,7 +130,7 @@ def same_content(left: IO[bytes], right: IO[bytes]) -> bool:
 
 
 def read_up_to(stream: IO[bytes], size: int) -> bytes:
-    """Read `size` bytes or the rest; one `read` of a network stream may return less."""
+    """Read `size` bytes or the rest, in several calls if needed."""
     parts = []
     while size > 0 and (part := stream.read(size)):
         parts.append(part)

@@ -27,7 +27,7 @@ _ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 
 class LocalStore:
-    """Keys never start with a dot, so `.tmp` is ours."""
+    """Store whose keys never start with a dot, so `.tmp` is ours."""
 
     parts = None
 
@@ -145,7 +145,7 @@ class LocalStore:
         _sync(folder.parent)
 
     def _walk(self, folder: Path, base: str, prefix: str) -> Iterator[ObjectInfo]:
-        """Objects under `folder` (whose key is `base`), ordered by the whole key as in S3."""
+        """Objects under `folder`, ordered by the whole key as in S3."""
         try:
             with os.scandir(folder) as entries:
                 children = [(entry.name + "/" * entry.is_dir(), entry) for entry in entries]
@@ -174,7 +174,7 @@ class LocalStore:
 
 
 def _link(temporary: Path, target: Path) -> bool:
-    """Link the file to its name; False if taken. Unlike a rename, a link never replaces."""
+    """Link the file to its name; False if taken. A rename would replace."""
     try:
         target.hardlink_to(temporary)
     except FileExistsError:

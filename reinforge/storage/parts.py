@@ -14,16 +14,16 @@ class PartUrl(NamedTuple):
 
 
 class PartStore(Protocol):
-    """Every method raises StorageError; `upload` comes from `begin`."""
+    """Multipart uploads; methods raise StorageError."""
 
     def begin(self, key: str) -> str:
-        """Start a multipart upload."""
+        pass
 
     def url(self, key: str, upload: str, number: int, *, sha256: str, expires_seconds: int) -> PartUrl:
         """Number from 1; the bucket checks the hash if it can."""
 
     def put(self, key: str, upload: str, number: int, data: IO[bytes]) -> None:
-        """Save or replace a part."""
+        pass
 
     def sizes(self, key: str, upload: str) -> dict[int, int]:
         """Bytes by part. Raises ObjectNotFound after the upload's end."""
@@ -35,15 +35,13 @@ class PartStore(Protocol):
         """Abort the key's uploads and delete the object."""
 
     def copy(self, key: str, target: str) -> None:
-        """Copy within the bucket. Raises ObjectNotFound."""
+        pass
 
 
 Named = Callable[[str], AbstractContextManager[None]]
 
 
 class S3Parts:
-    """`name` maps a key to an object's name."""
-
     def __init__(self, client: Any, bucket: str, name: Callable[[str], str], named: Named) -> None:
         self._client, self._bucket, self._name, self._named = client, bucket, name, named
 

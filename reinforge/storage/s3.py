@@ -1,6 +1,6 @@
 """Object store in an S3 bucket through boto3, loaded lazily.
 
-Conflicts are checked by a lookup first, since not every server supports conditional writes.
+Conflicts are checked by a lookup first: not every server supports conditional writes.
 """
 
 import io
@@ -35,8 +35,6 @@ _DENIED = {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "Expir
 
 
 class S3Store:
-    """An `ObjectStore` in an existing bucket below `prefix`."""
-
     def __init__(self, bucket: str, prefix: str = "", *, endpoint_url: str | None = None) -> None:
         self._bucket = bucket
         self._prefix = f"{check_key(prefix)}/" if prefix else ""
