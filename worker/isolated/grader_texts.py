@@ -1,6 +1,4 @@
-"""Tokenizes texts for a grader's checkpoint, in a child process; never loads torch (see
-`job_texts`).
-"""
+"""Tokenizes texts for a grader's checkpoint, in a child process without torch."""
 
 import sys
 from functools import lru_cache
@@ -44,7 +42,7 @@ def joined(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 def _text(
     tokenizer: Any, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, prompt: bool
 ) -> str:
-    """Render by the checkpoint's chat template; join by blank lines if it has none."""
+    """Text by the checkpoint's chat template; joined by blank lines if it has none."""
     if not tokenizer.chat_template:
         return "\n\n".join(str(message.get("content", "")) for message in messages)
     try:
@@ -57,7 +55,7 @@ def _text(
 
 
 def _joined(tokenizer: Any, context: str, reference: str, max_tokens: int) -> tuple[list[int], int]:
-    """Return ids of both, truncating the context's beginning, and the reference's length."""
+    """Ids of both, without the context's beginning, and the reference's length."""
     special = not tokenizer.chat_template
     before = tokenizer(context, add_special_tokens=special)["input_ids"]
     before = before or [tokenizer.eos_token_id or 0]

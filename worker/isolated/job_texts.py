@@ -1,7 +1,4 @@
-"""Converts prompts and completions between text and token ids, in a child process.
-
-Never loads torch: a CUDA build does not fit the child's address space.
-"""
+"""Converts prompts and completions between text and token ids, in a child process without torch."""
 
 import sys
 from functools import lru_cache
@@ -42,9 +39,8 @@ def entries(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def grammar_tokens(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """{vocabulary, end_ids} → {tokens: hexadecimal bytes of every id, special: ids}, as llguidance reads them.
-
-    Raises InvalidInput `unsupported`.
+    """{vocabulary, end_ids} → {tokens: hexadecimal bytes of every id, special: ids}. Raises InvalidInput
+    `unsupported`.
     """
     tokens = _grammar_tokenizer(folder, payload["vocabulary"], tuple(payload["end_ids"]))
     ids = range(tokens.vocab_size)

@@ -1,8 +1,7 @@
 """Processes untrusted model files (chat templates, tokenizers) in child processes.
 
-A template can loop forever or exhaust memory, and a tokenizer library can abort: children have
-limits of memory, time, files and output, and do not get their parent's environment. Requests
-and answers are JSON in frames with 4 bytes of length.
+A template can loop forever, and a tokenizer library can abort: children have limits of memory, time, files and
+output, and no parent's environment. Requests and answers are JSON in frames with 4 bytes of length.
 """
 
 import json
@@ -30,17 +29,17 @@ T = TypeVar("T")
 SECONDS = 15.0
 """CPU time of one request: a large tokenizer takes 2 s."""
 WALL_FACTOR = 4
-"""A request may last this many times its CPU seconds: on a loaded machine honest files wait for a processor."""
+"""Ratio of wall to CPU seconds: on a loaded machine honest files wait for a processor."""
 MEMORY_BYTES = 2 << 30
-"""Address space. Nothing that needs CUDA is loaded here."""
+"""Address space."""
 OUTPUT_BYTES = 64 << 20
 BATCH_ROWS = 256
 BATCH_CHARACTERS = 1 << 20
-"""Limits a request's rows, in JSON."""
+"""Characters of a request's rows."""
 WARM = 4
 
 _NICE = 10
-"""Untrusted files must not take processor time from server and jobs."""
+"""Niceness, so that untrusted files slow neither server nor jobs."""
 _ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ")
 _LENGTH = struct.Struct("<I")
 _POLL_SECONDS = 0.25
@@ -48,8 +47,6 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class IsolatedChild:
-    """Used by one thread at a time."""
-
     def __init__(self, module: str, seconds: float, memory_bytes: int, *, own_session: bool) -> None:
         environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
         self._process = ChildProcess(
@@ -69,7 +66,7 @@ class IsolatedChild:
         return self._process.poll() is None
 
     def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
-        """Raises OSError if it dies or its answer is too large, TimeoutError; kill it then."""
+        """Ask; raises OSError if it dies or its answer is too large, TimeoutError; kill it then."""
         limits = _Limits(self.pid, seconds)
         self._process.send(_frame(request))
         (size,) = _LENGTH.unpack(self._read(_LENGTH.size, limits))
@@ -96,7 +93,7 @@ class IsolatedChild:
 
 
 class _Limits:
-    """CPU time that a child may use from now on, and the time in which it has to."""
+    """CPU time of a child from now on, and the time in which it has to use it."""
 
     def __init__(self, pid: int, seconds: float) -> None:
         self._stat = Path(f"/proc/{pid}/stat")
@@ -104,7 +101,7 @@ class _Limits:
         self._end = time.monotonic() + WALL_FACTOR * seconds
 
     def remaining(self) -> float:
-        """Seconds until the next look. Raises TimeoutError."""
+        """Seconds until the next check. Raises TimeoutError."""
         remaining = min(self._end - time.monotonic(), self._cpu_end - self._cpu_seconds())
         if remaining <= 0:
             raise TimeoutError("it took too long")
@@ -150,12 +147,12 @@ class Apart:
         self._lock = threading.Lock()
 
     def _leave_children_to_parent(self) -> None:
-        """A fork shares neither its parent's children nor a lock that another thread held."""
+        """Forget children after a fork, which also does not share locks."""
         self._of_parent = self._idle  # never finalized: their descriptors may be others' by now
         self._start()
 
     def ask_twice(self, work: str, folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-        """Retry if the child died: the kernel may have killed it for lack of memory elsewhere."""
+        """Ask, and retry if the child died: the kernel may have killed it for lack of memory elsewhere."""
         try:
             return self.ask(work, folder, payload)
         except InvalidInput as error:
@@ -166,7 +163,7 @@ class Apart:
     def ask(
         self, work: str, folder: Path, payload: dict[str, Any], *, param: str = "model"
     ) -> dict[str, Any]:
-        """Raises the InvalidInput of `work`, and `model_too_demanding` with this param."""
+        """Ask; raises the InvalidInput of `work`, and `model_too_demanding`."""
         if os.getpid() != self._pid:
             self._leave_children_to_parent()
         with self._lock:
@@ -229,7 +226,7 @@ Work = Callable[[Path, dict[str, Any]], dict[str, Any]]
 
 
 def serve(load: Callable[[], dict[str, Work]]) -> None:
-    """Answer requests until the input ends. load: the work by name, imported within the limits."""
+    """Answer requests until the input ends. load: work by name, imported within the limits."""
     seconds, memory_bytes = int(sys.argv[1]), int(sys.argv[2])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal: the trainer decides what it means
     for name, value in (("AS", memory_bytes), ("CORE", 0), ("FSIZE", 0), ("NOFILE", 64)):

@@ -11,10 +11,7 @@ from worker.models.tokenizer_files import read_json
 
 
 def sample_prompts(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """`SamplingPrompts` → {prompts: [`SamplePrompt`]}.
-
-    Raises InvalidInput `prompt_not_renderable`, `tools_not_supported`, `context_overflow`.
-    """
+    """`SamplingPrompts` → {prompts: [`SamplePrompt`]}. Raises InvalidInput."""
     request = SamplingPrompts.model_validate(payload)
     chat = renderer(folder)
     context = context_length(read_json(folder / "config.json")) or 2**31
@@ -42,7 +39,7 @@ def sample_prompts(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rendered(chat: PromptRenderer, messages: list[dict[str, Any]], tools: list[Any] | None) -> str:
-    """Render; a developer message that the template refuses or omits becomes a system message."""
+    """Render; a refused or omitted developer message becomes a system message."""
     plain = [
         message | {"role": "system"} if message["role"] == "developer" else message for message in messages
     ]
