@@ -11,7 +11,7 @@ from backend.notifications import repository
 
 RETRIED_FOR = timedelta(hours=24)
 HOURLY = 30
-"""Messages that one person gets about events in an hour; later ones are not queued."""
+"""Messages about events for one person in an hour."""
 
 
 async def queue_mails(session: AsyncSession, project_id: str, type: str, data: dict[str, Any]) -> None:

@@ -36,7 +36,7 @@ class MailContent:
 
 
 def one_line(text: str) -> str:
-    """Without line breaks, control and formatting characters."""
+    """Text without line breaks, control and formatting characters."""
     spaced = "".join(" " if unicodedata.category(char) in ("Cc", "Zl", "Zp") else char for char in text)
     return " ".join("".join(char for char in spaced if unicodedata.category(char)[0] != "C").split())
 
@@ -64,7 +64,7 @@ def event_content(mail: Mail, project: str, base_url: str, unsubscribe: str) -> 
 
 
 def confirmation_content(address: str, base_url: str, url: str) -> MailContent:
-    """Without text that a person can choose: the address may be somebody else's."""
+    """Content without text that a person can choose: the address may be somebody else's."""
     return MailContent(
         title="Confirm your e-mail address",
         subject="Confirm your e-mail address",
@@ -79,7 +79,7 @@ def confirmation_content(address: str, base_url: str, url: str) -> MailContent:
 
 
 def message(mail: Mail, content: MailContent, sender: str) -> EmailMessage:
-    """Header values of `EmailMessage` cannot contain line breaks; `mail.id` makes retries recognisable."""
+    """Message; `mail.id` makes retries recognisable."""
     email = EmailMessage()
     name, address = parseaddr(sender)
     email["From"] = f"{name} <{address}>" if name else address

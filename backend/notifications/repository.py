@@ -45,7 +45,7 @@ async def member(session: AsyncSession, id: str) -> tuple[Member, Project] | Non
 
 
 async def take_due(session: AsyncSession, *, most: int, lease: timedelta) -> Sequence[Mail]:
-    """Postpones the messages by `lease`, so that nobody else takes them."""
+    """Messages, postponed by `lease`, so that nobody else takes them."""
     due = (
         select(Mail)
         .where(Mail.state == "pending", Mail.next_at <= now())
@@ -60,5 +60,5 @@ async def take_due(session: AsyncSession, *, most: int, lease: timedelta) -> Seq
 
 
 async def forget(session: AsyncSession, before: datetime) -> None:
-    """Those that wait, too: a server that sends no e-mail any more has some."""
+    """Delete old messages, waiting ones too."""
     await session.execute(delete(Mail).where(Mail.created_at < before))

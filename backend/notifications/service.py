@@ -16,7 +16,7 @@ from reinforge.errors import InvalidInput, StateConflict, TooManyRequests
 from reinforge.schemas.notifications import Notifications, NotificationsUpdate
 
 CONFIRMATIONS = 5
-"""Messages with a confirmation link in an hour: of one person, and to one address."""
+"""Confirmations in an hour: of one person, and to one address."""
 _SINCE = timedelta(hours=1)
 
 
@@ -32,7 +32,6 @@ async def read(session: AsyncSession, settings: Settings, who: Principal) -> Not
 async def update(
     session: AsyncSession, settings: Settings, who: Principal, body: NotificationsUpdate, match: Match
 ) -> Notifications:
-    """Raises StateConflict (`no_account`, `no_member`, `email_not_confirmed`), MatchNeeded, Stale."""
     member, user = await _account(session, who)
     await lock_row(session, member)
     match.check(await _view(session, settings, member, user))
@@ -49,7 +48,6 @@ async def update(
 
 
 async def send_confirmation(session: AsyncSession, settings: Settings, who: Principal) -> Notifications:
-    """Raises StateConflict, InvalidInput `email_needed`, TooManyRequests `too_many_mails`."""
     member, user = await _account(session, who)
     if settings.smtp_host is None:
         raise StateConflict(
@@ -76,7 +74,7 @@ async def send_confirmation(session: AsyncSession, settings: Settings, who: Prin
 
 
 async def confirm(session: AsyncSession, sealer: Sealer, token: str, *, save: bool) -> str:
-    """The address. Raises NotFound."""
+    """Confirm; returns the address. Raises NotFound."""
     user_id, address = tokens.confirmed(sealer, token)
     user = await session.get(User, user_id, with_for_update=save)
     if user is None or user.email != address:
@@ -87,7 +85,7 @@ async def confirm(session: AsyncSession, sealer: Sealer, token: str, *, save: bo
 
 
 async def unsubscribe(session: AsyncSession, sealer: Sealer, token: str, *, save: bool) -> str:
-    """The project's name. Raises NotFound."""
+    """Unsubscribe; returns the project's name. Raises NotFound."""
     row = await repository.member(session, tokens.unsubscribed(sealer, token))
     if row is None:
         raise tokens.not_valid()

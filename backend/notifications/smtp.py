@@ -15,11 +15,11 @@ TIMEOUT_SECONDS = 15.0
 class MailOutcome:
     error: str | None = None
     permanent: bool = False
-    """The server refuses this message or address for good."""
+    """Whether the server refuses this message or address for good."""
 
 
 def send_all(settings: Settings, messages: Sequence[EmailMessage]) -> list[MailOutcome]:
-    """Blocks. Sends over one connection; one outcome per message."""
+    """Send over one connection; one outcome per message."""
     outcomes: list[MailOutcome] = []
     try:
         with _connect(settings) as server:
@@ -32,7 +32,7 @@ def send_all(settings: Settings, messages: Sequence[EmailMessage]) -> list[MailO
 
 
 def _connect(settings: Settings) -> smtplib.SMTP:
-    """Raises OSError, SMTPException: also for a server without STARTTLS or with an invalid certificate."""
+    """Connect; raises OSError, SMTPException, also without STARTTLS or a valid certificate."""
     host = settings.smtp_host or ""
     context = ssl.create_default_context()
     server: smtplib.SMTP
@@ -54,7 +54,6 @@ def _connect(settings: Settings) -> smtplib.SMTP:
 
 
 def _send(server: smtplib.SMTP, message: EmailMessage) -> MailOutcome:
-    """Raises SMTPServerDisconnected, OSError."""
     try:
         server.send_message(message)
     except smtplib.SMTPServerDisconnected:
@@ -70,7 +69,7 @@ def _send(server: smtplib.SMTP, message: EmailMessage) -> MailOutcome:
 
 
 def _text(error: Exception) -> str:
-    """Without credentials: a server may repeat what it was sent."""
+    """Text without credentials, which a server may repeat."""
     if isinstance(error, smtplib.SMTPAuthenticationError):
         return f"the server refuses the user name or password ({error.smtp_code})"
     return str(error)[:500]

@@ -14,7 +14,6 @@ def confirmation(sealer: Sealer, user_id: str, address: str, issued_at: float) -
 
 
 def confirmed(sealer: Sealer, token: str) -> tuple[str, str]:
-    """Id of the person and address. Raises NotFound."""
     user_id, address, issued_at = json.loads(_open(sealer, "mail:confirm", token))
     if issued_at + CONFIRMATION_SECONDS < time.time():
         raise not_valid()
@@ -26,7 +25,6 @@ def unsubscription(sealer: Sealer, member_id: str) -> str:
 
 
 def unsubscribed(sealer: Sealer, token: str) -> str:
-    """Id of the member. Raises NotFound."""
     return _open(sealer, "mail:unsubscribe", token)
 
 
