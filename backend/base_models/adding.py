@@ -1,8 +1,6 @@
-"""Adding a base model: a worker downloads and inspects it in the background; the row holds the
-progress.
+"""Adding a base model: a worker downloads and inspects it in the background; the row holds the progress.
 
-An existing model stays unchanged until it is inspected again, and if its files differ while others
-need the old ones.
+An existing model stays unchanged until it is inspected again, and if its files differ while others need the old ones.
 """
 
 import asyncio
@@ -28,7 +26,7 @@ from reinforge.schemas.rpc.models import INSPECT_MODEL, ModelFacts
 log = logging.getLogger(__name__)
 
 QUIET_SECONDS = 120.0
-"""A worker without progress for this long counts as dead."""
+"""Time after which a worker without progress counts as dead."""
 SILENT = timedelta(seconds=150)
 _TEMPLATE_OFFER = (
     'Send chat_template "plain" to use one that writes roles as words, "bare" to give the model the bare texts of '
@@ -48,7 +46,7 @@ class Inspection:
     project_id: str
     keep_refusal: bool
     token_sealed: str | None = None
-    """Becomes the model's once a worker has accessed the model with it."""
+    """Token that becomes the model's once a worker has used it."""
     checked_before: bool = False
     any_folder: bool = False
 
@@ -63,7 +61,7 @@ class Adder:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def add(self, inspection: Inspection, *, wait: bool) -> None:
-        """Raises the worker's refusal when waiting."""
+        """Add; raises the worker's refusal when waiting."""
         task = self._tasks.get(inspection.key)
         if task is None:
             task = asyncio.create_task(self._add(inspection))
@@ -172,7 +170,7 @@ def is_inspected(row: BaseModel) -> bool:
 
 
 def _in_use(inspection: Inspection) -> StateConflict:
-    """Does not name the users: they may belong to another project."""
+    """Error without the users, who may belong to another project."""
     return StateConflict(
         f"The files of {inspection.id} have changed, but jobs, adapters or deployments need the old ones.",
         code="model_in_use",

@@ -48,7 +48,7 @@ async def page(
 
 
 async def lock_name(session: AsyncSession, id: str) -> None:
-    """Serialise additions and shares of this name until the transaction ends."""
+    """Serialise additions and shares of this name until commit."""
     await session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"base_model {id}", 0))))
 
 
@@ -66,7 +66,7 @@ async def note(session: AsyncSession, key: str, progress: dict[str, Any]) -> Non
 
 
 async def users(session: AsyncSession, key: str) -> dict[str, str]:
-    """Project → id of a job, adapter or deployment that needs the model."""
+    """Id of a job, adapter or deployment that needs the model, by project."""
     user_ids: dict[str, str] = {}
     for table in (Job, Adapter, Deployment):
         query = select(table.project_id, func.min(table.id)).where(table.model_key == key)
@@ -76,7 +76,6 @@ async def users(session: AsyncSession, key: str) -> dict[str, str]:
 
 
 async def is_deployed(session: AsyncSession, project_id: str | None, name: str) -> bool:
-    """Whether a deployment of the project, or of any, has this name."""
     query = select(Deployment.id).where(Deployment.name == name)
     if project_id is not None:
         query = query.where(Deployment.project_id == project_id)

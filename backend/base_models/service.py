@@ -42,7 +42,6 @@ _AGAIN_SECONDS = 2.0
 
 
 async def get(session: AsyncSession, project_id: str, id: str, *, lock: bool = False) -> BaseModel:
-    """Raises NotFound `model_not_found` (param `model`)."""
     model = await repository.find(session, project_id, id, lock=lock)
     if model is None:
         hint = "List the models with `reinforge models list`; add one with `reinforge models add`."
@@ -57,7 +56,6 @@ async def suggestion(session: AsyncSession, project_id: str, id: str) -> str | N
 
 
 async def get_usable(session: AsyncSession, project_id: str, id: str) -> BaseModel:
-    """Raises InvalidInput `model_not_found`, `model_not_ready`."""
     try:
         model = await get(session, project_id, id)
     except NotFound as error:
@@ -66,12 +64,11 @@ async def get_usable(session: AsyncSession, project_id: str, id: str) -> BaseMod
 
 
 async def of(session: AsyncSession, row: Job | Adapter | Deployment) -> BaseModel:
-    """The model by its key, independent of the caller's names."""
+    """The model by its key, independent of names."""
     return await session.get_one(BaseModel, row.model_key)
 
 
 def usable(model: BaseModel) -> BaseModel:
-    """Raises InvalidInput `model_not_ready`."""
     if model.status != "ready":
         adding = model.status == "adding"
         raise InvalidInput(
@@ -96,11 +93,7 @@ async def page(
 async def add(
     database: Database, adder: Adder, sealer: Sealer, body: ModelCreate, who: Principal, *, wait: bool
 ) -> BaseModel:
-    """Have a worker inspect the source; with `wait` a refused new model is not stored.
-
-    Raises StateConflict `model_exists`, `name_taken`; with `wait` `model_in_use`, InvalidInput (param
-    `source` …), Unavailable and others.
-    """
+    """Have a worker inspect the source; with `wait` a refused new model is not saved."""
     async with database.transaction() as session:
         await repository.lock_name(session, body.id)
         existing = await repository.find(session, who.project_id, body.id)
@@ -203,7 +196,6 @@ def _template(existing: BaseModel | None) -> str | None:
 
 
 async def share(session: AsyncSession, who: Principal, id: str) -> BaseModel:
-    """Raises NotFound, NotAllowed `not_administrator`, StateConflict `model_not_ready`, `name_taken`."""
     await repository.lock_name(session, id)
     model = await get(session, who.project_id, id, lock=True)
     _require_administrator(who, f"An administrator shares the model {id!r} with all projects.")
@@ -229,10 +221,7 @@ async def share(session: AsyncSession, who: Principal, id: str) -> BaseModel:
 
 
 async def remove(session: AsyncSession, who: Principal, id: str) -> None:
-    """Delete a model's record; workers keep its files.
-
-    Raises NotFound, NotAllowed `not_administrator`, StateConflict `model_in_use`.
-    """
+    """Delete a model's record; workers keep its files."""
     model = await get(session, who.project_id, id, lock=True)
     if model.shared:
         _require_administrator(who, f"All projects share the model {id!r}: an administrator removes it.")
@@ -257,7 +246,7 @@ def _require_administrator(who: Principal, message: str) -> None:
 
 
 async def hub_token(session: AsyncSession, key: str, sealer: Sealer) -> str | None:
-    """The hub token with which a worker has accessed the model, or None. Raises Unavailable."""
+    """The model's hub token, or None. Raises Unavailable."""
     model = await session.get(BaseModel, key)
     if model is None or model.token_sealed is None or model.status != "ready":
         return None
@@ -288,7 +277,7 @@ def hidden_size(model: BaseModel) -> int | None:
 
 
 async def ensure_builtin(database: Database, calls: Calls, id: str) -> None:
-    """Inspect a built-in model before `seed_builtin` has run. Raises Unavailable `no_worker` and others."""
+    """Inspect a built-in model before `seed_builtin` has run. Raises Unavailable."""
     if id not in BUILTIN:
         return
     async with database.transaction() as session:

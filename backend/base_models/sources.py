@@ -19,7 +19,7 @@ def with_template(source: str, template: str | None) -> str:
 
 
 def same_source(first: str, second: str) -> bool:
-    """Whether both name the same model; a missing or pinned hub revision is ignored."""
+    """Whether both name the same model, without regard to the hub's revision."""
     first, second = plain(first), plain(second)
     if not second.startswith("hub:"):
         return first == second
