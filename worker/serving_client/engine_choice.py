@@ -9,7 +9,7 @@ Engine = Literal["transformers", "vllm"]
 
 
 def job_engines() -> list[Engine]:
-    """Engines available to jobs, first the one that `rollout.engine: auto` selects."""
+    """Engines available to jobs, first that of `auto`."""
     installed: list[Engine] = ["transformers"]
     if vllm_python() is None:
         return installed

@@ -1,6 +1,4 @@
-"""Places models for sampling and reward tests without taking memory from jobs: a free GPU, else a
-small share of a job's, else the CPU.
-"""
+"""Places models for sampling and reward tests: on a free GPU, else on a small share of a job's, else on the CPU."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -18,11 +16,11 @@ from worker.serving_client.engine_choice import Engine, gpu_engine
 
 SHARE = 0.1
 FREE_SHARE = 0.5
-"""Most of the memory the job leaves free: its next update may need the rest."""
+"""Share of the memory a job leaves free: its next update may need the rest."""
 OVERHEAD = 2**30
-"""Bytes beside the weights: CUDA's context, activations, keys and values."""
+"""Bytes beside the weights."""
 _TRIES, _PAUSE_SECONDS = 3, 0.1
-"""A worker that looks for a job locks a GPU briefly."""
+"""Tries to lock a GPU, which a worker that looks for a job locks briefly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +28,6 @@ class ServingPlace:
     engine: Engine
     gpu: Gpu | None = None
     share: float | None = None
-    """None: all of the GPU's memory."""
     hidden: bool = False
 
     @property
@@ -53,10 +50,9 @@ def choose(
     requested: Literal["auto"] | Engine,
     best: Engine,
 ) -> ServingPlace:
-    """Raises Unavailable `gpu_busy`.
+    """Place; raises Unavailable `gpu_busy`.
 
-    free: an unused GPU. busy: GPUs of jobs. weights, ram: bytes. best: the engine for an exclusive
-    GPU.
+    free: an unused GPU. busy: GPUs of jobs. weights, ram: bytes. best: the engine for an exclusive GPU.
     """
     engine = best if requested == "auto" else requested
     if free is not None:
@@ -100,12 +96,11 @@ class Places:
         gpus: Callable[[], list[Gpu]] = list_gpus,
         ram: Callable[[], int | None] = lambda: available_ram(),
     ) -> None:
-        """seats: jobs that may share a GPU. holder: the text shown to waiting jobs."""
+        """seats: jobs that may share a GPU. holder: the text for waiting jobs."""
         self._locks, self._seats, self._holder, self._requested = locks, seats, holder, requested
         self._gpus, self._ram = gpus, ram
 
     def find(self, folder: str) -> Launch:
-        """Raises Unavailable `gpu_busy`."""
         gpus = self._gpus()
         if not gpus:
             engine: Engine = "transformers" if self._requested == "auto" else self._requested

@@ -1,7 +1,5 @@
-"""Manages the serving process: started on demand, ended when idle.
-
-It always ends: at EOF on its standard input, with the thread that started it, or with its
-group.
+"""Manages the serving process: started on demand, ended when idle, at EOF on its standard input, or with the
+thread that started it.
 """
 
 import contextlib
@@ -29,15 +27,13 @@ log = logging.getLogger(__name__)
 SERVING: tuple[str, ...] = (sys.executable, "-P", "-m", "worker.serving")
 END_GRACE_SECONDS = 2.0
 PLACED_AGAIN_SECONDS = 30.0
-"""Interval at which an order first looks for a better place."""
+"""Interval at which an order looks for a better place."""
 _STDERR = 2
 Replies = queue.SimpleQueue[Reply]
 
 
 class ServingProcess:
-    """Thread-safe. Start orders in threads that live as long as the worker: the kernel ends the
-    process with the thread that started it.
-    """
+    """Serving process, thread-safe. Start orders in threads that live as long as the worker."""
 
     def __init__(
         self,
@@ -62,8 +58,7 @@ class ServingProcess:
     def order(self, order: Order, starting: Callable[[], None]) -> Iterator[Replies]:
         """Run an order; the queue gets its replies, the last with `ended` or `error`.
 
-        Leaving the block cancels it. `starting` is called before a start. Raises Unavailable
-        `serving_lost`, `gpu_busy`.
+        Leaving the block cancels it. Raises Unavailable `serving_lost`, `gpu_busy`.
         """
         with self._lock:
             self._open += 1
@@ -165,7 +160,6 @@ class _ServingRun:
         return folder != self._folder or time.monotonic() - self.launch.at > PLACED_AGAIN_SECONDS
 
     def send(self, order: Order) -> Replies:
-        """Raises Unavailable `serving_lost`."""
         replies: Replies = queue.SimpleQueue()
         with self._registering:
             if self.ended:

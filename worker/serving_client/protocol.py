@@ -1,10 +1,9 @@
 """Protocol between the RPC server and the serving process: one JSON object per line.
 
-    to it      {"order": Order} · {"cancel": id}                                          on standard input
-    from it    {"id", "events": [SampleEvent, …]} · {"id", "ended": true} ·
-               {"id", "error": envelope's inner object}                                     on descriptor 3
+    to it      {"order": Order} · {"cancel": id}                                on standard input
+    from it    {"id", "events": [SampleEvent, …]} · {"id", "ended": true} · {"id", "error": error}    on descriptor 3
 
-After `ended` or `error` nothing more comes for that id. EOF on its standard input ends the process.
+After `ended` or `error` nothing more comes for that id.
 """
 
 from typing import Any
@@ -15,18 +14,15 @@ from pydantic import BaseModel
 class SamplePrompt(BaseModel):
     ids: list[int]
     max_tokens: int
-    """At least 1; prompt and completion fit the model's context."""
 
 
 class Order(BaseModel):
-    """One request to sample: token ids in, text out."""
-
     id: str
     model: str
     folder: str
     model_sha256: str | None = None
     adapter: str | None = None
-    """Names the adapter's content; None: the base model."""
+    """The adapter's content; None: the base model."""
     adapter_folder: str | None = None
     prompts: list[SamplePrompt]
     samples_per_prompt: int = 1
@@ -35,7 +31,7 @@ class Order(BaseModel):
     seed: int = 0
     stop: list[str] = []
     top_logprobs: int | None = None
-    """Alternatives per token; None: no log-probabilities at all."""
+    """Alternatives per token; None: no log-probabilities."""
 
     json_schema: dict[str, Any] | None = None
 
