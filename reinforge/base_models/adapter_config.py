@@ -10,7 +10,6 @@ from reinforge.errors import InvalidInput
 from reinforge.parsing.json_depth import is_deeper
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
-"""Files of a PEFT folder."""
 MOST_CONFIG_BYTES = 65_536
 MOST_RANK = 512
 MOST_ALPHA = 1_000_000
@@ -22,9 +21,9 @@ _INERT = frozenset({
     "lora_alpha", "lora_dropout", "megatron_core", "peft_type", "peft_version", "qalora_group_size", "r", "revision",
     "runtime_config", "target_modules", "target_parameters", "task_type", "use_rslora",
 })  # fmt: skip
-"""Settings that are read here, or do not change what the weights compute."""
+"""Settings that do not change what the weights compute."""
 _INITIAL_WEIGHTS = (True, False, None, "gaussian", "eva", "orthogonal")
-"""Others change the base model's weights."""
+"""Initial weights that leave the base model unchanged."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class LoraShape:
         return {"rank": self.rank, "alpha": self.alpha, "targets": self.targets}
 
     def as_config(self) -> dict[str, Any]:
-        """A PEFT configuration with these settings and no others."""
+        """A PEFT configuration with these settings."""
         return {
             "peft_type": "LORA",
             "task_type": "CAUSAL_LM",
@@ -51,7 +50,7 @@ class LoraShape:
 
 
 def read_adapter_config(text: str | bytes) -> LoraShape:
-    """Raises InvalidInput `invalid_adapter_config` or `unsupported_adapter` (param `config`)."""
+    """Settings; raises InvalidInput `invalid_adapter_config`, `unsupported_adapter`."""
     try:
         config = json.loads(text)
     except (ValueError, RecursionError) as error:

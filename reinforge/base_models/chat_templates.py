@@ -7,6 +7,6 @@ PLAIN = """{%- for message in messages -%}
 assistant:
 {%- endif -%}
 """
-"""Roles as words, separated by empty lines: any tokenizer can encode it."""
+"""Roles as words, separated by empty lines."""
 
 TEMPLATES = {"plain": PLAIN}

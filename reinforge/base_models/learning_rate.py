@@ -20,7 +20,7 @@ SETTLING_STEPS = 6.0
 INITIAL_WIDTHS = range(128, 257)
 """Hidden sizes with a higher initial rate: at 64 it destroyed a model; above 256 it was not measured."""
 NARROWEST = 128
-"""Narrower models use this hidden size: at 64 twice the rate was slower."""
+"""Hidden size of narrower models: at 64 twice the rate was slower."""
 MEASURED = frozenset({64, 128, 256, 512})
 BOUNDED_ABOVE = 512
 LOWEST, HIGHEST = 2e-5, 1e-4
@@ -43,7 +43,7 @@ class AutoLearningRate(BaseModel):
 
 
 def auto_learning_rate(hidden_size: int) -> float:
-    """0.16 ÷ hidden size (at least 128), to three digits; within 2e-5 and 1e-4 above 512. For LoRA."""
+    """0.16 ÷ hidden size (at least 128), to three digits; within 2e-5 and 1e-4 above 512."""
     rate = _by_size(hidden_size)
     return rate if hidden_size <= BOUNDED_ABOVE else min(max(rate, LOWEST), HIGHEST)
 

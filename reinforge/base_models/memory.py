@@ -1,8 +1,7 @@
 """Estimates the memory in bytes to serve a model and to train an adapter.
 
-Assumes bfloat16 weights; an adapter on every linear layer at 16 bytes a parameter (32-bit weight,
-gradient, Adam's moments); gradient checkpointing; 32-bit logits with gradient. Excludes the runtime
-(CUDA about half a GiB), fragmentation and a separate vLLM server.
+Assumes bfloat16 weights; an adapter on every linear layer at 16 bytes a parameter; gradient checkpointing; 32-bit
+logits. Excludes the runtime, fragmentation and a separate vLLM server.
 """
 
 from pydantic import BaseModel, ConfigDict

@@ -6,7 +6,7 @@ from reinforge.spec import JobSpec
 
 
 def with_start(spec: JobSpec, start: str, lora: LoraShape, *, model: str) -> JobSpec:
-    """The specification with the base model and the adapter's shape. Raises InvalidInput `adapter_conflict`."""
+    """Specification with base model and adapter's shape. Raises InvalidInput `adapter_conflict`."""
     shape = lora.as_spec()
     for name, value in shape.items():
         current = getattr(spec.adapter, name)
