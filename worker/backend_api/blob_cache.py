@@ -23,7 +23,7 @@ _LEFTOVER_SECONDS = 3600.0
 
 
 class BlobCache:
-    """Folder of files named by their SHA-256; evicts the least recently used beyond `max_bytes`."""
+    """Folder of files by SHA-256; evicts the least recently used beyond `max_bytes`."""
 
     def __init__(
         self,
@@ -44,10 +44,7 @@ class BlobCache:
         token: str | None = None,
         on_progress: ProgressCallback = ignore_progress,
     ) -> None:
-        """Put the blob at `target` (a hard link if possible). token: of the job that needs it.
-
-        Raises BackendAway, also for damaged data.
-        """
+        """Put the blob at `target`, as a hard link if possible. Raises BackendAway, also for damaged data."""
         cached = self._folder / sha256
         target.unlink(missing_ok=True)
         for _ in range(_PLACINGS):
@@ -65,7 +62,6 @@ class BlobCache:
         return [entry.name for entry in os.scandir(self._folder) if not entry.name.startswith(".")]
 
     def forget(self, names: Iterable[str]) -> None:
-        """Placed files stay."""
         for name in names:
             (self._folder / name).unlink(missing_ok=True)
 

@@ -20,15 +20,11 @@ EVERY_SECONDS = 300.0
 @dataclass(frozen=True)
 class Cache:
     names: Callable[[], Sequence[str]]
-    """Hashes of the cached files."""
     forget: Callable[[Iterable[str]], None]
 
 
 class Tidying(threading.Thread):
-    """Cleans up at once and then every `EVERY_SECONDS`, also while a job runs.
-
-    runs: folder of the jobs' folders.
-    """
+    """Cleans up at once and then every `EVERY_SECONDS`."""
 
     def __init__(
         self, api: WorkerApi, blobs: BlobCache, *, runs: Path | None = None, others: Sequence[Cache] = ()
@@ -50,7 +46,6 @@ class Tidying(threading.Thread):
             self._stopping.wait(EVERY_SECONDS)
 
     def tidy(self) -> None:
-        """Raises BackendAway, WorkerApiRefused, OSError."""
         self._blobs.forget_leftovers()
         if self._runs is not None:
             run_folder.forget_data(self._runs)

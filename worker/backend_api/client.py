@@ -70,7 +70,6 @@ class WorkerApi:
         self._client.close()
 
     def register(self, body: Register) -> None:
-        """Also the keep-alive."""
         self._post("/workers", body)
 
     def unused(self, cached: Cached) -> Unused:
@@ -84,7 +83,7 @@ class WorkerApi:
         return reply or HeartbeatReply()
 
     def post_records(self, job: str, job_token: str, attempt: int, records: list[Record]) -> int:
-        """Returns the highest sequence that the backend has."""
+        """Post; returns the highest sequence that the backend has."""
         body = RecordBatch(attempt=attempt, records=[*records])
         reply = self._post_for(RecordReply, f"/jobs/{job}/records", body, token=job_token)
         return reply.acknowledged if reply else 0
@@ -95,14 +94,14 @@ class WorkerApi:
         return self._post_for(CallMessage, "/calls/next", body, timeout=timeout)
 
     def post_chunk(self, call: str, chunk: CallChunk) -> None:
-        """Raises WorkerApiRefused once the caller is gone."""
+        """Post; raises WorkerApiRefused once the caller is gone."""
         self._post(f"/calls/{call}/chunks", chunk, exclude_unset=True)
 
     def answer_call(self, call: str, answer: CallAnswer) -> None:
         self._post(f"/calls/{call}/answer", answer)
 
     def put_blob(self, path: Path, sha256: str, kind: str, token: str | None = None) -> None:
-        """Upload an immutable file unless already stored. token: of its job; default: the worker's."""
+        """Upload an immutable file. token: of its job; default: the worker's."""
         url: str = f"/blobs/{sha256}"
         headers = self._headers(token) | {"content-length": str(path.stat().st_size)}
         params: dict[str, str] | None = {"kind": kind}
@@ -122,10 +121,7 @@ class WorkerApi:
         token: str | None = None,
         on_progress: ProgressCallback = ignore_progress,
     ) -> None:
-        """Download a blob, all or nothing. Raises BackendAway if its hash does not match.
-
-        token: of the job; default: the worker's.
-        """
+        """Download a blob, all or nothing. Raises BackendAway if its hash does not match."""
         part = path.with_name(f"{path.name}.part")
         digest = hashlib.sha256()
         try:

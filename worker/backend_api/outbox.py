@@ -17,11 +17,11 @@ class _Place:
     offset: int
     length: int
     data: bytes | None
-    """Held in memory if the disk is full, so that the job's end is still reported."""
+    """Data in memory if the disk is full."""
 
 
 class Outbox:
-    """Keeps only file positions in memory. One writer, one sender; any thread may check emptiness."""
+    """Outbox with one writer and one sender; only file positions are in memory."""
 
     def __init__(self, path: Path) -> None:
         # Unbuffered: data refused by a full disk would stay in the buffer and fail every later seek and read.
@@ -45,7 +45,7 @@ class Outbox:
             self._change.notify_all()
 
     def peek(self) -> list[Record]:
-        """The oldest records; they stay until `acknowledge`."""
+        """The oldest records, until `acknowledge`."""
         with self._change:
             batch: list[bytes] = []
             size = 0

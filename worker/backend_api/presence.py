@@ -36,7 +36,7 @@ class Presence(threading.Thread):
         engines: list[EngineName] | None = None,
         waits_for: Callable[[], str | None] = lambda: None,
     ) -> None:
-        """device: in words; default: detected. engines, waits_for: as in `Register`."""
+        """device: in words; default: detected."""
         super().__init__(name="presence", daemon=True)
         self._api, self._jail, self._answers, self._broker = api, jail, answers, broker
         self._id, self._kind, self._hostname = worker_id, kind, hostname
@@ -44,7 +44,7 @@ class Presence(threading.Thread):
         self._engines, self._waits_for = engines, waits_for
         self._process = secrets.token_hex(8)
         self.registered = threading.Event()
-        """Calls taken before it is set would be attributed to a former process."""
+        """Set once registered: earlier calls would be attributed to a former process."""
         self._stopping = threading.Event()
 
     def stop(self) -> None:
@@ -86,6 +86,6 @@ class Presence(threading.Thread):
 
 
 def visible_device() -> str:
-    """`cuda: <name>` if this worker may use an NVIDIA device, else `cpu`; loads no torch."""
+    """`cuda: <name>` if this worker may use an NVIDIA device, else `cpu`."""
     gpus = list_gpus()
     return f"cuda: {gpus[0].name}" if gpus else "cpu"

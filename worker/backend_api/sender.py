@@ -20,11 +20,11 @@ _LONGEST_PAUSE_SECONDS = 5.0
 _POLL_SECONDS = 0.2
 _STORAGE = ("storage_full", "storage_unavailable")
 STORAGE_PATIENCE_SECONDS = 300.0
-"""How long the object store may fail before the job pauses."""
+"""Time for which the object store may fail before the job pauses."""
 
 
 class OutboxSender(threading.Thread):
-    """Runs until stopped, the lease is lost, or a record cannot be delivered (`failure`)."""
+    """Runs until stopped, the lease is lost, or a record cannot be delivered."""
 
     def __init__(
         self,
@@ -41,7 +41,6 @@ class OutboxSender(threading.Thread):
         self._uploaded: set[str] = set()
         self._stopping = threading.Event()
         self.acknowledged = 0
-        """Highest sequence that the backend has."""
         self.failure: JobFailure | None = None
         """Why the oldest record cannot be delivered."""
         self._patience = storage_patience_seconds
