@@ -35,14 +35,11 @@ from worker.training.reporting.job_reporter import JobReporter
 LOG = "vllm.log"
 _GIB = 2**30
 _MOST_CACHE_BYTES = 4 * _GIB
-"""Limit for keys and values on the CPU, unless one completion needs more."""
+"""Keys and values on the CPU, unless one completion needs more."""
 
 
 def check_engine(spec: JobSpec, model: Path | None = None) -> dict[str, str]:
-    """Versions of the engine's additional packages. model: its folder, before loading.
-
-    Raises JobFailure `engine_missing`, `vllm_needs_compiler`, `impossible_placement` (retryable).
-    """
+    """Versions of the engine's packages. Raises JobFailure, retryable."""
     if spec.rollout.engine != "vllm":
         return {}
     version = vllm_version()
@@ -72,9 +69,7 @@ def rollout_engine(
     folder: Path,
     longest: int,
 ) -> RolloutEngine:
-    """folder: the run folder. longest: tokens of the longest prompt with its completion. Raises like
-    `check_engine`.
-    """
+    """longest: tokens of the longest prompt with its completion. Raises like `check_engine`."""
     if spec.rollout.engine == "vllm":
         check_engine(spec)
         return _vllm_engine(options(spec, base, model, longest), spec, base, policy, job_reporter, folder)
@@ -138,10 +133,7 @@ def own_engine(
     policy: LoraPolicy,
     warn: Callable[[str], None],
 ) -> RolloutEngine:
-    """An engine in this process, with forks on idle cores.
-
-    prompts, completions: sampled at once.
-    """
+    """Engine in this process, with forks on idle cores. prompts, completions: sampled at once."""
     cores = host.threads.count if torch.get_num_threads() == 1 and base.model.device.type == "cpu" else 1
     processes = process_count(cores, prompts, completions)
     engine = TransformersEngine(base.model, text.raw, host.sampling_as, copies=processes)
@@ -154,7 +146,6 @@ def own_engine(
 
 
 def options(spec: JobSpec, base: LoadedModel, folder: Path, longest: int) -> Options:
-    """Raises JobFailure `gpu_memory_short`."""
     model, rollout = base.model, spec.rollout
     rows = rollout.prompts_per_step * rollout.completions_per_prompt
     plain = Options(

@@ -1,7 +1,6 @@
 """The trainer process: `python -m worker.trainer.main --run DIR [--offline]`.
 
-Reads `DIR/run.json` and is the only place that chooses engine, rewards and reporter. Exits
-with 0 after an `ended` record, whatever the outcome.
+It chooses engine, rewards and reporter. Exits with 0 after an `ended` record, whatever the outcome.
 """
 
 import argparse
@@ -61,7 +60,7 @@ from worker.training.reporting.metrics import peak_memory_gib
 
 POLICY, CRITIC = "policy", "critic"
 SANDBOX_PATIENCE_SECONDS = 30.0
-"""For an unresponsive sandbox, before the job pauses."""
+"""Patience with a sandbox, before the job pauses."""
 
 
 def main() -> None:
@@ -192,7 +191,7 @@ class TrainerJob:
             return asyncio.run(_closing(engine, training))
 
     def _load(self, policy: LoraPolicy, critic: LoraCritic | None) -> None:
-        """The state to resume or to fork from, or else the adapter to start from."""
+        """Load the state to resume or fork from, or the adapter to start from."""
         manifest, state, critic_state = self.manifest, None, None
         if manifest.resume_path is not None:
             resume, fork = Path(manifest.resume_path).read_bytes(), manifest.fork
@@ -287,7 +286,7 @@ class TrainerJob:
         ]
 
     def _report_start(self, facts: dict[str, Any]) -> None:
-        """Reports again when micro-batch sizes change."""
+        """Report, again when micro-batch sizes change."""
         policy, reporter, steps = self.policy, self.reporter, self.spec.limits.steps
         assert policy is not None and self.job_reporter is not None
 

@@ -13,7 +13,7 @@ from worker.algorithm.plugin_functions import OwnFunctionError, own_function
 
 
 def checked_spec(raw: dict[str, Any]) -> JobSpec:
-    """Raises JobFailure `package_missing` or `package_broken`, both retryable."""
+    """Specification; raises JobFailure `package_missing` or `package_broken`, both retryable."""
     algorithm = raw.get("algorithm") or {}
     for name, version in (algorithm.get("packages") or {}).items():
         if problem := plugins.package_problem(name, version):
@@ -37,7 +37,7 @@ def checked_spec(raw: dict[str, Any]) -> JobSpec:
 
 
 def function_problem(part: str, kind: str) -> str | None:
-    """Why a part's function cannot be called; None if it can or is built in."""
+    """Why a part's function cannot be called, or None."""
     installed = plugins.installed()
     model = installed.parts.get(part, {}).get(kind)
     if model is None:

@@ -1,6 +1,6 @@
 """Trainer side of the supervisor connection: records and blobs out, commands in.
 
-Every reporter writes the run folder; its `metrics.jsonl` is the trainer's own source of truth.
+Every reporter writes the run folder; `metrics.jsonl` is the trainer's own source of truth.
 """
 
 import errno
@@ -19,7 +19,6 @@ from pydantic import ValidationError
 from reinforge.records import BaseRecord, Blob, Command, Ended
 
 EXIT_ORPHANED = 75
-"""Exit code without supervisor (EX_TEMPFAIL)."""
 
 R = TypeVar("R", bound=BaseRecord)
 
@@ -31,7 +30,7 @@ class Reporter(Protocol):
         """Number, stamp and send one record. Raises OSError."""
 
     def metrics(self, step: int, kind: Literal["train", "held_out"], values: dict[str, float | None]) -> None:
-        """Append a step to `metrics.jsonl`."""
+        pass
 
     def blob(self, content: bytes) -> Blob:
         """Save an immutable file named by its hash."""
@@ -47,7 +46,7 @@ class Reporter(Protocol):
 
     @property
     def cancelling(self) -> bool:
-        """Whether a cancel has arrived."""
+        pass
 
 
 class FolderReporter:
@@ -80,7 +79,7 @@ class FolderReporter:
         return made
 
     def _append(self, line: bytes) -> None:
-        """Whole line or nothing. Raises OSError."""
+        """Append a whole line or nothing. Raises OSError."""
         size = os.fstat(self._records.fileno()).st_size
         try:
             if self._records.write(line) != len(line):
@@ -140,7 +139,7 @@ class FolderReporter:
         return self._cancel.is_set()
 
     def receive(self, command: Command) -> None:
-        """A cancel or pause also calls its interrupt at once."""
+        """Receive; a cancel or pause also calls its interrupt."""
         with self._lock:
             self._commands.append(command)
             to_pause = self._interrupt_to_pause
@@ -152,13 +151,13 @@ class FolderReporter:
                 self._interrupt()
 
     def _send(self, line: bytes) -> None:
-        """Send a record elsewhere than to the file."""
+        pass
 
 
 class PipeReporter(FolderReporter):
     """Sends records on file descriptor 3, reads commands on standard input.
 
-    The process ends at once, without a record, if the supervisor closes either.
+    The process ends at once if the supervisor closes either.
     """
 
     def __init__(self, folder: Path, *, records: int, commands: int, first_sequence: int = 1) -> None:
@@ -185,8 +184,6 @@ class PipeReporter(FolderReporter):
 
 
 class LocalReporter(FolderReporter):
-    """Shows records to the user."""
-
     def __init__(
         self,
         folder: Path,
