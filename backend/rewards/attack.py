@@ -26,10 +26,7 @@ async def run(
     body: RewardAttack,
     account: Account,
 ) -> AttackReport:
-    """Probe a reward. A source that does not load gives a `load_error`.
-
-    Raises InvalidInput `no_answer_place`, StateConflict `budget_exceeded`.
-    """
+    """Probe a reward; `load_error` for a source that does not load. Raises InvalidInput, StateConflict."""
     if body.right is not None and PLACE not in body.right:
         raise InvalidInput(
             f"`right` has no {PLACE}.",
@@ -67,7 +64,7 @@ def _row(body: RewardAttack, attempt: ProbeAttempt) -> RewardTestRow:
 
 
 def _batches(attempts: list[ProbeAttempt], granularity: str) -> list[list[ProbeAttempt]]:
-    """Rewards that compare completions see those of one row together."""
+    """Batches; rewards that compare completions see those of one row together."""
     groups = [attempts]
     if granularity != "sample":
         rows = dict.fromkeys(attempt.row for attempt in attempts)

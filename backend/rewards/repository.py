@@ -62,7 +62,7 @@ async def page(
 
 
 async def job_counts(session: AsyncSession, ids: Sequence[str]) -> dict[str, tuple[int, datetime]]:
-    """Number of training jobs by reward, and when the newest was created."""
+    """Number of training jobs by reward, and time of the newest."""
     query = (
         select(JobReward.reward_id, func.count(JobReward.job_id.distinct()), func.max(Job.created_at))
         .join(Job, Job.id == JobReward.job_id)

@@ -71,7 +71,6 @@ class LoadedSource:
 
 
 async def get(session: AsyncSession, project_id: str, id: str, *, lock: bool = False) -> Reward:
-    """Raises NotFound `reward_not_found`."""
     reward = await repository.find(session, project_id, id, lock=lock)
     if reward is None:
         raise _not_found(id)
@@ -81,7 +80,6 @@ async def get(session: AsyncSession, project_id: str, id: str, *, lock: bool = F
 async def get_revision(
     session: AsyncSession, project_id: str, id: str, revision: int | None = None
 ) -> tuple[Reward, RewardRevision]:
-    """The newest revision by default. Raises NotFound."""
     reward = await get(session, project_id, id)
     number = reward.revision if revision is None else revision
     stored = await repository.find_revision(session, id, number)
@@ -97,7 +95,6 @@ async def get_revision(
 async def validate(
     calls: Calls, sources: Sequence[RewardSource]
 ) -> tuple[list[list[dict[str, Any]]], str | None]:
-    """Raises InvalidInput `invalid_reward` with the source's `param`."""
     loaded, jail = await load(calls, sources)
     for result in loaded:
         if result.error is not None:
@@ -108,10 +105,7 @@ async def validate(
 async def load(
     calls: Calls, sources: Sequence[RewardSource], *, timeout: float = VALIDATE_SECONDS
 ) -> tuple[list[LoadedSource], str | None]:
-    """Load sources in a worker's sandbox; returns results and sandbox.
-
-    Raises InvalidInput for invalid text, Unavailable `no_worker`, `sandbox_unavailable`.
-    """
+    """Load sources in a worker's sandbox; returns results and sandbox. Raises InvalidInput, Unavailable."""
     refused: dict[int, InvalidInput] = {}
     definitions = []
     for position, source in enumerate(sources):
@@ -143,10 +137,7 @@ def _loaded(source: RewardSource, result: ValidatedReward) -> LoadedSource:
 
 
 def columns_read(source: str, entry: str | None, entries: Sequence[dict[str, Any]]) -> set[str]:
-    """Columns without which every row would fail, as far as known.
-
-    `entry` None: the only function.
-    """
+    """Columns without which every row would fail. `entry` None: the only function."""
     if is_grader(source):
         template_columns = set(columns(parse_grader(source)))
         return template_columns.union(*(function.get("columns") or () for function in entries))
@@ -161,7 +152,6 @@ def columns_read(source: str, entry: str | None, entries: Sequence[dict[str, Any
 
 
 async def check(calls: Calls, source: str, entry: str | None) -> RewardCheckResult:
-    """Raises Unavailable, InvalidInput `reward_too_large`."""
     [loaded], jail = await load(calls, [RewardSource("reward", source, entry)])
     if loaded.error is None:
         functions = [RewardEntry.model_validate(function) for function in loaded.entries]
@@ -243,7 +233,7 @@ async def keep_content(
     entries: list[dict[str, Any]],
     created_by: str,
 ) -> tuple[str, int, bool]:
-    """Id and revision of a reward with this name and source, and whether it is new; others stay as they are."""
+    """Id and revision of a reward with this name and source, and whether it is new."""
     revision = await repository.find_content(session, project_id, name, source)
     if revision is not None:
         return revision.reward_id, revision.revision, False
@@ -279,7 +269,6 @@ async def revise(
 
 
 async def revisions(session: AsyncSession, reward: Reward) -> list[RewardRevision]:
-    """Newest first."""
     return await repository.revisions(session, reward.id)
 
 
@@ -308,7 +297,7 @@ async def test(
     body: RewardTest,
     account: Account,
 ) -> RewardTestResult:
-    """A source that does not load gives a `load_error`. Raises StateConflict `budget_exceeded`."""
+    """Score; `load_error` for a source that does not load. Raises StateConflict."""
     _check_text(RewardSource(name, source, entry))
     rows = [ScoreRow(completion=row.completion, item=row.item, prompt=row.prompt) for row in body.rows]
     request: ScoreRequest
@@ -347,12 +336,11 @@ async def test(
 
 
 def kinds_of(source: str) -> frozenset[UsageKind]:
-    """Raises InvalidInput `invalid_grader`."""
     return usage.JUDGING if is_grader(source) and judges(parse_grader(source)) else frozenset()
 
 
 def granularity_of(source: str, declared: str) -> str:
-    """A grader's type determines it. Raises InvalidInput `invalid_grader`."""
+    """Granularity of a grader, by its type, else as declared. Raises InvalidInput."""
     if is_grader(source):
         return "group" if isinstance(parse_grader(source), RankingJudge) else "sample"
     return declared
