@@ -105,10 +105,7 @@ ROUTERS = (
 
 
 def create_app(settings: Settings | None = None, *, page: Path = STATIC, first_demo: bool = False) -> FastAPI:
-    """State (`settings, database, objects, hub, live_jobs, calls …`) exists while the application runs.
-
-    `first_demo`: start the demo job in an unused project.
-    """
+    """State exists while the application runs. `first_demo`: start the demo job in an unused project."""
     app = FastAPI(
         title="Reinforge",
         version=__version__,
@@ -206,7 +203,6 @@ async def _first_demo(app: FastAPI) -> asyncio.Task[None] | None:
 
 
 async def _await_migrated(database: Database) -> None:
-    """Raises Unavailable."""
     clock = asyncio.get_running_loop().time
     deadline = clock() + _DATABASE_WITHIN
     while True:
