@@ -1,7 +1,4 @@
-"""State of the wake-up broker (Redis or a folder).
-
-Backend and worker compare their brokers' identifiers: if they differ, a worker gets no wake-ups.
-"""
+"""State of the wake-up broker (Redis or a folder), with an id to compare backend and worker."""
 
 import contextlib
 import os
@@ -40,7 +37,7 @@ class BrokerState(BaseModel):
 
 
 def look(redis_url: str | None, folder: Path) -> BrokerState:
-    """Query the broker. Blocks for a few seconds, but longer on hanging name servers or network file systems."""
+    """Query the broker, for a few seconds at most unless name servers hang."""
     if redis_url:
         return _look_at_redis(redis_url)
     state = BrokerState(kind="folder", address=str(folder))
@@ -58,7 +55,7 @@ def unanswered(redis_url: str | None, folder: Path, seconds: float) -> BrokerSta
 
 
 def wake_up_problem(workers: BrokerState, backends: BrokerState | None) -> str | None:
-    """Why wake-ups do not reach a worker; None if they do, or unknown."""
+    """Why wake-ups do not reach a worker, or None."""
     late = f"It finds jobs by asking every {IDLE_POLL_SECONDS:.0f} s."
     if workers.error is not None:
         return f"{_sentence(workers.problem)} {late}"

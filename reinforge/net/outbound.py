@@ -1,8 +1,7 @@
-"""Checks addresses of user-configured requests, such as judges and webhooks: our own network is closed to
-them.
+"""Checks addresses of user-configured requests, such as judges and webhooks: our own network is closed to them.
 
-A name is resolved once, every address is checked, and the request goes to a checked one, so a second
-DNS answer has no effect. Redirects are not followed.
+A name is resolved once, every address is checked, and the request goes to a checked one, so a second DNS answer has
+no effect.
 """
 
 import asyncio
@@ -18,7 +17,7 @@ from reinforge.net.own_networks import connected
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-"""Host and port → addresses."""
+"""Addresses of a host and port."""
 
 ALLOW_VARIABLE = "REINFORGE_ALLOW_HOSTS"
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
@@ -35,11 +34,11 @@ _NOT_INTERNET = [
 
 
 class AddressRefused(Exception):
-    """The message says why, and who can change it."""
+    pass
 
 
 class Unresolved(AddressRefused):
-    """The name has no address at present."""
+    """Error: the name has no address at present."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ class Guard:
 
     @classmethod
     def allowing(cls, text: str) -> "Guard":
-        """Parse REINFORGE_ALLOW_HOSTS: names, addresses and networks, separated by commas. Raises InvalidInput."""
+        """Parse REINFORGE_ALLOW_HOSTS: names, addresses and networks. Raises InvalidInput."""
         names, networks = set(), []
         for entry in (part.strip() for part in text.split(",") if part.strip()):
             try:
@@ -81,7 +80,6 @@ class Guard:
         return cls(frozenset(names), tuple(networks))
 
     async def target(self, url: str) -> Target:
-        """Raises AddressRefused, Unresolved."""
         parts, host, port = _parts(url)
         try:
             resolved = await (self.resolve or resolve)(host, port)
@@ -106,7 +104,7 @@ class Guard:
         return Target(tuple(urls), authority, name)
 
     def check_for_proxy(self, url: str, proxy: str) -> None:
-        """The proxy resolves names itself, so the name has to be allowed. Raises AddressRefused."""
+        """Check a name, which the proxy resolves itself. Raises AddressRefused."""
         _, host, _ = _parts(url)
         if host.lower() in self.names:
             return
@@ -148,7 +146,7 @@ def _parts(url: str) -> tuple[SplitResult, str, int]:
 
 
 def _ascii(host: str) -> str:
-    """The form of a name for headers and certificates. Raises AddressRefused."""
+    """Form of a name for headers and certificates. Raises AddressRefused."""
     try:
         return host if host.isascii() else host.encode("idna").decode()
     except UnicodeError as error:
@@ -177,7 +175,6 @@ def _embedded(address: Address) -> Address:
 
 
 async def resolve(host: str, port: int) -> list[str]:
-    """Use the system's resolver. Raises OSError."""
     loop = asyncio.get_running_loop()
     try:
         records = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _WIDEST = {4: 8, 6: 16}
-"""A shorter prefix leads to the internet (a tunnel's default route has no gateway)."""
+"""Prefix below which a network leads to the internet."""
 
 
 def connected(proc: Path = Path("/proc/net")) -> list[Network]:
@@ -14,7 +14,7 @@ def connected(proc: Path = Path("/proc/net")) -> list[Network]:
 
 
 def _ipv4(lines: list[str]) -> list[Network]:
-    """From routes without gateway; addresses are little-endian hexadecimal."""
+    """Networks of routes without gateway; addresses are little-endian hexadecimal."""
     networks: list[Network] = []
     for line in lines:
         _, destination, gateway, *rest = line.split()
@@ -25,7 +25,7 @@ def _ipv4(lines: list[str]) -> list[Network]:
 
 
 def _ipv6(lines: list[str]) -> list[Network]:
-    """From addresses: `fd00…02 04 40 00 82 eth0`, where 40 is the hexadecimal prefix length."""
+    """Networks of addresses: `fd00…02 04 40 00 82 eth0`, where 40 is the hexadecimal prefix length."""
     fields = [line.split() for line in lines]
     return [
         ipaddress.IPv6Network((int(columns[0], 16), int(columns[2], 16)), strict=False) for columns in fields

@@ -20,7 +20,7 @@ TOLERANCE_SECONDS = 300.0
 
 
 def signed_headers(secret: str, id: str, body: bytes, *, timestamp: float | None = None) -> dict[str, str]:
-    """Raises InvalidInput if the secret is not base64 after its prefix."""
+    """Headers; raises InvalidInput if the secret is not base64."""
     seconds = str(int(time.time() if timestamp is None else timestamp))
     return {
         "webhook-id": id,
@@ -30,7 +30,7 @@ def signed_headers(secret: str, id: str, body: bytes, *, timestamp: float | None
 
 
 def verify(secret: str, headers: dict[str, str], body: bytes, *, now: float | None = None) -> bool:
-    """Whether a request is ours and recent. Header names in lower case; several signatures are allowed."""
+    """Whether a request is ours and recent. Header names in lower case."""
     id, seconds = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
     if not id or not seconds.isdecimal():
         return False
