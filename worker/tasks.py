@@ -29,16 +29,16 @@ from worker.supervisor.watchdog import SilenceLimits
 log = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 30.0
-"""How long an absent backend is retried; the next wake-up may take 20 s more."""
+"""Time for which an absent backend is retried."""
 POLL_SECONDS = IDLE_POLL_SECONDS
 CLOSE_SECONDS = 15.0
-"""How long closing waits for a polled job."""
+"""Time for which closing waits for a polled job."""
 trainer_command: Sequence[str] = TRAINER
 
 
 @dataclass
 class TrainerWorker:
-    """Resources of a Celery process. It runs one job at a time, found by wake-ups or by polling."""
+    """Resources of a Celery process, which runs one job at a time."""
 
     supervisor: JobSupervisor
     slot: WorkerSlot
@@ -86,7 +86,7 @@ class TrainerWorker:
         return worker
 
     def wake(self, job: str) -> None:
-        """Run queued jobs until there are none. The backend, not the wake-up, decides which is next."""
+        """Run queued jobs until there are none. The backend decides which is next."""
         with self._working:
             while not self.supervisor.stop.is_set():
                 with self.gpus.held(self.slot.worker_id, urgent=True) as hold:
@@ -133,7 +133,7 @@ class TrainerWorker:
                 self.supervisor.run(claimed, hold)
 
     def _claim(self) -> Claimed | None:
-        """Retries while the backend is away. Raises ReinforgeError."""
+        """Claim; retries while the backend is away. Raises ReinforgeError."""
         deadline, pause = time.monotonic() + PATIENCE_SECONDS, 0.2
         while True:
             try:
