@@ -13,7 +13,6 @@ _NOT_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 def parse(grader: dict[str, Any]) -> Grader:
-    """Raises InvalidInput `invalid_grader`."""
     return parse_grader(written(None, grader), WHERE)
 
 

@@ -1,4 +1,4 @@
-"""Converts OpenAI's hyperparameters and our extensions to a job specification; `auto` becomes our default."""
+"""Converts OpenAI's hyperparameters and our extensions to a job specification."""
 
 from dataclasses import dataclass
 from math import ceil
@@ -54,7 +54,7 @@ OURS: dict[str, str] = {
     "warmup_steps": "optimizer.warmup_steps",
     "weight_decay": "optimizer.weight_decay",
 }
-"""Name in `hyperparameters` → field of the specification."""
+"""Field of the specification by name in `hyperparameters`."""
 ALIASES = {"num_generations": "completions_per_prompt", "group_size": "completions_per_prompt"}
 _THEIRS = {
     "rollout.prompts_per_step": "batch_size",
@@ -77,7 +77,7 @@ EITHER_MEANS = {
 class Resolved:
     spec: dict[str, Any]
     view: dict[str, Any]
-    """The job's hyperparameters without `auto`."""
+    """Hyperparameters of the job without `auto`."""
 
 
 def resolve(requested: Hyperparameters, rows: int, model: str, hidden_size: int | None) -> Resolved:
@@ -131,7 +131,6 @@ def resolve(requested: Hyperparameters, rows: int, model: str, hidden_size: int 
 
 
 def _rate(multiplier: float | None, model: str, hidden_size: int | None) -> float | str:
-    """Raises InvalidInput `hidden_size_unknown`."""
     if multiplier is None or multiplier == 1:
         return AUTO
     if hidden_size is None:
@@ -140,7 +139,7 @@ def _rate(multiplier: float | None, model: str, hidden_size: int | None) -> floa
 
 
 def rates(learning_rate: Any, hidden_size: int | None) -> dict[str, float]:
-    """The learning rate as a number and a multiple of `auto`, or one of them without hidden size."""
+    """The learning rate as a number and a multiple of `auto`."""
     auto = None if hidden_size is None else auto_learning_rate(hidden_size)
     value = auto if learning_rate == AUTO else learning_rate
     values = {"learning_rate_multiplier": 1.0} if learning_rate == AUTO else {}
@@ -189,7 +188,6 @@ def _unknown(name: str) -> InvalidInput:
 
 
 def name_of(path: str) -> str | None:
-    """OpenAI's field for a field of the job file."""
     table = _THEIRS | {request_field: here for here, request_field in OURS.items()}
     for request_field, here in table.items():
         if path == request_field or path.startswith((f"{request_field}.", f"{request_field}[")):

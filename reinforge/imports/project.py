@@ -24,9 +24,9 @@ class ImportedProject:
     """A raw `JobSpec` with paths relative to the folder."""
     files: dict[str, str] = field(default_factory=dict)
     columns: list[str] = field(default_factory=list)
-    """Columns that the reward reads, besides the prompt."""
+    """Columns that the reward reads."""
     conversations: bool = True
-    """Rows have `messages`, else `prompt` as text."""
+    """Whether rows have `messages`, else `prompt`."""
     notes: list[str] = field(default_factory=list)
 
     def use_data(self, path: Path | None, folder: Path) -> None:
@@ -43,7 +43,7 @@ class ImportedProject:
         self.notes.append(f"data.jsonl is a stub: put rows with {shape}{columns} into it.")
 
     def write(self, folder: Path) -> list[Path]:
-        """Returns the files, the job file first. Raises InvalidInput if the folder is not empty."""
+        """Write the files, the job file first. Raises InvalidInput if the folder is not empty."""
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise InvalidInput(
                 f"{folder} is there already.",

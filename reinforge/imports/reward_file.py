@@ -24,7 +24,6 @@ _NOT_IN_A_SANDBOX = {
 class RewardFunction:
     name: str
     spelling: str
-    """`openai`, `predibase` or `trl`."""
     node: ast.FunctionDef | ast.AsyncFunctionDef
     columns: set[str] = field(default_factory=set)
 
@@ -135,10 +134,7 @@ def _imports(tree: ast.AST) -> set[str]:
 
 
 def _needed(tree: ast.Module, text: str, functions: list[str]) -> tuple[str, list[str]]:
-    """The source of the top-level statements that the functions need, and the statements left out.
-
-    A file of rewards alone is kept whole.
-    """
+    """Source of the statements that the functions need, and the statements left out."""
     others = [node for node in tree.body if _runs(node)]
     if not others:
         return text if text.endswith("\n") else text + "\n", []
