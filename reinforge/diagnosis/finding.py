@@ -13,7 +13,7 @@ FindingCode = Literal[
     "reward_domination", "reward_failing", "reward_follows_digits", "reward_follows_format",
     "reward_follows_length", "reward_follows_repetition", "reward_hacking", "reward_labels_collapsed",
     "reward_slow", "reward_unreachable", "rubric_saturated", "sampler_mismatch", "signal_stalled", "truncated",
-    "updates_clipped", "witness_disagrees", "worse_than_base",
+    "witness_disagrees", "worse_than_base",
 ]  # fmt: skip
 Severity = Literal["error", "warning", "info"]
 RemedyKind = Literal["apply_live", "fork", "stop_and_take"]
@@ -74,5 +74,7 @@ class JobFinding(_Part):
     advice: str | None = None
     evidence: FindingEvidence = Field(default_factory=FindingEvidence)
     remedies: list[Remedy] = Field(default_factory=list)
+    cause: FindingCode | None = None
+    """Finding that this one follows from; it has no remedies of its own then."""
     doubt: str | None = Field(default=None, exclude=True)
     """Why a rising reward proves nothing; part of a sentence."""

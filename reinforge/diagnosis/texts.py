@@ -169,10 +169,6 @@ TEXTS: dict[FindingCode, FindingText] = {
         "Truncated completions",
         "A completion that hits the token limit has no end, so most rewards cannot find its answer.",
     ),
-    "updates_clipped": FindingText(
-        "Updates are too large",
-        "Many tokens are clipped, so a large part of each update is lost.",
-    ),
     "witness_disagrees": FindingText(
         "A reward of weight 0 disagrees",
         "The witness falls while the trained reward rises: the job optimizes something else.",

@@ -1,4 +1,6 @@
-"""Training check: rules over all curves, at any time; `verdict` judges ended jobs."""
+"""Training check: whether a job is training, at any time, with the findings and what is going well; `verdict` judges
+ended jobs.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,25 +8,42 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from reinforge.diagnosis import training_rules as rules
-from reinforge.diagnosis.curve import recent_mean, trend_of
-from reinforge.diagnosis.formats import format_reward
-from reinforge.diagnosis.training_rules import (
-    ENOUGH_STEPS,
-    HeldOutChange,
-    Observation,
-    Series,
-    curve_of,
-    held_out_of,
-)
+from reinforge.diagnosis.curve import trend_of
+from reinforge.diagnosis.detectors import diagnose
+from reinforge.diagnosis.finding import JobFinding
+from reinforge.diagnosis.formats import format_number, format_reward
+from reinforge.diagnosis.held_out_change import HeldOutChange, held_out_of
+from reinforge.diagnosis.job_input import JobInput
 from reinforge.diagnosis.verdict import Outcome
 
 State = Literal["nothing", "early", "yes", "unsure", "no", "stuck"]
 
-PRAISE = frozenset({"held-out", "solved", "entropy"})
-"""Reported only if nothing contradicts that the job learns."""
+ENOUGH_STEPS = 5
+NEARLY_ALL = 0.9
+MOST_REASONS = 3
+EARLY_CODES = frozenset(
+    {
+        "reward_failing", "leakage", "learning_rate_too_high", "sampler_mismatch", "all_truncated", "truncated",
+        "answers_disagree", "worse_than_base", "reward_follows_length",
+    }
+)  # fmt: skip
+"""Reported before the job has enough steps for trends."""
 _ORDER = {"error": 0, "warning": 1, "success": 2, "info": 3}
-_NO_STEP = 1e9
+
+
+class Observation(BaseModel):
+    model_config = ConfigDict(extra="ignore", use_attribute_docstrings=True)
+
+    code: str
+    """A finding's, or of what goes well."""
+    severity: Literal["error", "warning", "success", "info"]
+    """`error`: act now. `warning`: watch it. `success`, `info`: for understanding."""
+    title: str
+    message: str
+    hint: str | None = None
+    step: int | None = None
+    """Where it began, if known."""
+
 
 LOSS = Observation(
     code="loss",
@@ -91,68 +110,80 @@ class TrainingCheck(BaseModel):
 
 @dataclass(frozen=True)
 class Context:
-    rows: int | None = None
     outcome: Outcome | None = None
     stopped: bool = False
     """The job has ended or paused."""
 
 
-def check_training(series: Series, context: Context | None = None) -> TrainingCheck:
-    """series: metric key → points with a value, by step."""
+def check_training(job: JobInput, context: Context | None = None) -> TrainingCheck:
+    return checked(job, reported(job), context)
+
+
+def reported(job: JobInput) -> list[JobFinding]:
+    """Findings; of the first steps only those that need no trend."""
+    findings = diagnose(job)
+    return findings if job.steps >= ENOUGH_STEPS else [item for item in findings if item.code in EARLY_CODES]
+
+
+def checked(job: JobInput, findings: Sequence[JobFinding], context: Context | None = None) -> TrainingCheck:
     context = context or Context()
-    held = held_out_of(series, context.rows)
-    observations = _observe(series, held, context)
-    state, message = _answer(series, held, observations)
-    ordered = sorted([*observations, LOSS], key=lambda item: _ORDER[item.severity])
+    held = held_out_of(job.series, job.held_out_rows)
+    state, message = _answer(job, held, findings)
+    praised = context.outcome in (None, "learned") and not any(item.doubt for item in findings)
+    good = _good(job, held) if praised and job.steps >= ENOUGH_STEPS else []
+    problems = [_observation(item) for item in findings]
+    ordered = sorted([*problems, *good, LOSS], key=lambda item: _ORDER[item.severity] >= _ORDER["success"])
     return TrainingCheck(
         state=state, message=message, summary=_summary(ordered, state, context), observations=ordered
     )
 
 
-def _observe(series: Series, held: HeldOutChange | None, context: Context) -> list[Observation]:
-    answers = held_out_of(series, context.rows, rules.ANSWERS)
-    doubts = rules.doubts(series, held, answers)
-    broken_since = next((item.step for item in doubts if item.code == "worse"), None)
-    basic = [*doubts, *rules.completions(series)]
-    early = len(curve_of(series, "reward/mean")) < ENOUGH_STEPS
-    more = [] if early else [*rules.rewards(series, held), *rules.groups(series), *rules.policy(series)]
-    praised = context.outcome in (None, "learned") and not any(item.doubt for item in basic)
-    reported = [item for item in [*basic, *more] if praised or item.code not in PRAISE]
-    # What began after the policy broke follows from that: it has no advice of its own.
-    advised = [
-        item
-        if broken_since is None or item.code == "worse" or _begin(item) <= 1
-        else item.model_copy(update={"hint": None})
-        for item in reported
-    ]
-    return sorted(advised, key=_begin)
+def _observation(finding: JobFinding) -> Observation:
+    return Observation(
+        code=finding.code,
+        severity=finding.severity,
+        title=finding.title,
+        message=finding.message,
+        hint=finding.advice,
+        step=finding.step,
+    )
 
 
-def _begin(item: Observation) -> float:
-    if item.code == "worse":
-        return 1.5  # behind what was wrong from the first step on
-    return _NO_STEP if item.step is None else item.step
+def _good(job: JobInput, held: HeldOutChange | None) -> list[Observation]:
+    observations: list[Observation] = []
+    if held is not None and held.clear:
+        change = f"From {format_reward(held.first)} to {format_reward(held.last)}"
+        text = f"{change} on rows that are not used for training."
+        observations.append(
+            Observation(code="held-out", severity="success", title="Held-out reward rose", message=text)
+        )
+    entropy = trend_of(job.curve("entropy/mean"))
+    if entropy is not None and entropy.direction == "down":
+        change = f"from {format_number(entropy.start)} to {format_number(entropy.end)} nat"
+        text = f"Entropy fell {change} per token, as expected while the reward rises."
+        observations.append(
+            Observation(code="entropy", severity="info", title="Less exploration, as expected", message=text)
+        )
+    return observations
 
 
-def _answer(
-    series: Series, held: HeldOutChange | None, observations: Sequence[Observation]
-) -> tuple[State, str]:
-    curve = curve_of(series, "reward/mean")
+def _answer(job: JobInput, held: HeldOutChange | None, findings: Sequence[JobFinding]) -> tuple[State, str]:
+    curve = job.curve("reward/mean")
     trend = trend_of(curve)
     if not curve:
         return "nothing", "No data yet."
     if len(curve) < ENOUGH_STEPS or trend is None:
         return "early", f"Too early to say: the first {ENOUGH_STEPS} steps are not enough."
-    if reasons := ", ".join(item.doubt for item in observations if item.doubt):
+    codes = {item.code for item in findings if item.cause is None}
+    if "reward_constant" in codes or "reward_unreachable" in codes:
+        return "no", "No: all completions score the same, so there is no training signal."
+    if reasons := ", ".join([item.doubt for item in findings if item.doubt][:MOST_REASONS]):
         worse = held is not None and held.worse_since is not None
-        return ("no", f"No: {reasons}.") if worse else ("unsure", f"Cannot tell: {reasons}.")
+        destroyed = worse or "learning_rate_too_high" in codes
+        return ("no", f"No: {reasons}.") if destroyed else ("unsure", f"Cannot tell: {reasons}.")
     if held is not None and held.last < held.first:
         low = f"held-out reward is {format_reward(held.last)}, below base ({format_reward(held.first)})"
         return "unsure", f"Cannot tell: {low}."
-    constant = all(value < rules.SAME for _, value in curve_of(series, "reward/std"))
-    recent = recent_mean(curve, rules.RECENT) or 0
-    if any(item.code == "no-spread" for item in observations) and (constant or recent < rules.NEARLY_ALL):
-        return "no", "No: all completions score the same, so there is no training signal."
     if held is not None and held.clear:
         best = f"{format_reward(held.best)} at step {held.best_step}"
         note = f", though less than the {best}" if held.fell else ""
@@ -166,7 +197,7 @@ def _answer(
         return "unsure", f"Cannot tell: {rise}, but there are no held-out rows to confirm it."
     if trend.direction == "down":
         return "no", f"No: training reward fell from {start} to {end}."
-    if trend.end >= rules.NEARLY_ALL:
+    if trend.end >= NEARLY_ALL:
         return "stuck", f"Little left to learn: the reward is about {end} since the start."
     return "unsure", f"Not yet: the reward stays at about {end}."
 

@@ -23,6 +23,8 @@ class FindingEntry(Response):
     evidence: FindingEvidence = FindingEvidence()
     remedies: list[Remedy] = []
     """What to do, with one request each; the best first."""
+    cause: FindingCode | None = None
+    """Finding that this one follows from. It has no remedies of its own then."""
     source: str = "trainer"
     """`trainer` or `training_check`."""
     resolved_step: int | None = None

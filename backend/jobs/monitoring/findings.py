@@ -44,10 +44,12 @@ def _order(row: FindingRow) -> tuple[bool, int, int, int]:
 
 
 def view(row: FindingRow) -> FindingEntry:
+    details = _details(row.code, row.step, row.evidence)
+    message = row.message.removeprefix(f"{details['title']}: ")
     return FindingEntry.model_validate(
-        {"code": row.code, "severity": row.severity, "message": row.message, "hint": row.hint}
+        {"code": row.code, "severity": row.severity, "message": message, "hint": row.hint}
         | {"noticed_step": row.step, "source": row.source, "resolved_step": row.resolved_step}
-        | _details(row.code, row.step, row.evidence)
+        | details
     )
 
 
@@ -74,9 +76,10 @@ def _details(code: str, step: int, stored: Mapping[str, Any]) -> dict[str, Any]:
         "step": step if since is None else since,
         "evidence": evidence,
         "remedies": stored.get("remedies", []),
+        "cause": stored.get("cause"),
     }
 
 
 def stored_evidence(finding: JobFinding, rank: int) -> dict[str, Any]:
-    details = finding.model_dump(mode="json", include={"title", "why", "evidence", "remedies"})
+    details = finding.model_dump(mode="json", include={"title", "why", "evidence", "remedies", "cause"})
     return {**details, "source": SOURCE, "since_step": finding.step, "rank": rank, "resolved_step": None}

@@ -12,12 +12,16 @@ import orjson
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.jobs.monitoring import findings, metrics, verdicts
-from backend.models import FindingRow, Job
+from backend.base_models.service import hidden_size
+from backend.jobs.lifecycle import fork
+from backend.jobs.monitoring import findings, metrics
+from backend.models import BaseModel, FindingRow, Job, MetricSeries
 from backend.webhooks.events import queue_finding_event
-from reinforge.diagnosis.training_check import Context, TrainingCheck, check_training
-from reinforge.diagnosis.training_rules import KEYS, PROBLEM_CODES, Observation
-from reinforge.diagnosis.verdict import Outcome, Points, judge
+from reinforge.base_models.learning_rate import auto_learning_rate
+from reinforge.diagnosis.finding import JobFinding
+from reinforge.diagnosis.job_input import JobInput, is_read
+from reinforge.diagnosis.training_check import Context, check_training, reported
+from reinforge.diagnosis.verdict import Points
 from reinforge.schemas.training_checks import JobTrainingCheck
 from reinforge.states import FINAL, JobStatus
 
@@ -38,7 +42,8 @@ def is_due(before: int, after: int) -> bool:
 async def view(session: AsyncSession, job: Job) -> JobTrainingCheck:
     verdict = job.verdict or {}
     stopped = job.status in FINAL or job.status == JobStatus.PAUSED
-    check = await _check(session, job, verdict.get("outcome"), stopped=stopped)
+    read = await job_input(session, job, ended=stopped)
+    check = check_training(read, Context(verdict.get("outcome"), stopped=stopped))
     fields = check.model_dump(exclude={"message"})
     message = verdict.get("message", check.message)
     return JobTrainingCheck(
@@ -49,73 +54,84 @@ async def view(session: AsyncSession, job: Job) -> JobTrainingCheck:
 async def refresh(session: AsyncSession, job: Job, emit: Emit, *, ending: bool = False) -> None:
     if job.purpose != "train":
         return
-    outcome: Outcome | None = None
-    if ending and job.step > 0:
-        outcome = judge(await verdicts.evidence(session, job)).outcome
-    check = await _check(session, job, outcome, stopped=ending)
-    problems = {item.code: item for item in check.observations if item.severity in ("error", "warning")}
+    problems = reported(await job_input(session, job, ended=ending))
     rows = await _rows(session, job.id)
-    for code, problem in problems.items():
-        row = rows.get(code)
+    current = [item for item in problems if item.severity != "info"]
+    for rank, problem in enumerate(current):
+        row = rows.get(problem.code)
         if row is None:
-            await _add(session, job, problem, emit)
+            await _add(session, job, problem, rank, emit)
         else:
-            await _update(row, job, problem, emit)
+            await _update(row, job, problem, rank, emit)
+    codes = {problem.code for problem in current}
     for code, row in rows.items():
-        if code not in problems and row.resolved_step is None:
+        if code not in codes and row.resolved_step is None:
             await _resolve(row, job, emit)
 
 
-async def _check(session: AsyncSession, job: Job, outcome: Outcome | None, *, stopped: bool) -> TrainingCheck:
-    rows = (job.facts or {}).get("held_out_rows")
-    context = Context(rows=rows if isinstance(rows, int) else None, outcome=outcome, stopped=stopped)
-    return check_training(await _series(session, job.id), context)
+async def job_input(session: AsyncSession, job: Job, *, ended: bool) -> JobInput:
+    facts = job.facts or {}
+    model = await session.get(BaseModel, job.model_key)
+    size = hidden_size(model) if model is not None else None
+    return JobInput(
+        series=await _series(session, job.id),
+        spec=job.resolved_spec,
+        held_out_rows=_count(facts.get("held_out_rows")),
+        leaked_rows=_count(facts.get("leaked_rows")),
+        starts=[start.step for start in await fork.starts(session, job.id)],
+        best_step=job.best_step,
+        auto_rate=auto_learning_rate(size) if size else None,
+        ended=ended,
+    )
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) else None
 
 
 async def _series(session: AsyncSession, job_id: str) -> dict[str, Points]:
-    content, _ = await metrics.read(session, job_id, metrics.MetricFilter(buckets=_BUCKETS, keys=KEYS))
+    stored = await session.scalars(select(MetricSeries.key).where(MetricSeries.job_id == job_id).distinct())
+    keys = tuple(filter(is_read, stored))
+    content, _ = await metrics.read(session, job_id, metrics.MetricFilter(buckets=_BUCKETS, keys=keys))
     return {
-        series["key"]: [
-            (step, value)
-            for step, value in zip(series["steps"], series["values"], strict=True)
-            if value is not None
-        ]
+        series["key"]: points
         for series in orjson.loads(content)["series"]
         if (series["kind"] == "held_out") == series["key"].startswith(_EVALUATION)
+        and (points := _defined(series))
     }
 
 
+def _defined(series: dict[str, Any]) -> list[tuple[int, float]]:
+    pairs = zip(series["steps"], series["values"], strict=True)
+    return [(step, value) for step, value in pairs if value is not None]
+
+
 async def _rows(session: AsyncSession, job_id: str) -> dict[str, FindingRow]:
-    query = select(FindingRow).where(FindingRow.job_id == job_id, FindingRow.code.in_(PROBLEM_CODES))
+    query = select(FindingRow).where(FindingRow.job_id == job_id)
     return {row.code: row for row in await session.scalars(query) if row.source == SOURCE}
 
 
-def _fields(problem: Observation, step: int) -> dict[str, Any]:
+def _fields(problem: JobFinding, step: int, rank: int) -> dict[str, Any]:
     return {
         "code": problem.code,
         "severity": problem.severity,
         "step": step,
         "message": f"{problem.title}: {problem.message}",
-        "hint": problem.hint,
-        "evidence": {
-            "source": SOURCE,
-            "title": problem.title,
-            "since_step": problem.step,
-            "resolved_step": None,
-        },
+        "hint": problem.advice,
+        "evidence": findings.stored_evidence(problem, rank),
     }
 
 
-async def _add(session: AsyncSession, job: Job, problem: Observation, emit: Emit) -> None:
-    fields = _fields(problem, job.step)
+async def _add(session: AsyncSession, job: Job, problem: JobFinding, rank: int, emit: Emit) -> None:
+    fields = _fields(problem, job.step, rank)
     seq = await emit("finding", fields, step=job.step)
     session.add(FindingRow(job_id=job.id, seq=seq, ts=time.time(), **fields))
     await queue_finding_event(session, job, fields)
 
 
-async def _update(row: FindingRow, job: Job, problem: Observation, emit: Emit) -> None:
+async def _update(row: FindingRow, job: Job, problem: JobFinding, rank: int, emit: Emit) -> None:
     returned = row.resolved_step is not None
-    fields = _fields(problem, job.step if returned else row.step)
+    fields = _fields(problem, job.step if returned else row.step, rank)
     for name, value in fields.items():
         setattr(row, name, value)
     if returned:

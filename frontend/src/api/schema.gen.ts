@@ -7079,7 +7079,7 @@ export interface components {
         /** FindingEntry */
         FindingEntry: {
             /** Code */
-            code: ("all_truncated" | "answers_disagree" | "domain_interference" | "entropy_blow_up" | "entropy_collapse" | "equal_lengths" | "format_gaming" | "gradient_not_finite" | "groups_all_equal" | "groups_all_wrong" | "judge_disagrees" | "leakage" | "learning_rate_too_high" | "learning_rate_too_low" | "length_bias" | "length_collapse" | "length_inflation" | "no_generalization" | "no_repeated_states" | "one_sided_groups" | "past_best" | "peak_then_collapse" | "ratio_blow_up" | "reference_drift" | "reward_constant" | "reward_domination" | "reward_failing" | "reward_follows_digits" | "reward_follows_format" | "reward_follows_length" | "reward_follows_repetition" | "reward_hacking" | "reward_labels_collapsed" | "reward_slow" | "reward_unreachable" | "rubric_saturated" | "sampler_mismatch" | "signal_stalled" | "truncated" | "updates_clipped" | "witness_disagrees" | "worse_than_base") | string;
+            code: ("all_truncated" | "answers_disagree" | "domain_interference" | "entropy_blow_up" | "entropy_collapse" | "equal_lengths" | "format_gaming" | "gradient_not_finite" | "groups_all_equal" | "groups_all_wrong" | "judge_disagrees" | "leakage" | "learning_rate_too_high" | "learning_rate_too_low" | "length_bias" | "length_collapse" | "length_inflation" | "no_generalization" | "no_repeated_states" | "one_sided_groups" | "past_best" | "peak_then_collapse" | "ratio_blow_up" | "reference_drift" | "reward_constant" | "reward_domination" | "reward_failing" | "reward_follows_digits" | "reward_follows_format" | "reward_follows_length" | "reward_follows_repetition" | "reward_hacking" | "reward_labels_collapsed" | "reward_slow" | "reward_unreachable" | "rubric_saturated" | "sampler_mismatch" | "signal_stalled" | "truncated" | "witness_disagrees" | "worse_than_base") | string;
             /**
              * Severity
              * @enum {string}
@@ -7112,6 +7112,8 @@ export interface components {
              * @default []
              */
             remedies?: components["schemas"]["Remedy"][];
+            /** Cause */
+            cause?: ("all_truncated" | "answers_disagree" | "domain_interference" | "entropy_blow_up" | "entropy_collapse" | "equal_lengths" | "format_gaming" | "gradient_not_finite" | "groups_all_equal" | "groups_all_wrong" | "judge_disagrees" | "leakage" | "learning_rate_too_high" | "learning_rate_too_low" | "length_bias" | "length_collapse" | "length_inflation" | "no_generalization" | "no_repeated_states" | "one_sided_groups" | "past_best" | "peak_then_collapse" | "ratio_blow_up" | "reference_drift" | "reward_constant" | "reward_domination" | "reward_failing" | "reward_follows_digits" | "reward_follows_format" | "reward_follows_length" | "reward_follows_repetition" | "reward_hacking" | "reward_labels_collapsed" | "reward_slow" | "reward_unreachable" | "rubric_saturated" | "sampler_mismatch" | "signal_stalled" | "truncated" | "witness_disagrees" | "worse_than_base") | null;
             /**
              * Source
              * @default trainer
@@ -10779,7 +10781,10 @@ export interface components {
         };
         /** Observation */
         Observation: {
-            /** Code */
+            /**
+             * Code
+             * @description A finding's, or of what goes well.
+             */
             code: string;
             /**
              * Severity
@@ -10798,11 +10803,6 @@ export interface components {
              * @description Where it began, if known.
              */
             step?: number | null;
-            /**
-             * Doubt
-             * @description Why a rising reward proves nothing; part of a sentence.
-             */
-            doubt?: string | null;
         };
         /**
          * OffPolicySequenceMask

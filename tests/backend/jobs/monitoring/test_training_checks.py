@@ -80,11 +80,12 @@ def test_a_problem_is_one_finding_until_it_is_resolved(backend: Backend, trainer
     [finding] = findings(backend, trainer)
     assert (finding["code"], finding["severity"], finding["source"]) == (
         "truncated",
-        "error",
+        "warning",
         "training_check",
     )
     assert finding["noticed_step"] == 7  # the mean of five steps passes 20% there
-    assert finding["message"] == "Truncated completions: 60% of completions hit the token limit."
+    assert finding["message"] == "60% of completions hit the token limit."
+    assert finding["title"] == "Truncated completions"
     assert "max_completion_tokens" in finding["hint"]
     assert (finding["step"], finding["resolved_step"]) == (6, None)
     assert [event["step"] for event in events(backend, trainer)] == [7]

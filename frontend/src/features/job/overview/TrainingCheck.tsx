@@ -17,14 +17,24 @@ const TONE = { error: "act", warning: "watch", success: "good", info: "note" } a
 const WORD = { error: "Action needed", warning: "Watch", success: "Good", info: "Note" } as const;
 /** Codes of observations that completions are the evidence of. */
 const READ = new Set([
-  "length",
-  "answers",
-  "solved",
-  "too-hard",
-  "reward-errors",
-  "no-spread",
+  "all_truncated",
+  "answers_disagree",
+  "equal_lengths",
+  "format_gaming",
+  "groups_all_equal",
+  "groups_all_wrong",
+  "judge_disagrees",
+  "no_generalization",
+  "reward_constant",
+  "reward_failing",
+  "reward_follows_digits",
+  "reward_follows_format",
+  "reward_follows_length",
+  "reward_follows_repetition",
+  "reward_hacking",
+  "reward_unreachable",
   "truncated",
-  "not-carried-over",
+  "witness_disagrees",
 ]);
 
 function Row({ one, onRead }: { one: Observation; onRead: (() => void) | undefined }) {

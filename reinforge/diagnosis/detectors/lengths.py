@@ -1,0 +1,155 @@
+"""Detectors about the length of completions."""
+
+from reinforge.diagnosis.curve import step_since, trend_of
+from reinforge.diagnosis.finding import JobFinding, Remedy
+from reinforge.diagnosis.formats import format_number, format_percent
+from reinforge.diagnosis.held_out_change import held_out_of
+from reinforge.diagnosis.job_input import JobInput, change_text, level_before
+
+TRUNCATED = 0.2
+ALL_TRUNCATED = 0.9
+NEARLY_ALL_TRUNCATED = 0.7
+"""Lower, because single steps lie below the mean."""
+INFLATED, DOUBLED = 1.5, 2.0
+LONGER, MUCH_LONGER = 1.3, 1.7
+BIAS_STEPS = 20
+SHORT = 0.3
+EQUAL_GROUPS = 0.5
+NEAR_LIMIT = 0.9
+FILLER = 0.5
+"""Share of repeated tokens or digits that is no text."""
+_LIMIT = "rollout.max_completion_tokens"
+
+
+def _more_tokens(job: JobInput, step: int) -> Remedy | None:
+    limit = job.setting(_LIMIT)
+    if limit is None:
+        return None
+    return job.fork(step, {_LIMIT: 2 * limit}, f"Continue with {2 * limit} tokens per completion")
+
+
+def truncated(job: JobInput) -> JobFinding | None:
+    curve, share = job.curve("completions/truncated_share"), job.recent("completions/truncated_share") or 0.0
+    if share <= TRUNCATED:
+        return None
+    whole = share >= ALL_TRUNCATED
+    bound = NEARLY_ALL_TRUNCATED if whole else TRUNCATED
+    step = step_since(curve, lambda value: value > bound) or curve[-1][0]
+    text = f"{format_percent(share)} of completions hit the token limit"
+    return job.finding(
+        "all_truncated" if whole else "truncated",
+        "error" if whole or not job.reward_rises else "warning",
+        step,
+        f"{text}.",
+        numbers={"truncated share": share, "token limit": job.setting(_LIMIT)},
+        charts=("completions/truncated_share", "completions/length_mean"),
+        completions=True,
+        advice=f"Raise {_LIMIT} or reward shorter answers.",
+        remedies=(_more_tokens(job, step),),
+        doubt=text if whole else None,
+    )
+
+
+def length_inflation(job: JobInput) -> JobFinding | None:
+    length, reward = trend_of(job.curve("completions/length_mean")), trend_of(job.curve("reward/mean"))
+    if length is None or reward is None or length.end <= INFLATED * length.start:
+        return None
+    held = held_out_of(job.series, job.held_out_rows)
+    better = held.clear if held is not None else reward.direction == "up"
+    if better or (held is not None and reward.direction == "up" and not held.fell):
+        return None
+    curve = job.curve("completions/length_mean")
+    step = step_since(curve, lambda value: value > (1 + INFLATED) / 2 * length.start) or curve[-1][0]
+    change = change_text(length.start, length.end, "tokens")
+    return job.finding(
+        "length_inflation",
+        "error" if length.end > DOUBLED * length.start and reward.direction == "down" else "warning",
+        step,
+        f"Completions went {change}; the reward did not rise.",
+        numbers={"length at the start": length.start, "length": length.end},
+        unit="tokens",
+        charts=("completions/length_mean", "held_out/reward_mean"),
+        completions=True,
+        advice="Read some completions: the reward may favor length. A loss per token (Dr. GRPO) does not.",
+        remedies=(
+            job.fork(
+                step, {"algorithm.loss.aggregation": {"type": "token_mean"}}, "Continue with a loss per token"
+            ),
+        ),
+    )
+
+
+def length_bias(job: JobInput) -> JobFinding | None:
+    right = dict(job.curve("completions/length_right_mean"))
+    ratios = [
+        (step, wrong / right[step])
+        for step, wrong in job.curve("completions/length_wrong_mean")
+        if right.get(step)
+    ]
+    trend = trend_of(ratios)
+    if trend is None or len(ratios) < BIAS_STEPS or trend.direction != "up" or trend.end <= LONGER:
+        return None
+    step = step_since(ratios, lambda value: value > LONGER) or ratios[-1][0]
+    aggregation = job.setting("algorithm.loss.aggregation.type")
+    change = {"algorithm.loss.aggregation": {"type": "token_mean"}}
+    return job.finding(
+        "length_bias",
+        "error" if trend.end > MUCH_LONGER and not job.reward_rises else "warning",
+        step,
+        f"Wrong completions are {format_number(trend.end)} times as long as right ones, at first "
+        f"{format_number(trend.start)} times.",
+        numbers={"ratio at the start": trend.start, "ratio": trend.end},
+        charts=("completions/length_wrong_mean", "completions/length_right_mean"),
+        advice="Average the loss over tokens (algorithm.loss.aggregation) instead of over completions.",
+        remedies=(
+            job.fork(step, change, "Continue with a loss per token") if aggregation == "seq_mean" else None,
+        ),
+    )
+
+
+def length_collapse(job: JobInput) -> JobFinding | None:
+    curve = job.curve("completions/length_mean")
+    recent = job.recent("completions/length_mean")
+    first = level_before(curve, curve[0][0] + 3) if curve else None
+    if recent is None or first is None or len(curve) < 10 or recent >= SHORT * first or job.reward_rises:
+        return None
+    step = step_since(curve, lambda value: value < (1 + SHORT) / 2 * first) or curve[-1][0]
+    return job.finding(
+        "length_collapse",
+        "error",
+        step,
+        f"Completions went {change_text(first, recent, 'tokens')}; the reward did not rise.",
+        numbers={"length at the start": first, "length": recent},
+        unit="tokens",
+        charts=("completions/length_mean", "reward/mean"),
+        completions=True,
+        advice="Reward a minimum of reasoning, or lower what is subtracted for errors and length.",
+        remedies=(job.take_best(),),
+    )
+
+
+def equal_lengths(job: JobInput) -> JobFinding | None:
+    share, limit = job.recent("groups/equal_length_share") or 0.0, job.setting(_LIMIT)
+    length = job.recent("completions/length_mean")
+    if share <= EQUAL_GROUPS or limit is None or length is None or length < NEAR_LIMIT * limit:
+        return None
+    filler = max(
+        job.recent("completions/repeated_share") or 0.0, job.recent("completions/digit_share") or 0.0
+    )
+    curve = job.curve("groups/equal_length_share")
+    if filler < FILLER or len(curve) < 5 or curve[0][1] > EQUAL_GROUPS:
+        return None
+    step = step_since(curve, lambda value: value > EQUAL_GROUPS) or curve[-1][0]
+    return job.finding(
+        "equal_lengths",
+        "error",
+        step,
+        f"In {format_percent(share)} of groups all completions are about {format_number(length)} tokens long, and "
+        f"{format_percent(filler)} of them is filler.",
+        numbers={"share of groups": share, "length (tokens)": length, "filler": filler},
+        charts=("groups/equal_length_share", "completions/length_mean", "completions/repeated_share"),
+        completions=True,
+        advice="Pay for an absolute length, and never for length alone; require an end of the answer.",
+        remedies=(job.take_best(),),
+        doubt="completions are filled up to the limit",
+    )

@@ -1,0 +1,149 @@
+"""Detectors of missing training signal: equal groups, unreachable and constant rewards."""
+
+from statistics import fmean
+
+from reinforge.diagnosis.curve import step_since
+from reinforge.diagnosis.finding import JobFinding
+from reinforge.diagnosis.formats import format_percent, format_reward
+from reinforge.diagnosis.job_input import JobInput
+
+SAME = 1e-6
+"""Smaller deviations count as equal rewards."""
+FEWEST_STEPS = 5
+MOST_GROUPS = 0.5
+NEARLY_ALL_GROUPS = 0.6
+NEVER = 0.98
+"""Share of groups, over all steps, that get nothing."""
+NEVER_FIRST = 0.95
+"""The same over the first steps."""
+HIGH = 0.9
+EARLY_STEPS = 5
+PARTIAL_CREDIT = "Read some completions: does the reward check the right part? Partial credit adds a signal."
+STALLED_SHARE = 0.99
+STALLED_STEPS = 20
+
+
+def _mean(job: JobInput, key: str, count: int | None = None) -> float:
+    values = [value for _, value in job.curve(key)[:count]]
+    return fmean(values) if values else 0.0
+
+
+def reward_unreachable(job: JobInput) -> JobFinding | None:
+    wrong, reward = job.curve("groups/all_wrong_share"), job.curve("reward/mean")
+    if len(reward) < FEWEST_STEPS or not wrong:
+        return None
+    never = _mean(job, "groups/all_wrong_share") >= NEVER
+    nothing_at_first = _mean(job, "groups/all_wrong_share", EARLY_STEPS) >= NEVER_FIRST
+    if not never or not nothing_at_first or job.reward_rises:
+        return None
+    step = reward[0][0]
+    group = int(job.setting("rollout.completions_per_prompt", 8))
+    easier = {"data.sampling": "frontier", "rollout.completions_per_prompt": 2 * group}
+    return job.finding(
+        "reward_unreachable",
+        "error",
+        step,
+        f"In {len(reward)} steps hardly any completion got more than {format_reward(_lowest(job))}.",
+        numbers={"share of groups without reward": _mean(job, "groups/all_wrong_share")},
+        charts=("reward/mean", "groups/all_wrong_share"),
+        completions=True,
+        advice=PARTIAL_CREDIT,
+        remedies=(job.fork(step, easier, "Continue with more completions per prompt"),),
+        doubt="no completion is rewarded",
+    )
+
+
+def _lowest(job: JobInput) -> float:
+    return min(value for _, value in job.curve("reward/mean"))
+
+
+def reward_constant(job: JobInput) -> JobFinding | None:
+    spread, reward = job.curve("reward/std"), job.curve("reward/mean")
+    if len(spread) < FEWEST_STEPS or any(value >= SAME for _, value in spread[-FEWEST_STEPS:]):
+        return None
+    value = job.recent("reward/mean") or 0.0
+    constant = all(deviation < SAME for _, deviation in spread)
+    if not constant and value >= HIGH:
+        return None  # solved
+    since = step_since(spread, lambda deviation: deviation < SAME) or spread[-1][0]
+    step = reward[0][0] if constant else since
+    return job.finding(
+        "reward_constant",
+        "error",
+        step,
+        f"All rewards are {format_reward(value)} since step {step}: no completion is better than another.",
+        numbers={"reward": value},
+        charts=("reward/std", "reward/mean"),
+        completions=True,
+        advice="Read some completions: does the reward check the right part? Partial credit adds a signal.",
+        doubt="all completions score the same",
+    )
+
+
+def groups_all_wrong(job: JobInput) -> JobFinding | None:
+    wrong = job.recent("groups/all_wrong_share") or 0.0
+    right = job.recent("groups/all_right_share") or 0.0
+    if job.steps < FEWEST_STEPS or wrong <= MOST_GROUPS or right >= wrong:
+        return None
+    curve = job.curve("groups/all_wrong_share")
+    step = step_since(curve, lambda value: value > 0.8 * MOST_GROUPS) or curve[-1][0]
+    group = int(job.setting("rollout.completions_per_prompt", 8))
+    changes = {"rollout.completions_per_prompt": 2 * group, "data.sampling": "frontier"}
+    return job.finding(
+        "groups_all_wrong",
+        "error" if wrong > NEARLY_ALL_GROUPS and not job.reward_rises else "warning",
+        step,
+        f"{format_percent(wrong)} of groups have equal rewards of 0 or below and no training signal.",
+        numbers={"share of groups": wrong},
+        charts=("groups/all_wrong_share", "groups/zero_variance_share"),
+        completions=True,
+        advice="Use easier rows, a reward with partial credit, more completions per prompt or more tokens per "
+        "completion.",
+        remedies=(job.fork(step, changes, f"Continue with {2 * group} completions per prompt"),),
+    )
+
+
+def groups_all_equal(job: JobInput) -> JobFinding | None:
+    """Groups of equal rewards above 0: from the start a problem, after learning a note."""
+    right = job.recent("groups/all_right_share") or 0.0
+    wrong = job.recent("groups/all_wrong_share") or 0.0
+    if job.steps < FEWEST_STEPS or right <= MOST_GROUPS or wrong > right:
+        return None
+    curve = job.curve("groups/all_right_share")
+    step = step_since(curve, lambda value: value > 0.8 * MOST_GROUPS) or curve[-1][0]
+    at_first = _mean(job, "groups/all_right_share", EARLY_STEPS) > MOST_GROUPS
+    learned = not at_first and (job.recent("reward/mean") or 0.0) >= 0.8
+    changes = {"algorithm.selection": {"type": "dynamic_sampling"}}
+    return job.finding(
+        "groups_all_equal",
+        "info" if learned else "warning",
+        step,
+        f"{format_percent(right)} of groups have equal rewards above 0 and no training signal.",
+        numbers={"share of groups": right},
+        charts=("groups/all_right_share", "groups/zero_variance_share"),
+        completions=True,
+        advice="If these completions are correct, use harder rows or stop; if not, the reward is too coarse.",
+        remedies=(
+            job.take_best(),
+            job.fork(step, changes, "Continue with groups that differ only (dynamic sampling)"),
+        ),
+    )
+
+
+def signal_stalled(job: JobInput) -> JobFinding | None:
+    curve = job.curve("advantage/zero_share")
+    if len(curve) < STALLED_STEPS or (job.recent("reward/mean") or 0.0) >= HIGH:
+        return None
+    if any(value < STALLED_SHARE for _, value in curve[-STALLED_STEPS:]):
+        return None
+    step = step_since(curve, lambda value: value >= STALLED_SHARE) or curve[-1][0]
+    return job.finding(
+        "signal_stalled",
+        "error",
+        step,
+        f"The advantage of nearly all tokens is 0 since step {step}: nothing is learned.",
+        numbers={"share of zero advantages": job.recent("advantage/zero_share")},
+        charts=("advantage/zero_share", "groups/zero_variance_share"),
+        advice="Stop the job, or give the reward more levels.",
+        remedies=(job.take_best(),),
+    )

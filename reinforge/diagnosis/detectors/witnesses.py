@@ -1,0 +1,291 @@
+"""Detectors of rewards that pay for something else: length, repetition, digits, format, other rewards."""
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from reinforge.diagnosis.curve import mean_of, step_since, trend_of
+from reinforge.diagnosis.finding import EvidenceCompletions, FindingCode, JobFinding
+from reinforge.diagnosis.formats import format_percent, format_reward
+from reinforge.diagnosis.held_out_change import ANSWERS, held_out_of
+from reinforge.diagnosis.job_input import JobInput, change_text
+
+FOLLOWS = 0.7
+IS = 0.95
+"""Higher correlations are no side effect of right answers being longer."""
+STEPS_WITH_SPREAD = 3
+RISEN = 1.2
+PAYS_FOR_ANSWERS = 0.7
+"""Correlation with right answers, above which the reward measures them."""
+AGAINST = -0.2
+UNRELATED = 0.1
+WITNESS_RISE = 0.1
+AGREEMENT_STEPS = 5
+FORMAT_MET, ACCURACY_LOST = 0.9, 0.1
+DOMINANT, IGNORED = 0.9, 0.2
+LABEL_SHARE, LABEL_STEPS = 0.95, 10
+SATURATED, NEVER_MET, SATURATED_SHARE = 0.95, 0.05, 0.5
+JUDGED = frozenset({"score_model", "label_model", "ranking_judge", "multi"})
+
+_FEATURES: tuple[tuple[FindingCode, str, str, str], ...] = (
+    ("reward_follows_length", "reward/length_correlation", "completions/length_mean", "length"),
+    (
+        "reward_follows_repetition",
+        "reward/repetition_correlation",
+        "completions/repeated_share",
+        "repetition",
+    ),
+    ("reward_follows_digits", "reward/digit_correlation", "completions/digit_share", "share of digits"),
+    ("reward_follows_format", "reward/markup_correlation", "completions/markup_share", "share of markup"),
+)
+
+
+def reward_follows(job: JobInput) -> JobFinding | None:
+    """The feature of the text that the reward follows most, if it does."""
+    candidates = [
+        (mean_of(job.curve(key)), code, key, level, name)
+        for code, key, level, name in _FEATURES
+        if len(job.curve(key)) >= STEPS_WITH_SPREAD and _counts(job, code, level)
+    ]
+    if not candidates or _pays_for_answers(job):
+        return None
+    r, code, key, level, name = max(candidates)
+    answers = held_out_of(job.series, job.held_out_rows, ANSWERS)
+    if r < (IS if answers is not None and answers.clear else FOLLOWS):
+        return None
+    step = next(step for step, value in job.curve(key) if value >= FOLLOWS)
+    return job.finding(
+        code,
+        "error",
+        step,
+        f"Within groups, completions with more {name} get higher rewards (r = {format_reward(r)})."
+        if code != "reward_follows_length"
+        else f"Within groups, longer completions get higher rewards (r = {format_reward(r)}).",
+        numbers={"correlation": r},
+        charts=(key, level, "held_out/answer_share"),
+        completions=EvidenceCompletions(step=job.curve(key)[-1][0], sort="-reward"),
+        advice=f"Read some completions: does the reward favor {name} over the right answer?",
+        remedies=(job.take_best(),),
+        doubt=f"reward follows {name} (r = {format_reward(r)})",
+    )
+
+
+def _counts(job: JobInput, code: FindingCode, level: str) -> bool:
+    """What is not length has to grow as well: right answers may have more digits or markup than wrong ones."""
+    if code == "reward_follows_length":
+        return True
+    trend = trend_of(job.curve(level))
+    return trend is not None and trend.direction == "up" and trend.end > RISEN * trend.start
+
+
+def _pays_for_answers(job: JobInput) -> bool:
+    points = job.curve("reward/answer_correlation")
+    return len(points) >= STEPS_WITH_SPREAD and mean_of(points) >= PAYS_FOR_ANSWERS
+
+
+def _rewards(job: JobInput) -> list[Mapping[str, Any]]:
+    return [reward for reward in job.setting("rewards", []) if reward.get("name")]
+
+
+def witness_disagrees(job: JobInput) -> JobFinding | None:
+    main = trend_of(job.curve("reward/mean"))
+    if main is None or main.direction != "up":
+        return None
+    for reward in _rewards(job):
+        if reward.get("weight") != 0:
+            continue
+        name = reward["name"]
+        key = f"reward/{name}/mean"
+        trend, relation = trend_of(job.curve(key)), job.curve(f"reward/{name}/advantage_correlation")
+        if trend is None:
+            continue
+        r = mean_of(relation) if len(relation) >= AGREEMENT_STEPS else None
+        against = r is not None and r <= AGAINST
+        fell = trend.direction == "down"
+        unmoved = (
+            trend.direction == "flat"
+            and main.end - main.start >= WITNESS_RISE
+            and r is not None
+            and r < UNRELATED
+        )
+        if fell or against or unmoved:
+            return _witness(job, name, key, change_text(trend.start, trend.end), r, fell=fell)
+    return None
+
+
+def _witness(job: JobInput, name: str, key: str, change: str, r: float | None, *, fell: bool) -> JobFinding:
+    points = job.curve(key)
+    first = points[0][1]
+    step = step_since(points, lambda value: value < first) if fell else None
+    return job.finding(
+        "witness_disagrees",
+        "error" if fell else "warning",
+        step or points[0][0],
+        f"Reward {name}, of weight 0, went {change} while the trained reward rose.",
+        numbers={"correlation with the advantage": r},
+        charts=(key, "reward/mean", f"held_out/{name}/mean"),
+        completions=EvidenceCompletions(step=points[-1][0], sort="-reward"),
+        advice=f"Read completions with a high reward and a low {name}; give {name} a weight.",
+        remedies=(
+            job.fork(
+                step or points[0][0], _with_weight(job, name, 1.0), f"Continue with weight 1 for {name}"
+            ),
+            job.take_best(),
+        ),
+        doubt=f"{name} went {change}",
+    )
+
+
+def _with_weight(job: JobInput, name: str, weight: float) -> dict[str, Any]:
+    return {
+        "rewards": [
+            {**reward, "weight": weight} if reward.get("name") == name else dict(reward)
+            for reward in job.setting("rewards", [])
+        ]
+    }
+
+
+def judge_disagrees(job: JobInput) -> JobFinding | None:
+    rewards = [reward for reward in _rewards(job) if reward.get("weight") != 0]
+    judged = [reward["name"] for reward in rewards if reward.get("type") in JUDGED or reward.get("judges")]
+    rules = [reward["name"] for reward in rewards if reward["name"] not in judged]
+    for judge in judged:
+        points = job.curve(f"reward/{judge}/others_correlation")[-20:]
+        trend = trend_of(job.curve(f"reward/{judge}/mean"))
+        opposite = [rule for rule in rules if trend is not None and _opposite(job, rule, trend.direction)]
+        against = len(points) >= AGREEMENT_STEPS and mean_of(points) <= AGAINST
+        if rules and (against or opposite):
+            keys = [f"reward/{name}/mean" for name in (judge, *rules)]
+            r = mean_of(points) if points else None
+            return job.finding(
+                "judge_disagrees",
+                "error",
+                points[0][0] if points else job.curve(keys[0])[0][0],
+                f"Judge {judge} and {', '.join(rules)} move against one another"
+                + (f" (r = {format_reward(r)})." if r is not None else "."),
+                numbers={"correlation": r},
+                charts=keys,
+                completions=EvidenceCompletions(step=job.last_step, sort="-reward"),
+                advice="Label some completions by hand, and compare the judge with the labels.",
+                remedies=(
+                    job.fork(
+                        job.last_step, _with_weight(job, judge, 0.0), f"Continue with weight 0 for {judge}"
+                    ),
+                    job.take_best(),
+                ),
+                doubt=f"{judge} and {', '.join(rules)} disagree",
+            )
+    return None
+
+
+def _opposite(job: JobInput, name: str, direction: str) -> bool:
+    trend = trend_of(job.curve(f"reward/{name}/mean"))
+    return trend is not None and {trend.direction, direction} == {"up", "down"}
+
+
+def format_gaming(job: JobInput) -> JobFinding | None:
+    keys = job.keys("reward/", "/mean") + [key for key in job.keys("reward/") if "/part/" in key]
+    formats = [key for key in keys if "format" in key.lower() and "/label/" not in key]
+    rules = [key for key in keys if key not in formats and "/label/" not in key and key != "reward/mean"]
+    measures = [*rules, "completions/answer_share", "held_out/answer_share"]
+    for met in formats:
+        if (job.recent(met) or 0.0) <= FORMAT_MET:
+            continue
+        for key in measures:
+            points = job.curve(key)
+            smooth = [
+                (points[place][0], fmean(value for _, value in points[place : place + 5]))
+                for place in range(max(0, len(points) - 4))
+            ]
+            if not smooth:
+                continue
+            step, peak = max(smooth, key=lambda point: point[1])
+            now = smooth[-1][1]
+            if peak - now >= ACCURACY_LOST and now < 0.8 * peak:
+                return job.finding(
+                    "format_gaming",
+                    "error",
+                    step,
+                    f"The format is met in {format_percent(job.recent(met) or 0)} of completions, and {key} went "
+                    f"{change_text(peak, now)}.",
+                    numbers={"format": job.recent(met), "peak": peak, "now": now},
+                    charts=(met, key),
+                    completions=True,
+                    advice="Pay for the answer only where the format is met, and little for the format alone.",
+                    remedies=(job.take_best(),),
+                    doubt="the format is met and answers get worse",
+                )
+    return None
+
+
+def reward_domination(job: JobInput) -> JobFinding | None:
+    names = [reward["name"] for reward in _rewards(job) if reward.get("weight") != 0]
+    levels = {
+        name: value
+        for name in names
+        if len(job.curve(key := f"reward/{name}/advantage_correlation")) >= AGREEMENT_STEPS
+        and (value := job.recent(key)) is not None
+    }
+    if len(levels) < 2:
+        return None
+    largest, smallest = max(levels, key=lambda name: levels[name]), min(levels, key=lambda name: levels[name])
+    if levels[largest] <= DOMINANT or levels[smallest] >= IGNORED:
+        return None
+    key = f"reward/{largest}/advantage_correlation"
+    step = step_since(job.curve(key), lambda value: value > DOMINANT) or job.curve(key)[0][0]
+    return job.finding(
+        "reward_domination",
+        "warning",
+        step,
+        f"{largest} decides the advantage (r = {format_reward(levels[largest])}); {smallest} does not count "
+        f"(r = {format_reward(levels[smallest])}).",
+        numbers=dict(levels),
+        charts=[f"reward/{name}/advantage_correlation" for name in levels],
+        advice="Normalize each reward on its own (MO-GRPO, GDPO), or change their weights.",
+        remedies=(job.fork(step, {"algorithm.preset": "mo_grpo"}, "Continue with MO-GRPO"),),
+    )
+
+
+def reward_labels_collapsed(job: JobInput) -> JobFinding | None:
+    for key in job.keys("reward/"):
+        if "/label/" not in key:
+            continue
+        points = job.curve(key)
+        if len(points) >= LABEL_STEPS and _always(points):
+            name, label = key.split("/")[1], key.rsplit("/", 1)[1]
+            return job.finding(
+                "reward_labels_collapsed",
+                "warning",
+                points[0][0],
+                f"{name} gives {format_percent(mean_of(points))} of completions the label {label}.",
+                numbers={"share of the label": mean_of(points)},
+                charts=(key,),
+                completions=True,
+                advice="Calibrate the judge, use a finer scale, or drop this reward.",
+            )
+    return None
+
+
+def _always(points: Sequence[tuple[int, float]]) -> bool:
+    return mean_of(points) > LABEL_SHARE and mean_of(points[:5]) > LABEL_SHARE
+
+
+def rubric_saturated(job: JobInput) -> JobFinding | None:
+    parts = [key for key in job.keys("reward/") if "/part/" in key and not key.endswith("/spared")]
+    parts = [key for key in parts if "/label/" not in key and len(job.curve(key)) >= LABEL_STEPS]
+    if len(parts) < 3 or (job.recent("reward/mean") or 0.0) >= 0.9:
+        return None
+    levels = {key: job.recent(key) or 0.0 for key in parts}
+    idle = [key for key, value in levels.items() if value > SATURATED or value < NEVER_MET]
+    share = len(idle) / len(parts)
+    if share <= SATURATED_SHARE:
+        return None
+    return job.finding(
+        "rubric_saturated",
+        "warning",
+        job.curve(idle[0])[0][0],
+        f"{len(idle)} of {len(parts)} parts of the reward are always or never met.",
+        numbers={key.rsplit("/", 1)[1]: levels[key] for key in idle},
+        charts=idle[:5],
+        advice="Replace parts that are always or never met, or weight parts by what they tell apart (POW3R).",
+    )
