@@ -56,7 +56,6 @@ def _api(settings: Settings, host: str, port: int, *, first_demo: bool) -> None:
 
 
 def _listening(host: str, port: int, settings: Settings) -> list[socket.socket] | None:
-    """Both sockets if the worker API has its own; None: uvicorn opens the only one."""
     if settings.worker_address is None:
         return None
     if settings.worker_port == port:
