@@ -1,8 +1,4 @@
-"""Admission of requests before routing: FastAPI parses a body before it authenticates.
-
-A writing request without valid credentials is refused by its headers; an admitted one is limited (`body_limits`) and
-rechecked.
-"""
+"""Admission of requests before routing: FastAPI parses a body before it authenticates."""
 
 import asyncio
 import contextlib
@@ -37,10 +33,8 @@ from reinforge.errors import NotAuthenticated, ReinforgeError, RequestTooSlow, T
 log = logging.getLogger(__name__)
 
 RECHECK_SECONDS = 2.0
-"""Interval; revoked streams end within twice this time."""
 _TOKENS_REMEMBERED = 1000
 _PROMPT_SECONDS = 0.05
-"""Longest pause of a body that keeps its slot."""
 SECURITY_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"cache-control", b"no-store"),
@@ -50,13 +44,10 @@ SECURITY_HEADERS = (
 
 
 class Admission:
-    """ASGI middleware inside the request-id middleware."""
-
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
         self._rights = Rights()
         self._job_tokens: OrderedDict[str, None] = OrderedDict()
-        """Digests of valid job tokens, to save a query per heartbeat."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -88,7 +79,7 @@ class Admission:
                 request.app.state.sender_slots.remember(request, who.project_id)
 
     def _place(self, request: Request) -> sender_slots.SenderSlot | None:
-        """Slot; None for health probes, scrapes and workers, whose heartbeats must not wait."""
+        """Slot; None for workers and probes, which must not wait."""
         path = request.url.path
         if path == "/healthz" or self._is_workers(request) or (path == "/metrics" and is_scraper(request)):
             return None
@@ -143,8 +134,6 @@ def protect(start: Message) -> None:
 
 
 class Body:
-    """The request's `receive`, with limits on size and rate."""
-
     def __init__(
         self, receive: Receive, limit: BodyLimit, request: Request, place: sender_slots.SenderSlot | None
     ) -> None:
@@ -153,13 +142,11 @@ class Body:
         self.revoked: ReinforgeError | None = None
 
     def check_announced(self) -> None:
-        """Check Content-Length. Raises TooLarge, TooManyRequests."""
         announced = self._request.headers.get("content-length", "")
         if announced.isdigit():
             self._check_size(int(announced))
 
     async def __call__(self) -> Message:
-        """Receive; raises TooLarge, TooManyRequests, RequestTooSlow, NotAuthenticated."""
         if self._complete:
             return await self._receive()
         if self.revoked is not None:
@@ -212,7 +199,6 @@ class Rights:
         self._lookups: dict[tuple[str, ...], tuple[float, asyncio.Task[Principal | None]]] = {}
 
     async def hold(self, request: Request, who: Principal) -> bool:
-        """Whether rights hold; an unavailable database revokes nothing."""
         headers = request.headers
         key = (headers.get("authorization", ""), headers.get("cookie", ""), who.project_id)
         checked_at, lookup = self._lookups.get(key, (0.0, None))

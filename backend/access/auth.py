@@ -1,8 +1,4 @@
-"""Authentication: API keys, browser sessions, and the workers' shared token.
-
-Secrets have 160 or more random bits, so a plain SHA-256 at rest suffices. A project of others is treated as
-nonexistent.
-"""
+"""Authentication: API keys, browser sessions, and the workers' shared token."""
 
 import dataclasses
 import hashlib
@@ -41,14 +37,11 @@ class Principal:
     project_id: str
     member_id: str | None = None
     user_id: str | None = None
-    """None for an API key, also in a browser."""
     key_id: str | None = None
     administrator: bool = False
-    """Owner of every project."""
     maker_id: str | None = None
     """Person whose rights bound what is created."""
     scopes: frozenset[str] | None = None
-    """None: all that the role allows."""
 
 
 def digest(secret: str) -> str:
@@ -65,7 +58,6 @@ def bearer(request: Request) -> str | None:
 
 
 async def principal_of_key(session: AsyncSession, *conditions: ColumnElement[bool]) -> Principal | None:
-    """None if revoked, expired or the creator has left; bounded by the creator's rights."""
     row = await _valid_key(session, *conditions)
     return row and row[1]
 
@@ -137,13 +129,11 @@ async def key_principal(database: Database, token: str, project: str | None = No
 
 
 async def session_principal(database: Database, cookie: str, project: str | None) -> Principal | None:
-    """Find a browser session and record its use. Raises NotFound (project)."""
     async with database.autocommit() as session:
         return await principal_of(session, cookie, project)
 
 
 async def principal_of(session: AsyncSession, cookie: str, project: str | None) -> Principal | None:
-    """Principal, also in the transaction that creates the browser session."""
     rows = await session.execute(
         select(BrowserSession, User)
         .outerjoin(User, User.id == BrowserSession.user_id)
@@ -169,7 +159,6 @@ async def principal_of(session: AsyncSession, cookie: str, project: str | None) 
 async def _of_user(
     session: AsyncSession, user: User, browser: BrowserSession, project: str | None
 ) -> Principal | None:
-    """Principal; None without projects. A former member of the current one gets another."""
     project_id = project or browser.project_id
     member = await membership(session, user.id, project_id)
     if member is None and user.administrator:
@@ -272,9 +261,7 @@ async def _writer(who: Annotated[Principal, Depends(authenticated)]) -> Principa
 
 
 Reader = Annotated[Principal, Depends(authenticated)]
-"""Any role."""
 Writer = Annotated[Principal, Depends(_writer)]
-"""Editors and owners."""
 
 
 def require_owner(who: Principal, resource: str) -> None:

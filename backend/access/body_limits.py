@@ -36,10 +36,8 @@ _PREFIXES = ("/api/v1/", "/v1/", "/worker/v1/")
 @dataclass(frozen=True)
 class BodyLimit:
     bytes: int | None
-    """None for files, which endpoints count while writing."""
     stall_seconds: float = 20.0
     least_rate: float = 4 * KIB
-    """Average bytes per second after `stall_seconds`."""
 
 
 STRANGERS = BodyLimit(STRANGERS_BYTES, stall_seconds=10.0)

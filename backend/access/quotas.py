@@ -1,7 +1,4 @@
-"""Concurrency limits per key and project, in each API process.
-
-A request and its body count until the response is sent; a live stream counts as a stream instead.
-"""
+"""Concurrency limits per key and project, in each API process."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -46,7 +43,6 @@ class Bounds:
         }
 
     def add(self, who: RequestSender, thing: Thing, amount: int = 1) -> None:
-        """Add all or nothing. Raises TooManyRequests."""
         for holder, limit, name in self._holders(who, thing):
             if self._amounts[thing, holder] + amount > limit:
                 raise _refused(thing, limit, name)

@@ -38,7 +38,6 @@ ANY = frozenset({"me", "meta", "sign-in", "sign-out", "sign-in-links", "password
 
 
 def room(path: str) -> str:
-    """`/api/v1/jobs/ftjob-1/cancel` → `jobs`."""
     return path.removeprefix("/api").removeprefix("/v1").strip("/").partition("/")[0]
 
 
@@ -55,7 +54,6 @@ def needed(method: str, path: str) -> frozenset[Scope]:
 
 
 def check(scopes: frozenset[str] | None, method: str, path: str) -> None:
-    """Raises NotAllowed `missing_scope`. None: all scopes."""
     accepted = needed(method, path)
     if scopes is None or not accepted or accepted & scopes:
         return

@@ -1,7 +1,4 @@
-"""Fair slots for concurrent requests, per sender and process: one thread interleaves all requests.
-
-A request releases its slot while it waits, and after `HOLD_SECONDS`.
-"""
+"""Fair slots for concurrent requests, per sender and process: one thread interleaves all requests."""
 
 import asyncio
 import hashlib
@@ -21,7 +18,6 @@ class SenderSlots:
         self._held: Counter[str] = Counter()
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
         self._projects: OrderedDict[bytes, str] = OrderedDict()
-        """Project by digest of a valid credential; authorises nothing."""
 
     def place(self, request: Request) -> "SenderSlot":
         return SenderSlot(self, self._projects.get(_credential(request), STRANGERS))
@@ -70,8 +66,6 @@ class SenderSlots:
 
 
 class SenderSlot:
-    """A request's slot, which it may leave and enter again."""
-
     def __init__(self, slots: SenderSlots, sender: str) -> None:
         self._slots, self._sender = slots, sender
         self._timer: asyncio.TimerHandle | None = None
@@ -93,7 +87,6 @@ class SenderSlot:
 
 
 def leave(request: Request) -> None:
-    """Leave before waiting for a worker, process or client."""
     place = getattr(request.state, "place", None)
     if isinstance(place, SenderSlot):
         place.leave()
