@@ -9,16 +9,14 @@ from typing import BinaryIO
 from reinforge.storage import StorageError
 
 VERSION = "1"
-"""Part of the entity tag: increase it when the bytes change."""
 _CHUNK = 1 << 18
 _LEVEL = 1
-"""Weights hardly compress."""
 _BLOCK = tarfile.BLOCKSIZE
 
 
 def repack(stored: BinaryIO, card: str) -> Iterator[bytes]:
-    """Chunks of a `.tar.gz` with the stored folder's plain files at its top level, and `README.md` unless
-    it has one. Owners, times and modes are fixed.
+    """Chunks of a `.tar.gz` with the stored folder's plain files and `README.md`. Owners, times and modes
+    are fixed.
     """
     packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, 31)  # 31: gzip, with no time in its header
     names = set()

@@ -35,7 +35,6 @@ async def page(
 async def beside(
     session: AsyncSession, adapters: Sequence[Adapter]
 ) -> dict[str, tuple[float | None, Checkpoint | None]]:
-    """Adapter → held-out reward of the base in its job, and the job's best checkpoint."""
     query = (
         select(Adapter.id, Job.held_out_reward_before, Checkpoint)
         .outerjoin(Job, Job.id == Adapter.job_id)

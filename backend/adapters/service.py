@@ -24,7 +24,6 @@ class Download:
 
 
 async def get(session: AsyncSession, project_id: str, id: str) -> Adapter:
-    """Raises NotFound `adapter_not_found`."""
     adapter = await repository.find(session, project_id, id)
     if adapter is None:
         raise NotFound(
@@ -36,12 +35,10 @@ async def get(session: AsyncSession, project_id: str, id: str) -> Adapter:
 
 
 async def weights(session: AsyncSession, id: str | None) -> Checkpoint | None:
-    """None if the adapter has none or was deleted."""
     return None if id is None else await repository.weights(session, id)
 
 
 async def delete(session: AsyncSession, project_id: str, id: str) -> None:
-    """A job's checkpoints stay, an uploaded adapter goes with its weights. Raises NotFound."""
     adapter = await get(session, project_id, id)
     if adapter.job_id is None:
         await session.delete(adapter)
@@ -50,7 +47,6 @@ async def delete(session: AsyncSession, project_id: str, id: str) -> None:
 
 
 async def remove(session: AsyncSession, who: Principal, id: str) -> None:
-    """Raises NotFound, NotAllowed."""
     adapter = await get(session, who.project_id, id)
     if adapter.job_id is not None:
         require_owner(who, "adapters of jobs")
@@ -64,7 +60,6 @@ async def page(
 
 
 async def download(session: AsyncSession, project_id: str, id: str) -> Download:
-    """Raises NotFound."""
     adapter = await get(session, project_id, id)
     job, model = await repository.origin(session, adapter)
     return package(adapter, adapter.name, job, model)

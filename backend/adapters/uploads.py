@@ -36,7 +36,6 @@ class Archive:
 
 
 def name_of(fields: Mapping[str, str]) -> str:
-    """Raises InvalidInput."""
     name = fields.get("name") or "Uploaded adapter"
     if len(name) > LONGEST_NAME:
         raise InvalidInput(
@@ -75,7 +74,6 @@ def _member(name: str, size: int) -> tarfile.TarInfo:
 
 
 async def check(calls: Calls, model: BaseModel, stored: Archive) -> None:
-    """Raises InvalidInput (param `weights`), Unavailable."""
     request = QueuedAdapterInspection(
         model_source=model.source,
         model_key=model.key,
