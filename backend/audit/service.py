@@ -45,7 +45,6 @@ def note(
 async def page(
     session: AsyncSession, who: Principal, *, q: str | None = None, limit: int, after: str | None
 ) -> tuple[list[AuditEntry], bool]:
-    """Newest first; `q`: words, each in the actor, action or target. Raises NotAllowed."""
     require_owner(who, "the audit log")
     query = select(AuditEntry).where(AuditEntry.project_id == who.project_id)
     name = AuditEntry.details["name"].astext

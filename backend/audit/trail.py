@@ -1,7 +1,4 @@
-"""Audit middleware: logs every change by a person or a key, in the transaction of the change.
-
-A few harmless fields of the response are added. A request that writes nothing gets its entry before the response.
-"""
+"""Audit middleware: logs every change by a person or a key, in the transaction of the change."""
 
 import json
 import logging
@@ -32,7 +29,6 @@ QUIET = frozenset(
 )  # fmt: skip
 """Operations without visible changes."""
 LOUD_READS = ("/export", "/signing-secret")
-"""Audited reads, which export much."""
 DETAIL_FIELDS = (
     "name",
     "role",
@@ -62,7 +58,6 @@ class Trail:
 
     @property
     def operation(self) -> str | None:
-        """None for unaudited operations."""
         return None if self.route in QUIET or self.who is None or self.over else self.route
 
     @property
@@ -171,7 +166,6 @@ class AuditTrail:
 
 
 async def _complete(trail: Trail, start: Message) -> None:
-    """Add the entry, or complete the stored one."""
     replayed = any(name == b"idempotent-replayed" for name, _ in start["headers"])
     failed = start["status"] >= 400
     if trail.operation is None or (not trail.stored and (failed or replayed)):
