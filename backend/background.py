@@ -42,7 +42,6 @@ RETRY_SECONDS = 2.0
 class Duty:
     name: str
     every: float
-    """Seconds."""
     action: Callable[[], Awaitable[Any]]
     first_after: float = 0.0
     due: float = field(default=0.0, init=False)
@@ -89,7 +88,6 @@ class Leader:
             await sweep_deployments(session)
 
     async def advance_sweeps(self) -> None:
-        """In a task: a submission waits for workers, which must not hold up the leases."""
         if self.sweeps is not None and (self.sweeping is None or self.sweeping.done()):
             self.sweeping = asyncio.create_task(self.sweeps.tick(), name="sweeps")
 
