@@ -1,7 +1,4 @@
-"""Adding a base model: a worker downloads and inspects it in the background; the row holds the progress.
-
-An existing model stays unchanged until it is inspected again, and if its files differ while others need the old ones.
-"""
+"""Adding a base model: a worker downloads and inspects it in the background; the row holds the progress."""
 
 import asyncio
 import logging
@@ -26,7 +23,6 @@ from reinforge.schemas.rpc.models import INSPECT_MODEL, ModelFacts
 log = logging.getLogger(__name__)
 
 QUIET_SECONDS = 120.0
-"""Time after which a worker without progress counts as dead."""
 SILENT = timedelta(seconds=150)
 _TEMPLATE_OFFER = (
     'Send chat_template "plain" to use one that writes roles as words, "bare" to give the model the bare texts of '
@@ -46,7 +42,6 @@ class Inspection:
     project_id: str
     keep_refusal: bool
     token_sealed: str | None = None
-    """Token that becomes the model's once a worker has used it."""
     checked_before: bool = False
     any_folder: bool = False
 
@@ -61,7 +56,6 @@ class Adder:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def add(self, inspection: Inspection, *, wait: bool) -> None:
-        """Add; raises the worker's refusal when waiting."""
         task = self._tasks.get(inspection.key)
         if task is None:
             task = asyncio.create_task(self._add(inspection))
@@ -102,7 +96,6 @@ class Adder:
             raise
 
     async def _store(self, inspection: Inspection, values: dict[str, Any]) -> None:
-        """Raises StateConflict `model_in_use` when files differ that others need."""
         if inspection.new or inspection.token_sealed is not None:
             values |= {"token_sealed": inspection.token_sealed}
         async with self._database.transaction() as session:
@@ -160,7 +153,6 @@ def values_of(source: str, facts: ModelFacts) -> dict[str, Any]:
 
 
 def silent(row: BaseModel) -> bool:
-    """Whether the adding process has died."""
     return row.status == "adding" and (row.touched_at is None or row.touched_at < now() - SILENT)
 
 

@@ -66,7 +66,6 @@ async def note(session: AsyncSession, key: str, progress: dict[str, Any]) -> Non
 
 
 async def users(session: AsyncSession, key: str) -> dict[str, str]:
-    """Id of a job, adapter or deployment that needs the model, by project."""
     user_ids: dict[str, str] = {}
     for table in (Job, Adapter, Deployment):
         query = select(table.project_id, func.min(table.id)).where(table.model_key == key)

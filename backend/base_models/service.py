@@ -64,7 +64,6 @@ async def get_usable(session: AsyncSession, project_id: str, id: str) -> BaseMod
 
 
 async def of(session: AsyncSession, row: Job | Adapter | Deployment) -> BaseModel:
-    """The model by its key, independent of names."""
     return await session.get_one(BaseModel, row.model_key)
 
 
@@ -93,7 +92,6 @@ async def page(
 async def add(
     database: Database, adder: Adder, sealer: Sealer, body: ModelCreate, who: Principal, *, wait: bool
 ) -> BaseModel:
-    """Have a worker inspect the source; with `wait` a refused new model is not saved."""
     async with database.transaction() as session:
         await repository.lock_name(session, body.id)
         existing = await repository.find(session, who.project_id, body.id)
@@ -221,7 +219,6 @@ async def share(session: AsyncSession, who: Principal, id: str) -> BaseModel:
 
 
 async def remove(session: AsyncSession, who: Principal, id: str) -> None:
-    """Delete a model's record; workers keep its files."""
     model = await get(session, who.project_id, id, lock=True)
     if model.shared:
         _require_administrator(who, f"All projects share the model {id!r}: an administrator removes it.")
@@ -246,7 +243,6 @@ def _require_administrator(who: Principal, message: str) -> None:
 
 
 async def hub_token(session: AsyncSession, key: str, sealer: Sealer) -> str | None:
-    """The model's hub token, or None. Raises Unavailable."""
     model = await session.get(BaseModel, key)
     if model is None or model.token_sealed is None or model.status != "ready":
         return None
@@ -277,7 +273,6 @@ def hidden_size(model: BaseModel) -> int | None:
 
 
 async def ensure_builtin(database: Database, calls: Calls, id: str) -> None:
-    """Inspect a built-in model before `seed_builtin` has run. Raises Unavailable."""
     if id not in BUILTIN:
         return
     async with database.transaction() as session:

@@ -14,12 +14,10 @@ def chosen_template(source: str) -> str | None:
 
 
 def with_template(source: str, template: str | None) -> str:
-    """Append the template; `bare` means none."""
     return source if template in (None, "bare") else f"{source}{TEMPLATE}{template}"
 
 
 def same_source(first: str, second: str) -> bool:
-    """Whether both name the same model, without regard to the hub's revision."""
     first, second = plain(first), plain(second)
     if not second.startswith("hub:"):
         return first == second
