@@ -24,7 +24,6 @@ async def insert_many(
     same: Mapping[str, Any] | None = None,
     skip_existing: bool = False,
 ) -> None:
-    """Insert rows; `same` values apply to all."""
     if not rows:
         return
     same = same or {}

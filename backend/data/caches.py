@@ -20,18 +20,14 @@ log = logging.getLogger(__name__)
 
 EVERY_SECONDS = 300.0
 QUIET_SECONDS = 300.0
-"""Age of files that are not skipped."""
 LEFTOVER_SECONDS = 86_400.0
-"""Age of a killed process's partial files."""
 _WORKERS = "blobs"
-"""Skipped folder, which the worker cleans."""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _PRODUCTS = (Checkpoint, ResumeState, Adapter, Deployment, StepRollouts)
 _AT_ONCE = 1000
 
 
 async def unused_objects(session: AsyncSession, hashes: Collection[str]) -> set[str]:
-    """Hashes that nothing existing needs."""
     unfinished = select(Job.id).where(
         or_(Job.dataset_id == Dataset.id, Job.held_out_dataset_id == Dataset.id), Job.status.not_in(FINAL)
     )
@@ -66,7 +62,6 @@ class CacheTidying:
             await asyncio.sleep(EVERY_SECONDS)
 
     async def tidy(self) -> int:
-        """Remove files; returns their number."""
         removed = 0
         quiet_files = await anyio.to_thread.run_sync(self._quiet_files)
         for begin in range(0, len(quiet_files), _AT_ONCE):

@@ -1,7 +1,4 @@
-"""PostgreSQL connections: one transaction per request, committed before the response is sent.
-
-Services never commit; they may register work with `after_commit`.
-"""
+"""PostgreSQL connections: one transaction per request, committed before the response is sent."""
 
 import logging
 import math
@@ -53,8 +50,6 @@ def _ping_what_was_idle(engine: AsyncEngine) -> None:
 
 
 def _limit_statements(engine: AsyncEngine, seconds: float) -> None:
-    """Set the statement timeout, which includes waiting for locks."""
-
     @event.listens_for(engine.sync_engine, "connect")
     def limit(connection: DBAPIConnection, record: ConnectionPoolEntry) -> None:
         cursor = connection.cursor()
@@ -66,7 +61,6 @@ def _limit_statements(engine: AsyncEngine, seconds: float) -> None:
 class Database:
     def __init__(self, url: str, *, pool_size: int = 10, statement_seconds: float = 0) -> None:
         self.conninfo = url
-        """URL for LISTEN and advisory locks."""
         self.engine: AsyncEngine = create_async_engine(
             sqlalchemy_url(url),
             pool_size=pool_size,
@@ -97,7 +91,6 @@ class Database:
 
     @asynccontextmanager
     async def open_session(self) -> AsyncIterator[AsyncSession]:
-        """Session without automatic commit, for requests that wait between transactions."""
         async with self._sessions() as session:
             yield session
             await session.commit()
@@ -115,7 +108,6 @@ async def lock_row(session: AsyncSession, row: Base) -> None:
 
 
 async def flush_unique(session: AsyncSession, taken: StateConflict) -> None:
-    """Flush; raises `taken` on a violated unique constraint."""
     try:
         await session.flush()
     except IntegrityError as error:
@@ -125,7 +117,6 @@ async def flush_unique(session: AsyncSession, taken: StateConflict) -> None:
 
 
 def after_commit(session: AsyncSession, action: AfterCommit) -> None:
-    """Run `action` after the commit; its failure is only logged."""
     session.info.setdefault(_AFTER_COMMIT, []).append(action)
 
 

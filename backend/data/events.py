@@ -36,7 +36,6 @@ class Subscription:
         self._event.set()
 
     async def wait(self, timeout: float) -> bool:
-        """True when notified within `timeout` seconds or since the last call."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._event.wait(), timeout)
         notified = self._event.is_set()
@@ -77,7 +76,6 @@ class Hub:
             self._task = None
 
     def wake_all(self) -> None:
-        """Wake all subscribers after a gap in listening."""
         for subscriptions in self._topics.values():
             for subscription in subscriptions:
                 subscription.set()

@@ -15,7 +15,6 @@ _HERE = Path(__file__).resolve().parents[1]
 
 
 def scripts_folder() -> Path:
-    """Folder beside `backend` in a checkout, inside it in a wheel."""
     inside = _HERE / "migrations"
     return inside if inside.is_dir() else _HERE.parent / "migrations"
 

@@ -1,7 +1,4 @@
-"""Registry of immutable objects, named by SHA-256, and their upload.
-
-A row is committed before its file is written and marked `stored` afterwards, so a crash leaves no unregistered file.
-"""
+"""Registry of immutable objects, named by SHA-256, and their upload."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -56,8 +53,6 @@ def object_key(sha256: str) -> str:
 
 
 class Objects:
-    """Content-addressed files; concurrency-safe."""
-
     def __init__(self, database: Database, store: ObjectStore) -> None:
         self.database = database
         self.store = store
@@ -84,7 +79,6 @@ class Objects:
             await self.confirm(sha256)
 
     async def announce(self, sha256: str, *, bytes: int, kind: str) -> bool:
-        """Write the object's row; True if the file is stored."""
         async with self.database.transaction() as session:
             state = await session.scalar(
                 insert(StoredObject)
@@ -111,7 +105,6 @@ class Objects:
             await anyio.to_thread.run_sync(file.close)
 
     async def require_whole(self, row: StoredObject) -> None:
-        """Raises NotFound if lost or truncated."""
         size = await anyio.to_thread.run_sync(self.store.size, object_key(row.sha256))
         if size != row.bytes:
             raise NotFound(
@@ -159,7 +152,6 @@ ObjectsDep = Annotated[Objects, Depends(get_objects)]
 
 
 async def require_stored(session: AsyncSession, sha256: str) -> StoredObject:
-    """Share-lock a stored object against the sweep. Raises InvalidInput."""
     row = await session.scalar(
         select(StoredObject)
         .where(StoredObject.sha256 == sha256, StoredObject.state == "stored")
@@ -179,7 +171,6 @@ def _not_uploaded(sha256: str) -> InvalidInput:
 
 
 async def note_upload(session: AsyncSession, job_id: str, sha256: str) -> bool:
-    """Record the job's upload; False if known."""
     row = insert(JobObject).values(job_id=job_id, sha256=sha256).on_conflict_do_nothing()
     return await session.scalar(row.returning(JobObject.sha256)) is not None
 
@@ -192,7 +183,6 @@ async def require_uploaded(session: AsyncSession, job_id: str, sha256: str) -> N
 
 
 async def mistrust(session: AsyncSession, sha256: str) -> None:
-    """Mark as damaged, so that the next upload stores it again."""
     await session.execute(update(StoredObject).where(StoredObject.sha256 == sha256).values(state="writing"))
 
 

@@ -1,7 +1,4 @@
-"""Encryption of stored secrets (Fernet) with REINFORGE_SECRET_KEY or `secret-key` in the home folder.
-
-Keys are derived by label: a value sealed for one use cannot be opened for another.
-"""
+"""Encryption of stored secrets (Fernet) with REINFORGE_SECRET_KEY or `secret-key` in the home folder."""
 
 import base64
 import hashlib
@@ -27,7 +24,6 @@ class Sealer:
         return self._box(label).encrypt(secret.encode()).decode()
 
     def open(self, label: str, sealed: str) -> str:
-        """Raises Unavailable `secret_unreadable`."""
         try:
             return self._box(label).decrypt(sealed.encode()).decode()
         except InvalidToken as error:
@@ -38,7 +34,6 @@ class Sealer:
             ) from error
 
     def derived(self, label: str) -> bytes:
-        """32 deterministic bytes: secrets without a row."""
         return hmac.new(self._master.encode(), label.encode(), hashlib.sha256).digest()
 
     def _box(self, label: str) -> Fernet:
