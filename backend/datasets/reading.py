@@ -31,13 +31,10 @@ from reinforge.errors import Unavailable
 from reinforge.schemas.datasets import PromptView
 
 MOST_CHARACTERS = 4_000_000
-"""Characters of prompts in one RPC or page."""
 SAMPLE_CHARACTERS = 16_000_000
-"""Characters of a sample; longer prompts reduce its rows."""
 ANSWER_BYTES = 4 * 1024 * 1024
 """Bytes of a response; more would block other requests."""
 AT_ONCE = 3
-"""Concurrent tasks; a project has at most two."""
 WAITING = 32
 _ANSWER_CHARACTERS = 20_000
 _SLICE_CHARACTERS = 200
@@ -71,10 +68,8 @@ def turns() -> FairSlots:
 
 
 async def read_in_background(dataset: Dataset, read: Callable[..., T], *arguments: Any) -> T:
-    """Run `read` in a thread for a small file, otherwise in a child process with limited memory.
-
-    Parquet is never small: a few hundred bytes may decode to gigabytes. Raises Unavailable, TooLarge,
-    TooManyRequests.
+    """Run `read` in a thread for a small file, otherwise in a child process with limited memory: a few
+    hundred bytes of Parquet may decode to gigabytes.
     """
     async with turns().turn(dataset.project_id):
         if dataset.bytes <= _SMALL_FILE_BYTES and dataset.format != "parquet":
@@ -97,7 +92,6 @@ async def read_in_process(read: Callable[..., T], *arguments: Any) -> T:
 def read_rows_json(
     path: str, format: Format, offset: int, limit: int, numbers: Sequence[str] = ()
 ) -> list[bytes]:
-    """Read at least one row, more while they fit `ANSWER_BYTES`."""
     rows: list[bytes] = []
     size = 0
     for row in islice(iter_rows(Path(path), format, numbers=numbers), offset, offset + limit):
@@ -110,7 +104,6 @@ def read_rows_json(
 
 
 def read_page(path: str, format: Format, view: str, offset: int, limit: int) -> list[RowPrompt]:
-    """Read rows; past `MOST_CHARACTERS` prompts are replaced by an error."""
     prompts, remaining = [], MOST_CHARACTERS
     for row in _prompts(path, format, view, range(offset, offset + limit)):
         remaining -= row.characters
@@ -124,7 +117,6 @@ def read_page(path: str, format: Format, view: str, offset: int, limit: int) -> 
 
 
 def read_sample(path: str, format: Format, view: str, rows: int, count: int) -> list[RowPrompt]:
-    """Read evenly spaced rows; beyond `SAMPLE_CHARACTERS` every second is dropped."""
     size = min(count, rows)
     chosen = [place * rows // size for place in range(size)]
     sample: list[RowPrompt] = []
@@ -141,7 +133,6 @@ def read_sample(path: str, format: Format, view: str, rows: int, count: int) -> 
 
 
 def _prompts(path: str, format: Format, view: str, indexes: range | list[int]) -> Iterator[RowPrompt]:
-    """`indexes` must ascend."""
     how = PromptView.model_validate_json(view)
     template = PromptTemplate.parse(how.prompt_template) if how.prompt_template else None
     remaining = iter(indexes)

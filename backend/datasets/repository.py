@@ -81,7 +81,6 @@ async def newest_of_name(session: AsyncSession, datasets: Sequence[Dataset]) -> 
 
 
 async def expired(session: AsyncSession, limit: int) -> Sequence[Dataset]:
-    """Expired datasets that no unfinished job needs, locked."""
     unfinished = select(Job.id).where(
         or_(Job.dataset_id == Dataset.id, Job.held_out_dataset_id == Dataset.id),
         Job.status.not_in([str(status) for status in FINAL]),
@@ -93,7 +92,6 @@ async def expired(session: AsyncSession, limit: int) -> Sequence[Dataset]:
 
 
 async def forget_deleted(session: AsyncSession, before: datetime) -> None:
-    """Delete rows of long-deleted datasets that nothing refers to."""
     jobs = select(Job.id).where(or_(Job.dataset_id == Dataset.id, Job.held_out_dataset_id == Dataset.id))
     await session.execute(delete(Dataset).where(Dataset.deleted_at < before, ~jobs.exists()))
 

@@ -23,7 +23,6 @@ CACHED_FILES = 16
 
 
 async def get(session: AsyncSession, project_id: str, id: str, *, lock: bool = False) -> Dataset:
-    """`lock` prevents deletion until the transaction ends. Raises NotFound."""
     dataset = await repository.find(session, project_id, id, lock="share" if lock else None)
     if dataset is None:
         raise _unknown_dataset(id)
@@ -43,7 +42,6 @@ def cache_folder(home: Path) -> Path:
 
 
 async def local_file(objects: Objects, dataset: Dataset, cache: Path) -> Path:
-    """A read-only copy with the format's suffix."""
     return await anyio.to_thread.run_sync(_local_file, objects, dataset.sha256, dataset.format, cache)
 
 
@@ -143,9 +141,6 @@ async def view(session: AsyncSession, datasets: list[Dataset]) -> list[resources
 
 
 async def rows(objects: Objects, dataset: Dataset, cache: Path, *, offset: int, limit: int) -> list[bytes]:
-    """Rows as JSON that fit a response, in time proportional to `offset`. Raises TooManyRequests, TooLarge,
-    Unavailable.
-    """
     path = await local_file(objects, dataset, cache)
     arguments = (str(path), dataset.format, offset, limit, numbers(dataset))
     return await read_in_background(dataset, read_rows_json, *arguments)
@@ -166,7 +161,6 @@ async def delete(session: AsyncSession, project_id: str, id: str) -> None:
 
 
 async def expire(session: AsyncSession, limit: int = 100) -> int:
-    """Delete expired datasets that no unfinished job needs; returns how many."""
     over = await repository.expired(session, limit)
     for dataset in over:
         dataset.deleted_at = now()

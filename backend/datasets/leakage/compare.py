@@ -38,7 +38,6 @@ class ComparedDataset:
     view: str
 
     def prompts(self, selects: Callable[[int], bool] | None = None) -> Iterator[tuple[str, str] | None]:
-        """Yield each row's (normalised, original) prompt; None without one."""
         how = PromptView.model_validate_json(self.view)
         template = PromptTemplate.parse(how.prompt_template) if how.prompt_template else None
         for index, row in enumerate(islice(iter_accepted(Path(self.path), self.format), MOST_ROWS)):
@@ -62,7 +61,6 @@ class HeldOutRows:
 
 
 def compare(source: ComparedDataset, held_out: HeldOutRows) -> dict[str, Any]:
-    """Compute the `DatasetOverlap` fields that need the rows. Raises DatasetError."""
     began = time.monotonic()
     keys = _keys(source)
     repeated = _repeated(keys)
@@ -83,7 +81,6 @@ def compare(source: ComparedDataset, held_out: HeldOutRows) -> dict[str, Any]:
 def split_by_prompt(
     path: str, format: Format, view: str, held_out: int | None, seed: int
 ) -> tuple[list[int], list[int]]:
-    """Training and held-out rows, equal prompts on one side. Raises DatasetError."""
     return split_together(_apart(_keys(ComparedDataset(path, format, 0, view))), held_out, seed)
 
 
@@ -161,7 +158,6 @@ def _from_other(source: ComparedDataset, keys: Sequence[int], held_out: Compared
 
 
 def _apart(keys: Sequence[int]) -> list[int]:
-    """Keys with an own one for each row without a prompt."""
     return [key if key != _NO_PROMPT else -1 - row for row, key in enumerate(keys)]
 
 

@@ -1,8 +1,4 @@
-"""Near-duplicate prompts: sets of three-word sequences that share `NEAR` of their union.
-
-Sequences in more than `COMMON` held-out prompts (templates) are ignored. Near sets share one of the held-out set's
-rarest sequences (prefix filtering).
-"""
+"""Near-duplicate prompts: sets of three-word sequences that share `NEAR` of their union."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -19,14 +15,12 @@ Sequences = frozenset[int]
 
 
 def sequences(normalised: str) -> set[int]:
-    """Hashes of three-word sequences, within one process."""
     words = normalised.split(" ", MOST_WORDS)[:MOST_WORDS]
     return set(map(hash, zip(words, words[1:], words[2:], strict=False)))
 
 
 class NearIndex:
     def __init__(self, prompts: dict[int, set[int]]) -> None:
-        """`prompts`: held-out row → `sequences`, thinned evenly if too many."""
         thinned = _thinned(prompts)
         frequency = Counter(sequence for hashes in thinned.values() for sequence in hashes)
         self._common = {sequence for sequence, count in frequency.items() if count > COMMON}

@@ -30,7 +30,6 @@ MOST_REPORTS = 200
 WAIT_SECONDS = 20.0
 _VERSION = 1
 _SMALL_BYTES = 4 * 1024 * 1024
-"""Size up to which a shared child process is used."""
 
 PROJECT_REPORTS = 8
 
@@ -55,7 +54,6 @@ async def report(
     view: PromptView | None = None,
     wait: float = WAIT_SECONDS,
 ) -> DatasetOverlap:
-    """Report, from the cache. Raises InvalidInput, TooLarge, TooManyRequests."""
     how = view or PromptView.model_validate(dataset.prompt_view)
     rendering.check_view(dataset, how)
     if other is not None:

@@ -37,7 +37,6 @@ LISTED_HELD_OUT = 1000
 async def render(
     calls: Calls, objects: Objects, cache: Path, dataset: Dataset, model: BaseModel, body: RenderRequest
 ) -> RenderedPrompts:
-    """Render a page; a row that fails has an error instead."""
     rows: list[RowPrompt] = []
     check_view(dataset, body)
     if body.offset < dataset.rows:
@@ -118,7 +117,6 @@ async def divided(
     split_by: Literal["row", "prompt"],
     view: PromptView | None = None,
 ) -> tuple[list[int], list[int]]:
-    """Training and held-out rows. Raises InvalidInput `invalid_held_out`."""
     try:
         if split_by == "row":
             return await anyio.to_thread.run_sync(split, dataset.rows, held_out_rows, seed)
@@ -133,7 +131,6 @@ async def divided(
 
 
 def check_view(dataset: Dataset, view: PromptView, *, complete: bool = True) -> None:
-    """Check columns and (`complete`) that the view gives a prompt. Raises InvalidInput."""
     try:
         check_roles([column["name"] for column in dataset.columns], view.columns, view.prompt_template)
     except InvalidInput as error:
@@ -165,7 +162,6 @@ def _widths() -> Iterator[int]:
 
 
 def _summary(counted: list[tuple[int, int]], total: int, *, failed: int, context: int | None) -> TokenLengths:
-    """Statistics of (tokens, row) pairs; percentiles by nearest rank."""
     longest = max(counted, key=lambda pair: (pair[0], -pair[1]))
     tokens = sorted(length for length, _ in counted)
     return TokenLengths(

@@ -24,10 +24,8 @@ from reinforge.schemas.uploads import DatasetUpload
 from reinforge.storage.base import disk_error, scratch_file
 
 SKIP_LIFETIME = timedelta(hours=1)
-"""Time for a request with `skip_bad_rows` after a rejection."""
 _CHUNK = 1 << 20
 _going_on: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-"""Uploads being completed: clients retry meanwhile."""
 
 
 async def complete(
@@ -41,9 +39,7 @@ async def complete(
     limit: int,
     skip_bad_rows: bool = False,
 ) -> DatasetUpload:
-    """Idempotent. A missing part or an exceeded budget leaves the upload unchanged; a rejected file ends it, unless
-    its bad rows can be skipped.
-    """
+    """Idempotent. A missing part or an exceeded budget leaves the upload unchanged."""
     lock = _going_on.setdefault(id, asyncio.Lock())
     async with lock:
         async with database.transaction() as session:
@@ -112,7 +108,6 @@ async def _store(objects: Objects, upload: Upload, file: InspectedFile) -> None:
 
 
 async def join(objects: Objects, hashes: Sequence[str], file: IO[bytes]) -> str:
-    """Concatenate stored objects; returns their MD5. Raises StorageError."""
     return await anyio.to_thread.run_sync(_join, objects, hashes, file)
 
 
@@ -128,7 +123,6 @@ def _join(objects: Objects, hashes: Sequence[str], file: IO[bytes]) -> str:
 
 
 def _from_bucket(objects: Objects, upload: Upload, parts: Sequence[UploadPart], file: IO[bytes]) -> None:
-    """Complete and read the parts in the bucket. Raises InvalidInput `part_mismatch`."""
     store, key = objects.store, resumable.bucket_key(upload)
     assert store.parts is not None and upload.bucket_upload is not None
     if not store.exists(key):  # else an earlier attempt ended between here and the dataset's row
@@ -151,7 +145,6 @@ def _from_bucket(objects: Objects, upload: Upload, parts: Sequence[UploadPart], 
 
 
 def _write(file: IO[bytes], chunk: bytes) -> None:
-    """Write a chunk; an empty one flushes."""
     try:
         file.write(chunk)
         if not chunk:

@@ -20,9 +20,7 @@ from reinforge.errors import InvalidInput, ReinforgeError, TooLarge
 from reinforge.storage.base import scratch_file
 
 CROWDED = 4
-"""Wall time factor of low-priority children."""
 AT_ONCE = 3
-"""Concurrent tasks; a project has at most two."""
 WAITING = 100
 
 _turns: RunVar[FairSlots] = RunVar("dataset inspections")
@@ -31,7 +29,6 @@ _turns: RunVar[FairSlots] = RunVar("dataset inspections")
 @dataclass(frozen=True, slots=True)
 class InspectedFile:
     path: Path
-    """What to store: without the bad rows, if they are skipped."""
     report: DatasetReport
 
 
@@ -39,7 +36,6 @@ class InspectedFile:
 async def inspected(
     path: Path, filename: str, limit: int, *, project: str, skip_bad_rows: bool
 ) -> AsyncIterator[InspectedFile]:
-    """Like `inspect_file`; a file without bad rows is deleted after the block."""
     if not skip_bad_rows:
         yield InspectedFile(path, await inspect_file(path, filename, limit, project=project))
         return
@@ -52,10 +48,7 @@ async def inspected(
 async def inspect_file(
     path: Path, filename: str, limit: int, *, project: str, skipping_to: Path | None = None
 ) -> DatasetReport:
-    """Inspect; projects take turns. skipping_to: file without the bad rows.
-
-    Raises TooManyRequests, InvalidInput or TooLarge with the first errors in `errors`.
-    """
+    """Inspect; projects take turns. skipping_to: file without the bad rows."""
     turns = _turns.get(None)
     if turns is None:
         _turns.set(turns := FairSlots(AT_ONCE, WAITING))
@@ -77,7 +70,6 @@ async def inspect_file(
 
 
 async def run_child(module: str, *arguments: str, seconds: float = CPU_SECONDS) -> tuple[bytes, int]:
-    """Run a module; returns output and exit status. Raises TooLarge past `seconds`."""
     process = await pool.start(module, *arguments, stdin=asyncio.subprocess.DEVNULL)
     try:
         async with asyncio.timeout(seconds):

@@ -1,6 +1,5 @@
-"""`python -m backend.datasets.uploads.inspection_child PATH FILENAME LIMIT MEMORY SECONDS [TO]`: inspect a file.
-
-Prints {"report": …} or {"error": …}. With TO, bad rows are skipped. Bounded, since files may be hostile.
+"""`python -m backend.datasets.uploads.inspection_child PATH FILENAME LIMIT MEMORY SECONDS [TO]`: inspect a
+file, within limits.
 """
 
 import json
@@ -25,7 +24,6 @@ def main(arguments: list[str]) -> None:
 
 
 def bound(memory: int, seconds: int = CPU_SECONDS) -> None:
-    """Limit address space (bytes) and CPU time, and lower the priority."""
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))

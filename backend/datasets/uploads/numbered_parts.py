@@ -27,7 +27,6 @@ _HINT = "Create another one; parts of an unfinished upload are kept for a day."
 
 
 async def create(session: AsyncSession, project_id: str, body: DatasetUploadCreate, by: str) -> Upload:
-    """Create an upload, or return the file's unfinished one."""
     unfinished = await _same(session, project_id, body)
     moment = now()
     if unfinished is not None:
@@ -52,12 +51,10 @@ async def create(session: AsyncSession, project_id: str, body: DatasetUploadCrea
 
 
 async def pending(session: AsyncSession, project_id: str, id: str) -> Upload:
-    """Lock an upload. Raises NotFound, StateConflict `upload_not_pending`."""
     return resumable.require_pending(await resumable.find(session, project_id, id, numbered=True), hint=_HINT)
 
 
 def part_size(upload: Upload, number: int) -> int:
-    """Required bytes. Raises InvalidInput `unknown_part`."""
     part_bytes, count = upload.part_bytes or 0, part_count(upload)
     if not 1 <= number <= count:
         raise InvalidInput(
@@ -74,10 +71,7 @@ def part_count(upload: Upload) -> int:
 
 
 async def bucket_upload(session: AsyncSession, objects: Objects, upload: Upload) -> str | None:
-    """The bucket's upload id, created with the first part; None without an HTTP API.
-
-    The upload's row is stored first, so the sweep finds it.
-    """
+    """The bucket's upload id, created with the first part; None without an HTTP API."""
     if (parts := objects.store.parts) is None:
         return None
     if upload.bucket_upload is None:

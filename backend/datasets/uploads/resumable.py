@@ -19,7 +19,6 @@ Ending = Literal["completed", "cancelled", "expired", "refused"]
 async def find(
     session: AsyncSession, project_id: str, id: str, *, numbered: bool, param: str | None = None
 ) -> Upload:
-    """`numbered`: the native API's. Raises NotFound."""
     query = select(Upload).where(
         Upload.id == id, Upload.project_id == project_id, Upload.part_bytes.is_not(None) == numbered
     )
@@ -36,7 +35,6 @@ def require_pending(upload: Upload, *, hint: str, param: str | None = None) -> U
 
 
 def status_of(upload: Upload) -> str:
-    """Status, `expired` even before the sweep has run."""
     return "expired" if upload.status == "pending" and upload.expires_at < now() else upload.status
 
 
