@@ -62,8 +62,6 @@ class DemoStarter:
     async def start(self, project_id: str, created_by: str) -> tuple[Job, bool]:
         """The job, and whether it is new: an unfinished or succeeded one of the same files is reused, and
         resumed if paused.
-
-        Raises Unavailable (`no_worker`, `sandbox_unavailable` …).
         """
         spec = await anyio.to_thread.run_sync(jobfile.load, demo.job_file())
         mark = await anyio.to_thread.run_sync(spec_hash, spec)
@@ -114,7 +112,6 @@ class DemoStarter:
 
 
 def notice(home: Path) -> Path:
-    """A marker file: the demo job starts automatically after start-up."""
     return home / "first-demo"
 
 
