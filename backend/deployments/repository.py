@@ -57,7 +57,6 @@ async def under_way(session: AsyncSession, ids: Iterable[str]) -> Mapping[str, i
 async def move(
     session: AsyncSession, id: str, *, since: Iterable[State], to: State, error: dict[str, Any] | None = None
 ) -> bool:
-    """Returns whether it was in one of the states `since`."""
     query = update(Deployment).where(Deployment.id == id, Deployment.state.in_(list(since)))
     moved = await session.execute(
         query.values(state=to, error=error, updated_at=now()).returning(Deployment.id)
@@ -82,7 +81,6 @@ async def count(
 
 
 async def left_behind(session: AsyncSession, loading_before: timedelta) -> list[Deployment]:
-    """Draining deployments, and those loading for too long."""
     limit: datetime = now() - loading_before
     query = select(Deployment).where(
         (Deployment.state == "draining") | ((Deployment.state == "loading") & (Deployment.updated_at < limit))

@@ -1,9 +1,8 @@
 """Deployments and their state transitions.
 
-loading → ready | failed          a worker has loaded the weights once, or could not
-ready ↔ failed                    a request failed because of the weights or their worker
-loading, ready, failed → draining → stopped      running requests finish
-stopped → loading                 started again
+loading → ready | failed           a worker has loaded the weights once, or could not
+ready ↔ failed                     a request failed because of the weights or their worker
+loading, ready, failed → draining → stopped → loading
 """
 
 from collections.abc import Sequence
@@ -35,7 +34,6 @@ OPEN: tuple[State, ...] = ("loading", "ready", "failed")
 
 
 async def create(session: AsyncSession, who: Principal, body: DeploymentCreate) -> Deployment:
-    """Raises InvalidInput, StateConflict `deployment_exists`."""
     await _check_name(session, who.project_id, body.name)
     row = Deployment(
         id=new_id("dep_"),
@@ -59,7 +57,6 @@ async def create(session: AsyncSession, who: Principal, body: DeploymentCreate) 
 async def change(
     session: AsyncSession, project_id: str, id: str, body: DeploymentTarget, match: Match
 ) -> Deployment:
-    """Raises NotFound, MatchNeeded, Stale, InvalidInput."""
     row = await get(session, project_id, id, lock=True)
     match.check(await view(session, row))
     for name, value in (await _weights(session, project_id, body)).items():
@@ -72,7 +69,6 @@ async def change(
 
 
 async def start(session: AsyncSession, project_id: str, id: str) -> Deployment:
-    """Raises NotFound."""
     row = await get(session, project_id, id, lock=True)
     if row.state in ("stopped", "draining", "failed"):
         row.state, row.error, row.updated_at = "loading", None, now()
@@ -81,7 +77,6 @@ async def start(session: AsyncSession, project_id: str, id: str) -> Deployment:
 
 
 async def stop(session: AsyncSession, project_id: str, id: str) -> Deployment:
-    """Call `settle` after the commit. Raises NotFound."""
     row = await get(session, project_id, id, lock=True)
     if row.state in OPEN:
         row.state, row.error, row.updated_at = "draining", None, now()
@@ -92,15 +87,13 @@ async def stop(session: AsyncSession, project_id: str, id: str) -> Deployment:
 async def settle(session: AsyncSession, id: str) -> None:
     """Stop a draining deployment that has no running requests.
 
-    Requests check the state again after storing their call (`is_open`), and this checks the calls after
-    storing the state: whichever comes second sees the other.
+    Requests check the state again after storing their call, and this checks the calls after storing the state.
     """
     if not (await repository.under_way(session, [id])).get(id):
         await repository.move(session, id, since=["draining"], to="stopped")
 
 
 async def remove(session: AsyncSession, project_id: str, id: str) -> None:
-    """Raises NotFound, StateConflict unless it is stopped."""
     row = await get(session, project_id, id, lock=True)
     if row.state != "stopped":
         raise StateConflict(
@@ -112,7 +105,6 @@ async def remove(session: AsyncSession, project_id: str, id: str) -> None:
 
 
 async def get(session: AsyncSession, project_id: str, id: str, *, lock: bool = False) -> Deployment:
-    """By id or name. Raises NotFound `deployment_not_found`."""
     row = await repository.find(session, project_id, id, lock=lock)
     if row is None:
         raise NotFound(
@@ -149,7 +141,6 @@ class Served:
 
 
 async def serve(session: AsyncSession, project_id: str, name: str) -> Served | None:
-    """Raises StateConflict, InvalidInput."""
     row = await repository.find(session, project_id, name)
     if row is None:
         return None

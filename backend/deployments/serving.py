@@ -38,7 +38,6 @@ class ServedRequest:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
-    """Worker's busy time."""
     error: ReinforgeError | None = None
     broken_off: bool = False
 
@@ -66,7 +65,6 @@ async def note(session: AsyncSession, id: str, how: ServedRequest) -> None:
 
 
 async def sweep(session: AsyncSession) -> int:
-    """Finish work of dead processes; returns the number of deployments checked."""
     rows = await repository.left_behind(session, LOADING_AT_MOST)
     for row in rows:
         if row.state == "draining":
@@ -87,7 +85,6 @@ class Loader:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, row: Deployment) -> None:
-        """Call after the row is stored."""
         task = asyncio.create_task(self._load(row.project_id, row.id))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
