@@ -31,7 +31,6 @@ log = logging.getLogger(__name__)
 
 ROWS_PER_CALL = 256
 ROOM_SECONDS = 120.0
-"""Wait for RPCs, below `service.SILENT`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,6 @@ class Replayer:
         task.add_done_callback(lambda _: self._tasks.pop(id, None))
 
     def cancel(self, id: str) -> None:
-        """Cancel, also from another process: the task checks the row's status."""
         if (task := self._tasks.get(id)) is not None:
             task.cancel()
 
@@ -180,7 +178,6 @@ class Replayer:
 
 
 def _calls(groups: Sequence[Sequence[Stored]], granularity: str) -> list[list[Stored]]:
-    """Batches for one RPC; a group stays whole for a group reward."""
     if granularity == "group":
         return [list(group) for group in groups]
     flat = [completion for group in groups for completion in group]

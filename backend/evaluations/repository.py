@@ -20,7 +20,6 @@ from backend.models import (
 from reinforge.schemas.evaluations import LabelCreate
 
 HEAD = 300
-"""Characters of prompts and answers in lists."""
 
 
 async def find(
@@ -39,7 +38,6 @@ async def page(
     limit: int,
     after: str | None,
 ) -> tuple[list[EvaluationRow], bool]:
-    """filters: required value by column; None: any."""
     query = select(EvaluationRow).where(EvaluationRow.project_id == project_id)
     query = query.filter_by(**{column: value for column, value in filters.items() if value is not None})
     query = newest_first(query, EvaluationRow.created_at, EvaluationRow.id, limit=limit, after=after)

@@ -1,7 +1,4 @@
-"""Runs stand-alone evaluations in batches: sample, score, store.
-
-Another process can continue after the last batch. The row's `runner` is the fence.
-"""
+"""Runs stand-alone evaluations in batches: sample, score, store."""
 
 import asyncio
 import hashlib
@@ -46,7 +43,6 @@ ROWS_PER_CALL = 16
 TOUCH_SECONDS = 10.0
 ADOPT_SECONDS = 5.0
 SILENT = timedelta(seconds=60)
-"""Time after which an untouched evaluation has lost its process."""
 _LET_GO = datetime(2000, 1, 1, tzinfo=UTC)
 
 Sampled = dict[tuple[int, int], DoneEvent]
@@ -233,7 +229,6 @@ class Evaluator:
         sampled: Sampled,
         results: dict[tuple[int, int], RewardResult],
     ) -> bool:
-        """Store a batch; False if it no longer runs here."""
         values = [
             {
                 "evaluation_id": id,

@@ -26,7 +26,6 @@ from reinforge.schemas.evaluations import (
 )
 
 SILENT = timedelta(minutes=3)
-"""Time after which an untouched evaluation was interrupted."""
 SUGGESTED = 30
 
 
@@ -96,7 +95,6 @@ def view(row: EvaluationRow) -> Evaluation:
 
 
 async def put_labels(session: AsyncSession, job: Job, labels: Sequence[LabelCreate], by: str) -> None:
-    """Save all or none. Raises InvalidInput `unknown_completion`."""
     existing = await repository.existing_completions(session, job.id, labels)
     for number, label in enumerate(labels):
         if (label.split, label.step, label.prompt_no, label.sample_no) not in existing:

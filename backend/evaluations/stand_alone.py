@@ -176,7 +176,6 @@ async def code_of(session: AsyncSession, row: EvaluationRow) -> ScoringReward:
 async def chosen_rows(
     objects: Objects, cache: Path, dataset: Dataset, settings: SamplingSettings, view: PromptView
 ) -> list[int]:
-    """Row numbers, ascending, evenly spaced over the split. Raises InvalidInput."""
     pool: Sequence[int] = range(dataset.rows)
     if settings.split != "all":
         how = (settings.held_out_rows, settings.seed, settings.split_by)
@@ -196,7 +195,6 @@ async def chosen_rows(
 def read_rows(
     path: str, format: Format, view: str, indexes: list[int], numbers: Sequence[str] = ()
 ) -> list[EvaluationPrompt]:
-    """Read outside the event loop. Raises DatasetError, TooLarge."""
     how = PromptView.model_validate_json(view)
     remaining, prompts, characters = iter(indexes), [], 0
     following = next(remaining, None)
@@ -228,7 +226,6 @@ def read_rows(
 async def prompts_to_sample(
     objects: Objects, cache: Path, dataset: Dataset, settings: SamplingSettings, stored: dict[str, Any] | None
 ) -> list[EvaluationPrompt]:
-    """stored: the evaluation's view; None (older releases): the dataset's. Raises InvalidInput, TooLarge."""
     view = PromptView.model_validate(dataset.prompt_view if stored is None else stored)
     rows = await chosen_rows(objects, cache, dataset, settings, view)
     path = await datasets.local_file(objects, dataset, cache)

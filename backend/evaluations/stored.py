@@ -19,20 +19,17 @@ class Stored:
     item: dict[str, Any]
     prompt: list[dict[str, Any]]
     results: dict[str, dict[str, Any]]
-    """`RewardResult` as JSON by reward."""
 
     def row(self) -> dict[str, Any]:
         return {"completion": self.text, "item": self.item, "prompt": self.prompt}
 
 
 def every(tables: Sequence[tuple[int, str, int]], most: int) -> int:
-    """Group stride that gives about `most` completions."""
     total = sum(count for _, _, count in tables)
     return max(1, -(-total // most))
 
 
 def read_groups(path: str, step: int, stride: int, start: int, roles: ColumnRoles) -> list[list[Stored]]:
-    """Every `stride`-th group of a file. roles: for files of older releases, which lack `item.answer`."""
     groups = []
     with opened(path) as file:
         for number in range(start % stride, file.num_row_groups, stride):
