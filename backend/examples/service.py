@@ -38,7 +38,6 @@ async def summaries(session: AsyncSession, project_id: str) -> list[ExampleSumma
 
 
 async def detail(session: AsyncSession, project_id: str, name: str) -> ExampleDetail:
-    """Raises NotFound `example_not_found`."""
     example = examples.find(name)
     loaded = await anyio.to_thread.run_sync(lambda: (example.hash, example.detail)[1])
     job = await _unfinished(session, project_id, example)
@@ -86,10 +85,7 @@ class ExampleStarter:
     services: SubmitServices
 
     async def start(self, name: str, project_id: str, created_by: str) -> tuple[Job, bool]:
-        """The job, and whether it is new; a paused one is resumed.
-
-        Raises NotFound `example_not_found`, Unavailable (`no_worker`, `sandbox_unavailable` …).
-        """
+        """The job, and whether it is new; a paused one is resumed."""
         example = examples.find(name)
         await anyio.to_thread.run_sync(lambda: example.hash)
         async with self.services.database.transaction() as session:
