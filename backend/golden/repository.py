@@ -9,7 +9,6 @@ from backend.models import GoldenCaseRow
 
 
 async def of_reward(session: AsyncSession, reward_id: str) -> Sequence[GoldenCaseRow]:
-    """Oldest first."""
     query = select(GoldenCaseRow).where(GoldenCaseRow.reward_id == reward_id)
     return (await session.scalars(query.order_by(GoldenCaseRow.created_at, GoldenCaseRow.id))).all()
 

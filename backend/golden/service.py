@@ -44,7 +44,6 @@ async def cases_of(session: AsyncSession, reward_id: str) -> list[StoredGoldenCa
 async def add(
     session: AsyncSession, project_id: str, reward_id: str, cases: Sequence[GoldenCaseCreate], created_by: str
 ) -> list[StoredGoldenCase]:
-    """Raises NotFound `reward_not_found`, InvalidInput `too_many_golden_cases`."""
     await rewards.get(session, project_id, reward_id)
     count = await repository.count(session, reward_id)
     if count + len(cases) > MOST_CASES:
@@ -75,7 +74,6 @@ async def add(
 
 
 async def remove(session: AsyncSession, project_id: str, reward_id: str, id: str) -> None:
-    """Raises NotFound."""
     await rewards.get(session, project_id, reward_id)
     row = await repository.find(session, reward_id, id)
     if row is None:
@@ -84,7 +82,6 @@ async def remove(session: AsyncSession, project_id: str, reward_id: str, id: str
 
 
 async def run(calls: Calls, code: GoldenReward, cases: Sequence[GoldenCase]) -> GoldenResults:
-    """Raises Unavailable `no_worker`, `sandbox_unavailable`."""
     granularity = rewards.granularity_of(code.source, code.granularity)
     together = [cases] if granularity == "sample" else [[case] for case in cases]
     results: list[RewardResult] = []
