@@ -9,9 +9,7 @@ _LOOK_UP_SECONDS = 5.0
 
 
 async def check_address(guard: Guard, url: str, *, param: str, hint: str) -> None:
-    """Check an address outside a transaction, since names are resolved; check again before each call. Raises
-    InvalidInput `url_not_allowed`.
-    """
+    """Check an address outside a transaction, and again before each call. Raises InvalidInput `url_not_allowed`."""
     try:
         async with asyncio.timeout(_LOOK_UP_SECONDS):
             await guard.target(url)

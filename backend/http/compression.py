@@ -12,7 +12,6 @@ from backend.http.conditional import PACKED
 LEAST_BYTES = 4096
 _LEVEL = 1
 _THREAD_BYTES = 128 * 1024
-"""Size from which a thread compresses (10 ms per MB)."""
 _ACCEPTED = re.compile(r"(?:^|,)\s*(?:gzip|\*)\s*(?!;\s*q=0(?:\.0*)?\s*(?:,|$))(?:;|,|$)", re.IGNORECASE)
 
 
@@ -21,8 +20,6 @@ def accepts_gzip(accept_encoding: str) -> bool:
 
 
 class CompressJson:
-    """ASGI middleware that compresses only single-piece bodies."""
-
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
@@ -63,7 +60,6 @@ async def _pack(body: bytes) -> bytes:
 
 
 def _mark(start: Message, size: int) -> None:
-    """Mark a start message; a strong entity tag needs a suffix."""
     start["headers"] = list(start["headers"])
     headers = MutableHeaders(raw=start["headers"])
     headers["content-encoding"] = "gzip"

@@ -10,13 +10,11 @@ from reinforge.errors import MatchNeeded, Stale
 from reinforge.schemas.common import Editable
 
 PACKED = "-gzip"
-"""Suffix of a compressed response's entity tag."""
 
 E = TypeVar("E", bound=Editable)
 
 
 def unchanged(request: Request, headers: dict[str, str]) -> Response | None:
-    """304 if the client has this `etag`, compressed or not."""
     tag = headers["etag"]
     packed = f'{tag[:-1]}{PACKED}"'
     tags = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}
@@ -35,7 +33,6 @@ class Match:
         self._tags = None if header is None else {_bare(tag) for tag in header.split(",")}
 
     def check(self, current: Editable) -> None:
-        """Check before an edit, with the row locked. Raises MatchNeeded, Stale."""
         if self._tags is None:
             raise MatchNeeded(
                 "A change has to say which state it was made from.",
@@ -49,7 +46,6 @@ class Match:
             )
 
     def check_absent(self) -> None:
-        """Check before a creation. Raises Stale."""
         if self._tags:
             raise Stale("It is gone since you read it.", hint="Send it without If-Match to make it anew.")
 

@@ -55,7 +55,6 @@ def by_creation(
     after: tuple[datetime, str] | None,
     oldest_first: bool = False,
 ) -> Select[Row]:
-    """Like `newest_first`, in either order."""
     if after is not None:
         # As one row value the index finds the place; as OR of two conditions it would be read up to it.
         position, after_position = tuple_(created_at, id), tuple_(literal(after[0]), literal(after[1]))
@@ -65,5 +64,4 @@ def by_creation(
 
 
 def cut(rows: Sequence[T], limit: int) -> tuple[list[T], bool]:
-    """The page, and whether more follow."""
     return list(rows[:limit]), len(rows) > limit

@@ -16,7 +16,6 @@ _CHUNK = 1 << 18
 
 
 def attachment(filename: str) -> dict[str, str]:
-    """`Content-Disposition` for any file name (RFC 6266), and `nosniff`."""
     plain = re.sub(r"[^A-Za-z0-9._ -]", "_", filename) or "download"
     value = f'attachment; filename="{plain}"'
     if plain != filename:
@@ -40,10 +39,7 @@ def stream_object(
     transform: Callable[[BinaryIO], Iterator[bytes]] = chunks,
     caching: str = "private, max-age=31536000, immutable",
 ) -> Response:
-    """Stream the object through `transform`, or answer 304.
-
-    `caching` (`Cache-Control`): by default the content of a URL never changes.
-    """
+    """Stream the object through `transform`, or answer 304."""
     tags = {"etag": f'"{etag}"', "cache-control": caching}
     if (not_modified := unchanged(request, tags)) is not None:
         return not_modified

@@ -56,7 +56,6 @@ def error_response(error: ReinforgeError, request_id: str | None) -> JSONRespons
 def listed_errors(
     errors: Sequence[Mapping[str, Any]], body: Any, schema: Schema | None = None
 ) -> list[dict[str, Any]]:
-    """Pydantic's errors as `{param, message, code, hint}`."""
     once = None if schema is None else cache(schema)
     listed = []
     for problem in errors[:MOST_PROBLEMS]:
@@ -73,7 +72,6 @@ def listed_errors(
 def validation_error(
     errors: Sequence[Mapping[str, Any]], body: Any, schema: Schema | None = None
 ) -> InvalidInput:
-    """Error with `param` and message of the first."""
     listed = listed_errors(errors, body, schema)
     first = listed[0] if listed else {"param": None, "message": "The request is not valid.", "hint": None}
     message = f"{first['param']}: {first['message']}" if first["param"] else str(first["message"])
@@ -86,7 +84,6 @@ def body_schema(request: Request) -> Schema | None:
 
 
 def _schema_of(route: Any) -> Mapping[str, Any]:
-    """Schema, cached per route: a job's takes 80 ms."""
     cached = getattr(route, _SCHEMA_ATTRIBUTE, None)
     if cached is None:
         try:
@@ -108,7 +105,6 @@ async def _reinforge_error(request: Request, error: Exception) -> JSONResponse:
 
 
 def answer(request: Request, error: ReinforgeError) -> JSONResponse:
-    """Response in the format of the path's API."""
     response = error_response(error, _request_id(request))
     if not request.url.path.startswith("/v1/"):
         return response
@@ -160,7 +156,6 @@ async def _database(request: Request, error: Exception) -> JSONResponse:
 
 
 def database_answer(request: Request, error: Exception) -> JSONResponse:
-    """Response 503: the client may retry."""
     if isinstance(getattr(error, "orig", None), QueryCanceled):
         log.warning("a statement took too long: %s", error)
         slow = Unavailable(
@@ -179,7 +174,6 @@ def database_answer(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _integrity(request: Request, error: Exception) -> JSONResponse:
-    """Response to a failed foreign key, which fails only in a race."""
     assert isinstance(error, IntegrityError)
     if not isinstance(error.orig, ForeignKeyViolation):
         raise error

@@ -8,7 +8,7 @@ creates the row:
     row = ...
     return await once.finish(session, 201, row)
 
-A second request waits for the first to commit. Responses are stored for a day, sealed: they may hold secrets.
+Responses are stored for a day, sealed: they may hold secrets.
 """
 
 import hashlib
@@ -45,7 +45,6 @@ class Idempotency:
         return fingerprint(self._asker, self._query, body)
 
     async def peek(self, session: AsyncSession, fingerprint: str) -> Response | None:
-        """The stored response, without reserving the key. Raises InvalidInput if another request used it."""
         if not self.has_key:
             return None
         row = await session.scalar(select(IdempotencyKey).filter_by(**self._where))
@@ -60,7 +59,6 @@ class Idempotency:
         return _json(self._opened(row.body), row.status, replayed=True)
 
     async def begin(self, session: AsyncSession, fingerprint: str) -> Response | None:
-        """Reserve the key until the transaction ends, or return the stored response."""
         if not self.has_key:
             return None
         reserved = await session.scalar(
@@ -82,7 +80,6 @@ class Idempotency:
             await session.execute(update(IdempotencyKey).filter_by(**self._where).values(**values))
 
     def _opened(self, stored: str) -> str:
-        """Response; raises StateConflict if the server's secret key has changed."""
         if stored.startswith("{"):  # from before answers were sealed
             return stored
         try:
@@ -103,7 +100,6 @@ def _json(body: str, status: int, *, replayed: bool) -> Response:
 
 
 def fingerprint(*parts: str | bytes) -> str:
-    """SHA-256 of the parts with their lengths."""
     joined = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part

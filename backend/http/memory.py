@@ -1,8 +1,4 @@
-"""Returns memory of large requests to the system.
-
-Errors and requests form cycles that hold bodies. The collector is tuned to run rarely, and the C library keeps what was
-freed: without this a burst of large requests would stay in memory.
-"""
+"""Returns memory of large requests to the system: errors and requests form cycles, and the collector runs rarely."""
 
 import asyncio
 import gc
@@ -13,17 +9,15 @@ from reinforge.system.memory import resident_bytes, return_freed_memory
 
 EVERY_SECONDS = 5.0
 GROWTH_BYTES = 48 << 20
-"""A collection stops the server for milliseconds, a full one with large requests under way for tenths of a second:
-growth alone starts it, and only of objects that are young."""
+"""Growth of memory that starts a collection of young objects, which stops the server for milliseconds."""
 REPEAT_LOOKS = (3, 9, 27)
-"""Looks after the last growth at which a full one runs: what requests of a burst held is free when they are over."""
+"""Looks after the last growth at which a full collection runs."""
 
 
 class MemoryReturn:
     def __init__(self) -> None:
         self._least = resident_bytes()
         self._looks = REPEAT_LOOKS[-1]
-        """Since the last growth."""
 
     async def run(self) -> None:
         while True:

@@ -44,9 +44,6 @@ class FileUpload:
 async def receive(
     request: Request, folder: Path, limit: int, *, part: str = _FILE
 ) -> AsyncIterator[FileUpload]:
-    """Receive file `part` into a temporary file, deleted after the block. Raises TooLarge, InvalidInput,
-    StorageError.
-    """
     announced = request.headers.get("content-length", "")
     if announced.isdigit() and int(announced) > limit + _MAX_FIELD_BYTES:
         raise too_large(limit)

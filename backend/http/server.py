@@ -1,7 +1,4 @@
-"""HTTP server: uvicorn with limits that apply before any application runs.
-
-Without free descriptors, the oldest connection without a whole request is closed.
-"""
+"""HTTP server: uvicorn with limits that apply before any application runs."""
 
 import asyncio
 import contextlib
@@ -12,14 +9,11 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEAD_SECONDS = 15.0
-"""Time to the end of the headers."""
 HEAD_BYTES = 64 * 1024
 LINGER_SECONDS = 5.0
-"""Time to discard a body's rest, so that the client sees its response."""
 FRAMING_BYTES = 1024 * 1024
 """Maximum of chunk sizes, extensions and trailers, besides eight times the content."""
 _DESCRIPTORS_APART = 256
-"""Descriptors for the database, broker and files."""
 _MOST_DESCRIPTORS = 65_536
 
 
@@ -28,7 +22,6 @@ class ServerConfig(uvicorn.Config):
         super().__init__(app, http=BoundedHttp, ws="none", log_config=None, access_log=False, **options)
         self.most_connections = most_connections or affordable_connections()
         self.without_request: dict[BoundedHttp, None] = {}
-        """Connections without a complete header, oldest first."""
 
 
 def affordable_connections() -> int:

@@ -10,11 +10,9 @@ from reinforge.errors import TooLarge
 from reinforge.storage.base import disk_error
 
 _CHUNKS_AT_ONCE = 32
-"""Chunks per write: a thread switch takes longer than writing one."""
 
 
 async def spool(body: AsyncIterator[bytes], file: IO[bytes], limit: int) -> tuple[int, str]:
-    """Write; returns the size and SHA-256. Raises TooLarge, StorageError."""
     size, digest = 0, hashlib.sha256()
     waiting: list[bytes] = []
 

@@ -1,7 +1,4 @@
-"""Server-sent events with JSON data.
-
-Unicode line ends are escaped: some readers split at them.
-"""
+"""Server-sent events with JSON data."""
 
 import re
 

@@ -1,7 +1,4 @@
-"""Strict JSON bodies: no NaN, Infinity, lone surrogates, excessive depth, or NUL, which PostgreSQL cannot store.
-
-`StrictRoute` answers 422; `WorkerRoute` replaces NUL by U+FFFD.
-"""
+"""Strict JSON bodies: no NaN, Infinity, lone surrogates, excessive depth, or NUL, which PostgreSQL cannot store."""
 
 import json
 from collections.abc import Callable, Coroutine
@@ -16,13 +13,10 @@ from reinforge.errors import InvalidInput
 from reinforge.parsing.json_depth import DEEPEST, is_deeper, is_wider
 
 MOST_KEYS = 10_000
-"""Keys of an object: each unknown one costs an error."""
 _ESCAPED_NUL = b"\\u0000"
 MOST_PARTS = 100_000
-"""Objects and lists, far more expensive than text."""
 MOST_PARTS_OF_STRANGERS = 1000
 MOST_COMMAS = 1_000_000
-"""Commas, also in texts."""
 
 
 class _Strict(Request):
@@ -43,15 +37,12 @@ class _Strict(Request):
 
 
 class _Lenient(_Strict):
-    """Limits for workers' records of thousands of completions."""
-
     def checked(self, body: bytes) -> Any:
         value = _parsed(body)
         return replace_nul(value) if _ESCAPED_NUL in body else value
 
 
 def _check_parts(body: bytes, most: int) -> None:
-    """Bound parsing time. Raises InvalidInput `too_many_parts`."""
     if len(body) <= most:
         return
     if body.count(b"{") + body.count(b"[") > most or body.count(b",") > MOST_COMMAS:
@@ -63,7 +54,6 @@ def _check_parts(body: bytes, most: int) -> None:
 
 
 def _parsed(body: bytes) -> Any:
-    """Parse; raises JSONDecodeError, InvalidInput `nested_too_deep`, `too_many_keys`."""
     value = orjson.loads(body)
     if body.count(b"[") + body.count(b"{") > DEEPEST and is_deeper(value):
         raise InvalidInput(
