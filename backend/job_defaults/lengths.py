@@ -25,10 +25,9 @@ SAMPLE_ROWS = 256
 LONGEST_ROWS = 16
 COUNT_SECONDS = 3.0
 UNCOUNTED_SECONDS = 60.0
-"""For which an estimate from characters is used again before a worker is asked again."""
+"""Time for which an estimate from characters is used again."""
 MOST_CACHED = 256
 ONE_TOKEN = "0"
-"""Tells how many tokens the chat template adds."""
 
 _cached: RunVar[OrderedDict[str, tuple[MeasuredTexts | None, float]]] = RunVar("lengths for job defaults")
 
@@ -36,7 +35,6 @@ _cached: RunVar[OrderedDict[str, tuple[MeasuredTexts | None, float]]] = RunVar("
 async def measured_texts(
     services: SubmitServices, dataset: Dataset, model: BaseModel, data: DataSpec
 ) -> MeasuredTexts | None:
-    """None if the rows do not become prompts. Raises TooLarge, TooManyRequests, Unavailable."""
     view = PromptView(
         columns=data.columns, prompt_template=data.prompt_template, system_prompt=data.system_prompt
     )
@@ -86,7 +84,6 @@ async def _measure(
 
 
 def _long_answer(sample: list[RowPrompt]) -> str | None:
-    """The answer at the 95th percentile of length."""
     answers = sorted((row.answer for row in sample if row.answer), key=len)
     return answers[min(len(answers) - 1, int(0.95 * len(answers)))] if answers else None
 
@@ -94,7 +91,6 @@ def _long_answer(sample: list[RowPrompt]) -> str | None:
 async def _counted(
     services: SubmitServices, model: BaseModel, rows: list[PromptRow], answer: str | None
 ) -> MeasuredTexts:
-    """Raises Unavailable, TooManyRequests, InvalidInput."""
     answers = [] if answer is None else [answer, ONE_TOKEN]
     messages = [row.messages for row in rows] + [[{"role": "user", "content": text}] for text in answers]
     request = QueuedRendering(

@@ -14,11 +14,9 @@ MOST_JOBS = 20
 NEWEST_STEPS = 200
 
 Series = dict[str, dict[int, float]]
-"""Metric → step → value."""
 
 
 async def devices(session: AsyncSession) -> list[str]:
-    """Of the online trainers."""
     online_since = now() - timedelta(seconds=ONLINE_SECONDS)
     query = select(Worker.device).where(Worker.kind == "trainer", Worker.last_seen_at > online_since)
     return sorted({device for device in await session.scalars(query) if device is not None})
@@ -27,7 +25,6 @@ async def devices(session: AsyncSession) -> list[str]:
 async def preflights(
     session: AsyncSession, project_id: str, model_key: str, dataset_id: str, start_sha256: str | None
 ) -> Sequence[Job]:
-    """Ended pre-flights on this model and dataset, newest first."""
     query = select(Job).where(
         Job.project_id == project_id,
         Job.purpose == "preflight",
@@ -42,7 +39,6 @@ async def preflights(
 async def jobs(
     session: AsyncSession, project_id: str, model_key: str, engine: str, selection: str, dataset_id: str
 ) -> Sequence[Job]:
-    """Training jobs with some steps on this model, those on this dataset first, then newest first."""
     query = select(Job).where(
         Job.project_id == project_id,
         Job.purpose == "train",
@@ -75,7 +71,6 @@ async def series(session: AsyncSession, job: Job, keys: Sequence[str]) -> Series
 
 
 async def load_seconds(session: AsyncSession, job: Job) -> float:
-    """From the first claim to `running`; 0 if unknown."""
     claimed = await session.scalar(select(func.min(Attempt.claimed_at)).where(Attempt.job_id == job.id))
     if claimed is None or job.started_at is None:
         return 0.0

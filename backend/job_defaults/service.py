@@ -27,14 +27,13 @@ from reinforge.schemas.job_defaults import JobDefaults
 from reinforge.spec import DataSpec, JobSpec
 
 ANY_REWARD = {"type": "python", "name": "reward", "source": "def grade(sample, item):\n    return 0.0\n"}
-"""In place of rewards that are not chosen yet."""
+"""Reward in place of rewards that are not chosen yet."""
 MOST_EARLIER = 5
 METRICS = ("time/step", "time/generate", "time/score", "completions/length_mean")
 NOTE = "No estimate yet: run the pre-flight."
 
 
 async def suggest(services: SubmitServices, project_id: str, raw: dict[str, Any]) -> JobDefaults:
-    """Raises InvalidInput, TooLarge, TooManyRequests, Unavailable."""
     spec = _parsed(raw if raw.get("rewards") else raw | {"rewards": [ANY_REWARD]})
     async with services.database.transaction() as session:
         start = await start_of(session, project_id, spec)
@@ -92,7 +91,6 @@ async def _dataset(session: AsyncSession, project_id: str, id: str, param: str) 
 
 
 async def _split(session: AsyncSession, project_id: str, dataset: Dataset, data: DataSpec) -> tuple[int, int]:
-    """Training rows, held-out rows."""
     if data.held_out is not None:
         held_out = await _dataset(session, project_id, data.held_out, "data.held_out")
         return dataset.rows, held_out.rows
@@ -103,7 +101,6 @@ async def _split(session: AsyncSession, project_id: str, dataset: Dataset, data:
 async def _preflight(
     session: AsyncSession, probes: Sequence[Job], spec: JobSpec, model: BaseModel
 ) -> tuple[Job | None, Observed | None]:
-    """The newest one with the same prompts and rewards, and its observations."""
     for job in probes:
         if job.model_sha256 == model.sha256 and _measures(JobSpec.model_validate(job.spec), spec):
             observed = await preflights.observed(session, None, job)
@@ -130,7 +127,7 @@ async def _estimate(
     sizes: JobSizes,
     observed: Observed | None,
 ) -> TimeEstimate | None:
-    """From jobs on this dataset, else from its pre-flight, else from jobs on others."""
+    """Estimate from jobs on this dataset, else from its pre-flight, else from jobs on others."""
     earlier, probed = (
         await _earlier(session, project_id, spec, model, dataset, sizes.devices),
         sizes.preflight,
@@ -150,7 +147,6 @@ async def _earlier(
     dataset: Dataset,
     devices: tuple[str, ...],
 ) -> list[EarlierJob]:
-    """Measurements of at most `MOST_EARLIER` jobs on a device that is online, or any if none is."""
     names = {device.removeprefix("cuda: ") for device in devices}
     engine, selection = spec.rollout.engine, spec.algorithm.selection.type
     jobs = await repository.jobs(session, project_id, model.key, engine, selection, dataset.id)
