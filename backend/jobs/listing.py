@@ -41,11 +41,7 @@ async def job_filters(
     owner: str | None = None,
     archived: Archived = "exclude",
 ) -> JobFilters:
-    """Filters combine with AND; repeat `status` to match any of several, `tag` to match all.
-
-    `dataset`: its training or held-out dataset. `reward`: id of a stored reward. `owner`: name in `created_by`.
-    `q`: part of the name or id. Archived jobs are excluded unless `archived` says otherwise.
-    """
+    """Filters combine with AND; repeat `status` to match any of several, `tag` to match all."""
     conditions: list[Any] = [Job.purpose == "train"]
     add = conditions.append
     if status:
@@ -79,8 +75,6 @@ class ListedJobs:
 
 @dataclass(frozen=True)
 class ListPosition:
-    """Where a page ends, and when the first page was read."""
-
     sort: str
     value: str | None
     created_at: datetime

@@ -23,10 +23,7 @@ _UNNAMED = ("name", "metadata", "export", "model", "adapter.start", "data.datase
 
 
 async def unique_name(session: AsyncSession, project_id: str, base: str, spec: Mapping[str, Any]) -> str:
-    """`base`, or `base` with what differs from the job of that name, or with a number.
-
-    Locks names of the project until commit.
-    """
+    """`base`, or `base` with what differs from the job of that name, or with a number."""
     lock = func.pg_advisory_xact_lock(func.hashtextextended(f"job names of {project_id}", 0))
     await session.execute(select(lock))
     base = base[:LONGEST]

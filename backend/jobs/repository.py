@@ -61,7 +61,6 @@ async def checkpoints(session: AsyncSession, job_id: str) -> Sequence[Checkpoint
 
 
 async def find_by_code(session: AsyncSession, model_id: str, code: str) -> Job | None:
-    """The newest job whose id begins with this alphanumeric code."""
     query = select(Job).where(Job.id.startswith(f"ftjob-{code}"), Job.model_id == model_id)
     query = query.where(Job.purpose == "train").order_by(Job.created_at.desc())
     job: Job | None = await session.scalar(query.limit(1))
@@ -74,7 +73,6 @@ async def shared(session: AsyncSession, checkpoint_id: str, project_id: str) -> 
 
 
 async def usable_checkpoint(session: AsyncSession, project_id: str, id: str) -> tuple[Checkpoint, Job] | None:
-    """A checkpoint of the project, or one shared with it."""
     permission = select(CheckpointPermission.id).filter_by(checkpoint_id=id, project_id=project_id)
     query = select(Checkpoint, Job).join(Job, Job.id == Checkpoint.job_id).where(Checkpoint.id == id)
     query = query.where(or_(Job.project_id == project_id, permission.exists()))

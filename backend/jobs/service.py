@@ -104,7 +104,6 @@ async def get(session: AsyncSession, project_id: str, job_id: str) -> Job:
 
 
 async def find_alive(session: AsyncSession, project_id: str, key: str, value: str) -> Job | None:
-    """The newest job with this metadata that has succeeded or has not ended."""
     return await repository.find_alive(session, project_id, key, value)
 
 
@@ -125,7 +124,6 @@ async def find_checkpoint(session: AsyncSession, job_id: str, step: int) -> Chec
 
 
 async def shared(session: AsyncSession, checkpoint_id: str, project_id: str) -> bool:
-    """Whether this project may use another project's checkpoint."""
     return await repository.shared(session, checkpoint_id, project_id)
 
 

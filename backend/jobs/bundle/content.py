@@ -108,7 +108,6 @@ async def plan(session: AsyncSession, job: Job, options: BundleOptions) -> Bundl
 async def stream(
     database: Database, objects: Objects, bundle: Bundle, metrics: IO[bytes], folder: Path
 ) -> AsyncIterator[bytes]:
-    """The archive. metrics: the file that `write_metrics` wrote."""
     pieces = Pieces(database, objects, folder)
     manifest = bundle.manifest
     size, digest = await anyio.to_thread.run_sync(_measured, metrics)
@@ -147,12 +146,10 @@ async def write_metrics(session: AsyncSession, job_id: str, file: IO[bytes]) -> 
 
 
 def public_source(source: str) -> str | None:
-    """None for a folder: its path means nothing elsewhere."""
     return source if source.startswith(("builtin:", "hub:")) else None
 
 
 def _measured(file: IO[bytes]) -> tuple[int, str]:
-    """Size and SHA-256; leaves the file at its beginning."""
     file.flush()
     file.seek(0)
     digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]

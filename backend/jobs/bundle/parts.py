@@ -90,7 +90,6 @@ async def rewards_of(session: AsyncSession, job: Job) -> tuple[list[BundledRewar
 
 
 def judges_of(job: Job, sources: Mapping[str, bytes]) -> list[str]:
-    """Names of the judges that rewards ask. sources: of the rewards by path."""
     names = {
         str(declared["model"])
         for reward in job.resolved_spec["rewards"]
@@ -103,7 +102,6 @@ def judges_of(job: Job, sources: Mapping[str, bytes]) -> list[str]:
 
 
 def start_of(job: Job) -> list[BundledFile]:
-    """The adapter that training started from."""
     if job.start_sha256 is None or job.start is None:
         return []
     return [BundledFile(path="start.tar", bytes=job.start["bytes"], sha256=job.start_sha256)]

@@ -14,11 +14,9 @@ MOST = 5
 _EVALUATIONS = 200
 _SAME = ("dataset_sha256", "settings", "reward_sha256", "entry", "granularity", "prompt_view", "model_sha256")
 _TEXT = 200
-"""Characters that tell an empty completion from others."""
 
 
 async def read(session: AsyncSession, job: Job, checkpoint_id: str | None) -> list[AbilitySamples]:
-    """The newest pair of each dataset, reward and settings."""
     if checkpoint_id is None:
         return []
     adapters = _newest(await _evaluations(session, job, checkpoint_id))
@@ -41,7 +39,6 @@ async def read(session: AsyncSession, job: Job, checkpoint_id: str | None) -> li
 
 
 async def _evaluations(session: AsyncSession, job: Job, checkpoint_id: str | None) -> Sequence[EvaluationRow]:
-    """Newest first. checkpoint_id: None for the base model."""
     checkpoint = EvaluationRow.params["checkpoint"].astext
     query = select(EvaluationRow).where(
         EvaluationRow.project_id == job.project_id,

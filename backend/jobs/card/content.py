@@ -32,7 +32,6 @@ async def inputs_of(
     slice_column: str | None,
     gpu_hour_price: float | None,
 ) -> CardInputs:
-    """step: of an evaluation; None: the newest. Raises NotFound `evaluation_not_found`."""
     start = job.forked_step or 0
     steps = await evaluation_steps(session, job.id)
     adapter_step = _adapter_step(job, steps, step)
@@ -79,7 +78,6 @@ def _verdict(job: Job) -> Verdict | None:
 
 
 def _adapter_step(job: Job, steps: Sequence[int], step: int | None) -> int | None:
-    """Raises NotFound."""
     trained = [one for one in steps if one > (job.forked_step or 0)]
     if step is None:
         return trained[-1] if trained else None

@@ -21,7 +21,6 @@ from reinforge.evaluation import final_answer
 from reinforge.report_card.samples import CardSample, repetition
 
 MOST_SAMPLES = 10_000
-"""Completions of a policy; a card about more would take minutes."""
 _NUMBERS = (
     "row_index",
     "prompt_hash",
@@ -55,7 +54,6 @@ class SampleColumns:
 class StepSamples:
     samples: list[CardSample]
     cut: bool = False
-    """There were more than `MOST_SAMPLES`."""
     readable: bool = True
 
 
@@ -127,7 +125,6 @@ def _add(sample: CardSample, line: dict[str, Any], columns: SampleColumns) -> No
 
 
 def parts_of(results: list[dict[str, Any]]) -> dict[str, float]:
-    """Rewards and their parts of a completion, by name."""
     parts: dict[str, float] = {}
     for result in results:
         if result.get("status") == "ok" and result.get("value") is not None:

@@ -39,7 +39,6 @@ async def card_of(
     require: str | None = None,
     gpu_hour_price: float | None = None,
 ) -> ReportCard:
-    """Raises NotFound `evaluation_not_found`, InvalidInput `invalid_condition`."""
     if require is not None:
         conditions.parse(require)
     inputs = await inputs_of(

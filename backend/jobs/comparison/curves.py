@@ -12,7 +12,6 @@ from reinforge.schemas.comparison import ComparedCurve, CurveComparison, MetricC
 
 DIGITS = 6
 Points = dict[int, tuple[int, float | None]]
-"""(step, value) by bucket."""
 
 _POINTS = text("""
 WITH series AS MATERIALIZED (

@@ -34,7 +34,6 @@ async def jobs_of(session: AsyncSession, project_id: str, ids: Sequence[str]) ->
 
 
 async def evaluation_steps(session: AsyncSession, jobs: Sequence[Job], at: Moment) -> dict[str, int]:
-    """Steps of the jobs' evaluations; jobs without one are absent."""
     newest = await repository.newest_evaluations(session, [job.id for job in jobs])
     return {
         job.id: job.best_step if at == "best" and job.best_step is not None else newest[job.id]
@@ -68,7 +67,6 @@ def mean_tokens(rows: HeldOutRewards) -> float | None:
 
 
 def job_seconds(job: Job) -> float | None:
-    """Seconds from first start to end."""
     return (job.finished_at - job.started_at).total_seconds() if job.finished_at and job.started_at else None
 
 

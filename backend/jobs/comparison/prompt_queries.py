@@ -93,7 +93,6 @@ async def page(
     limit: int,
     after: tuple[float, str] | None,
 ) -> tuple[int, Sequence[Row[Any]]]:
-    """(number of matches, rows). steps: by job; None for the newest draws."""
     falls = sort.startswith("-")
     statement = _DRAWS.format(where="") + _PAGE.format(
         key=_KEYS[sort.removeprefix("-")],

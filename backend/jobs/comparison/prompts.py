@@ -127,7 +127,6 @@ async def one(
 async def _steps(
     session: AsyncSession, project_id: str, ids: Sequence[str], split: Split, at: Moment
 ) -> dict[str, int | None]:
-    """Steps of the jobs' evaluations; None for the newest draws of training."""
     jobs = await jobs_of(session, project_id, ids)
     if split == "train":
         return dict.fromkeys(ids)

@@ -14,7 +14,6 @@ from backend.models import Completion, Dataset, Job, JobReward, MetricSeries, St
 @dataclass
 class HeldOutRewards:
     rewards: dict[str, float] = field(default_factory=dict)
-    """Mean reward by prompt hash."""
     tokens: int = 0
     completions: int = 0
 
@@ -71,7 +70,6 @@ async def usage(session: AsyncSession, project_id: str, ids: Sequence[str]) -> d
 
 
 async def held_out_datasets(session: AsyncSession, ids: Sequence[str]) -> dict[str, str]:
-    """SHA-256 of the held-out dataset, by job."""
     source = func.coalesce(Job.held_out_dataset_id, Job.dataset_id)
     query = select(Job.id, Dataset.sha256).join(Dataset, Dataset.id == source).where(Job.id.in_(ids))
     return {row[0]: row[1] for row in await session.execute(query)}

@@ -33,7 +33,6 @@ async def compare(
     group: str | None,
     gpu_hour_price: float | None,
 ) -> JobComparison:
-    """Compare jobs with the first one. Raises NotFound, InvalidInput."""
     jobs = await jobs_of(session, project_id, ids)
     measured = await measure(session, project_id, jobs, at)
     groups = [] if group is None else grouped(jobs, group)

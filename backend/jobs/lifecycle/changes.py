@@ -24,7 +24,6 @@ from reinforge.states import FINAL, JobStatus
 
 
 async def look_up(session: AsyncSession, job: Job, body: RewardChangeCreate) -> tuple[int, RewardChange]:
-    """The reward's position in the job, and the change."""
     if JobStatus(job.status) in FINAL:
         raise StateConflict(
             f"The job is {job.status}.", code="job_ended", hint="Start a new job with the other revision."
@@ -124,7 +123,6 @@ async def add_setting(
 
 
 async def spec_now(session: AsyncSession, job: Job) -> JobSpec:
-    """The specification with every requested setting."""
     spec = JobSpec.model_validate(job.resolved_spec)
     for row in await of_job(session, job.id):
         change = CHANGE.validate_python(row.change)

@@ -13,7 +13,6 @@ from reinforge.states import JobStatus
 
 
 async def ask_for_checkpoint(session: AsyncSession, job: Job) -> JobCommand:
-    """Request a checkpoint and a resume state, or return the pending request. Raises StateConflict."""
     if job.status != JobStatus.RUNNING:
         raise StateConflict(
             f"The job is {job.status}; only a running job can save a checkpoint.",

@@ -1,8 +1,4 @@
-"""Job queue, fair between projects.
-
-A project's k-th queued job has turn k + the number of its jobs that workers hold. Lower turns come
-first, then the project served longest ago.
-"""
+"""Job queue, fair between projects."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -45,7 +41,6 @@ def _line() -> Subquery:
 
 
 async def next_job(session: AsyncSession) -> Job | None:
-    """The next queued job, locked; concurrent claims take different ones."""
     line = _line()
     job: Job | None = await session.scalar(
         select(Job)
@@ -90,7 +85,6 @@ def _notice(broker: BrokerState | None) -> str | None:
 
 
 async def workers(session: AsyncSession) -> tuple[int, int]:
-    """Numbers of online and of idle trainers."""
     busy = (
         select(Attempt.worker_id)
         .join(Job, (Job.id == Attempt.job_id) & (Job.attempt == Attempt.number))

@@ -26,7 +26,6 @@ class Start:
     sha256: str
     bytes: int
     whole: bool
-    """True: a resume state; False: a checkpoint."""
     held_out_reward: float | None
 
 
@@ -43,7 +42,6 @@ class Fork:
 
 
 async def starts(session: AsyncSession, job_id: str) -> list[Start]:
-    """Newest first; a resume state precedes the checkpoint of its step."""
     states = await session.scalars(
         select(ResumeState).where(ResumeState.job_id == job_id, ResumeState.step > 0)
     )
@@ -132,7 +130,6 @@ def set_path(spec: dict[str, Any], path: str, value: Any) -> None:
 
 
 def carried(before: JobSpec, after: JobSpec, *, whole: bool) -> list[Carried]:
-    """State that remains valid under the changed specification."""
     parts: list[Carried] = ["weights"]
     old, new = before.algorithm, after.algorithm
     if whole:

@@ -44,7 +44,6 @@ class ForkedJob(HttpSubmission):
         )
 
     async def final_draft(self, session: AsyncSession, draft: Draft) -> Draft:
-        """The draft under the source's lock: its start may have been replaced."""
         source = await transitions.lock_job(session, self._source_id, self.project_id)
         self._body = self._body.model_copy(update={"step": self._fork.start.step})
         return await self._draft_from(session, source)

@@ -14,7 +14,6 @@ from reinforge.states import LEASED, JobStatus
 WAKE_AGAIN = timedelta(seconds=10)
 
 STOP_SECONDS = 120.0
-"""Time for a trainer to finish its step and store its state."""
 STOP_STEPS = 5
 STOPPED_BY = {JobStatus.PAUSING: "pause", JobStatus.CANCELLING: "cancel"}
 

@@ -1,7 +1,4 @@
-"""State transitions and event numbers of jobs, under the job's row lock.
-
-The lock is held until commit, so events become visible in the order of `seq`.
-"""
+"""State transitions and event numbers of jobs, under the job's row lock."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -24,7 +21,6 @@ MAX_LOST_ATTEMPTS = 5
 LOG_TAIL_LINES = 60
 PAUSE_REQUESTED = "pause_requested"
 _TO_PAUSE = ("checkpoint", "pause")
-"""Commands of a pause; the checkpoint makes its result usable."""
 _WITHOUT_WORKER = frozenset({JobStatus.VALIDATING, JobStatus.QUEUED, JobStatus.PAUSED})
 
 
@@ -87,7 +83,6 @@ async def change_status(
 
 
 async def enqueue(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reason: str | None = None) -> None:
-    """Queue a locked job; an interrupted one keeps its place."""
     before = job.queued_at
     await change_status(session, job, JobStatus.QUEUED, reason=reason)
     if reason is not None:
@@ -97,7 +92,6 @@ async def enqueue(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reason:
 
 
 async def cancel(session: AsyncSession, job: Job) -> None:
-    """Cancel a locked job, at once or by a command. Raises StateConflict."""
     status = JobStatus(job.status)
     if status not in CANCELLABLE:
         raise StateConflict(
@@ -207,7 +201,6 @@ async def end_overdue(session: AsyncSession, job: Job, waited: timedelta) -> Non
 
 
 async def _end_attempt_from_here(session: AsyncSession, job: Job, outcome: str) -> None:
-    """Increment the fence: later reports of the worker are refused."""
     attempt = await session.get_one(Attempt, (job.id, job.attempt))
     attempt.ended_at, attempt.outcome = now(), outcome
 

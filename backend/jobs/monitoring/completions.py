@@ -79,7 +79,6 @@ async def full(
     prompt_no: int,
     sample_no: int,
 ) -> Completion:
-    """Raises NotFound."""
     row = await session.get(Row, (job.id, split, step, prompt_no, sample_no))
     rollouts = await session.get(StepRollouts, (job.id, split, step))
     if row is None or rollouts is None:
@@ -94,7 +93,6 @@ async def full(
 async def group(
     session: AsyncSession, cache: ObjectCache, job: Job, *, split: Split, step: int, prompt_no: int
 ) -> CompletionGroup:
-    """Raises NotFound."""
     split_rows = (Row.job_id == job.id, Row.split == split)
     query = (
         select(Row).where(*split_rows, Row.step == step, Row.prompt_no == prompt_no).order_by(Row.sample_no)

@@ -1,8 +1,4 @@
-"""Event rows; readers here return one event per step.
-
-Earlier releases stored metrics of several steps in one row: `count` events numbered up to its
-`seq`, with lists of values: `{"kind", "step", "ts", "values": {key: [...]}}`.
-"""
+"""Event rows; readers here return one event per step, also from rows of earlier releases with several."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -72,7 +68,6 @@ def events_of(row: Event) -> list[OneEvent]:
 
 
 async def after(session: AsyncSession, job_id: str, seq: int, limit: int) -> list[OneEvent]:
-    """The first `limit` events with larger numbers, ascending."""
     shared = func.least(Event.count, Event.seq - seq)
     where = (Event.job_id == job_id, Event.seq > seq)
     rows = await _rows(session, shared, limit, where, newest_first=False)
@@ -82,7 +77,6 @@ async def after(session: AsyncSession, job_id: str, seq: int, limit: int) -> lis
 async def before(
     session: AsyncSession, job_id: str, seq: int | None, limit: int, *conditions: ColumnElement[bool]
 ) -> list[OneEvent]:
-    """The last `limit` events with smaller numbers, descending."""
     shared: ColumnElement[int] = Event.count.expression
     where = [Event.job_id == job_id, *conditions]
     if seq is not None:
@@ -117,7 +111,6 @@ async def _rows(
 
 
 async def forget_after(session: AsyncSession, job_id: str, step: int) -> None:
-    """Delete what a resume from `step` undoes."""
     later = (Event.job_id == job_id, Event.step > step)
     for row in (await session.scalars(select(Event).where(*later, Event.count > 1))).all():
         run = MetricRun.of_row(row)

@@ -23,15 +23,11 @@ from reinforge.states import FINAL
 
 MAX_EVENTS_PER_FRAME = 2000
 SHARED_SECONDS = 1.0
-"""How long a frame is shared; an empty one only until the next notification."""
 
 
 class Next(NamedTuple):
-    """The frame after an event."""
-
     frame: bytes | None
     seq: int
-    """The frame's last event; without one, the requested position."""
     over: bool = False
 
 

@@ -1,8 +1,4 @@
-"""Server-sent events: at most two frames a second and job, resumable from any `seq`.
-
-A frame carries every event after the cursor, with the new cursor as its id. After a resume has
-deleted received events, the next frame holds the `rewind`.
-"""
+"""Server-sent events: at most two frames a second and job, resumable from any `seq`."""
 
 import asyncio
 import re

@@ -1,8 +1,4 @@
-"""Metric series of a job, columnar: every point, or one with extremes per bucket of steps.
-
-One statement reads points and `seq`, so a stream continued from `seq` neither repeats nor skips a
-point.
-"""
+"""Metric series of a job, columnar: every point, or one with extremes per bucket of steps."""
 
 import hashlib
 from dataclasses import dataclass
@@ -95,9 +91,7 @@ class MetricFilter:
 async def read(session: AsyncSession, job_id: str, metric_filter: MetricFilter) -> tuple[bytes, int]:
     """`schemas.jobs.Metrics` as JSON, and its `seq`.
 
-    `buckets` divides the steps into equal ranges, shared by all series; each non-empty one gives its
-    last defined point, with its own step. `minima` and `maxima` are absent from a series in which no
-    bucket holds two points.
+    `buckets` divides the steps into equal ranges; each non-empty one gives its last defined point.
     """
     parameters = {
         "job": job_id,

@@ -25,7 +25,6 @@ class ObjectCache:
 
     @asynccontextmanager
     async def file(self, sha256: str) -> AsyncIterator[Path]:
-        """The object as a local file within the block. Raises ObjectNotFound."""
         async with self._lock:
             self._in_use[sha256] = self._in_use.get(sha256, 0) + 1
         try:

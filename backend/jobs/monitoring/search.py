@@ -97,11 +97,7 @@ class Filters:
 async def find(
     session: AsyncSession, job_id: str, filters: Filters, *, sort: Sort, limit: int, after: str | None
 ) -> CompletionHits:
-    """One page and the total, counted up to COUNTED_TO. Raises InvalidInput.
-
-    Matches are collected without the page's order first: for a rare word the planner would scan all
-    steps.
-    """
+    """One page and the total, counted up to COUNTED_TO. Raises InvalidInput."""
     place = None if after is None else _decode(after, sort)
     narrow = select(*_KEY, Row.reward, Row.length).where(Row.job_id == job_id, *filters.conditions())
     matches = narrow.limit(COUNTED_TO + 1).cte("matches").prefix_with("MATERIALIZED")

@@ -1,9 +1,6 @@
 """Parser of the completion search, and its SQL condition.
 
-Terms combine with AND; `or` separates alternatives, `-` excludes, quotes group words. Terms of
-ASCII letters and digits match words by the index; any other term matches literally as a substring.
-Limits: the first 2,000 characters; a phrase is missed after the 256th occurrence of one of its
-words.
+Terms of ASCII letters and digits match words by the index; any other term matches literally as a substring.
 """
 
 import re
@@ -33,7 +30,6 @@ class SearchTerm:
 
 
 def parse(q: str) -> list[list[SearchTerm]]:
-    """Alternatives of terms combined with AND; empty for an empty query."""
     alternatives: list[list[SearchTerm]] = [[]]
     matches = [match for match in _TERM.finditer(q) if (match["quoted"] or match["bare"] or "").strip()]
     for number, match in enumerate(matches):

@@ -23,7 +23,6 @@ _DAMAGE = (
 
 @contextmanager
 def readable() -> Iterator[None]:
-    """Convert errors of reading a file to StateConflict `step_table_damaged`."""
     try:
         yield
     except _DAMAGE as error:
@@ -41,7 +40,6 @@ def opened(path: str) -> Iterator[parquet.ParquetFile]:
 
 
 def value_of(cell: str | None, empty: str) -> Any:
-    """The JSON in a cell. Raises ValueError if it is nested too deeply or JSON output cannot hold it."""
     value = json.loads(cell or empty)
     level = [value]
     for _ in range(MOST_DEPTH + 1):

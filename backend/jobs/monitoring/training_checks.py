@@ -1,8 +1,4 @@
-"""Training checks of jobs, from stored series; problems are stored as findings.
-
-A problem is one finding: later checks update its row or mark it resolved. Only its appearance,
-return and resolution are events.
-"""
+"""Training checks of jobs, from stored series; problems are stored as findings."""
 
 import time
 from collections.abc import Awaitable, Callable

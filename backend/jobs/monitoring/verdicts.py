@@ -21,7 +21,6 @@ async def refresh(session: AsyncSession, job: Job) -> None:
 
 
 async def evidence(session: AsyncSession, job: Job, *, steps: Iterable[int] = ()) -> Evidence:
-    """The job's series. steps: further evaluations to compare with the base."""
     start = job.forked_step or 0
     series = await _series(session, job.id, start)
     held_out = _measured(series, *_HELD_OUT)

@@ -95,7 +95,6 @@ class PromptSums:
 async def sums(
     session: AsyncSession, job_id: str, chosen: PromptFilter, *, limit: int, after: tuple[float, int] | None
 ) -> PromptSums:
-    """after: sort key and row of the previous prompt."""
     values: dict[str, Any] = {"job": job_id, "split": chosen.split, "category": chosen.category}
     values |= {"limit": limit}
     if chosen.q:

@@ -79,7 +79,6 @@ def _prompt(row: Any, draws: Sequence[Any], head: tuple[str, str | None] | None)
 
 
 def series(points: Sequence[tuple[int, float]], most: int = POINTS) -> PromptSeries:
-    """Series of (step, mean reward); more than `most` points become means of successive ones."""
     count = min(len(points), most)
     bounds = [number * len(points) // count for number in range(count + 1)] if count else []
     parts = [points[low:high] for low, high in pairwise(bounds)]

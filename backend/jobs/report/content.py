@@ -28,13 +28,11 @@ class ReportContent:
     check: JobTrainingCheck
     series: dict[str, Points]
     groups: list[CompletionGroup] = field(default_factory=list)
-    """Best and worst completions of the newest step's first prompts."""
 
 
 async def read(
     session: AsyncSession, cache: ObjectCache, broker: BrokerState | None, job: Job, *, samples: int
 ) -> ReportContent:
-    """`samples`: number of prompts with completions."""
     dataset = await session.scalar(select(Dataset.name).where(Dataset.id == job.dataset_id))
     return ReportContent(
         job=await fair_queue.detail(session, job, broker),
@@ -59,7 +57,6 @@ async def _series(session: AsyncSession, job_id: str) -> dict[str, Points]:
 
 
 async def _groups(session: AsyncSession, cache: ObjectCache, job: Job, limit: int) -> list[CompletionGroup]:
-    """Prompts of the newest evaluation, or of training if there is none."""
     for split in ("held_out", "train"):
         page = await completions.list_rows(
             session, job.id, split=split, step=None, prompt_no=None, sort=None, limit=1000, offset=0

@@ -35,7 +35,6 @@ class Figure:
 
 
 def sections(series: dict[str, Points]) -> list[tuple[str, list[Figure]]]:
-    """Sections with the charts that have changing values."""
     parts: dict[str, list[Figure]] = {}
     for chart in CHARTS:
         for figure in _figures(chart, series):
@@ -83,7 +82,6 @@ def number(value: float) -> str:
 
 
 def html(figure: Figure) -> str:
-    """Figure with title, legend, plot and a sentence of first and last values."""
     legend = "".join(
         f'<span><i style="background:var(--{curve.color})"></i>{escape(curve.label)}</span>'
         for curve in figure.curves

@@ -8,7 +8,6 @@ from reinforge.errors import InvalidInput
 
 
 async def pinned_reward(session: AsyncSession, job_id: str, name: str | None) -> JobReward:
-    """The named reward, or the only one. Raises InvalidInput."""
     query = select(JobReward).where(JobReward.job_id == job_id).order_by(JobReward.position)
     rewards_by_name = {reward_row.name: reward_row for reward_row in await session.scalars(query)}
     if name is None and len(rewards_by_name) > 1:

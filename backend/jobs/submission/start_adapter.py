@@ -34,7 +34,6 @@ class StartAdapter:
 
 
 async def start_of(session: AsyncSession, project_id: str, spec: JobSpec) -> StartAdapter | None:
-    """None if the job starts from its base model. Raises InvalidInput."""
     if spec.adapter.start is not None:
         start = await find(session, project_id, spec.adapter.start, "adapter.start")
         _check_model(start, spec)
@@ -67,7 +66,6 @@ async def find(session: AsyncSession, project_id: str, id: str, param: str) -> S
 
 
 async def stored_start(session: AsyncSession, job: Job) -> StartAdapter | None:
-    """Start of a job, which may have been deleted since."""
     if job.start is None or job.start_sha256 is None:
         return None
     return StartAdapter(

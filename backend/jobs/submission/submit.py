@@ -65,7 +65,6 @@ class Submission(ABC, Generic[Answer]):
 
     @property
     def model(self) -> str | None:
-        """Base model to describe first if it is built-in."""
         return None
 
     async def earlier_answer(self, session: AsyncSession) -> Answer | None:
@@ -80,7 +79,6 @@ class Submission(ABC, Generic[Answer]):
         return None
 
     async def final_draft(self, session: AsyncSession, draft: Draft) -> Draft:
-        """The draft in the final transaction; its sources may have changed."""
         return draft
 
     @abstractmethod
@@ -88,7 +86,6 @@ class Submission(ABC, Generic[Answer]):
         pass
 
     def error_names(self) -> AbstractContextManager[None]:
-        """Context that renames fields in errors."""
         return nullcontext()
 
 

@@ -33,14 +33,12 @@ Rows = list[PromptRow]
 @dataclass(frozen=True)
 class Validated:
     plan: JobPlan
-    """Plan with the workers' measurements; invalid if there are problems."""
     problems: list[InvalidInput]
 
 
 @dataclass(frozen=True)
 class LoadedRewards:
     rewards: list[PinnedReward]
-    """Rewards with the function to call; unchanged where there is a problem."""
     problems: list[InvalidInput]
     jail: str | None
 
@@ -62,7 +60,6 @@ async def validate(plan: JobPlan, calls: Calls, objects: Objects, cache: Path) -
 
 
 async def validate_all(plan: JobPlan, calls: Calls, objects: Objects, cache: Path) -> Validated:
-    """Like `validate`, but returns all problems."""
     tables = [(plan.dataset, "data.dataset")]
     if plan.held_out is not None:
         tables.append((plan.held_out, "data.held_out"))
@@ -204,7 +201,6 @@ async def _longest(path: Path, dataset: Dataset, data: DataSpec, param: str) -> 
 
 
 def read_longest(path: str, format: str, data: str) -> tuple[Rows, dict[str, Any] | None]:
-    """`longest_prompts` or its error, for a child process."""
     try:
         return longest_prompts(path, format, data), None
     except DatasetError as error:
@@ -213,7 +209,6 @@ def read_longest(path: str, format: str, data: str) -> tuple[Rows, dict[str, Any
 
 
 def longest_prompts(path: str, format: str, data: str) -> Rows:
-    """At most `LONGEST_ROWS` rows, longest prompt first. Raises DatasetError."""
     spec = DataSpec.model_validate_json(data)
     heap: list[tuple[int, int, PromptRow]] = []
     rows = iter_prompts(

@@ -59,7 +59,6 @@ class JobPlan:
     warnings: Sequence[str] = ()
     jail: str | None = None
     longest_prompt: int | None = None
-    """Tokens; None until rendered."""
 
     @property
     def prompt_limit(self) -> int | None:
@@ -87,7 +86,6 @@ async def look_up(
 async def survey(
     session: AsyncSession, project_id: str, spec: JobSpec, start: StartAdapter | None = None
 ) -> Survey:
-    """Like `look_up`, but returns all problems."""
     problems: list[InvalidInput] = []
 
     async def collect(lookup: Awaitable[T]) -> T | None:
@@ -146,7 +144,6 @@ async def survey(
 async def _policy(
     session: AsyncSession, project_id: str, spec: JobSpec, start: StartAdapter | None
 ) -> tuple[JobSpec, StartAdapter | None, BaseModel]:
-    """The specification with base model and adapter, and both."""
     start = start or await start_of(session, project_id, spec)
     if start is None:
         return spec, None, await base_models.get_usable(session, project_id, spec.model)
