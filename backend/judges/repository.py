@@ -9,7 +9,6 @@ from backend.models import JudgeRow
 
 
 async def find(session: AsyncSession, project_id: str, id: str) -> JudgeRow | None:
-    """By id or name."""
     query = select(JudgeRow).where(JudgeRow.project_id == project_id)
     judge: JudgeRow | None = await session.scalar(
         query.where((JudgeRow.id == id) | (JudgeRow.name == id)).order_by(JudgeRow.id == id).limit(1)
@@ -18,7 +17,6 @@ async def find(session: AsyncSession, project_id: str, id: str) -> JudgeRow | No
 
 
 async def of_project(session: AsyncSession, project_id: str) -> list[JudgeRow]:
-    """By name."""
     query = select(JudgeRow).where(JudgeRow.project_id == project_id).order_by(JudgeRow.name)
     return list(await session.scalars(query))
 

@@ -31,7 +31,6 @@ async def all_of(session: AsyncSession, project_id: str) -> list[JudgeInfo]:
 
 
 async def get(session: AsyncSession, project_id: str, id: str) -> JudgeRow:
-    """By id or name. Raises NotFound `judge_not_found`."""
     row = await repository.find(session, project_id, id)
     if row is None:
         raise NotFound(
@@ -51,7 +50,6 @@ async def check_address(guard: Guard, who: Principal, base_url: str) -> None:
 
 
 async def create(session: AsyncSession, who: Principal, body: JudgeCreate, sealer: Sealer) -> JudgeRow:
-    """Raises NotAllowed, InvalidInput, StateConflict `judge_exists`."""
     require_owner(who, "judges")
     row = JudgeRow(
         id=new_id("judge_"),
@@ -76,10 +74,7 @@ async def create(session: AsyncSession, who: Principal, body: JudgeCreate, seale
 async def change(
     session: AsyncSession, who: Principal, id: str, body: JudgeChange, sealer: Sealer, match: Match
 ) -> JudgeRow:
-    """A new address needs the key again, so that changing it cannot reveal the key.
-
-    Raises NotAllowed, NotFound, MatchNeeded, Stale, InvalidInput.
-    """
+    """Change a judge. A new address needs the key again, so that changing it cannot reveal the key."""
     require_owner(who, "judges")
     row = await get(session, who.project_id, id)
     await lock_row(session, row)
@@ -103,7 +98,6 @@ async def change(
 
 
 async def remove(session: AsyncSession, who: Principal, id: str) -> None:
-    """Remove a judge; jobs that use it pause at their next attempt. Raises NotAllowed, NotFound."""
     require_owner(who, "judges")
     await session.delete(await get(session, who.project_id, id))
 
@@ -131,12 +125,10 @@ async def delivered(
 
 
 def signing_secret(project_id: str, sealer: Sealer) -> str:
-    """Signs requests to the project's endpoints."""
     return PREFIX + base64.b64encode(sealer.derived(f"endpoints:{project_id}")).decode()
 
 
 def own_signing_secret(who: Principal, sealer: Sealer) -> str:
-    """Raises NotAllowed."""
     require_owner(who, "the signing secret")
     return signing_secret(who.project_id, sealer)
 
