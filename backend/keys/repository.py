@@ -16,7 +16,6 @@ async def page(
 
 
 async def find(session: AsyncSession, project_id: str, id: str) -> ApiKey | None:
-    """Find and lock an unrevoked key."""
     query = select(ApiKey).where(
         ApiKey.id == id, ApiKey.project_id == project_id, ApiKey.revoked_at.is_(None)
     )
@@ -24,7 +23,6 @@ async def find(session: AsyncSession, project_id: str, id: str) -> ApiKey | None
 
 
 async def revoke(session: AsyncSession, project_id: str, id: str) -> bool:
-    """Whether there was a key to revoke."""
     key_hash = await session.scalar(
         update(ApiKey)
         .where(ApiKey.id == id, ApiKey.project_id == project_id, ApiKey.revoked_at.is_(None))

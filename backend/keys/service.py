@@ -18,7 +18,6 @@ _PREFIX = 6
 
 
 async def default_project(session: AsyncSession) -> Project:
-    """The oldest project; created at the first start."""
     oldest = select(Project).order_by(Project.created_at, Project.id).limit(1)
     project = await session.scalar(oldest)
     if project is None:
@@ -60,7 +59,6 @@ async def page(
 
 
 async def create(session: AsyncSession, who: Principal, body: ApiKeyCreate) -> tuple[ApiKey, str]:
-    """Raises NotAllowed, InvalidInput `scope_over_role`, `invalid_administrator_key`."""
     require_owner(who, "API keys")
     _check_scopes(who, body)
     _check_administrator(who, body)
@@ -70,7 +68,6 @@ async def create(session: AsyncSession, who: Principal, body: ApiKeyCreate) -> t
 async def add(
     session: AsyncSession, who: Principal, project_id: str, body: ApiKeyCreate
 ) -> tuple[ApiKey, str]:
-    """Create a key without checking authorisation."""
     secret = new_api_key()
     lifetime = body.expires_in_days
     key = ApiKey(
@@ -92,10 +89,7 @@ async def add(
 
 
 async def transfer(session: AsyncSession, who: Principal, id: str) -> ApiKey:
-    """Make `who` the creator, so that removing the former one does not revoke the key.
-
-    Raises NotAllowed `not_owner`, `not_administrator`, `scope_over_own`; NotFound `key_not_found`.
-    """
+    """Make `who` the creator, so that removing the former one does not revoke the key."""
     require_owner(who, "API keys")
     key = await repository.find(session, who.project_id, id)
     if key is None:
@@ -111,7 +105,6 @@ async def transfer(session: AsyncSession, who: Principal, id: str) -> ApiKey:
 
 
 async def revoke(session: AsyncSession, who: Principal, id: str) -> None:
-    """Ends its sessions. Raises NotAllowed, NotFound `key_not_found`."""
     require_owner(who, "API keys")
     if not await repository.revoke(session, who.project_id, id):
         raise _unknown_key(id)
