@@ -226,7 +226,6 @@ async def _await_migrated(database: Database) -> None:
 
 
 async def _seed(database: Database, settings: Settings) -> None:
-    """Create the default project and its bootstrap key or one-time link."""
     async with database.transaction() as session:
         await keys.default_project(session)
         if settings.bootstrap_api_key is not None:
