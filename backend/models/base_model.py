@@ -10,8 +10,6 @@ from backend.models.base import Base, Created
 
 
 class BaseModel(Created, Base):
-    """A project's or shared model, without facts until inspected."""
-
     __tablename__ = "base_model"
     __table_args__ = (
         Index("ix_base_model_id", "id", "project_id", unique=True, postgresql_nulls_not_distinct=True),
@@ -21,7 +19,6 @@ class BaseModel(Created, Base):
     """Internal: several projects may use the same id."""
     id: Mapped[str]
     project_id: Mapped[str | None] = mapped_column(ForeignKey("project.id"))
-    """None: shared with all projects."""
     source: Mapped[str]
     """`builtin:…`, a folder on the worker, or `hub:org/name@revision`."""
     status: Mapped[str]

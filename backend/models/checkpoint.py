@@ -35,8 +35,6 @@ class CheckpointPermission(Created, Base):
 
 
 class ResumeState(Created, Base):
-    """Resume state; a job's newest two are retained."""
-
     __tablename__ = "resume_state"
 
     job_id: Mapped[str] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"), primary_key=True)
@@ -60,12 +58,10 @@ class Adapter(Created, Base):
     model_id: Mapped[str]
     model_key: Mapped[str] = mapped_column(ForeignKey("base_model.key"), index=True)
     model_sha256: Mapped[str | None]
-    """Weights that an uploaded one was checked against."""
     lora: Mapped[dict[str, Any] | None]
-    """Rank, alpha and targets of an uploaded one."""
     sha256: Mapped[str] = mapped_column(ForeignKey("stored_object.sha256"), index=True)
     """A PEFT folder in an uncompressed tar."""
     bytes: Mapped[int]
     held_out_reward: Mapped[float | None]
     deleted_at: Mapped[datetime | None]
-    """Time of deletion; the row stays, because others refer to it."""
+    """Time of deletion; the row stays for references."""

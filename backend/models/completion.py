@@ -25,7 +25,6 @@ class StepRollouts(Base):
     sha256: Mapped[str] = mapped_column(ForeignKey("stored_object.sha256"), index=True)
     count: Mapped[int]
     revisions: Mapped[dict[str, str]]
-    """Revision by reward."""
 
 
 class Completion(Base):
@@ -70,15 +69,12 @@ class Completion(Base):
     words: Mapped[str] = mapped_column(
         TSVECTOR, Computed(_WORDS, persisted=True), deferred=True, deferred_raiseload=True
     )
-    """Words with symbols as spaces; otherwise `a.b` would be one word.
-
-    STORAGE MAIN (by migration): with values outside the row, the planner scans all rows even for a rare word.
+    """Words with symbols as spaces. STORAGE MAIN (by migration), or the planner would scan all rows even for
+    a rare word.
     """
 
 
 class PromptDraw(Base):
-    """Sums over one prompt's completions in one step."""
-
     __tablename__ = "prompt_draw"
     __table_args__ = (
         ForeignKeyConstraint(

@@ -28,10 +28,9 @@ class Dataset(Created, Base):
     warnings: Mapped[list[str]]
     preview: Mapped[list[dict[str, Any]]]
     prompt_view: Mapped[dict[str, Any]] = mapped_column(default=dict, server_default="{}")
-    """`PromptView` without its defaults."""
     skipped: Mapped[dict[str, Any] | None]
     created_by: Mapped[str | None]
     expires_at: Mapped[datetime | None]
     """Time after which it is deleted once no unfinished job needs it."""
     deleted_at: Mapped[datetime | None]
-    """Time of deletion; the row stays, because others refer to it."""
+    """Time of deletion; the row stays for references."""

@@ -35,12 +35,10 @@ class Deployment(Created, Base):
     step: Mapped[int | None]
     rank: Mapped[int | None]
     sha256: Mapped[str | None] = mapped_column(ForeignKey("stored_object.sha256"), index=True)
-    """The adapter's archive; None for the base model."""
     bytes: Mapped[int | None]
 
     state: Mapped[str]
     error: Mapped[dict[str, Any] | None]
-    """The last failure: `{code, message, hint}`."""
     requests: Mapped[int] = mapped_column(default=0)
     failed_requests: Mapped[int] = mapped_column(default=0)
     prompt_tokens: Mapped[int] = mapped_column(default=0)

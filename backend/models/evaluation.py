@@ -10,10 +10,7 @@ from backend.models.base import Base, Created, now
 
 
 class EvaluationRow(Created, Base):
-    """One evaluation: of a job's completions (`replay`), or of its own (`stand_alone`).
-
-    Its process touches it regularly; otherwise another adopts it.
-    """
+    """One evaluation: of a job's completions (`replay`), or of its own (`stand_alone`)."""
 
     __tablename__ = "evaluation"
     __table_args__ = (
@@ -67,8 +64,6 @@ class EvaluationPromptRow(Base):
 
 
 class Label(Created, Base):
-    """A person's verdict on a completion."""
-
     __tablename__ = "label"
     __table_args__ = (
         ForeignKeyConstraint(

@@ -32,7 +32,6 @@ class Job(Created, Base):
     tags: Mapped[list[str]] = mapped_column(default=list, server_default="[]")
     archived_at: Mapped[datetime | None]
     purpose: Mapped[str] = mapped_column(default="train")
-    """`train` or `preflight`: a few steps, not listed as a job."""
     status: Mapped[str]
     reason: Mapped[str | None]
     error: Mapped[dict[str, Any] | None]
@@ -42,13 +41,10 @@ class Job(Created, Base):
     model_id: Mapped[str]
     model_key: Mapped[str] = mapped_column(ForeignKey("base_model.key"), index=True)
     model_sha256: Mapped[str | None]
-    """Weights without which a worker refuses the job."""
     dataset_id: Mapped[str] = mapped_column(ForeignKey("dataset.id"), index=True)
     held_out_dataset_id: Mapped[str | None] = mapped_column(ForeignKey("dataset.id"), index=True)
     start_sha256: Mapped[str | None] = mapped_column(ForeignKey("stored_object.sha256"), index=True)
-    """Archive of the adapter that training starts from."""
     start: Mapped[dict[str, Any] | None]
-    """Id, name, job, step and bytes of that adapter."""
     openai: Mapped[dict[str, Any] | None]
     forked_from_id: Mapped[str | None] = mapped_column(ForeignKey("job.id"), index=True)
     forked_step: Mapped[int | None]
@@ -69,7 +65,6 @@ class Job(Created, Base):
     held_out_reward: Mapped[float | None]
     held_out_includes_shaping: Mapped[bool] = mapped_column(default=False, server_default=false())
     best_step: Mapped[int | None]
-    """None if no checkpoint is above the base."""
     verdict: Mapped[dict[str, Any] | None]
     adapter_id: Mapped[str | None]
     """Adapter; a foreign key would be circular."""
@@ -77,7 +72,6 @@ class Job(Created, Base):
     seq: Mapped[int] = mapped_column(default=0)
     """Number of the newest event, taken under the row lock."""
     attempt: Mapped[int] = mapped_column(default=0)
-    """Fencing token: number of the newest attempt."""
     lost_attempts: Mapped[int] = mapped_column(default=0)
     """Leases lost since the last resume state."""
     lease_until: Mapped[datetime | None]
@@ -88,8 +82,6 @@ class Job(Created, Base):
 
 
 class JobReward(Base):
-    """A pinned reward: a stored revision, or the source."""
-
     __tablename__ = "job_reward"
     __table_args__ = (
         CheckConstraint("(reward_id IS NULL) = (revision IS NULL)", name="pinned"),
@@ -137,9 +129,8 @@ class JobCommand(Created, Base):
 
 
 class Event(Base):
-    """One live event, or several that share a row (`backend.jobs.monitoring.event_store`).
-
-    A trigger deletes a job's events: a foreign key would cost a lookup each.
+    """One live event, or several that share a row. A trigger deletes a job's events: a foreign key would
+    cost a lookup each.
     """
 
     __tablename__ = "event"

@@ -18,4 +18,3 @@ class JobChange(Created, Base):
     created_by: Mapped[str | None]
     applied_at: Mapped[datetime | None]
     applied_step: Mapped[int | None]
-    """Step; later attempts apply it there, too."""

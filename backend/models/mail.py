@@ -10,8 +10,6 @@ from backend.models.base import Base, Created, now
 
 
 class Mail(Created, Base):
-    """Mail, rendered when it is sent, to the address of that time."""
-
     __tablename__ = "mail"
     __table_args__ = (
         CheckConstraint("state IN ('pending', 'sent', 'failed')", name="state"),
@@ -21,10 +19,8 @@ class Mail(Created, Base):
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
-    """`Message-ID` of all attempts."""
     user_id: Mapped[str] = mapped_column(ForeignKey("user_account.id", ondelete="CASCADE"))
     member_id: Mapped[str | None] = mapped_column(ForeignKey("member.id", ondelete="CASCADE"), index=True)
-    """None: a confirmation of an address."""
     type: Mapped[str]
     address: Mapped[str]
     data: Mapped[dict[str, Any]]

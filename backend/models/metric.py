@@ -20,10 +20,7 @@ class MetricSeries(Base):
 
 
 class MetricPoint(Base):
-    """Point, NULL if undefined at this step.
-
-    A trigger deletes points: a foreign key would cost a lookup each.
-    """
+    """Point, NULL if undefined at this step."""
 
     __tablename__ = "metric_point"
     __table_args__ = (CheckConstraint("value > '-Infinity' AND value < 'Infinity'", name="finite"),)
@@ -31,5 +28,4 @@ class MetricPoint(Base):
     series_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     step: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     ts: Mapped[float]
-    """Unix seconds on the worker."""
     value: Mapped[float | None]

@@ -24,7 +24,6 @@ class ApiKey(Created, Base):
     name: Mapped[str]
     role: Mapped[str]
     scopes: Mapped[list[str] | None]
-    """None: all that its role allows."""
     administrator: Mapped[bool] = mapped_column(default=False, server_default="false")
     """Whether it may also create projects and act for any of them."""
     sha256: Mapped[str] = mapped_column(unique=True)
@@ -52,7 +51,6 @@ class Member(Created, Base):
     user_id: Mapped[str] = mapped_column(ForeignKey("user_account.id", ondelete="CASCADE"), index=True)
     role: Mapped[str]
     mail_events: Mapped[list[str]] = mapped_column(default=list, server_default="[]")
-    """Events that are sent by e-mail."""
 
 
 class Invitation(Created, Base):
@@ -72,8 +70,6 @@ class Invitation(Created, Base):
 
 
 class IdempotencyKey(Created, Base):
-    """Stored response to a POST; expires after a day."""
-
     __tablename__ = "idempotency_key"
 
     project_id: Mapped[str] = mapped_column(ForeignKey("project.id"), primary_key=True)
@@ -81,5 +77,4 @@ class IdempotencyKey(Created, Base):
     key: Mapped[str] = mapped_column(primary_key=True)
     request_sha256: Mapped[str]
     status: Mapped[int | None]
-    """None while the first request is running."""
     body: Mapped[str | None]

@@ -25,7 +25,6 @@ class Reward(Created, Base):
     granularity: Mapped[str]
     kind: Mapped[str] = mapped_column(default="python")
     revision: Mapped[int]
-    """Newest revision, which `kind` and `entry` describe."""
     entry: Mapped[str | None]
     created_by: Mapped[str | None]
     updated_at: Mapped[datetime] = mapped_column(default=now)

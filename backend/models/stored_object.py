@@ -9,8 +9,6 @@ from backend.models.base import Base, Created
 
 
 class JobObject(Base):
-    """A complete upload by the job's worker."""
-
     __tablename__ = "job_object"
 
     job_id: Mapped[str] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"), primary_key=True)

@@ -10,8 +10,6 @@ from backend.models.base import Base, Created
 
 
 class SweepRow(Created, Base):
-    """Jobs that differ in chosen settings. Its row lock serialises planning."""
-
     __tablename__ = "sweep"
     __table_args__ = (
         CheckConstraint(

@@ -21,7 +21,6 @@ class TrackerRow(Created, Base):
     kind: Mapped[str]
     url: Mapped[str]
     destination: Mapped[str]
-    """Project of W&B, experiment of MLflow."""
     entity: Mapped[str | None]
     username: Mapped[str | None]
     key_sealed: Mapped[str | None]
@@ -31,8 +30,6 @@ class TrackerRow(Created, Base):
 
 
 class ExportRow(Created, Base):
-    """Export; steps up to `step` have arrived."""
-
     __tablename__ = "job_export"
     __table_args__ = (
         UniqueConstraint("job_id", "tracker_id"),
@@ -41,7 +38,6 @@ class ExportRow(Created, Base):
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
-    """Name of the run at the tracker."""
     job_id: Mapped[str] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"))
     tracker_id: Mapped[str] = mapped_column(ForeignKey("tracker.id", ondelete="CASCADE"), index=True)
     state: Mapped[str] = mapped_column(default="pending")

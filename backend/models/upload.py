@@ -23,12 +23,10 @@ class Upload(Created, Base):
     filename: Mapped[str]
     name: Mapped[str | None]
     bytes: Mapped[int]
-    """Announced size; a file of another size is refused."""
     sha256: Mapped[str | None]
     part_bytes: Mapped[int | None]
     """Size of numbered parts but the last; None in OpenAI's API."""
     bucket_upload: Mapped[str | None]
-    """The store's multipart upload."""
     status: Mapped[str] = mapped_column(default="pending")
     error: Mapped[dict[str, Any] | None]
     expires_at: Mapped[datetime]
@@ -44,8 +42,6 @@ class UploadPart(Created, Base):
     id: Mapped[str] = mapped_column(primary_key=True)
     upload_id: Mapped[str] = mapped_column(ForeignKey("upload.id", ondelete="CASCADE"), index=True)
     number: Mapped[int | None]
-    """From 1; None in OpenAI's API."""
     sha256: Mapped[str | None] = mapped_column(ForeignKey("stored_object.sha256"), index=True)
-    """None for a part in the bucket."""
     digest: Mapped[str | None]
     bytes: Mapped[int]

@@ -17,7 +17,6 @@ class User(Created, Base):
     id: Mapped[str] = mapped_column(primary_key=True)
     name: Mapped[str]
     email: Mapped[str | None] = mapped_column(unique=True)
-    """Lower case."""
     confirmed_email: Mapped[str | None]
     """Address from which a confirmation link was opened; counts while it is `email`."""
     password: Mapped[str | None]

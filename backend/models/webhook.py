@@ -19,7 +19,6 @@ class Webhook(Created, Base):
     events: Mapped[list[str]]
     secret_sealed: Mapped[str]
     old_secret_sealed: Mapped[str | None]
-    """Old secret, which also signs until `old_secret_until`."""
     old_secret_until: Mapped[datetime | None]
     enabled: Mapped[bool]
     disabled_reason: Mapped[str | None]
@@ -28,8 +27,6 @@ class Webhook(Created, Base):
 
 
 class WebhookDelivery(Created, Base):
-    """Delivery; every attempt sends `body` byte for byte."""
-
     __tablename__ = "webhook_delivery"
     __table_args__ = (
         CheckConstraint("state IN ('pending', 'delivered', 'failed')", name="state"),
@@ -39,7 +36,6 @@ class WebhookDelivery(Created, Base):
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
-    """`webhook-id` header."""
     webhook_id: Mapped[str] = mapped_column(ForeignKey("webhook.id", ondelete="CASCADE"))
     event_id: Mapped[str]
     type: Mapped[str]

@@ -20,7 +20,6 @@ class Worker(Base):
     jail_reasons: Mapped[list[str]]
     device: Mapped[str | None]
     answers: Mapped[list[str] | None]
-    """Kinds of calls; None: any."""
     broker: Mapped[dict[str, Any] | None]
     engines: Mapped[list[str] | None]
     """Engines, that of `auto` first; None if not reported."""
@@ -32,8 +31,6 @@ class Worker(Base):
 
 
 class Call(Created, Base):
-    """Call, deleted soon after its deadline."""
-
     __tablename__ = "call"
     __table_args__ = (
         CheckConstraint("state IN ('waiting', 'taken', 'answered')", name="state"),
