@@ -1,8 +1,4 @@
-"""E-mail delivery, retried for at most 24 hours.
-
-A lease postpones a taken message: a dead process loses nothing. A receiver may rarely get one twice, with the same
-`Message-ID`.
-"""
+"""E-mail delivery, retried for at most 24 hours."""
 
 import asyncio
 import logging
@@ -38,7 +34,6 @@ class MailDeliveries:
         self._database, self._sealer, self._settings = database, sealer, settings
 
     async def send_due(self) -> int:
-        """Send; returns the number of messages taken."""
         if self._settings.smtp_host is None:
             return 0
         async with self._database.transaction() as session:
@@ -54,7 +49,6 @@ class MailDeliveries:
         return len(due)
 
     async def _rendered(self, session: AsyncSession, mail: Mail) -> EmailMessage | None:
-        """Message, or None if its receiver does not want it any more."""
         user = await session.get_one(User, mail.user_id, populate_existing=True)
         base_url, content = self._settings.url.rstrip("/"), None
         if mail.member_id is None:

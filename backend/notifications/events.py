@@ -11,7 +11,6 @@ from backend.notifications import repository
 
 RETRIED_FOR = timedelta(hours=24)
 HOURLY = 30
-"""Messages about events for one person in an hour."""
 
 
 async def queue_mails(session: AsyncSession, project_id: str, type: str, data: dict[str, Any]) -> None:

@@ -36,7 +36,6 @@ class MailContent:
 
 
 def one_line(text: str) -> str:
-    """Text without line breaks, control and formatting characters."""
     spaced = "".join(" " if unicodedata.category(char) in ("Cc", "Zl", "Zp") else char for char in text)
     return " ".join("".join(char for char in spaced if unicodedata.category(char)[0] != "C").split())
 
@@ -79,7 +78,6 @@ def confirmation_content(address: str, base_url: str, url: str) -> MailContent:
 
 
 def message(mail: Mail, content: MailContent, sender: str) -> EmailMessage:
-    """Message; `mail.id` makes retries recognisable."""
     email = EmailMessage()
     name, address = parseaddr(sender)
     email["From"] = f"{name} <{address}>" if name else address

@@ -12,7 +12,6 @@ CONFIRMATION = "confirmation"
 
 
 async def subscribers(session: AsyncSession, project_id: str) -> list[tuple[Member, User]]:
-    """Members with a confirmed address who want any event."""
     query = select(Member, User).join(User, User.id == Member.user_id)
     query = query.where(
         Member.project_id == project_id,
@@ -25,7 +24,6 @@ async def subscribers(session: AsyncSession, project_id: str) -> list[tuple[Memb
 async def recent(
     session: AsyncSession, user_id: str, within: timedelta, *, confirmations: bool, address: str | None = None
 ) -> int:
-    """Number of messages to the person, or of all persons to the address."""
     query = select(func.count()).select_from(Mail).where(Mail.created_at > now() - within)
     query = query.where(Mail.user_id == user_id if address is None else Mail.address == address)
     query = query.where((Mail.type == CONFIRMATION) if confirmations else (Mail.type != CONFIRMATION))
@@ -60,5 +58,4 @@ async def take_due(session: AsyncSession, *, most: int, lease: timedelta) -> Seq
 
 
 async def forget(session: AsyncSession, before: datetime) -> None:
-    """Delete old messages, waiting ones too."""
     await session.execute(delete(Mail).where(Mail.created_at < before))

@@ -16,12 +16,10 @@ from reinforge.errors import InvalidInput, StateConflict, TooManyRequests
 from reinforge.schemas.notifications import Notifications, NotificationsUpdate
 
 CONFIRMATIONS = 5
-"""Confirmations in an hour: of one person, and to one address."""
 _SINCE = timedelta(hours=1)
 
 
 async def read(session: AsyncSession, settings: Settings, who: Principal) -> Notifications:
-    """Empty for API keys and for administrators who are no members."""
     if who.user_id is None or who.member_id is None:
         available = settings.smtp_host is not None
         return Notifications(available=available, confirmed=False, confirmation="none", events=[])
@@ -74,7 +72,6 @@ async def send_confirmation(session: AsyncSession, settings: Settings, who: Prin
 
 
 async def confirm(session: AsyncSession, sealer: Sealer, token: str, *, save: bool) -> str:
-    """Confirm; returns the address. Raises NotFound."""
     user_id, address = tokens.confirmed(sealer, token)
     user = await session.get(User, user_id, with_for_update=save)
     if user is None or user.email != address:
@@ -85,7 +82,6 @@ async def confirm(session: AsyncSession, sealer: Sealer, token: str, *, save: bo
 
 
 async def unsubscribe(session: AsyncSession, sealer: Sealer, token: str, *, save: bool) -> str:
-    """Unsubscribe; returns the project's name. Raises NotFound."""
     row = await repository.member(session, tokens.unsubscribed(sealer, token))
     if row is None:
         raise tokens.not_valid()

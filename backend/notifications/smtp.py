@@ -15,11 +15,9 @@ TIMEOUT_SECONDS = 15.0
 class MailOutcome:
     error: str | None = None
     permanent: bool = False
-    """Whether the server refuses this message or address for good."""
 
 
 def send_all(settings: Settings, messages: Sequence[EmailMessage]) -> list[MailOutcome]:
-    """Send over one connection; one outcome per message."""
     outcomes: list[MailOutcome] = []
     try:
         with _connect(settings) as server:
@@ -32,7 +30,6 @@ def send_all(settings: Settings, messages: Sequence[EmailMessage]) -> list[MailO
 
 
 def _connect(settings: Settings) -> smtplib.SMTP:
-    """Connect; raises OSError, SMTPException, also without STARTTLS or a valid certificate."""
     host = settings.smtp_host or ""
     context = ssl.create_default_context()
     server: smtplib.SMTP
