@@ -21,7 +21,6 @@ from reinforge.schemas.openai_jobs import ModelView
 router = APIRouter(prefix="/v1/models", tags=["openai"], route_class=OpenAIRoute)
 
 MOST_CHECKPOINTS = 10_000
-"""Checkpoints of the list, which is not paged."""
 
 
 @router.get("", operation_id="listWireModels")

@@ -4,7 +4,7 @@
     ft:<base>:<project>:<suffix>:<8 characters>                  the adapter of a finished job
     ft:<base>:<project>:<suffix>:<8 characters>:ckpt-step-<n>    a checkpoint
 
-The eight characters begin the job's id after `ftjob-`. The project is not compared: it may be renamed.
+The eight characters begin the job's id after `ftjob-`.
 """
 
 import re
@@ -30,7 +30,6 @@ _NOT_PLAIN = re.compile(r"[^A-Za-z0-9._-]+")
 class NamedModel:
     base: BaseModel
     checkpoint: Checkpoint | None = None
-    """None for the base model itself."""
     job: Job | None = None
 
 

@@ -1,8 +1,4 @@
-"""Deduplication of retried requests of OpenAI's clients, which send no idempotency key.
-
-Responses are stored by caller and body hash. A first request that completes after its own retry returns the retry's
-job.
-"""
+"""Deduplication of retried requests of OpenAI's clients, which send no idempotency key."""
 
 from datetime import datetime, timedelta
 
@@ -18,7 +14,6 @@ from backend.http.idempotency import fingerprint
 from backend.models import IdempotencyKey, now
 
 WINDOW = timedelta(minutes=30)
-"""Time of a client's three tries of ten minutes."""
 _FIRST, _AGAIN = "first", "again"
 
 
@@ -31,7 +26,6 @@ class RetryDeduplication:
         self._where = {"project_id": who.project_id, "path": request.url.path, "key": key}
 
     async def find(self, session: AsyncSession) -> Response | None:
-        """The stored response for a retry; a first request deletes an older one."""
         if not self._again:
             old = delete(IdempotencyKey).filter_by(**self._where)
             await session.execute(old.where(IdempotencyKey.created_at < self._began))
@@ -40,7 +34,6 @@ class RetryDeduplication:
         return self._answer(row, self._since)
 
     async def begin(self, session: AsyncSession) -> Response | None:
-        """Reserve the request, or return the stored response."""
         kind = _AGAIN if self._again else _FIRST
         fresh = {"request_sha256": kind, "created_at": now(), "status": None, "body": None}
         statement = insert(IdempotencyKey).values(**self._where, **fresh)

@@ -24,7 +24,6 @@ T = TypeVar("T")
 router = APIRouter(prefix="/v1/chat", tags=["openai"], route_class=OpenAIRoute)
 
 FIRST_SECONDS = 5.0
-"""Time after which a stream starts at the latest."""
 CLIENT_GONE = 499
 STREAMED: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}

@@ -21,7 +21,6 @@ from reinforge.schemas.rpc.sampling import AdapterArchive
 
 DEFAULT_TOKENS = 4096
 MOST_CHARACTERS = 2_000_000
-"""Maximum of all messages and tools."""
 MOST_MESSAGES = 2000
 MOST_STOPS = 16
 MOST_STOP_CHARACTERS = 200
@@ -51,7 +50,6 @@ class ChatCall:
 
 
 async def validate_chat(session: AsyncSession, project_id: str, body: ChatRequest) -> ChatCall:
-    """Validate; raises NotFound, StateConflict, InvalidInput or TooLarge with `param`."""
     _check_offered(body)
     messages = _messages(body)
     stop = _stop(body.stop)

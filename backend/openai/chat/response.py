@@ -47,7 +47,6 @@ async def whole(run: ChatRun) -> ChatCompletion:
 
 
 def written(completion: ChatCompletion) -> bytes:
-    """JSON without null fields, except `tool_calls`."""
     value = completion.model_dump()
     for choice in value["choices"]:
         if choice["message"]["tool_calls"] is None:

@@ -14,7 +14,6 @@ ANY_OBJECT: dict[str, Any] = {"type": "object"}
 
 
 def json_schema(body: ChatRequest) -> dict[str, Any] | None:
-    """Schema, nested or flat. Raises InvalidInput, TooLarge."""
     response_format = body.response_format
     if response_format is None or response_format.type == "text":
         return None

@@ -40,7 +40,6 @@ class ChatRun:
         )
 
     async def events(self) -> AsyncGenerator[RpcEvent | None, None]:
-        """Yield the worker's events, None as a keep-alive; closing stops the worker. Raises ReinforgeError."""
         how = ServedRequest(broken_off=True)
         try:
             async with aclosing(self._stream.events()) as events:

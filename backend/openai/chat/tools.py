@@ -6,14 +6,11 @@ from reinforge.schemas.openai_chat import ToolCall
 
 
 def split(text: str) -> tuple[str | None, list[ToolCall]]:
-    """Text without tool calls (None if empty), and the calls."""
     remaining, calls = tool_calls.split(text)
     return remaining, [ToolCall.model_validate(call.as_openai(new_id("call_"))) for call in calls]
 
 
 class ToolCallBuffer:
-    """Holds back streamed text that may start a tool call."""
-
     def __init__(self) -> None:
         self._held = ""
 

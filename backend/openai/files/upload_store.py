@@ -42,7 +42,6 @@ async def pending(session: AsyncSession, project_id: str, id: str) -> Upload:
 
 
 async def check_room(session: AsyncSession, upload: Upload) -> None:
-    """Allow twice the size, since a repeated part counts twice. Raises InvalidInput."""
     query = select(func.coalesce(func.sum(UploadPart.bytes), 0)).where(UploadPart.upload_id == upload.id)
     if int(await session.scalar(query) or 0) > 2 * upload.bytes:
         raise InvalidInput(
@@ -60,7 +59,6 @@ async def add_part(session: AsyncSession, upload: Upload, sha256: str, bytes: in
 
 
 async def parts_in_order(session: AsyncSession, upload: Upload, ids: Sequence[str]) -> list[UploadPart]:
-    """Parts; raises InvalidInput if one is missing or the total size differs."""
     rows = await session.scalars(select(UploadPart).where(UploadPart.upload_id == upload.id))
     part_by_id = {part.id: part for part in rows}
     for place, id in enumerate(ids):

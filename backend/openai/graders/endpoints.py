@@ -27,7 +27,6 @@ from reinforge.schemas.resources import RewardTest, RewardTestRow, written
 router = APIRouter(prefix="/v1/fine_tuning/alpha/graders", tags=["openai"], route_class=OpenAIRoute)
 
 LONGEST_SAMPLE = 262_144
-"""Characters of a sample, truncated beyond."""
 
 
 @router.post("/run", operation_id="runGrader")

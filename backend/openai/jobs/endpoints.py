@@ -172,7 +172,6 @@ async def _translated(
 
 
 async def _model(session: Session, project_id: str, name: str) -> tuple[BaseModel, str | None]:
-    """The base model, and the adapter or checkpoint to start from."""
     if start_adapter.is_adapter(name):
         start = await start_adapter.find(session, project_id, name, "model")
         return start.model, start.id

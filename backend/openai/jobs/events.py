@@ -1,7 +1,4 @@
-"""A job's events in OpenAI's format: newest first and immutable.
-
-A step's metrics include the newest evaluation before it.
-"""
+"""A job's events in OpenAI's format: newest first and immutable."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -30,7 +27,6 @@ _STATUS = {
 
 
 def event_id(job_id: str, number: int) -> str:
-    """Id of an event; notes at creation have the numbers 0, -1, -2 …"""
     tail = str(number) if number > 0 else f"n{-number}"
     return f"ftevent-{job_id.removeprefix('ftjob-')}-{tail}"
 
@@ -47,7 +43,6 @@ def number_of(job_id: str, id: str) -> int | None:
 async def page(
     session: AsyncSession, job: Job, *, limit: int, before: int | None
 ) -> tuple[list[JobEventView], bool]:
-    """Events before this number, and whether there are more."""
     stored: Sequence[OneEvent] = []
     if before is None or before > 1:
         stored = await queries.events(session, job.id, before=before, limit=limit + 1)

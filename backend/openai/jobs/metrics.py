@@ -1,7 +1,4 @@
-"""A step's metrics under OpenAI's names; native metrics are under `reinforge`.
-
-A sample parse error or unresponsive reward is a completion without a reward.
-"""
+"""A step's metrics under OpenAI's names; native metrics are under `reinforge`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +9,6 @@ Values = Mapping[str, float | None]
 def payload(
     step: int, total: int, train: Values, held_out: Values, evaluated: int | None, graders: Mapping[str, str]
 ) -> dict[str, Any]:
-    """graders: type by reward name. evaluated: the step of `held_out`."""
     reward, valid = train.get("reward/mean"), held_out.get("held_out/reward_mean")
     errors, valid_errors = train.get("reward/error_share"), held_out.get("held_out/error_share")
     length, valid_length = train.get("completions/length_mean"), held_out.get("held_out/length_mean")
@@ -96,7 +92,6 @@ def _judges(train: Values) -> list[dict[str, Any]]:
 
 
 def _errors(train: float | None, valid: float | None, graders: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Errors; metrics do not say which of several rewards failed."""
     if len(graders) != 1:
         return []
     ((name, type),) = graders.items()

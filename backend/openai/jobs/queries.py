@@ -31,7 +31,6 @@ async def project(session: AsyncSession, id: str) -> Project:
 async def page(
     session: AsyncSession, project_id: str, *, limit: int, after: Job | None, metadata: dict[str, str] | None
 ) -> tuple[list[Job], bool]:
-    """`metadata`: all of these pairs; `{}`: jobs without any."""
     query = select(Job).where(Job.project_id == project_id, Job.purpose == "train")
     if metadata is not None:
         stored_metadata = Job.resolved_spec["metadata"]
@@ -71,12 +70,10 @@ def _reported_events() -> ColumnElement[bool]:
 
 
 async def events(session: AsyncSession, job_id: str, *, before: int | None, limit: int) -> Sequence[OneEvent]:
-    """Newest first, numbers below `before`."""
     return await event_store.before(session, job_id, before, limit, _reported_events())
 
 
 async def metrics_before(session: AsyncSession, job_id: str, seq: int, kind: str) -> OneEvent | None:
-    """The newest metrics of a kind (`train`, `held_out`)."""
     conditions = (Event.type == "metrics", Event.data["kind"].as_string() == kind)
     return next(iter(await event_store.before(session, job_id, seq, 1, *conditions)), None)
 
@@ -100,7 +97,6 @@ async def values_at(
 async def checkpoints(
     session: AsyncSession, job_id: str, *, limit: int, before: int | None
 ) -> tuple[list[Checkpoint], bool]:
-    """Highest step first, below `before`."""
     query = select(Checkpoint).where(Checkpoint.job_id == job_id)
     if before is not None:
         query = query.where(Checkpoint.step < before)

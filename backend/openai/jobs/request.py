@@ -25,7 +25,6 @@ class Translated:
     spec: JobSpec
     openai: dict[str, Any]
     notes: list[str]
-    """Ignored request fields."""
 
 
 def reinforcement(body: JobCreate) -> Reinforcement:
@@ -70,10 +69,7 @@ def translate(
     base: str,
     start: str | None = None,
 ) -> Translated:
-    """Job specification; raises InvalidInput with the request's field.
-
-    `hidden_size`: None until a worker has read the base model.
-    """
+    """Job specification; raises InvalidInput with the request's field."""
     held_out = body.validation_file
     seed = secrets.randbelow(2**31) if body.seed is None else body.seed
     hyperparameter_values = method.hyperparameters or Hyperparameters()

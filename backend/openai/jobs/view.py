@@ -51,7 +51,6 @@ def job_view(
 
 
 def method(job: Job, rows: int, hidden_size: int | None) -> dict[str, Any]:
-    """The method as requested with `auto` resolved, or derived from a native job."""
     if job.openai is not None:
         reinforcement: dict[str, Any] = job.openai["reinforcement"]
         rate = {"learning_rate": job.resolved_spec["optimizer"]["learning_rate"]}
