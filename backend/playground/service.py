@@ -29,14 +29,12 @@ from reinforge.schemas.usage import UsageKind
 log = logging.getLogger(__name__)
 
 QUIET_SECONDS = 300.0
-"""Maximum wait for an event."""
 MOST_CHARACTERS = 400_000
 MOST_MESSAGES = 400
 MOST_STOP_CHARACTERS = 200
 
 
 async def sampling(session: AsyncSession, project_id: str, body: SampleRequest) -> QueuedSampling:
-    """The RPC's request. Raises InvalidInput or TooLarge with `param`."""
     prompts = [_messages(messages, index) for index, messages in enumerate(body.prompts)]
     _check_sizes(body)
     model = await base_models.get_usable(session, project_id, body.model)
@@ -52,12 +50,10 @@ async def sampling(session: AsyncSession, project_id: str, body: SampleRequest) 
 
 
 async def checkpoint_model(session: AsyncSession, project_id: str, checkpoint_id: str) -> BaseModel:
-    """Raises InvalidInput (param `checkpoint`)."""
     return await base_models.of(session, (await _checkpoint_and_job(session, project_id, checkpoint_id))[1])
 
 
 async def start(calls: Calls, request: QueuedSampling) -> CallStream[NoResult]:
-    """Raises Unavailable `no_worker`."""
     return await open_stream(calls, SAMPLE, request, quiet_seconds=QUIET_SECONDS)
 
 
