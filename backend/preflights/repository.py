@@ -46,7 +46,6 @@ async def tables(session: AsyncSession, job_id: str) -> Sequence[str]:
 
 
 async def times(session: AsyncSession, job_id: str) -> Times:
-    """Seconds from claim to `running`, and from the saving phase to its checkpoint; 0 if unknown."""
     claimed = await session.scalar(select(func.max(Attempt.claimed_at)).where(Attempt.job_id == job_id))
     events = await session.execute(
         select(Event.type, Event.data, Event.ts).where(Event.job_id == job_id).order_by(Event.seq)

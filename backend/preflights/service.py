@@ -16,7 +16,6 @@ from reinforge.states import JobStatus
 
 
 async def find(session: AsyncSession, project_id: str, id: str) -> Job:
-    """Raises NotFound."""
     job = await repository.find(session, project_id, id)
     if job is None:
         raise NotFound(f"There is no pre-flight {id}.", code="preflight_not_found", param="id")
@@ -39,19 +38,16 @@ def view(job: Job, report: PreflightReport | None) -> Preflight:
 
 
 async def report(session: AsyncSession, cache: ObjectCache, job: Job) -> PreflightReport | None:
-    """None until it has ended; also available when its rewards paused it after a complete step."""
     observations = await observed(session, cache, job)
     return None if observations is None else assessed(job, observations)
 
 
 def assessed(job: Job, observations: Observed) -> PreflightReport:
-    """Raises InvalidInput `preflight_empty`."""
     spec = JobSpec.model_validate(job.spec).model_copy(update={"model": job.model_id})
     return assess(spec, observations)
 
 
 async def observed(session: AsyncSession, cache: ObjectCache | None, job: Job) -> Observed | None:
-    """Observations of an ended pre-flight, as for `report`. cache: None leaves out the times of rewards."""
     judged = job.status == JobStatus.SUCCEEDED or (
         job.status == JobStatus.PAUSED and job.reason == "reward_errors"
     )
