@@ -1,7 +1,4 @@
-"""`python -m backend.processes.child MEMORY`: executes functions on datasets until its input ends.
-
-Requests and responses are pickled, framed by an 8-byte length.
-"""
+"""`python -m backend.processes.child MEMORY`: executes functions on datasets until its input ends."""
 
 import os
 import pickle
@@ -16,7 +13,6 @@ from reinforge.system.priority import give_way
 LENGTH = struct.Struct("<Q")
 NICE = 10
 GROWTH_BYTES = 16 << 20
-"""Returned after an answer, because the process may be idle for minutes before it ends."""
 
 
 def main(arguments: list[str]) -> None:

@@ -17,7 +17,6 @@ from backend.processes.child import LENGTH
 
 IDLE_SECONDS = 300.0
 SPARE_SECONDS = 10.0
-"""For children beside an idle one: each holds 80 MiB once it has read a dataset."""
 
 MEMORY_BYTES = 2 << 30
 """A child's address space: rows of 8 MiB decoded several times, and Arrow's buffers."""
@@ -33,13 +32,9 @@ class ChildDied(Exception):
 
 
 class ReplyUnpickler(pickle.Unpickler):
-    """Restricted unpickler of values, records and errors; calls only their constructors.
-
-    If a file takes the child over, its response must not run code here.
-    """
+    """Restricted unpickler of values, records and errors; calls only their constructors."""
 
     def find_class(self, module: str, name: str) -> Any:
-        """Raises UnpicklingError."""
         if module == "builtins" or module.split(".")[0] in ("backend", "reinforge", "pyarrow"):
             cls = super().find_class(module, name)
             if isinstance(cls, type) and _is_data(cls):
@@ -111,10 +106,7 @@ async def _request(child: asyncio.subprocess.Process, question: bytes) -> bytes:
 
 
 async def start(module: str, *arguments: str, stdin: int) -> asyncio.subprocess.Process:
-    """Run a module that reads untrusted bytes.
-
-    Not a `reinforge.system.child_process.ChildProcess`: asyncio reaps its own children.
-    """
+    """Run a module that reads untrusted bytes, as an asyncio child, which asyncio reaps."""
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", module, *arguments),
         stdin=stdin,
@@ -132,7 +124,6 @@ async def end(child: asyncio.subprocess.Process) -> None:
 
 
 def children(kind: str) -> Children:
-    """The event loop's pool for one kind of work."""
     kinds = _kinds.get(None)
     if kinds is None:
         _kinds.set(kinds := {})
