@@ -44,7 +44,6 @@ def _belongs(table: Table) -> bool:
 
 
 async def _check_idle(session: AsyncSession, id: str) -> None:
-    """Lock the jobs, so that no worker claims one. Raises StateConflict."""
     jobs = await session.execute(select(Job.id, Job.status).where(Job.project_id == id).with_for_update())
     leased_ids = [row.id for row in jobs if row.status in LEASED]
     if leased_ids:

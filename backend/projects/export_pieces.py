@@ -21,12 +21,10 @@ ROWS_AT_ONCE = 500
 
 class Pieces:
     def __init__(self, database: Database, objects: Objects, folder: Path) -> None:
-        """`folder`: temporary files for rows: a tar header needs the size."""
         self.database, self._objects, self._folder = database, objects, folder
         self.missing: list[str] = []
 
     async def object(self, name: str, sha256: str, size: int) -> AsyncIterator[bytes]:
-        """File; a missing object is skipped, a truncated one padded."""
         try:
             async with self._objects.open(sha256) as file:
                 yield header(name, size)

@@ -19,7 +19,6 @@ from reinforge.schemas.users import InvitationAccept
 async def page(
     session: AsyncSession, who: Principal, *, limit: int, after: str | None
 ) -> tuple[list[Invitation], bool]:
-    """Newest first, with expired ones. Raises NotAllowed."""
     require_owner(who, "invitations")
     return await repository.invitations(session, who.project_id, limit=limit, after=after)
 
@@ -27,7 +26,6 @@ async def page(
 async def create(
     session: AsyncSession, who: Principal, base_url: str, body: InvitationCreate
 ) -> tuple[Invitation, str]:
-    """The invitation and its link. Raises NotAllowed."""
     require_owner(who, "invitations")
     require_scopes_of(who, body.role)
     token = secrets.token_urlsafe(30)
@@ -58,7 +56,6 @@ async def withdraw(session: AsyncSession, who: Principal, id: str) -> None:
 
 
 async def look(session: AsyncSession, token: str) -> tuple[Invitation, Project]:
-    """Invitation, not used up. Raises NotFound."""
     query = select(Invitation).where(Invitation.sha256 == digest(token), Invitation.expires_at > now())
     row = await session.scalar(query)
     if row is None or not await _is_authorised(session, row):
@@ -69,7 +66,6 @@ async def look(session: AsyncSession, token: str) -> tuple[Invitation, Project]:
 async def accept(
     session: AsyncSession, body: InvitationAccept, who: Principal | None, place: str
 ) -> tuple[User, str]:
-    """`place`: the client's network address. Raises NotFound, StateConflict, InvalidInput, TooManyRequests."""
     signed_in = who is not None and who.user_id is not None
     password = None if signed_in else await _hashed_password(session, body, place)
     used = await session.scalar(
@@ -97,7 +93,6 @@ async def accept(
 
 
 async def _hashed_password(session: AsyncSession, body: InvitationAccept, place: str) -> str | None:
-    """Hash, after validation of the invitation and without a connection."""
     await look(session, body.token)
     if body.name is None:
         raise InvalidInput("A name is needed.", code="name_needed", param="name")

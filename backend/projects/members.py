@@ -29,7 +29,6 @@ async def page(
 async def create(
     session: AsyncSession, who: Principal, base_url: str, name: str, role: Role
 ) -> tuple[MemberAndUser, str]:
-    """The user and their one-time link. Raises NotAllowed, StateConflict `member_exists`."""
     require_owner(who, "members")
     require_scopes_of(who, role)
     if await repository.is_named(session, who.project_id, name):
@@ -89,7 +88,6 @@ async def remove(session: AsyncSession, who: Principal, id: str) -> None:
 async def renew_address(
     session: AsyncSession, who: Principal, base_url: str, id: str, purpose: addresses.Purpose = "sign_in"
 ) -> tuple[MemberAndUser, str]:
-    """Revoke unused links and create one. Raises NotAllowed, NotFound."""
     member, user = await _owned(session, who, id)
     require_scopes_of(who, cast(Role, member.role))
     await addresses.require_authority(session, who, user)

@@ -35,7 +35,6 @@ async def members(
 
 
 async def find_member(session: AsyncSession, project_id: str, id: str) -> tuple[Member, User] | None:
-    """Membership, locked."""
     query = (
         select(Member, User)
         .join(User, User.id == Member.user_id)
@@ -52,7 +51,6 @@ async def is_named(session: AsyncSession, project_id: str, name: str) -> bool:
 
 
 async def projects(session: AsyncSession, user_id: str | None) -> list[tuple[Project, str | None]]:
-    """Projects by name, with the user's role; None: all."""
     own_membership = and_(Member.project_id == Project.id, Member.user_id == user_id)
     query = select(Project, Member.role).order_by(Project.name)
     query = (
@@ -64,7 +62,6 @@ async def projects(session: AsyncSession, user_id: str | None) -> list[tuple[Pro
 async def invitations(
     session: AsyncSession, project_id: str, *, limit: int, after: str | None
 ) -> tuple[list[Invitation], bool]:
-    """Unused invitations, newest first, with expired ones."""
     query = select(Invitation).where(Invitation.project_id == project_id)
     query = newest_first(query, Invitation.created_at, Invitation.id, limit=limit, after=after)
     return cut((await session.scalars(query)).all(), limit)
@@ -95,6 +92,5 @@ async def counts(session: AsyncSession, project_id: str) -> dict[str, Any]:
 
 
 async def end_makings(session: AsyncSession, maker_id: str, project_id: str) -> None:
-    """Delete unused invitations and links that the person created."""
     for table in (Invitation, SignInToken):
         await session.execute(delete(table).where(table.maker_id == maker_id, table.project_id == project_id))

@@ -48,7 +48,6 @@ async def visible_projects(session: AsyncSession, who: Principal) -> list[Projec
 
 
 async def create(session: AsyncSession, who: Principal, body: ProjectCreate) -> tuple[Project, str | None]:
-    """Create; returns the first key's secret if requested. Raises NotAllowed, StateConflict."""
     require_owner(who, "projects")
     if who.user_id is None and not who.administrator:
         raise NotAllowed(
