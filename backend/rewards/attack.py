@@ -12,9 +12,7 @@ from reinforge.schemas.resources import RewardTest, RewardTestRow
 from reinforge.schemas.reward_attack import AttackReport, RewardAttack
 
 MOST_JUDGED_ROWS = 4
-"""Rows for rewards that ask a judge: about 30 calls each."""
 _BATCH = 256
-"""Completions per call."""
 
 
 async def run(
@@ -64,7 +62,6 @@ def _row(body: RewardAttack, attempt: ProbeAttempt) -> RewardTestRow:
 
 
 def _batches(attempts: list[ProbeAttempt], granularity: str) -> list[list[ProbeAttempt]]:
-    """Batches; rewards that compare completions see those of one row together."""
     groups = [attempts]
     if granularity != "sample":
         rows = dict.fromkeys(attempt.row for attempt in attempts)

@@ -48,7 +48,6 @@ async def find_revision(session: AsyncSession, reward_id: str, revision: int) ->
 
 
 async def revisions(session: AsyncSession, reward_id: str) -> list[RewardRevision]:
-    """Newest first."""
     query = select(RewardRevision).where(RewardRevision.reward_id == reward_id)
     return list(await session.scalars(query.order_by(RewardRevision.revision.desc())))
 
@@ -73,8 +72,7 @@ async def job_counts(session: AsyncSession, ids: Sequence[str]) -> dict[str, tup
 
 
 async def error_shares(session: AsyncSession, ids: Sequence[str]) -> dict[str, float]:
-    """Share of completions without a score, of the jobs where the reward is the only one: a completion's error does
-    not name the reward."""
+    """Share of completions without a score, in jobs where the reward is the only one."""
     jobs = select(JobReward.job_id).where(JobReward.reward_id.in_(ids))
     alone = (
         select(JobReward.job_id, func.min(JobReward.reward_id).label("reward"))

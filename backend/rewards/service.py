@@ -47,8 +47,6 @@ JUDGED_SECONDS = 270.0
 
 @dataclass(frozen=True)
 class RewardSource:
-    """`param`: the source's field in the request."""
-
     name: str
     source: str
     entry: str | None
@@ -59,7 +57,6 @@ class RewardSource:
 class Account:
     project_id: str
     source: str = ""
-    """Id of the reward or evaluation, if stored."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +102,6 @@ async def validate(
 async def load(
     calls: Calls, sources: Sequence[RewardSource], *, timeout: float = VALIDATE_SECONDS
 ) -> tuple[list[LoadedSource], str | None]:
-    """Load sources in a worker's sandbox; returns results and sandbox. Raises InvalidInput, Unavailable."""
     refused: dict[int, InvalidInput] = {}
     definitions = []
     for position, source in enumerate(sources):
@@ -137,7 +133,6 @@ def _loaded(source: RewardSource, result: ValidatedReward) -> LoadedSource:
 
 
 def columns_read(source: str, entry: str | None, entries: Sequence[dict[str, Any]]) -> set[str]:
-    """Columns without which every row would fail. `entry` None: the only function."""
     if is_grader(source):
         template_columns = set(columns(parse_grader(source)))
         return template_columns.union(*(function.get("columns") or () for function in entries))
@@ -254,7 +249,6 @@ async def revise(
     entry: str | None,
     entries: list[dict[str, Any]],
 ) -> Reward:
-    """Store a source as the next revision, unless it is equal."""
     reward = await repository.find(session, project_id, id, lock=True)
     if reward is None:
         raise _not_found(id)
@@ -340,7 +334,6 @@ def kinds_of(source: str) -> frozenset[UsageKind]:
 
 
 def granularity_of(source: str, declared: str) -> str:
-    """Granularity of a grader, by its type, else as declared. Raises InvalidInput."""
     if is_grader(source):
         return "group" if isinstance(parse_grader(source), RankingJudge) else "sample"
     return declared
