@@ -18,8 +18,6 @@ _WITHIN_SECONDS = 5.0
 
 
 class BrokerWatch:
-    """Probes the broker in its own threads."""
-
     def __init__(self, settings: Settings) -> None:
         url = settings.redis_url
         self._place = (url.get_secret_value() if url is not None else None, settings.broker_folder)
@@ -28,7 +26,6 @@ class BrokerWatch:
         self.state: BrokerState | None = None
 
     async def look(self) -> BrokerState:
-        """State; concurrent requests share a probe of at most five seconds."""
         if self._probe is None or self._probe.done():
             self._probe = asyncio.create_task(self._ask())
         return await asyncio.shield(self._probe)

@@ -1,7 +1,7 @@
 """RPCs to workers: work that a request waits for.
 
 A call is a row with a deadline. An RPC worker long-polls for rows (`take`) and answers (`answer`); NOTIFY wakes the
-waiting request (`ask`). Nothing connects to a worker.
+waiting request (`ask`).
 """
 
 import asyncio
@@ -45,7 +45,6 @@ ONLINE_SECONDS = 30.0
 """Time after which a worker is offline, and loses its calls."""
 LOOK_AGAIN_SECONDS = 5.0
 PROJECT_CALLS = 2
-"""Running calls of one project per worker process, without samplings."""
 HANG_UP_SECONDS = 1.0
 SLOW_SECONDS = 10.0
 """Wait that shows that workers do not answer."""
@@ -64,10 +63,7 @@ class Waiting:
 
 
 class Calls:
-    """RPC queue of one process, fair between projects.
-
-    gone: whether the caller has disconnected. project: None: the server. waits: called when waiting starts.
-    """
+    """RPC queue of one process, fair between projects."""
 
     def __init__(
         self,
@@ -145,7 +141,6 @@ class Calls:
         return None
 
     async def forget(self, call_id: str) -> None:
-        """Delete a waiting call; a running one stays until its answer."""
         async with self.database.transaction() as session:
             # The update first: it waits for an answer that is being saved, so that the deletion sees it.
             await session.execute(update(Call).where(Call.id == call_id).values(deadline=now()))
@@ -208,9 +203,7 @@ class Calls:
     async def take(
         self, worker: str, kinds: Sequence[CallKind], *, wait_seconds: float, gone: IsGone
     ) -> CallMessage | None:
-        """The next call of these kinds; None after `wait_seconds`. gone: whether the worker has
-        disconnected, so that no call is lost.
-        """
+        """The next call of these kinds; None after `wait_seconds`. gone: whether the worker has disconnected."""
         until = now() + timedelta(seconds=wait_seconds)
         with self._polls.of(worker, kinds) as (poll, arrived):
             while not await gone():
@@ -234,7 +227,6 @@ class Calls:
             return CallMessage(id=call.id, kind=call.kind, payload=call.payload, deadline_seconds=remaining)
 
     async def answer(self, call_id: str, result: dict[str, Any] | None, error: dict[str, Any] | None) -> None:
-        """Save a worker's answer, once. Raises NotFound if no caller waits."""
         async with self.database.transaction() as session:
             call = await session.get(Call, call_id, with_for_update=True)
             abandoned = call is None or call.deadline < now()

@@ -11,7 +11,6 @@ from reinforge.schemas.worker_api import CallMessage
 
 TOPIC = "calls"
 SHARED_SECONDS = 1.0
-"""Time for which an empty result is shared, unless a notification comes before."""
 
 
 class WorkerPoll:

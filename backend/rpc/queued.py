@@ -8,8 +8,6 @@ from reinforge.schemas.rpc.sampling import SamplingRequest
 
 
 class SecretReferences(RpcModel):
-    """References that are resolved when a worker takes the call."""
-
     model_key: str | None = None
     token_of: str | None = None
     """Key of a model that is being added; opens `token_sealed`."""

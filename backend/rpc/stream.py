@@ -1,8 +1,4 @@
-"""Streaming RPCs: events of a running call, for one request.
-
-Chunks pass through the tables, since another process may receive them. Without a listener the worker is refused and
-stops.
-"""
+"""Streaming RPCs: events of a running call, for one request, through the tables."""
 
 import time
 from collections.abc import AsyncGenerator
@@ -125,7 +121,6 @@ class CallStream(Generic[ResultT]):
 async def open_stream(
     calls: Calls, rpc: Rpc[RequestT, ResultT], request: RequestT, *, quiet_seconds: float
 ) -> CallStream[ResultT]:
-    """Start a streaming call; read its events at least every LISTENER_SECONDS. Raises Unavailable."""
     return CallStream(calls, rpc, await calls.add(rpc, request, _listener_lease()), quiet_seconds)
 
 

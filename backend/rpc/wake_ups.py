@@ -1,7 +1,4 @@
-"""Wake-ups through Celery: messages with a job's id.
-
-`background` resends them, so a failed one never fails a request.
-"""
+"""Wake-ups through Celery: messages with a job's id."""
 
 import logging
 from typing import Any
@@ -19,7 +16,6 @@ _SEND_SECONDS = 3.0
 
 
 def broker_options(settings: Settings) -> dict[str, Any]:
-    """Celery settings: Redis, or a folder that is polled every 0.1 s."""
     if settings.redis_url is not None:
         return {
             "broker_url": settings.redis_url.get_secret_value(),
@@ -56,7 +52,6 @@ class WakeUps:
         )
 
     async def send(self, job_id: str) -> bool:
-        """Announce a queued job; False if the broker is unavailable."""
         try:
             await anyio.to_thread.run_sync(self._send, job_id)
         except Exception as error:
