@@ -29,7 +29,6 @@ _FILES = frozenset({".svg", ".webp", ".png", ".json", ".yml"})
 
 @functools.lru_cache(maxsize=128)
 def _page(file: Path, changed_ns: int) -> str:
-    """A page as of `changed_ns`."""
     fonts = sorted((STATIC / "assets").glob("inter-latin-wght-normal-*.woff2"))
     return rendered(PAGES, file, font=f"/assets/{fonts[0].name}" if fonts else None)
 

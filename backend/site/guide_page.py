@@ -33,7 +33,6 @@ class Heading:
 class GuideSection:
     title: str
     links: tuple[tuple[str, str], ...]
-    """Address and title of its pages."""
 
 
 def address(name: str) -> str:
@@ -67,7 +66,6 @@ def target(link: str, page: str) -> str | None:
 
 
 def rendered(folder: Path, file: Path, *, font: str | None = None) -> str:
-    """The whole HTML page."""
     name = file.relative_to(folder.resolve()).as_posix()
     body, headings = _body(file.read_text(encoding="utf-8"), name)
     title = next((heading.text for heading in headings if heading.level == 1), "Guide")
@@ -139,7 +137,7 @@ def _body(text: str, page: str) -> tuple[str, list[Heading]]:
 
 
 def _anchor(text: str, earlier: list[Heading]) -> str:
-    """As GitHub names it."""
+    """Anchor as GitHub names it."""
     slug = _TEXT.sub("", text.strip().lower()).replace(" ", "-")
     repeats = sum(
         one.anchor == slug or (one.anchor.startswith(f"{slug}-") and one.anchor[len(slug) + 1 :].isdigit())

@@ -68,7 +68,7 @@ async def _broker(watch: BrokerWatch) -> tuple[BrokerState, dict[str, Any]]:
 
 
 async def _workers(database: Database, broker: BrokerState) -> dict[str, dict[str, Any]]:
-    """Informative only, since the backend serves without workers."""
+    """State of the workers, without which the backend serves, too."""
     try:
         async with database.transaction() as session:
             recent = Worker.last_seen_at > now() - timedelta(seconds=ONLINE_SECONDS)

@@ -11,7 +11,6 @@ from fastapi.routing import iter_route_contexts
 from backend.site.openapi_errors import document_errors
 
 EXAMPLES = Path(__file__).with_name("openapi_examples.json")
-"""Operation id → `request`, `response {status, body}`, `stream {status, body}`."""
 METHODS = ("get", "post", "put", "patch", "delete")
 IF_MATCH_SOMETIMES = frozenset({"setBudget"})
 """Operations that may also create the object."""

@@ -1,7 +1,4 @@
-"""Possible errors of each operation, for the OpenAPI document.
-
-They follow from whether it needs a key, reads a body, changes something, or calls a worker.
-"""
+"""Possible errors of each operation, for the OpenAPI document."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -83,7 +80,6 @@ RESPONSES = {
 }
 _RETRY_AFTER = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
 _COUNTED = frozenset({"signIn", "acceptInvitation", "resetPassword", "updateMe"})
-"""Operations that take a secret and count wrong ones."""
 _OPENAI_PREFIX, _WORKER_PREFIX = "/v1/", "/worker/"
 
 
@@ -122,7 +118,6 @@ def _statuses(
     body, parameters = "requestBody" in operation, operation.get("parameters", [])
     keyed, worker_api, writes = authenticated in needs, path.startswith(_WORKER_PREFIX), method != "get"
     token = body and not keyed and not worker_api
-    """A password or one-time token in the body replaces the key."""
     if body or parameters:
         yield "400" if path.startswith(_OPENAI_PREFIX) else "422"
     if (

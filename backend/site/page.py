@@ -1,7 +1,4 @@
-"""Web page: its built files, with `index.html` for every path that the page routes.
-
-Everything else is a 404: an error envelope for programs, the page for browsers. API paths never return the page.
-"""
+"""Web page: its built files, with `index.html` for every path that the page routes."""
 
 import mimetypes
 from pathlib import Path
@@ -62,8 +59,6 @@ _NOT_BUILT = (
 
 
 class PageFallback:
-    """ASGI fallback for paths without a route."""
-
     def __init__(self, folder: Path = STATIC) -> None:
         self.folder = folder
 
