@@ -1,4 +1,4 @@
-"""Check of a sweep for a form: its problems, its number of jobs and the first of them."""
+"""Check of a sweep for a form."""
 
 from typing import Any
 
@@ -23,7 +23,6 @@ from reinforge.sweeps.variations import (
 )
 
 FIRST_SETTINGS = 12
-"""Settings that the check lists and resolves."""
 
 
 async def check_sweep(

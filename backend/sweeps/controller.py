@@ -1,8 +1,4 @@
-"""Controller of sweeps: plans from the database, submits and ends jobs.
-
-A trial is stored before its job, and gets its job in the transaction that creates it, so processes may be killed and
-work at once.
-"""
+"""Controller of sweeps: plans from the database, submits and ends jobs."""
 
 import logging
 import time
@@ -148,8 +144,6 @@ def _row(sweep_id: str, variation: Variation) -> SweepTrialRow:
 
 
 class TrialSubmission(Submission[str]):
-    """Job of one trial; its answer is `NO_JOB` if the trial needs none."""
-
     def __init__(self, sweep: SweepRow, trial: SweepTrialRow) -> None:
         super().__init__(sweep.project_id, sweep.created_by or "sweep")
         self._sweep_id, self._number = sweep.id, trial.number

@@ -1,7 +1,5 @@
-"""How much each varied setting matters: the share of the objective's variance between its values.
-
-Adjusted for the number of values (epsilon squared, Kelley 1935). Numbers with many values are compared in thirds.
-Joint effects are not divided.
+"""How much each varied setting matters: the share of the objective's variance between its values, adjusted
+for their number (epsilon squared, Kelley 1935).
 """
 
 import json
@@ -14,7 +12,6 @@ from reinforge.schemas.sweeps import ParameterImportance, SweepTrial
 
 METHOD = "variance between values"
 FEWEST = 6
-"""Fewest jobs with an objective."""
 MOST_VALUES = 5
 _PARTS = 3
 
@@ -22,7 +19,6 @@ _PARTS = 3
 def importance(
     varied: Sequence[str], trials: Sequence[SweepTrial]
 ) -> tuple[ParameterImportance | None, str | None]:
-    """The importance, or why there is none."""
     measured = [trial for trial in trials if trial.objective is not None]
     if len(measured) < FEWEST:
         return None, f"It needs {FEWEST} jobs with a held-out reward; there are {len(measured)}."

@@ -11,12 +11,10 @@ from reinforge.sweeps import SweepSpec, Variation
 from reinforge.sweeps.variations import number_of_trials
 
 FAILURES = 3
-"""Failures without any evaluation that end a sweep."""
 WITHOUT_JOB = frozenset({"refused", "skipped", "deleted"})
 ENDED = frozenset({str(status) for status in FINAL}) | WITHOUT_JOB
 
 NextSetting = Callable[[int], tuple[str, dict[str, Any]]]
-"""Name and parameters by number of a setting."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +26,6 @@ class TrialRecord:
     status: str
     ended_by: str | None = None
     rewards: Sequence[float | None] = ()
-    """Held-out rewards of the evaluations after training began."""
     steps: Sequence[int] = ()
     seconds: float = 0.0
     cost: float | None = None
@@ -92,7 +89,6 @@ def _can_end(trial: TrialRecord) -> bool:
 
 
 def _new(spec: SweepSpec, trials: Sequence[TrialRecord], next_setting: NextSetting) -> list[Variation]:
-    """New trials; a paused job leaves its place to another."""
     limit = number_of_trials(spec)
     if spec.budget.jobs is not None:
         limit = min(limit, spec.budget.jobs)
@@ -141,7 +137,6 @@ def _reward_at(spec: SweepSpec, trial: TrialRecord, evaluations: int) -> float:
 def objective(
     spec: SweepSpec, trial: TrialRecord, evaluations: int | None = None
 ) -> tuple[float | None, int | None]:
-    """Reward and step of the trial, over its first evaluations."""
     measured = [
         (reward, step)
         for reward, step in zip(trial.rewards[:evaluations], trial.steps[:evaluations], strict=True)

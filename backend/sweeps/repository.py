@@ -52,7 +52,6 @@ async def lock_open(session: AsyncSession, id: str) -> SweepRow | None:
 
 
 async def trials(session: AsyncSession, ids: Sequence[str]) -> dict[str, list[StoredTrial]]:
-    """Trials by sweep, with their jobs' measurements."""
     query = (
         select(SweepTrialRow, Job)
         .outerjoin(Job, Job.id == SweepTrialRow.job_id)

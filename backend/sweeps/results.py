@@ -107,7 +107,6 @@ def trial_view(spec: SweepSpec, stored: StoredTrial, price: float | None) -> Swe
 
 
 def settings(trials: Sequence[SweepTrial]) -> list[SweepSetting]:
-    """Settings, best mean first; those without an objective last."""
     members: dict[int, list[SweepTrial]] = defaultdict(list)
     for trial in trials:
         members[trial.setting].append(trial)

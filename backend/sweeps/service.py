@@ -47,7 +47,6 @@ async def find(session: AsyncSession, project_id: str, id: str, *, lock: bool = 
 
 
 async def cancel(session: AsyncSession, project_id: str, id: str) -> SweepRow:
-    """Cancel; the background process cancels its jobs. Raises NotFound, StateConflict."""
     row = await find(session, project_id, id, lock=True)
     if row.status not in OPEN:
         raise StateConflict(f"The sweep is {row.status}.", code="sweep_ended", hint="It has ended.")
@@ -57,7 +56,6 @@ async def cancel(session: AsyncSession, project_id: str, id: str) -> SweepRow:
 
 
 async def delete(session: AsyncSession, who: Principal, id: str) -> None:
-    """Delete a sweep, not its jobs. Raises NotAllowed, NotFound, StateConflict."""
     require_owner(who, "deleting sweeps")
     row = await find(session, who.project_id, id, lock=True)
     if row.status in OPEN:
@@ -93,6 +91,5 @@ def advice(spec: SweepSpec) -> list[str]:
 
 
 def _section(spec: SweepSpec, name: str) -> dict[str, Any]:
-    """Section; empty for anything but an object."""
     section = spec.job.get(name)
     return section if isinstance(section, dict) else {}

@@ -1,8 +1,4 @@
-"""Settings that Optuna's TPE sampler chooses by the results so far.
-
-The study is rebuilt from the stored trials, and the seed follows from the setting's number: equal results give the
-same settings in any process.
-"""
+"""Settings that Optuna's TPE sampler chooses by the results so far."""
 
 import json
 import random
@@ -26,7 +22,6 @@ RANDOM_SETTINGS = 10
 """Measured settings before the sampler chooses; a third of a short sweep."""
 FEWEST = 3
 REPEATS = 10
-"""Choices before a new combination is searched."""
 
 
 class SettingSampler:
@@ -52,7 +47,6 @@ class SettingSampler:
         return label(parameters), parameters
 
     def _chosen(self, setting: int) -> dict[str, Any]:
-        """Chosen setting; a repeated combination would be the same job."""
         parameters: dict[str, Any] = {}
         for attempt in range(REPEATS):
             parameters = self._ask(f"{self._spec.seed}/{setting}/{attempt}")
@@ -133,7 +127,6 @@ class SettingOutcome:
 
 
 def outcome(spec: SweepSpec, trials: Sequence[TrialRecord]) -> SettingOutcome:
-    """Outcome; jobs that ended early count as pruned."""
     rewards = [reward for trial in trials if (reward := objective(spec, trial)[0]) is not None]
     return SettingOutcome(
         parameters=trials[0].parameters,
@@ -167,7 +160,6 @@ class SampledParameter:
 
 
 def sampled_parameter(parameter: list[Any] | ParameterRange) -> SampledParameter:
-    """Parameter whose numbers are in order."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     if isinstance(parameter, ParameterRange):

@@ -17,14 +17,12 @@ from reinforge.sweeps import SweepSpec, Variation, check, job_of
 from reinforge.sweeps.variations import blamed, first_variations, validated
 
 RESOLVED_JOBS = 50
-"""Jobs whose references are resolved before the sweep is stored."""
 MOST_METADATA = 16
 ON_WORKERS = 3
 """Jobs that are checked on workers: those that first need another model, dataset, reward or prompt limit."""
 
 
 async def validate_sweep(services: SubmitServices, project_id: str, spec: SweepSpec) -> list[str]:
-    """Warnings about its jobs. Raises InvalidInput that names the parameter, Unavailable."""
     await anyio.to_thread.run_sync(partial(check, spec))
     warnings: list[str] = []
     checked: set[str] = set()
@@ -62,7 +60,6 @@ async def _validate_job(
 
 
 def draft_of(sweep: SweepRow, trial: SweepTrialRow) -> Draft:
-    """The trial's job; its metadata names the sweep. Raises InvalidInput."""
     spec = SweepSpec.model_validate(sweep.spec)
     variation = Variation(trial.number, trial.setting, trial.name, trial.parameters, trial.seed)
     raw = job_of(spec, variation, sweep.name)
