@@ -33,7 +33,6 @@ _CLASSES = ("waiting", "served")
 
 
 async def read(database: Database) -> list[Metric]:
-    """All families. Raises SQLAlchemyError, OSError."""
     async with database.autocommit() as session:
         return [
             *await _jobs(session),

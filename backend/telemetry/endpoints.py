@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 router = APIRouter()
 
 _WITHIN_SECONDS = 8.0
-"""Prometheus gives up after ten by default."""
+"""Time within Prometheus's timeout of ten seconds."""
 
 
 @router.get("/metrics", include_in_schema=False)

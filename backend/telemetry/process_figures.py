@@ -76,7 +76,6 @@ _workers: dict[str, None] = {}
 
 @contextmanager
 def timed_rpc(kind: str) -> Iterator[None]:
-    """Count one RPC by its outcome."""
     began, outcome = time.monotonic(), "no_answer"
     try:
         yield
@@ -91,7 +90,6 @@ def timed_rpc(kind: str) -> Iterator[None]:
 
 
 def count_steps(worker: str, steps: Sequence[StepMetrics]) -> None:
-    """Count completed steps of a worker's job."""
     if not steps:
         return
     _remember(worker)
