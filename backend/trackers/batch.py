@@ -6,7 +6,7 @@ from typing import Any
 
 
 class ExportFailure(Exception):
-    """The message is shown beside the job; it never contains a key."""
+    """Failure whose message never contains a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class ExportBatch:
     username: str | None
     key: str | None
     run_id: str | None
-    """None: not created yet, or not known to be."""
+    """None: not created yet."""
     job_id: str
     name: str
     job_url: str
@@ -36,16 +36,14 @@ class ExportBatch:
     config: dict[str, Any]
     steps: list[ExportSteps]
     last: int
-    """Steps up to it are in this batch or have arrived; some have no metrics."""
+    """Last step of this batch or of earlier ones."""
     first: bool
-    """Nothing has arrived yet: the configuration is sent."""
     status: str | None = None
-    """Of a job that has ended, with its last steps in this batch."""
     ended: float = 0.0
     summary: dict[str, Any] = field(default_factory=dict)
 
     def without_key(self, text: str) -> str:
-        """For messages of trackers, which may repeat the key."""
+        """Text of a tracker without the key, which it may repeat."""
         return text.replace(self.key, "…") if self.key else text
 
 

@@ -1,7 +1,6 @@
-"""Export of jobs to trackers by the background process, outside of workers and trainers.
+"""Export of jobs to trackers by the background process.
 
-An export's row has the cursor: the newest step that has arrived. It moves after a tracker has accepted a batch, and
-trackers are asked what they have, so a process that is killed in between neither loses nor repeats a step.
+An export's row has the cursor: the newest step that a tracker has accepted, so no step is lost or repeated.
 """
 
 import asyncio
@@ -35,7 +34,6 @@ RETRIED_FOR = timedelta(hours=72)
 
 
 def pause(tries: int) -> float:
-    """Seconds before the next attempt: 15, 45, 135 … to an hour, with jitter."""
     usual: float = min(LONGEST_PAUSE_SECONDS, 15.0 * 3.0 ** min(tries - 1, 20))
     return usual * random.uniform(0.8, 1.2)
 
@@ -45,7 +43,6 @@ class JobExports:
         self._database, self._sealer, self._settings = database, sealer, settings
 
     async def send_due(self) -> int:
-        """Returns the number of exports that were taken."""
         async with self._database.transaction() as session:
             rows = await repository.take_due(session, most=AT_ONCE, lease=LEASE)
             leases = {row.id: row.next_at for row in rows}
@@ -71,7 +68,6 @@ class JobExports:
             await self._note(id, lease, batch, result)
 
     async def _send(self, batch: ExportBatch) -> ExportResult:
-        """Raises ExportFailure."""
         try:
             async with asyncio.timeout(ATTEMPT_SECONDS):
                 if batch.kind == "mlflow":
@@ -85,7 +81,6 @@ class JobExports:
             raise ExportFailure(f"The server cannot export at present: {error.strerror or error}.") from error
 
     async def _batch(self, session: AsyncSession, id: str) -> ExportBatch | None:
-        """None if there is nothing to send yet."""
         export = await session.get(ExportRow, id, with_for_update=True)
         if export is None or export.state not in repository.OPEN:
             return None
@@ -169,7 +164,7 @@ class JobExports:
 
 
 async def _leased(session: AsyncSession, id: str, lease: datetime) -> ExportRow | None:
-    """None if it was removed or restarted during the attempt, whose result does not count then."""
+    """Export; None if it was removed or restarted during the attempt."""
     export = await session.get(ExportRow, id, with_for_update=True)
     return export if export is not None and export.next_at == lease else None
 

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 async def send(batch: ExportBatch, guard: Guard) -> ExportResult:
-    """Raises ExportFailure. What has arrived already is not sent again."""
+    """Send what has not arrived. Raises ExportFailure."""
     timeout = httpx.Timeout(TIMEOUT_SECONDS)
     async with httpx.AsyncClient(timeout=timeout, trust_env=False, follow_redirects=False) as client:
         server = _Server(client, guard, batch)
@@ -52,7 +52,7 @@ class _Server:
         return _parsed(existing, lambda answer: str(answer["experiment"]["experiment_id"]))
 
     async def find_run(self, experiment: str) -> str | None:
-        """A run of this export, created before its answer was stored."""
+        """Run of this export, created before its answer was stored."""
         query = {
             "experiment_ids": [experiment],
             "filter": f"tags.`{_EXPORT}` = '{self._batch.export_id}'",
@@ -161,7 +161,6 @@ class _Server:
 
 
 async def _limited(response: httpx.Response) -> dict[str, Any]:
-    """Raises ExportFailure for an answer that is too large."""
     body = b""
     async for part in response.aiter_bytes():
         body += part
@@ -177,7 +176,6 @@ async def _limited(response: httpx.Response) -> dict[str, Any]:
 
 
 def _parsed(answer: dict[str, Any], parse: Callable[[dict[str, Any]], T]) -> T:
-    """Raises ExportFailure for an answer of another form than MLflow's."""
     try:
         return parse(answer)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
@@ -185,7 +183,6 @@ def _parsed(answer: dict[str, Any], parse: Callable[[dict[str, Any]], T]) -> T:
 
 
 def _newest_steps(answer: dict[str, Any]) -> dict[str, int]:
-    """By metric."""
     metrics = answer["run"].get("data", {}).get("metrics", [])
     return {str(metric["key"]): int(metric.get("step", 0)) for metric in metrics}
 

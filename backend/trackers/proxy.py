@@ -15,7 +15,7 @@ _CHUNK = 64 * 1024
 
 
 class EgressProxy:
-    """`refusals`: why addresses were refused."""
+    """Proxy; `refusals`: why addresses were refused."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
@@ -24,7 +24,7 @@ class EgressProxy:
 
     @contextlib.asynccontextmanager
     async def listening(self) -> AsyncIterator[str]:
-        """Address of the proxy, with a password that only its user knows."""
+        """Address of the proxy, with a password."""
         server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=_HEAD_BYTES)
         try:
             yield f"http://export:{self._password}@127.0.0.1:{server.sockets[0].getsockname()[1]}"
@@ -59,7 +59,7 @@ class EgressProxy:
         )
 
     async def _connect(self, authority: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
-        """Connects to a checked address. None if it is refused. Raises OSError."""
+        """Connection to a checked address; None if refused. Raises OSError."""
         try:
             target = await self._guard.target(f"https://{authority}/")
         except AddressRefused as error:

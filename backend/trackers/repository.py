@@ -17,7 +17,6 @@ _POINTS = text(
 
 
 async def find(session: AsyncSession, project_id: str, id: str) -> TrackerRow | None:
-    """By id or name."""
     query = select(TrackerRow).where(TrackerRow.project_id == project_id)
     tracker: TrackerRow | None = await session.scalar(
         query.where((TrackerRow.id == id) | (TrackerRow.name == id)).order_by(TrackerRow.id == id).limit(1)
@@ -26,7 +25,6 @@ async def find(session: AsyncSession, project_id: str, id: str) -> TrackerRow | 
 
 
 async def of_project(session: AsyncSession, project_id: str) -> list[TrackerRow]:
-    """By name."""
     query = select(TrackerRow).where(TrackerRow.project_id == project_id).order_by(TrackerRow.name)
     return list(await session.scalars(query))
 
@@ -38,14 +36,13 @@ async def job_of(session: AsyncSession, project_id: str, id: str) -> Job | None:
 
 
 async def of_job(session: AsyncSession, job_id: str) -> list[tuple[ExportRow, TrackerRow]]:
-    """Oldest first."""
     query = select(ExportRow, TrackerRow).join(TrackerRow, TrackerRow.id == ExportRow.tracker_id)
     query = query.where(ExportRow.job_id == job_id).order_by(ExportRow.created_at, ExportRow.id)
     return [(row[0], row[1]) for row in await session.execute(query)]
 
 
 async def restart(session: AsyncSession, tracker_id: str, *, elsewhere: bool) -> None:
-    """Attempts everything that is not done again, at once. elsewhere: from the first step, in other runs."""
+    """Attempt everything that is not done again. elsewhere: from the first step, in other runs."""
     unfinished = (ExportRow.tracker_id == tracker_id, ExportRow.state != "done")
     values: dict[str, Any] = {"state": "pending", "tries": 0, "next_at": now()}
     if elsewhere:
@@ -54,7 +51,6 @@ async def restart(session: AsyncSession, tracker_id: str, *, elsewhere: bool) ->
 
 
 async def take_due(session: AsyncSession, *, most: int, lease: timedelta) -> Sequence[ExportRow]:
-    """Postpones the exports by `lease`, so that nobody else takes them."""
     due = (
         select(ExportRow)
         .where(ExportRow.state.in_(OPEN), ExportRow.next_at <= now())
@@ -71,7 +67,6 @@ async def take_due(session: AsyncSession, *, most: int, lease: timedelta) -> Seq
 async def points(
     session: AsyncSession, job_id: str, after: int, last: int
 ) -> dict[int, tuple[float, dict[str, float]]]:
-    """Step → its time (Unix seconds) and values by key."""
     steps: dict[int, tuple[float, dict[str, float]]] = {}
     rows = await session.execute(_POINTS, {"job": job_id, "after": after, "last": last})
     for kind, key, step, ts, value in rows:

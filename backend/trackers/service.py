@@ -31,7 +31,6 @@ async def all_of(session: AsyncSession, project_id: str) -> list[Tracker]:
 
 
 async def get(session: AsyncSession, project_id: str, id: str) -> TrackerRow:
-    """By id or name. Raises NotFound `tracker_not_found`."""
     row = await repository.find(session, project_id, id)
     if row is None:
         raise NotFound(
@@ -41,14 +40,13 @@ async def get(session: AsyncSession, project_id: str, id: str) -> TrackerRow:
 
 
 async def check_address(guard: Guard, who: Principal, url: str) -> None:
-    """Resolves names, so never call it in a transaction; every export checks again. Raises NotAllowed, InvalidInput."""
+    """Check an address, outside transactions: names are resolved. Raises InvalidInput."""
     require_owner(who, "trackers")
     hint = f"{ALLOW_VARIABLE} has to be set for the API and the background process."
     await addresses.check_address(guard, url, param="url", hint=hint)
 
 
 async def create(session: AsyncSession, who: Principal, body: TrackerCreate, sealer: Sealer) -> TrackerRow:
-    """Raises NotAllowed, StateConflict (`export_unavailable`, `too_many_trackers`, `tracker_exists`)."""
     require_owner(who, "trackers")
     if body.kind == "wandb":
         require_library()
@@ -76,7 +74,6 @@ async def create(session: AsyncSession, who: Principal, body: TrackerCreate, sea
 
 
 def require_library() -> None:
-    """Raises StateConflict `export_unavailable`."""
     if not wandb.is_installed():
         raise StateConflict(
             "The server has no W&B library.",
@@ -89,11 +86,7 @@ def require_library() -> None:
 async def change(
     session: AsyncSession, who: Principal, id: str, body: TrackerChange, sealer: Sealer, match: Match
 ) -> TrackerRow:
-    """A new address needs the key again, so that changing it cannot reveal the key. Unfinished exports are
-    attempted again at once.
-
-    Raises NotAllowed, NotFound, MatchNeeded, Stale, InvalidInput.
-    """
+    """Change a tracker. A new address needs the key again, so that changing it cannot reveal the key."""
     require_owner(who, "trackers")
     row = await get(session, who.project_id, id)
     await lock_row(session, row)
@@ -129,7 +122,6 @@ async def change(
 
 
 async def remove(session: AsyncSession, who: Principal, id: str) -> None:
-    """Ends its exports; runs at the tracker stay. Raises NotAllowed, NotFound."""
     require_owner(who, "trackers")
     await session.delete(await get(session, who.project_id, id))
 
@@ -149,7 +141,6 @@ async def check_exports(session: AsyncSession, project_id: str, names: Sequence[
 
 
 async def export_new_job(session: AsyncSession, job: Job) -> None:
-    """Call when a job is stored."""
     chosen = job.resolved_spec.get("export", ())
     if job.purpose == "train":
         for tracker in await repository.of_project(session, job.project_id):
@@ -158,7 +149,6 @@ async def export_new_job(session: AsyncSession, job: Job) -> None:
 
 
 async def start_export(session: AsyncSession, who: Principal, job_id: str, tracker_id: str) -> JobExport:
-    """Starts, or attempts a failed one again. Raises NotFound, StateConflict `export_unavailable`."""
     job = await _job(session, who.project_id, job_id)
     tracker = await get(session, who.project_id, tracker_id)
     if tracker.kind == "wandb":
@@ -176,13 +166,11 @@ async def start_export(session: AsyncSession, who: Principal, job_id: str, track
 
 
 async def exports_of(session: AsyncSession, project_id: str, job_id: str) -> list[JobExport]:
-    """Raises NotFound."""
     job = await _job(session, project_id, job_id)
     return [export_view(export, tracker) for export, tracker in await repository.of_job(session, job.id)]
 
 
 async def stop_export(session: AsyncSession, project_id: str, job_id: str, id: str) -> None:
-    """The run at the tracker stays. Raises NotFound."""
     job = await _job(session, project_id, job_id)
     export = await session.get(ExportRow, id)
     if export is None or export.job_id != job.id:

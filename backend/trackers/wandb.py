@@ -30,7 +30,7 @@ def is_installed() -> bool:
 
 
 async def send(batch: ExportBatch, guard: Guard, folder: Path, *, offline: bool) -> ExportResult:
-    """Raises ExportFailure. offline: writes W&B's files below `folder`, for `wandb sync`."""
+    """Send. offline: write W&B's files below `folder`, for `wandb sync`. Raises ExportFailure."""
     proxy = EgressProxy(guard)
     await asyncio.to_thread(_prepare, folder)
     if not offline:
@@ -53,7 +53,6 @@ async def send(batch: ExportBatch, guard: Guard, folder: Path, *, offline: bool)
 
 
 def _prepare(folder: Path) -> None:
-    """Also removes what attempts of killed processes have left there."""
     folder.mkdir(parents=True, exist_ok=True)
     for scratch in folder.glob("sent-*"):
         with contextlib.suppress(FileNotFoundError):
@@ -62,7 +61,7 @@ def _prepare(folder: Path) -> None:
 
 
 async def _ask(question: bytes, environment: dict[str, str]) -> dict[str, str | None]:
-    """Runs the child; ends it with all that it has started. Raises ExportFailure."""
+    """Run the child and end what it has started. Raises ExportFailure."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -91,7 +90,7 @@ async def _ask(question: bytes, environment: dict[str, str]) -> dict[str, str | 
 
 
 def _environment(batch: ExportBatch, folder: Path, offline: bool) -> dict[str, str]:
-    """Without the server's own credentials."""
+    """Environment without the server's own credentials."""
     inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     return inherited | {
         "HOME": str(folder),

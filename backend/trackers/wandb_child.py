@@ -1,8 +1,4 @@
-"""`python -m backend.trackers.wandb_child`: writes one batch to Weights & Biases with W&B's own library.
-
-Reads the batch as JSON from its input and prints the result as JSON. A process of its own: the library starts
-another one, holds global state and must not hold up the server.
-"""
+"""`python -m backend.trackers.wandb_child`: writes one batch to Weights & Biases with W&B's own library."""
 
 import json
 import os
