@@ -44,7 +44,6 @@ async def by_day(
 async def by_source(
     session: AsyncSession, project_id: str, first: date
 ) -> list[tuple[str, str | None, dict[UsageKind, float]]]:
-    """Sources by their largest share of any kind: id, name, amounts."""
     used = (
         select(UsageRow.source, UsageRow.kind, func.sum(UsageRow.amount).label("amount"))
         .where(UsageRow.project_id == project_id, UsageRow.day >= first, UsageRow.source != "")
@@ -66,7 +65,6 @@ async def by_source(
 
 
 async def _names(session: AsyncSession, sources: Sequence[str]) -> dict[str, str]:
-    """Deleted and unnamed sources are omitted."""
     tables: tuple[Any, ...] = (Job, Deployment, EvaluationRow, Reward)
     queries = [select(table.id, table.name).where(table.id.in_(sources)) for table in tables]
     replays = select(EvaluationRow.id, func.concat(literal("Replay of "), Job.name))
@@ -80,7 +78,6 @@ async def _names(session: AsyncSession, sources: Sequence[str]) -> dict[str, str
 async def budgets(
     session: AsyncSession, project_id: str, today: date, kinds: Collection[UsageKind] | None = None
 ) -> list[tuple[BudgetRow, float]]:
-    """Budgets with the usage of their period."""
     since = case(
         (BudgetRow.period == "day", today),
         (BudgetRow.period == "month", today.replace(day=1)),
@@ -97,7 +94,7 @@ async def budgets(
 
 
 async def storage(session: AsyncSession, project_id: str | None = None) -> list[tuple[str, int]]:
-    """Map projects to the bytes that they refer to; a shared object counts for both."""
+    """Bytes by project; a shared object counts for both."""
     direct: list[Any] = [select(table.project_id, table.sha256) for table in (Dataset, Adapter, Deployment)]
     direct.append(
         select(Upload.project_id, UploadPart.sha256).join(Upload, Upload.id == UploadPart.upload_id)

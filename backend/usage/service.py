@@ -28,7 +28,7 @@ _WORDS: dict[str, str] = {
 TRAINING: frozenset[UsageKind] = frozenset(
     ("device_seconds", "sampled_tokens", "trained_tokens", "judge_spend", "storage_bytes")
 )
-"""Usage of jobs; other budgets do not affect them."""
+"""Usage of jobs."""
 SERVING: frozenset[UsageKind] = frozenset(("device_seconds", "served_input_tokens", "served_output_tokens"))
 """Chat and deployments."""
 SAMPLING: frozenset[UsageKind] = frozenset(("device_seconds", "sampled_tokens"))
@@ -40,17 +40,13 @@ _PERIODS = {"day": "today", "month": "this month", "total": "in all"}
 
 
 def today() -> date:
-    """UTC."""
     return datetime.now(UTC).date()
 
 
 async def add(
     session: AsyncSession, project_id: str, amounts: Mapping[UsageKind, float], source: str = ""
 ) -> None:
-    """Add to today's usage; `source`: id of the job, deployment, evaluation, reward or model.
-
-    Locks the source's rows: keep transactions short.
-    """
+    """Add to today's usage, which locks the source's rows: keep transactions short."""
     same = {"project_id": project_id, "day": today(), "source": source}
     # In one order, so that two requests of a deployment never hold what the other waits for.
     rows = [same | {"kind": kind, "amount": amount} for kind, amount in sorted(amounts.items()) if amount > 0]
@@ -76,7 +72,6 @@ async def measure_storage(session: AsyncSession) -> None:
 
 
 async def report(session: AsyncSession, project_id: str, days: int) -> ProjectUsage:
-    """Includes today."""
     last = today()
     first = last - timedelta(days=days - 1)
     by_day: dict[date, dict[UsageKind, float]] = {first + timedelta(days=n): {} for n in range(days)}
@@ -107,7 +102,7 @@ async def budgets(
 
 
 async def exhausted(session: AsyncSession, project_id: str, kinds: Collection[UsageKind]) -> Budget | None:
-    """One short query, unless storage has a budget."""
+    """Exhausted budget, by one short query unless storage has a budget."""
     for budget in await budgets(session, project_id, kinds):
         if budget.exhausted:
             return budget
@@ -115,7 +110,7 @@ async def exhausted(session: AsyncSession, project_id: str, kinds: Collection[Us
 
 
 async def require_budget(session: AsyncSession, project_id: str, kinds: Collection[UsageKind]) -> None:
-    """Call before using these kinds: `TRAINING`, `SERVING` …. Raises StateConflict `budget_exceeded`."""
+    """Check before using these kinds. Raises StateConflict `budget_exceeded`."""
     spent = await exhausted(session, project_id, kinds) if kinds else None
     if spent is not None:
         message, hint = exhausted_message(spent)
@@ -123,7 +118,7 @@ async def require_budget(session: AsyncSession, project_id: str, kinds: Collecti
 
 
 async def require_storage(session: AsyncSession, project_id: str, more: int = 0) -> None:
-    """Call before storing `more` bytes. Raises StateConflict `budget_exceeded`."""
+    """Check before storing `more` bytes. Raises StateConflict `budget_exceeded`."""
     for budget in await budgets(session, project_id, STORING):
         if budget.exhausted or budget.used + more > budget.amount:
             raise _too_much(
@@ -133,9 +128,7 @@ async def require_storage(session: AsyncSession, project_id: str, more: int = 0)
 
 
 async def check_storage(session: AsyncSession, project_id: str) -> None:
-    """Call after storing something: an excess is rolled back with the transaction. Raises StateConflict
-    `budget_exceeded`.
-    """
+    """Check after storing, so that an excess is rolled back. Raises StateConflict `budget_exceeded`."""
     amount = await repository.locked_storage_budget(session, project_id)
     if amount is None:
         return
@@ -164,7 +157,6 @@ def exhausted_message(spent: Budget) -> tuple[str, str]:
 
 
 async def set_budget(session: AsyncSession, who: Principal, body: BudgetSet, match: Match) -> Budget:
-    """Raises NotAllowed, InvalidInput, MatchNeeded, Stale."""
     require_owner(who, "budgets")
     if body.kind == "storage_bytes" and body.period != "total":
         raise InvalidInput(
@@ -192,7 +184,6 @@ async def set_budget(session: AsyncSession, who: Principal, body: BudgetSet, mat
 
 
 async def remove_budget(session: AsyncSession, who: Principal, kind: str, period: str) -> None:
-    """Raises NotAllowed, NotFound."""
     require_owner(who, "budgets")
     deleted: Sequence[object] = (
         await session.execute(
@@ -211,7 +202,6 @@ async def _budget(session: AsyncSession, row: BudgetRow) -> Budget:
 
 
 async def _with_usage(session: AsyncSession, row: BudgetRow, used: float) -> Budget:
-    """`used`: of its period; storage uses the current level."""
     if row.kind == "storage_bytes":
         used = float(dict(await repository.storage(session, row.project_id)).get(row.project_id, 0))
     return Budget.model_validate(
