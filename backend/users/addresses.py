@@ -50,7 +50,6 @@ def new_address(
 
 
 async def look(session: AsyncSession, token: str, *purposes: Purpose) -> SignInToken | None:
-    """Find an unused, unexpired link without using it up."""
     offered: SignInToken | None = await session.scalar(select(SignInToken).where(*_offers(token, purposes)))
     return offered if offered is not None and await _is_authorised(session, offered) else None
 
@@ -78,7 +77,6 @@ def _offers(token: str, purposes: tuple[Purpose, ...]) -> tuple[ColumnElement[bo
 
 
 async def use(session: AsyncSession, token: str, *purposes: Purpose) -> SignInToken | None:
-    """Use up a link; None if unknown, used or expired."""
     used: SignInToken | None = await session.scalar(
         delete(SignInToken).where(*_offers(token, purposes)).returning(SignInToken)
     )
@@ -90,7 +88,6 @@ async def take_back(session: AsyncSession, user_id: str) -> None:
 
 
 async def write_start_address(session: AsyncSession, base_url: str, path: Path) -> str:
-    """Create the operator's sign-in link and revoke earlier ones."""
     project = await default_project(session)
     await session.execute(delete(SignInToken).where(SignInToken.purpose == "start"))
     url = new_address(session, base_url, project.id, TOKEN_LIFETIME, purpose="start")
@@ -115,10 +112,7 @@ async def starter(session: AsyncSession) -> User:
 
 
 async def require_authority(session: AsyncSession, who: Principal, user: User) -> None:
-    """Check that `who`, an owner, may create links that act as `user`. Raises NotAllowed.
-
-    Users of other projects and administrators are excluded: links act on everything.
-    """
+    """Check that `who`, an owner, may create links that act as `user`. Raises NotAllowed."""
     if who.administrator or who.user_id == user.id:
         return
     elsewhere = select(Member.id).where(Member.user_id == user.id, Member.project_id != who.project_id)

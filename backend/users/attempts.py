@@ -10,9 +10,7 @@ from reinforge.errors import TooManyRequests
 
 WINDOW = timedelta(minutes=15)
 MOST_HERE = 10
-"""Attempts per e-mail address and network address."""
 MOST_ANYWHERE = 100
-"""Attempts per e-mail address, and per network address."""
 
 
 async def begin(
@@ -23,10 +21,7 @@ async def begin(
     message: str = "There were too many wrong passwords.",
     hint: str = f"Wait up to {WINDOW.seconds // 60} minutes, or ask an owner for a one-time address.",
 ) -> int:
-    """Count an attempt before its password is compared, so that concurrent ones count.
-
-    Commits. Pass the result to `withdraw`. Raises TooManyRequests.
-    """
+    """Count an attempt before its password is compared, so that concurrent ones count."""
     attempt = SignInFailure(email=email, ip=ip)
     session.add(attempt)
     await session.commit()

@@ -30,7 +30,6 @@ def place(request: Request) -> str:
 
 
 def refuse_other_sites(request: Request) -> None:
-    """Refuse cross-site POSTs of browsers. Raises NotAllowed."""
     if "origin" in request.headers or "sec-fetch-site" in request.headers:
         check_same_origin(request)
 

@@ -1,7 +1,4 @@
-"""Passwords: argon2id in low-priority child processes.
-
-A hash takes 64 MiB and several cores, so two run at a time. Callers must hold no database connection meanwhile.
-"""
+"""Passwords: argon2id in low-priority child processes, two at a time: a hash takes 64 MiB and several cores."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,7 +15,6 @@ from reinforge.errors import InvalidInput, TooManyRequests, Unavailable
 
 MOST_WAITING = 64
 MOST_WAITING_HERE = 16
-"""Waiting attempts of one network address."""
 _AT_ONCE = 2
 _HASHER = PasswordHasher()
 _NOBODYS = _HASHER.hash("the password of nobody")
@@ -79,7 +75,6 @@ async def hashed(password: str, *, name: str, email: str | None, place: str = ""
 
 
 async def matches(stored: str | None, password: str, *, place: str = "") -> bool:
-    """Compare, equally long without a password. Raises TooManyRequests."""
     right = await _apart(place, _verify, stored or _NOBODYS, password)
     return right and stored is not None
 

@@ -48,7 +48,6 @@ class Browsers:
         return cookie
 
     async def open_for(self, user: User, project_id: str | None = None) -> str:
-        """Open a session in the project or the first joined. Raises NotAuthenticated."""
         user.last_seen_at = now()
         if project_id is None:
             memberships = (
@@ -125,7 +124,6 @@ class Browsers:
 
 
 async def is_right(session: AsyncSession, stored: str | None, password: str, *, email: str, ip: str) -> bool:
-    """Compare a counted password. Commits. Raises TooManyRequests."""
     attempt = await attempts.begin(session, email, ip)
     try:
         return await passwords.matches(stored, password, place=ip)
@@ -144,7 +142,6 @@ async def end_sessions(session: AsyncSession, user_id: str, *, but: str | None =
 
 
 async def sessions(session: AsyncSession, user_id: str | None) -> list[BrowserSession]:
-    """Unexpired, newest first."""
     query = select(BrowserSession).where(BrowserSession.user_id == user_id, BrowserSession.expires_at > now())
     return list(await session.scalars(query.order_by(BrowserSession.created_at.desc())))
 
@@ -174,14 +171,12 @@ class AccountChange:
     """Account change with passwords compared and hashed beforehand, without connection."""
 
     current: str | None
-    """Hash that the current password matched."""
     password: str | None
 
 
 async def prepare_change(
     session: AsyncSession, who: Principal, body: AccountUpdate, ip: str
 ) -> AccountChange:
-    """Prepare; commits. Raises StateConflict, InvalidInput, NotAllowed, TooManyRequests."""
     user = await session.get_one(User, require_user(who))
     stored, email = user.password, body.email or user.email
     if stored is not None and (body.email is not None or body.password is not None):
