@@ -1,7 +1,4 @@
-"""Webhook delivery, retried for at most 72 hours, without redirects.
-
-A lease postpones a taken delivery: a dead process loses nothing, a receiver may rarely get an id twice.
-"""
+"""Webhook delivery, retried for at most 72 hours, without redirects."""
 
 import asyncio
 import logging
@@ -48,11 +45,9 @@ class _Order:
     url: str
     body: bytes
     secrets: tuple[str, ...]
-    """Newest first; empty when they cannot be decrypted."""
 
 
 def pause(tries: int) -> float:
-    """Seconds before the next attempt: 5, 20, 80 … to six hours, with jitter."""
     usual: float = min(LONGEST_PAUSE_SECONDS, 5.0 * 4.0 ** min(tries - 1, 20))
     return usual * random.uniform(0.8, 1.2)
 
@@ -62,7 +57,6 @@ class Deliveries:
         self._database, self._sealer, self._guard = database, sealer, guard
 
     async def send_due(self) -> int:
-        """Returns the number of deliveries."""
         async with self._database.transaction() as session:
             due = await repository.take_due(session, most=AT_ONCE, lease=LEASE)
             orders = [self._order(delivery, hook) for delivery, hook in due]

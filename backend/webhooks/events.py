@@ -23,7 +23,6 @@ _OF_STATUS = {
 
 
 async def queue_job_event(session: AsyncSession, job: Job) -> None:
-    """Call after its status has changed."""
     type = _OF_STATUS.get(JobStatus(job.status))
     if type is not None and job.purpose == "train":
         data = {"id": job.id, "name": job.name, "status": job.status, "reason": job.reason}
@@ -33,7 +32,6 @@ async def queue_job_event(session: AsyncSession, job: Job) -> None:
 
 
 async def queue_finding_event(session: AsyncSession, job: Job, finding: dict[str, Any]) -> None:
-    """Call when the job's first finding of its code is added."""
     if job.purpose == "train":
         data = {"id": job.id, "name": job.name, "status": job.status}
         data |= {key: finding[key] for key in ("code", "severity", "step", "message", "hint")}
@@ -41,7 +39,6 @@ async def queue_finding_event(session: AsyncSession, job: Job, finding: dict[str
 
 
 async def queue_evaluation_event(session: AsyncSession, row: EvaluationRow) -> None:
-    """Call after it has ended."""
     if row.status in ("succeeded", "failed"):
         data = {"id": row.id, "name": row.name, "kind": row.kind, "status": row.status}
         await queue_event(session, row.project_id, f"evaluation.{row.status}", data)

@@ -45,7 +45,6 @@ async def deliveries(
 
 
 async def tries(session: AsyncSession, delivery_id: str) -> Sequence[WebhookTry]:
-    """Oldest first."""
     query = select(WebhookTry).where(WebhookTry.delivery_id == delivery_id)
     return (await session.scalars(query.order_by(WebhookTry.number))).all()
 
@@ -53,7 +52,6 @@ async def tries(session: AsyncSession, delivery_id: str) -> Sequence[WebhookTry]
 async def take_due(
     session: AsyncSession, *, most: int, lease: timedelta
 ) -> list[tuple[WebhookDelivery, Webhook]]:
-    """Postpones the deliveries by `lease`, so that nobody else takes them."""
     due = (
         select(WebhookDelivery)
         .where(WebhookDelivery.state == "pending", WebhookDelivery.next_at <= now())

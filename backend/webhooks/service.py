@@ -31,7 +31,6 @@ _SECRET_BYTES = 24
 
 
 async def get(session: AsyncSession, who: Principal, id: str, *, lock: bool = False) -> Webhook:
-    """Raises NotAllowed, NotFound `webhook_not_found`."""
     require_owner(who, "webhooks")
     hook = await repository.find(session, who.project_id, id, lock=lock)
     if hook is None:
@@ -46,13 +45,12 @@ async def get(session: AsyncSession, who: Principal, id: str, *, lock: bool = Fa
 async def page(
     session: AsyncSession, who: Principal, *, limit: int, after: str | None
 ) -> tuple[list[Webhook], bool]:
-    """Raises NotAllowed."""
     require_owner(who, "webhooks")
     return await repository.page(session, who.project_id, limit=limit, after=after)
 
 
 async def check_target(guard: Guard, url: str) -> None:
-    """Resolves names, so never call it in a transaction. Raises InvalidInput `url_not_allowed`."""
+    """Check an address, outside transactions: names are resolved. Raises InvalidInput."""
     try:
         await guard.target(url)
     except AddressRefused as error:
@@ -67,7 +65,6 @@ async def check_target(guard: Guard, url: str) -> None:
 async def create(
     session: AsyncSession, who: Principal, body: WebhookCreate, sealer: Sealer
 ) -> tuple[Webhook, str]:
-    """Returns the webhook and its secret. Raises NotAllowed, StateConflict `too_many_webhooks`."""
     require_owner(who, "webhooks")
     if len(await repository.listening(session, who.project_id)) >= MOST_WEBHOOKS:
         raise StateConflict(
@@ -106,7 +103,7 @@ async def change(session: AsyncSession, hook: Webhook, body: WebhookChange) -> N
 
 
 def rotate(hook: Webhook, sealer: Sealer) -> str:
-    """For a day, the old secret signs as well."""
+    """Create a secret; for a day, the old one signs as well."""
     secret = _new_secret()
     hook.old_secret_sealed, hook.old_secret_until = hook.secret_sealed, now() + BOTH_SIGN_FOR
     hook.secret_sealed, hook.updated_at = sealer.seal(f"webhook:{hook.id}", secret), now()
@@ -114,7 +111,6 @@ def rotate(hook: Webhook, sealer: Sealer) -> str:
 
 
 async def send_test(session: AsyncSession, hook: Webhook) -> WebhookDelivery:
-    """Raises StateConflict `webhook_disabled`."""
     _require_enabled(hook)
     test_delivery = events.delivery(hook, "webhook.test", {"id": hook.id}, new_id("evt_"))
     session.add(test_delivery)
@@ -123,7 +119,6 @@ async def send_test(session: AsyncSession, hook: Webhook) -> WebhookDelivery:
 
 
 async def find_delivery(session: AsyncSession, hook: Webhook, id: str) -> WebhookDelivery:
-    """Raises NotFound `delivery_not_found`."""
     row = await repository.find_delivery(session, hook.id, id)
     if row is None:
         raise NotFound(
@@ -133,7 +128,6 @@ async def find_delivery(session: AsyncSession, hook: Webhook, id: str) -> Webhoo
 
 
 def resend(hook: Webhook, delivery: WebhookDelivery) -> None:
-    """Raises StateConflict `webhook_disabled`."""
     _require_enabled(hook)
     delivery.state, delivery.next_at, delivery.ended_at = "pending", now(), None
     delivery.give_up_at = now() + events.RETRIED_FOR
