@@ -14,8 +14,6 @@ from reinforge.states import LEASED
 
 
 class BlobRequester:
-    """An attempt's job, or a worker serving RPCs (`job` None)."""
-
     def __init__(self, job: str | None) -> None:
         self.job = job
 

@@ -12,7 +12,6 @@ from reinforge.storage.base import scratch_file
 async def receive(
     objects: Objects, body: AsyncIterator[bytes], *, sha256: str, kind: str, folder: Path, limit: int
 ) -> bool:
-    """Store a body; returns False if it exists. Raises InvalidInput, TooLarge, StorageError."""
     with scratch_file(folder, "blob-") as file:
         size, digest = await spool(body, file, limit)
         if digest != sha256:

@@ -40,7 +40,6 @@ from reinforge.states import JobStatus
 
 HELD_OUT_REWARD = "held_out/reward_mean"
 NOTHING = -1
-"""Step before the base evaluation."""
 
 
 async def claim(session: AsyncSession, body: Claim, sealer: Sealer, lease_seconds: float) -> Claimed | None:

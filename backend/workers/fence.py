@@ -22,7 +22,6 @@ _LOCKED = (
 async def lock_attempt(
     session: AsyncSession, job_id: str, number: int, token: str | None
 ) -> tuple[Job, Attempt]:
-    """The locked job and its current attempt. Raises LeaseLost."""
     row = (await session.execute(_LOCKED, {"job": job_id, "number": number})).one_or_none()
     if row is None:
         raise lost(f"There is no attempt {number} of a job {job_id}.")

@@ -13,7 +13,6 @@ from reinforge.schemas.worker_api import Heartbeat, HeartbeatReply
 async def renew_lease(
     session: AsyncSession, job_id: str, token: str | None, body: Heartbeat, lease_seconds: float
 ) -> HeartbeatReply:
-    """Renew; the reply repeats commands until they are reported as applied."""
     job, attempt = await lock_attempt(session, job_id, body.attempt, token)
     require_lease(job, attempt)
     job.lease_until = lease_end(lease_seconds)

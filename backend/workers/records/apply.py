@@ -60,8 +60,6 @@ _EVENT = ("seq", "type", "data", "step", "count")
 
 
 class Applier:
-    """Applies one batch of records; `finish` stores points, events and usage together."""
-
     def __init__(self, session: AsyncSession, job: Job, attempt: Attempt, wake_ups: WakeUps) -> None:
         self.session, self.job, self.attempt, self._wake_ups = session, job, attempt, wake_ups
         self._emit = functools.partial(append_event, session, job)
@@ -69,7 +67,6 @@ class Applier:
         self._meter = Meter(session, job, attempt, self._points)
         self._events: list[dict[str, Any]] = []
         self._checked_step: int | None = job.step
-        """Step of the last training check."""
 
     async def apply(self, record: Record) -> None:
         match record:
@@ -114,7 +111,6 @@ class Applier:
                 await training_checks.refresh(self.session, self.job, self._emit)
 
     def _tell(self, type: str, data: dict[str, Any], step: int) -> None:
-        """Collect an event for `finish`, numbered now."""
         self.job.seq += 1
         self._events.append({"seq": self.job.seq, "type": type, "data": data, "step": step, "count": 1})
 

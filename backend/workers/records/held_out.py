@@ -6,7 +6,6 @@ from reinforge.records import Evaluated
 
 TERMS = ("soft_overlong", "repetition", "cosine_length")
 STANDARDISING = ("mo_grpo", "gdpo")
-"""Combinations that were plain sums before 0.2."""
 
 
 def includes_shaping(spec: dict[str, Any], record: Evaluated) -> bool:

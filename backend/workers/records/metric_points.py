@@ -21,12 +21,9 @@ _SERIES = select(
 
 
 class Points:
-    """Points of one batch; the job's row lock prevents races."""
-
     def __init__(self, session: AsyncSession, job_id: str) -> None:
         self._session, self._job_id = session, job_id
         self._waiting: defaultdict[tuple[str, str], dict[int, tuple[float, float | None]]] = defaultdict(dict)
-        """Time and value by (kind, key) and step."""
 
     def add(
         self,

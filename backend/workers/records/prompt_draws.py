@@ -12,11 +12,9 @@ from reinforge.records import PromptHead, Rollouts, RowStatus
 _SUMS = ("prompt_no", "row_index", "prompt_hash", "completions", "scored", "passed", "reward_sum")
 _HEAD = tuple(PromptHead.model_fields)
 _LARGEST = 1e100
-"""Bound of a sum, so that its square is finite."""
 
 
 async def store(session: AsyncSession, job: Job, record: Rollouts) -> None:
-    """Store, after the step's `StepRollouts`."""
     pass_above = float(job.resolved_spec["evaluation"].get("pass_above", 0.5))
     same = {"job_id": job.id, "split": record.split}
     sums = draws(record.rows, pass_above)
