@@ -8,7 +8,6 @@ from statistics import fmean
 from reinforge.comparison.held_out import FEWEST_PAIRS, Difference, Interval, resampled_means
 
 Rewards = Mapping[str, float]
-"""Mean reward by prompt hash."""
 Prompts = tuple[str, ...]
 
 
@@ -22,11 +21,9 @@ class GroupResampler:
     def difference(
         self, baseline: Sequence[int], other: Sequence[int], *, same_dataset: bool = True
     ) -> Difference | None:
-        """Mean reward of the jobs `other` minus that of `baseline`.
+        """Mean reward of the jobs `other` minus that of `baseline`, paired by prompt where all jobs share them.
 
-        Prompts are paired where all jobs share them. Jobs of a group that do not share half of theirs count with all
-        of their own. The deviation of resampled jobs is scaled by √(n / (n - 1)), against the bootstrap's too small
-        variance of few jobs.
+        The deviation of resampled jobs is scaled by √(n / (n - 1)), against the bootstrap's bias for few jobs.
         """
         baseline = [job for job in baseline if self._jobs[job]]
         other = [job for job in other if self._jobs[job]]
@@ -50,13 +47,11 @@ class GroupResampler:
         return Difference(Interval(value, low, high, rows), paired=shared is not None)
 
     def _shared(self, jobs: Sequence[int]) -> Prompts | None:
-        """Prompts that all the jobs have; None if these are too few."""
         prompts = set(self._jobs[jobs[0]]).intersection(*(self._jobs[job] for job in jobs[1:]))
         smallest = min(len(self._jobs[job]) for job in jobs)
         return tuple(sorted(prompts)) if len(prompts) >= max(FEWEST_PAIRS, smallest / 2) else None
 
     def _prompts(self, jobs: Sequence[int]) -> list[Prompts]:
-        """Prompts of every job: those that the group shares, else its own."""
         shared = self._shared(jobs)
         return [shared or tuple(sorted(self._jobs[job])) for job in jobs]
 
@@ -66,7 +61,6 @@ class GroupResampler:
         )
 
     def _resampled(self, jobs: Sequence[int], prompts: Sequence[Prompts], seed: int) -> list[float]:
-        """Means of the group over resampled prompts and jobs."""
         together = len(set(prompts)) == 1
         samples = [
             self._job_means(job, own, seed if together else 2 + job)

@@ -61,12 +61,10 @@ def metric_difference(
 
 
 def is_measured(key: str) -> bool:
-    """Whether the metric is a time or memory, which differs from run to run."""
     return key.startswith(("time/", "throughput/", "memory/")) or describe(key).unit in _MEASURED
 
 
 def first_index(first: Sequence[Any] | None, second: Sequence[Any] | None) -> int:
-    """Index of the first element that differs, or the length of the shorter list."""
     pairs = zip(first or (), second or (), strict=False)
     shorter = min(len(first or ()), len(second or ()))
     return next((index for index, (one, other) in enumerate(pairs) if not _equal(one, other)), shorter)

@@ -8,20 +8,16 @@ from typing import Any
 from reinforge.comparison.settings import IGNORED, differences, leaves
 
 SEEDS = "seeds"
-"""Name of the groups of jobs that differ in their seeds only."""
 LONGEST_VALUE = 40
 PRESET = "algorithm.preset"
 MOST_DIFFERENCES = 20
-"""Settings tried for a label."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobGroup:
     label: str
     value: Any
-    """None for `SEEDS`."""
     members: list[int]
-    """Indices of its jobs."""
 
 
 def job_groups(specs: Sequence[Mapping[str, Any]], by: str) -> list[JobGroup]:
@@ -49,7 +45,6 @@ def job_groups(specs: Sequence[Mapping[str, Any]], by: str) -> list[JobGroup]:
 
 
 def value_at(spec: Mapping[str, Any], path: str) -> tuple[bool, Any]:
-    """Whether the specification has the setting, and its value."""
     flat = dict(leaves("", spec))
     if path in flat:
         return True, flat[path]

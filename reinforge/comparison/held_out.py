@@ -9,11 +9,9 @@ from statistics import fmean
 from typing import Any
 
 DRAWS = 200_000
-"""Values drawn for one interval, so that 50 jobs take seconds."""
 RESAMPLES = 2000
 FEWEST_RESAMPLES = 200
 FEWEST_PAIRS = 5
-"""Prompts for a paired comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +19,6 @@ class Interval:
     value: float
     low: float
     high: float
-    """Upper bound of the 95 % bootstrap interval."""
     rows: int
 
 
@@ -29,7 +26,6 @@ class Interval:
 class Difference:
     interval: Interval
     paired: bool
-    """Whether both jobs have the same prompts, compared one by one."""
 
 
 def interval(values: Sequence[float]) -> Interval | None:
@@ -41,10 +37,7 @@ def interval(values: Sequence[float]) -> Interval | None:
 def difference(
     baseline: Mapping[str, float], other: Mapping[str, float], *, same_dataset: bool = True
 ) -> Difference | None:
-    """Mean reward of `other` minus that of `baseline`, by prompt hash; None if one has no prompts.
-
-    Prompts are paired if the jobs share at least half of them and `FEWEST_PAIRS`, which takes out their difficulty.
-    """
+    """Mean reward of `other` minus that of `baseline`, by prompt hash; paired if the jobs share at least half."""
     if not baseline or not other:
         return None
     shared = sorted(baseline.keys() & other.keys())
@@ -71,14 +64,12 @@ def resampled_means(values: Sequence[float], seed: int) -> list[float]:
 
 @lru_cache(maxsize=8)
 def _pickers(count: int, seed: int) -> list[Callable[[Sequence[float]], Any]]:
-    """Pickers, drawn once for all jobs: drawing takes most of the time."""
     generator, places = random.Random(seed), range(count)
     resamples = max(FEWEST_RESAMPLES, min(RESAMPLES, DRAWS // count))
     return [itemgetter(*generator.choices(places, k=count)) for _ in range(resamples)]
 
 
 def _bounds(value: float, samples: Sequence[Sequence[float]], rows: int) -> Interval:
-    """Bounds of the last sample's means, minus the first's if there are two."""
     if len(samples) == 1:
         means = sorted(samples[0])
     else:

@@ -4,14 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 IGNORED = frozenset({"name", "metadata", "export"})
-"""Top-level fields that say nothing about the training."""
 
 
 def differences(specs: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Values of each specification by dotted path, where they differ; None where there is none.
-
-    Lists are compared as wholes, except lists of objects with names.
-    """
+    """Values of each specification by dotted path, where they differ; None where there is none."""
     flat = [
         dict(leaves("", {key: value for key, value in spec.items() if key not in IGNORED})) for spec in specs
     ]

@@ -3,7 +3,6 @@
 from reinforge.comparison.held_out import Difference
 
 LONGER = 0.1
-"""Relative change of length that is mentioned."""
 
 
 def sentence(
@@ -15,7 +14,6 @@ def sentence(
     baseline_length: float | None = None,
     jobs: tuple[int, int] | None = None,
 ) -> str:
-    """length, baseline_length: mean tokens of held-out completions."""
     if difference is None:
         return f"{name} cannot be compared with {baseline}: one of them has no scored held-out rows."
     change = difference.interval
