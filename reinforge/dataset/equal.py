@@ -7,7 +7,6 @@ from reinforge.dataset.prompts import Message
 
 
 def normalised(messages: Sequence[Message]) -> str:
-    """Text of messages but system ones: a job's own precedes every prompt."""
     conversation = [message for message in messages if message["role"] not in ("system", "developer")]
     alone = len(conversation) == 1 and conversation[0]["role"] == "user"
     texts = (
@@ -18,5 +17,4 @@ def normalised(messages: Sequence[Message]) -> str:
 
 
 def prompt_key(text: str) -> int:
-    """64-bit hash of a prompt."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")

@@ -11,11 +11,7 @@ Path = tuple[str | int, ...]
 
 
 class DatasetError(InvalidInput):
-    """One fault of a dataset; `reinforge.dataset` lists the codes.
-
-    For Parquet `line` is the row number and `column` None. excerpt: the line around the fault, which is at
-    `excerpt[caret]`. path: place inside the row.
-    """
+    """One fault of a dataset; `reinforge.dataset` lists the codes."""
 
     default_code = "invalid_dataset"
 
@@ -34,7 +30,6 @@ class DatasetError(InvalidInput):
         super().__init__(message, code=code, hint=hint, param=param)
         self.path = path
         self.bad_rows: dict[int, int] = {}
-        """Number of lines by first line of a bad row."""
         self.line: int | None = None
         self.column: int | None = None
         self.excerpt: str | None = None
@@ -42,7 +37,6 @@ class DatasetError(InvalidInput):
         self.at(line, column, text)
 
     def at(self, line: int | None, column: int | None, text: str | None) -> Self:
-        """Set the location. `text`: the line that `column` counts in."""
         self.line, self.column = line, column
         if text is not None:
             self.excerpt, caret = excerpt(text, column or 1)

@@ -12,7 +12,6 @@ OnFault = Callable[[DatasetError, int, int, int], None]
 """(fault, first line of the bad row, its lines, its characters). Raises to end reading."""
 
 LISTED = 20
-"""Most faults of an error."""
 MOST_BAD_ROWS = 10_000
 MOST_BAD_CHARACTERS = 32 * 1024 * 1024
 """Characters of bad rows after which the file is not read further: locating faults is slow."""
@@ -23,7 +22,6 @@ class Faults:
 
     def __init__(self) -> None:
         self.bad_rows: dict[int, int] = {}
-        """Number of lines by first line, ascending."""
         self.listed: list[dict[str, Any]] = []
         self._first: DatasetError | None = None
         self._characters = 0
@@ -66,7 +64,6 @@ def raise_fault(fault: DatasetError, first_line: int, lines: int, characters: in
 
 
 def without_lines(path: Path, to: Path, bad_rows: dict[int, int]) -> None:
-    """Copy a text file without bad rows."""
     with path.open("rb") as source, to.open("wb") as target:
         remaining = 0
         for number, line in enumerate(source, 1):
@@ -78,7 +75,6 @@ def without_lines(path: Path, to: Path, bad_rows: dict[int, int]) -> None:
 
 
 def uploaded_lines(rows: Iterable[SourceRow], bad_rows: Mapping[int, int]) -> Iterator[SourceRow]:
-    """Rows of a file `without_lines`, with their original lines."""
     remaining = iter(bad_rows.items())
     bad = next(remaining, None)
     removed = 0

@@ -32,7 +32,6 @@ from reinforge.schemas.datasets import DatasetFault, SkippedRows
 from reinforge.spec import ColumnRoles
 
 DISTINCT_ROWS_REMEMBERED = 1_000_000
-"""Rows among which duplicates are found, 100 bytes each."""
 
 PromptSource = Literal["template", "messages", "prompt"]
 
@@ -40,9 +39,7 @@ PromptSource = Literal["template", "messages", "prompt"]
 @dataclass(frozen=True, slots=True)
 class PromptRow:
     index: int
-    """0-based row number."""
     item: Row
-    """Row as rewards read it."""
     messages: list[Message]
     tools: list[Tool] | None = None
 
@@ -61,11 +58,7 @@ def inspect(
     preview_rows: int = 20,
     bad_rows: Mapping[int, int] | None = None,
 ) -> DatasetReport:
-    """Read the whole file once, with bounded memory, and report on it.
-
-    Every row must give a prompt if there are `roles` or `template`, or the first row has `messages` or `prompt`.
-    Raises the first fault, with the others. bad_rows: removed before.
-    """
+    """Read the whole file once, with bounded memory, and report on it. Raises the first fault, with the others."""
     path, limits = Path(path), limits or DatasetLimits()
     name = filename or path.name
     size = path.stat().st_size
@@ -104,7 +97,6 @@ def inspect(
 def inspect_skipping(
     path: Path, filename: str, limits: DatasetLimits, to: Path, *, listed_lines: int = 1000
 ) -> DatasetReport:
-    """Like `inspect`; `to` is the file without bad rows."""
     try:
         return inspect(path, filename, limits)
     except DatasetError as error:
@@ -135,7 +127,6 @@ def iter_prompts(
     limits: DatasetLimits | None = None,
     numbers: Collection[str] = (),
 ) -> Iterator[PromptRow]:
-    """Stream rows with their messages. Raises DatasetError at the first fault."""
     path = Path(path)
     format = format or detect_format(path)
     parsed = None if template is None else PromptTemplate.parse(template)
@@ -161,7 +152,6 @@ def _add(row: SourceRow, format: Format, survey: "_Survey", faults: Faults) -> N
 
 
 def numbers_of(path: Path | str) -> list[str]:
-    """Columns of a local CSV file that rewards read as numbers. Raises DatasetError."""
     if detect_format(Path(path)) != "csv":
         return []
     return number_columns("csv", [column.model_dump() for column in inspect(path).columns])
@@ -228,7 +218,6 @@ class _Survey:
             self._row_digests.add(digest)
 
     def column_reports(self, format: Format) -> list[ColumnReport]:
-        """Reports in which columns of CSV become numbers."""
         columns = self.columns.by_name
         names = columns.keys() - TEXT_COLUMNS if format == "csv" else set()
         numbers = {name for name in names if columns[name].use_numbers()}
@@ -302,7 +291,6 @@ def _located(error: DatasetError, row: SourceRow, format: Format) -> DatasetErro
 
 
 def _line_of(row: SourceRow, offset: int, path: ValuePath) -> str:
-    """A line of the row as in the file; for Parquet as JSON."""
     if row.text is not None:
         return row.text.split("\n")[offset]
     excerpt = {path[0]: row.value[path[0]]} if path and path[0] in row.value else row.value

@@ -1,7 +1,4 @@
-"""Conversion of a row to the `item` that rewards read.
-
-`data.columns.answer` fills `item.answer`, null included, and replaces a column called `answer`.
-"""
+"""Conversion of a row to the `item` that rewards read; `data.columns.answer` fills `item.answer`."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -13,7 +10,6 @@ ANSWER = "answer"
 
 
 def item_of(row: Row, roles: ColumnRoles | Mapping[str, Any] | None) -> Row:
-    """The `item` of `row`. Idempotent."""
     column = answer_column(roles)
     if column is None:
         return row
@@ -37,7 +33,6 @@ def answer_column(roles: ColumnRoles | Mapping[str, Any] | None) -> str | None:
 
 
 def shadowed_answer(columns: Collection[str], roles: ColumnRoles | None) -> str | None:
-    """A note where the data's own `answer` is hidden."""
     column = answer_column(roles)
     if column is None or ANSWER not in columns or column not in columns:
         return None

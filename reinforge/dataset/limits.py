@@ -17,11 +17,9 @@ class DatasetLimits:
     """Size of all rows as JSON, which only compressed Parquet can reach."""
     max_columns: int = 1000
     max_depth: int = 64
-    """Levels of lists and objects in a row, itself included."""
 
 
 def inspection_seconds(size: int) -> float:
-    """CPU time limit; a core of 2024 needs a third."""
     return 900.0 + size / (4 * MIB)
 
 

@@ -11,7 +11,6 @@ ANSWER_CHARACTERS = 500
 
 
 def prompt_head(messages: Sequence[Mapping[str, Any]], rendered: str = "") -> str:
-    """The last message if it is text, else the rendered prompt."""
     content = messages[-1].get("content") if messages else None
     return _storable(content if isinstance(content, str) and content else rendered, PROMPT_CHARACTERS)
 

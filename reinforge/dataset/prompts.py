@@ -1,8 +1,4 @@
-"""Conversion of a row to the chat messages of its prompt.
-
-They come from `prompt_template`, else `roles`, else the column `messages`, else `prompt`. The last message is from
-the user or a tool.
-"""
+"""Conversion of a row to the chat messages of its prompt."""
 
 import json
 import re
@@ -16,7 +12,6 @@ from reinforge.dataset.rows import Row
 from reinforge.spec import ColumnRoles
 
 Message = dict[str, Any]
-"""`role`, `content` (text), and other members that are not null."""
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
 MOST_INSERTED = 16 * 1024**2
@@ -27,10 +22,7 @@ _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
 @dataclass(frozen=True, slots=True)
 class PromptTemplate:
-    """A parsed template, of whole columns only."""
-
     pieces: tuple[str, ...]
-    """Literal text at even positions, column names at odd ones."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -75,10 +67,7 @@ def render_messages(
     template: str | PromptTemplate | None = None,
     system_prompt: str | None = None,
 ) -> list[Message]:
-    """Messages of a row; `system_prompt` precedes those without a system or developer message.
-
-    Raises DatasetError with `path` but no line.
-    """
+    """Messages of a row; `system_prompt` precedes those without a system or developer message."""
     messages = _own_messages(row, roles or _NO_ROLES, template)
     if system_prompt and messages[0]["role"] not in ("system", "developer"):
         messages.insert(0, {"role": "system", "content": system_prompt})

@@ -36,9 +36,7 @@ class _Frozen(BaseModel):
 class ColumnReport(_Frozen):
     name: str
     type: ColumnType
-    """`mixed` when rows differ, `null` without any value."""
     types: dict[str, int]
-    """Rows per type, without nulls."""
     null_count: int
     missing_count: int
     """Rows that lack the column (JSONL only)."""
@@ -72,9 +70,7 @@ class DatasetReport(_Frozen):
     prompt_source: Literal["template", "messages", "prompt"] | None
     """None: a job has to give column roles or a template."""
     duplicate_rows: int
-    """Rows equal to an earlier one."""
     preview: list[dict[str, Any]]
-    """The first rows, with long texts and lists cut."""
     warnings: list[DatasetWarning]
     skipped: SkippedRows | None = None
 
@@ -89,7 +85,6 @@ class ColumnStatistics:
         self.max_characters = 0
         self.numbers: Counter[ColumnType] = Counter()
         self.first_others: list[tuple[int, str]] = []
-        """Line and beginning of the first texts that are no numbers."""
 
     def add(self, value: Any, line: int) -> None:
         if value is None:
@@ -123,7 +118,6 @@ class ColumnStatistics:
         return True
 
     def outliers(self) -> int:
-        """Number of texts in a column of numbers, if they are few."""
         others = self.types["string"] - self.numbers.total()
         is_number = self.type == "string" and self.numbers.total() >= 4
         return others if is_number and others <= max(1, self.types["string"] // 10) else 0

@@ -20,10 +20,8 @@ class SourceRow:
 
 
 def canonical(value: Any) -> bytes:
-    """Bytes of a JSON value, whatever the order of keys."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
 def row_hash(value: Any) -> str:
-    """SHA-256 (hex) of a JSON value, whatever the order of keys."""
     return hashlib.sha256(canonical(value)).hexdigest()

@@ -10,10 +10,10 @@ DEFAULT_MOST = 256
 
 
 def split(rows_count: int, held_out: int | float | None, seed: int) -> tuple[list[int], list[int]]:
-    """(training indices, held-out indices), 0-based, ascending.
+    """(training indices, held-out indices), 0-based, ascending. Raises DatasetError `invalid_held_out`.
 
-    held_out: a number of rows (int), a share (float), or None: a tenth, at most 256. The split must be the same on
-    every Python version, so only `Random.random` is used. Raises DatasetError `invalid_held_out`.
+    held_out: a number of rows (int), a share (float), or None: a tenth, at most 256. Only `Random.random` is the same
+    on every Python version.
     """
     count = held_out_count(rows_count, held_out)
     drawn = _drawn(rows_count, seed)
@@ -24,10 +24,7 @@ def split(rows_count: int, held_out: int | float | None, seed: int) -> tuple[lis
 def split_together(
     keys: Sequence[Hashable], held_out: int | float | None, seed: int
 ) -> tuple[list[int], list[int]]:
-    """Like `split`, with all rows of one key on the same side.
-
-    A key with more rows than remain to be held out is skipped; when no key fits, the smallest is held out.
-    """
+    """Like `split`, with all rows of one key on the same side."""
     count = held_out_count(len(keys), held_out)
     rows: dict[Hashable, list[int]] = {}
     for index, key in enumerate(keys):

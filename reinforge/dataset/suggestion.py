@@ -6,7 +6,6 @@ from typing import Any
 from reinforge.spec import ColumnRoles
 
 REQUIRED_PROMPT_NAMES = ("question", "problem", "instruction", "query")
-"""Names of columns without which a row has no prompt."""
 PROMPT_NAMES = (*REQUIRED_PROMPT_NAMES, "input")
 ANSWER_NAMES = ("answer", "target", "solution", "label", "output", "expected", "result", "total")
 _OTHER_NAMES = frozenset(
@@ -18,7 +17,6 @@ _TEXT_TYPES = ("string", "mixed")
 def suggest_columns(
     columns: Sequence[Mapping[str, Any]], preview: Sequence[Mapping[str, Any]], declared: ColumnRoles
 ) -> ColumnRoles | None:
-    """Roles that are neither declared nor evident."""
     types = {str(column["name"]): str(column["type"]) for column in columns}
     has_prompt = bool({"messages", "prompt"} & types.keys() or declared.prompt or declared.messages)
     messages = None if has_prompt else _messages_column(types, preview)
@@ -55,7 +53,6 @@ def _is_chat(value: Any) -> bool:
 
 
 def _longest(names: Sequence[str], preview: Sequence[Mapping[str, Any]]) -> str | None:
-    """The column with by far the longest texts."""
     lengths = {name: sum(len(str(row.get(name) or "")) for row in preview) for name in names}
     longest = sorted(lengths, key=lambda name: lengths[name], reverse=True)
     if not longest or (len(longest) > 1 and lengths[longest[0]] < 2 * lengths[longest[1]]):

@@ -1,7 +1,4 @@
-"""A row's `tools`: what the policy may call (docs/datasets.md).
-
-Null members are omitted, since Parquet has them in every row.
-"""
+"""A row's `tools`: what the policy may call (docs/datasets.md)."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -47,7 +44,6 @@ def row_tools(row: Mapping[str, Any]) -> list[Tool] | None:
 
 
 def tools_of(row: Mapping[str, Any]) -> list[Tool] | None:
-    """Like `row_tools`, with None for invalid tools."""
     try:
         return row_tools(row)
     except DatasetError:

@@ -46,7 +46,6 @@ def read(path: Path, limits: DatasetLimits, on_fault: OnFault = raise_fault) -> 
 
 
 def place(row: SourceRow, path: ValuePath) -> tuple[int, int | None]:
-    """Place of a value in a record, which may span lines."""
     text = row.text or ""
     index = list(row.value).index(str(path[0])) if path and path[0] in row.value else 0
     for delimiter in ",\t;":
@@ -57,8 +56,6 @@ def place(row: SourceRow, path: ValuePath) -> tuple[int, int | None]:
 
 
 class _Source:
-    """Lines for `csv.reader`, with those of the current record."""
-
     def __init__(self, path: Path, limits: DatasetLimits, on_fault: OnFault) -> None:
         self._path = path
         self.limits = limits
@@ -116,7 +113,6 @@ class _Source:
 
 
 def field_starts(record: str, delimiter: str) -> tuple[list[int], int | None]:
-    """Offsets of a record's fields, and of its first fault."""
     body = record.removesuffix("\n").removesuffix("\r")
     starts, at = [0], 0
     while True:

@@ -17,7 +17,6 @@ BATCH_ROWS = 64
 """Rows of a batch: dictionary encoding can make a row far larger in memory than in the file."""
 
 GROUP_BYTES = 32 * 1024 * 1024
-"""Size of a written row group in memory."""
 
 
 def read(path: Path, limits: DatasetLimits, on_fault: OnFault = raise_fault) -> Iterator[SourceRow]:
@@ -85,7 +84,6 @@ def write_without_rows(path: Path, to: Path, bad_rows: Collection[int], limits: 
 
 
 def _write_group(writer: Any, group: list[Any], to: Path, limits: DatasetLimits) -> None:
-    """Write and empty `group`, which may be large without its encoding."""
     import pyarrow as pa
 
     if group:

@@ -22,7 +22,6 @@ Format = Literal["jsonl", "csv", "parquet"]
 @dataclass(frozen=True, slots=True)
 class Reader:
     read: Callable[[Path, DatasetLimits, OnFault], Iterator[SourceRow]]
-    """Reader whose faults of rows go to `OnFault`; those of the file are raised."""
     place: Callable[[SourceRow, ValuePath], tuple[int, int | None]]
     """(line, column) of a value inside a row."""
 
@@ -68,7 +67,6 @@ _FOREIGN = (
 
 
 def detect_format(path: Path, filename: str | None = None) -> Format:
-    """The format by the name's ending, else by the content. Raises DatasetError."""
     name = filename or path.name
     named = _SUFFIXES.get(Path(name).suffix.lower())
     with path.open("rb") as file:
@@ -119,7 +117,6 @@ def iter_rows(
 
 
 def iter_accepted(path: Path, format: Format) -> Iterator[Row]:
-    """Stream rows of an accepted file, unchecked and faster."""
     if format != "jsonl":
         yield from iter_rows(path, format)
         return

@@ -1,8 +1,7 @@
 """Strict parser of one line of JSON, with the place of the first fault.
 
-Refuses what Parquet, PostgreSQL, browsers or pandas would change: duplicate keys, NaN, Infinity, integers beyond
-signed 64 bit, lone surrogates, escaped NUL, deep nesting. A slow tokenizer finds the fault that the C decoder
-reports.
+Refuses what Parquet, PostgreSQL, browsers or pandas would change, such as duplicate keys, NaN, 65-bit integers, lone
+surrogates.
 """
 
 import json
@@ -87,7 +86,6 @@ def parse(text: str, max_depth: int) -> Any:
 @dataclass(frozen=True, slots=True)
 class Token:
     path: Path
-    """Path of the value, also for its key."""
     offset: int
     raw: str
     is_key: bool = False

@@ -23,10 +23,7 @@ OnBadLine = Callable[[DatasetError, bytes], None]
 def text_lines(
     path: Path, limits: DatasetLimits, on_bad_line: OnBadLine | None = None
 ) -> Iterator[tuple[int, str]]:
-    """(1-based line number, line with its break), without the BOM and lines that `on_bad_line` accepts.
-
-    Raises DatasetError `wrong_encoding`, `nul_byte`, DatasetTooLarge `row_too_large`.
-    """
+    """(1-based line number, line with its break), without the BOM. Raises DatasetError, DatasetTooLarge."""
     with path.open("rb") as file:
         number = 0
         while raw := file.readline(limits.max_row_bytes + 1):
