@@ -30,8 +30,8 @@ def recent_mean(points: Points, count: int = 5) -> float | None:
 
 
 def trend_of(points: Points) -> Trend | None:
-    """Trend; None with fewer than five points. Each end is averaged over a tenth of the curve, 1 to 10
-    points, or less where the curve moves within that tenth. The page computes the same (`courseOf` in sentence.ts).
+    """Trend; None with fewer than five points. Each end is averaged over a tenth of the curve. The page
+    computes the same (`courseOf` in sentence.ts).
     """
     if len(points) < MIN_TREND_POINTS:
         return None
@@ -48,7 +48,6 @@ def trend_of(points: Points) -> Trend | None:
 
 
 def _end(values: list[float], scatter: float) -> list[float]:
-    """Values of an end, outermost first; half of them where they differ from the other half beyond the scatter."""
     half = len(values) // 2
     if half == 0:
         return values

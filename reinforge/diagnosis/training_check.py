@@ -94,8 +94,6 @@ UNPROVEN: dict[Outcome, Observation] = {
 
 
 class TrainingCheck(BaseModel):
-    """Whether a job is training, with evidence and advice."""
-
     model_config = ConfigDict(extra="ignore", use_attribute_docstrings=True)
 
     state: State

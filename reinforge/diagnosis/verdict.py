@@ -272,7 +272,6 @@ def _recent(points: Points) -> float:
 
 
 def _since(points: Points, *, below: float) -> int | None:
-    """Step since which values stay below a bound; None if the last is not."""
     first_step = None
     for step, value in reversed(points):
         if value >= below:
