@@ -45,7 +45,6 @@ class CalibrationReport(BaseModel):
 
 
 def calibrate(judged: Sequence[Judged], *, pass_above: float) -> CalibrationReport:
-    """Report; a completion passes above `pass_above`."""
     both = [(label.right, label.value > pass_above) for label in judged if label.value is not None]
     counts = {
         (right, passed): both.count((right, passed)) for right in (True, False) for passed in (True, False)

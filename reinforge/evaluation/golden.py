@@ -60,7 +60,6 @@ class GoldenCase(BaseModel):
     note: str | None = Field(default=None, max_length=400)
 
     def rows(self) -> list[dict[str, Any]]:
-        """The completion, and for an ordering the other one after it."""
         texts = [self.completion] + ([self.expect.above] if self.expect.above is not None else [])
         return [{"completion": text, "item": self.item, "prompt": self.prompt} for text in texts]
 
@@ -83,7 +82,6 @@ def rows_of(cases: Sequence[GoldenCase]) -> list[dict[str, Any]]:
 
 
 def outcomes(cases: Sequence[GoldenCase], results: Sequence[RewardResult]) -> list[GoldenOutcome]:
-    """Outcome per case, from the results of `rows_of(cases)`."""
     outcomes_in_order, rest = [], list(results)
     for case in cases:
         count = len(case.rows())
@@ -153,7 +151,6 @@ def junit(suite: str, cases: Sequence[GoldenCase], results: Sequence[GoldenOutco
 
 
 def _printable(text: str) -> str:
-    """Text without control characters, which XML 1.0 forbids."""
     return "".join(
         character if character in "\t\n\r" or (character >= " " and character not in "\ufffe\uffff")
         else "\ufffd"

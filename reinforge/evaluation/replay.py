@@ -14,8 +14,6 @@ UNIFORM = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Rescored:
-    """A completion under both revisions; None: it failed."""
-
     step: int
     prompt_no: int
     sample_no: int

@@ -1,8 +1,4 @@
-"""Summary of an evaluation: means with bootstrap intervals, and gates.
-
-Resamples draw whole rows (cluster bootstrap), since a row's completions are not independent. Evaluations of the same
-rows are compared row by row.
-"""
+"""Summary of an evaluation: means with bootstrap intervals, and gates."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -77,7 +73,6 @@ class GateReport(_Report):
 
 
 def row_values(scores: Sequence[RowScores], metric: str, pass_above: float) -> dict[int, float]:
-    """Mean value by row. Raises InvalidInput `unknown_metric`."""
     reduce = _reducer(metric, pass_above)
     values = {
         row_scores.row: [value for value in row_scores.rewards if value is not None] for row_scores in scores
@@ -102,14 +97,12 @@ def _reducer(metric: str, pass_above: float) -> Callable[[list[float]], float]:
 
 
 def resampled(values: Sequence[float], *, resamples: int = RESAMPLES, seed: int = 0) -> list[float]:
-    """Deterministic means of resamples, ascending."""
     generator = random.Random(seed)
     count = len(values)
     return sorted(fmean(generator.choices(values, k=count)) for _ in range(resamples))
 
 
 def lower_bound(means: Sequence[float], confidence: float) -> float:
-    """One-sided lower bound of a mean, from ascending resampled means."""
     return means[min(len(means) - 1, int(len(means) * (1 - confidence)))]
 
 
@@ -149,8 +142,6 @@ def gate(
 ) -> GateReport:
     """Whether the metric is, with confidence, at least `least`, at most `max_regression` below and at least
     `min_improvement` above the baseline's.
-
-    confidence: one-sided; 0.5 compares the estimates. Raises InvalidInput, StateConflict.
     """
     values = row_values(scores, metric, pass_above)
     if not values:
