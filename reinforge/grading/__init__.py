@@ -1,4 +1,1 @@
-"""Declarative graders, OpenAI's types and ours. Pure: no torch, no web, no I/O.
-
-`worker.rewards` runs what needs a network, a jail or a model.
-"""
+"""Declarative graders, OpenAI's types and ours."""

@@ -23,7 +23,6 @@ class GraderBase(SpecModel):
     """Shown beside its scores."""
 
     def templates(self) -> tuple[str, ...]:
-        """Texts with variables, including those of its parts."""
         return ()
 
 

@@ -8,7 +8,6 @@ from reinforge.grading.types import StringCheck, TextSimilarity
 
 
 def score(grader: StringCheck | TextSimilarity, item: Mapping[str, Any], sample: Mapping[str, Any]) -> float:
-    """A number in [0, 1]. Raises UnresolvedVariable, MetricUnavailable."""
     text = templates.parse(grader.input).render(item, sample)
     reference = templates.parse(grader.reference).render(item, sample)
     if isinstance(grader, TextSimilarity):

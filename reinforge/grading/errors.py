@@ -14,8 +14,6 @@ class UnresolvedVariable(GradingError):
 
 
 class FormulaError(GradingError):
-    """Unparsable formula (with `position`), or no finite value."""
-
     code = "formula_error"
 
     def __init__(self, message: str, *, position: int | None = None) -> None:

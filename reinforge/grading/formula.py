@@ -21,7 +21,6 @@ from reinforge.grading.errors import FormulaError
 MAX_CHARACTERS = 4096
 MAX_DEPTH = 100
 MAX_OPERATIONS = 256
-"""Bound of nested calls."""
 
 Numbers = Mapping[str, float]
 _Node = Callable[[Numbers], float]

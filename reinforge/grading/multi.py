@@ -76,7 +76,6 @@ Part = Annotated[
 
 
 def _by_key(value: Any) -> Any:
-    """Parts by name; OpenAI also allows a single grader."""
     if isinstance(value, dict) and isinstance(value.get("type"), str):
         value = [value]
     if not isinstance(value, list):
@@ -130,8 +129,6 @@ class Multi(GraderBase):
 
     @property
     def order(self) -> tuple[str, ...]:
-        """Keys, those that gate others first."""
-
         def depth(key: str) -> int:
             return 1 + depth(self.gates[key].part) if key in self.gates else 0
 
@@ -173,7 +170,6 @@ def columns(grader: Grader) -> frozenset[str]:
 
 
 def leaves(grader: Grader) -> dict[str, Part | RankingJudge]:
-    """Graders other than `multi`, by key; `""` outside a multi."""
     return dict(grader.graders) if isinstance(grader, Multi) else {"": grader}
 
 
@@ -191,5 +187,4 @@ def runs_code(grader: Grader) -> bool:
 
 
 def canonical(grader: Grader) -> str:
-    """Canonical JSON; its hash is the grader's revision."""
     return json.dumps(grader.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)

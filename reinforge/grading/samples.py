@@ -10,10 +10,7 @@ _JSON_BEGINS = tuple('{["-0123456789tfn')
 
 
 def make_sample(text: str, extra: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """`output_text, output_json, output_tools, choices, output_audio` of a completion.
-
-    extra: replaces derived fields.
-    """
+    """`output_text, output_json, output_tools, choices, output_audio` of a completion."""
     fields = dict(extra or {})
     message = {"role": "assistant", "content": text}
     if fields.get("output_tools"):
@@ -28,7 +25,6 @@ def make_sample(text: str, extra: Mapping[str, Any] | None = None) -> dict[str, 
 
 
 def tool_fields(text: str) -> dict[str, Any]:
-    """`output_tools` and `choices` of a completion with tool calls, else {}."""
     rest, calls = tool_calls.split(text)
     if not calls:
         return {}

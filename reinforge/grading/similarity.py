@@ -27,7 +27,6 @@ _N = 4
 
 
 def similarity(metric: str, text: str, reference: str) -> float:
-    """Similarity of two texts. Raises MetricUnavailable."""
     if (reason := unavailable(metric)) is not None:
         raise MetricUnavailable(reason)
     return _METRICS[metric](text, reference)
@@ -104,7 +103,6 @@ def _words(text: str) -> list[str]:
 
 
 def _overlap(one: Sequence[str], other: Sequence[str], n: int) -> tuple[int, int]:
-    """Common n-grams (with multiplicity), and all of both."""
     first, second = (Counter(zip(*(tokens[i:] for i in range(n)), strict=False)) for tokens in (one, other))
     return (first & second).total(), first.total() + second.total()
 

@@ -29,7 +29,6 @@ def kind_of(source: str) -> str:
 
 
 def parse_grader(text: str, param: str | None = None) -> Grader:
-    """Parse JSON. Raises InvalidInput `invalid_grader`, with line and column or the field."""
     try:
         raw = json.loads(text.lstrip("\ufeff"))
     except ValueError as error:
@@ -66,10 +65,7 @@ def _detail(error: Any, raw: Any, param: str | None) -> dict[str, Any]:
 
 
 def _field(error: Any, raw: Any, message: str) -> str:
-    """Path of the invalid field, as `input[0].content`.
-
-    A rule between fields is reported at the first field its message names.
-    """
+    """Path of the invalid field, as `input[0].content`."""
     path, at = "", raw
     *steps, last = error["loc"] or ("",)
     for part in (*steps, last):

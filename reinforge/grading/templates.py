@@ -101,7 +101,6 @@ def parse(text: str) -> Template:
 
 
 def as_text(value: Any) -> str:
-    """Strings unchanged, everything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 

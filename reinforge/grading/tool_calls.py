@@ -16,7 +16,6 @@ MARK, END = "<tool_call>", "</tool_call>"
 class Called:
     name: str
     arguments: str
-    """JSON, as the model wrote it."""
 
     def as_openai(self, id: str) -> dict[str, Any]:
         function = {"name": self.name, "arguments": self.arguments}
@@ -24,7 +23,6 @@ class Called:
 
 
 def split(text: str) -> tuple[str | None, list[Called]]:
-    """The text without calls (None if empty), and the calls."""
     calls: list[Called] = []
     pieces: list[str] = []
     end = 0
@@ -39,7 +37,6 @@ def split(text: str) -> tuple[str | None, list[Called]]:
 
 
 def prepared(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Messages with earlier calls' arguments as objects, as templates expect."""
     return [
         message | {"tool_calls": [_as_object(call) for call in message["tool_calls"]]}
         if isinstance(message.get("tool_calls"), list)
