@@ -19,7 +19,6 @@ WHERE = "method.reinforcement.hyperparameters"
 COMPLETIONS = RolloutSpec().completions_per_prompt
 AUTO_BATCH = RolloutSpec().prompts_per_step
 AUTO_STEPS = LimitsSpec().steps
-"""Steps of `n_epochs: auto`, limited by OpenAI's largest number of epochs."""
 AUTO_EVALUATIONS = AUTO_STEPS // EvaluationSpec().every_steps
 AUTO_SAMPLES = EvaluationSpec().samples_per_row
 MOST_EPOCHS = 50
@@ -77,11 +76,9 @@ EITHER_MEANS = {
 class Resolved:
     spec: dict[str, Any]
     view: dict[str, Any]
-    """Hyperparameters of the job without `auto`."""
 
 
 def resolve(requested: Hyperparameters, rows: int, model: str, hidden_size: int | None) -> Resolved:
-    """rows: of training. Raises InvalidInput with the field."""
     ours = _ours(requested)
     batch = requested.batch_size or min(AUTO_BATCH, rows)
     if "steps" in ours:
@@ -139,7 +136,6 @@ def _rate(multiplier: float | None, model: str, hidden_size: int | None) -> floa
 
 
 def rates(learning_rate: Any, hidden_size: int | None) -> dict[str, float]:
-    """The learning rate as a number and a multiple of `auto`."""
     auto = None if hidden_size is None else auto_learning_rate(hidden_size)
     value = auto if learning_rate == AUTO else learning_rate
     values = {"learning_rate_multiplier": 1.0} if learning_rate == AUTO else {}
@@ -207,7 +203,6 @@ def _nested(parts: dict[str, Any]) -> dict[str, Any]:
 
 
 def of_spec(spec: JobSpec, rows: int | None = None, hidden_size: int | None = None) -> dict[str, Any]:
-    """Hyperparameters of a resolved `spec` from another API."""
     batch, steps = spec.rollout.prompts_per_step, spec.limits.steps
     return {
         "batch_size": batch,

@@ -22,7 +22,6 @@ _PROMPTS = ("messages", "prompt", "tools")
 
 
 def project(raw: Any, filename: str, model: str, rows: int | None) -> ImportedProject:
-    """Raises InvalidInput unless it is a reinforcement job."""
     method = raw.get("method") if isinstance(raw, dict) else None
     settings = method.get("reinforcement") if isinstance(method, dict) else None
     if not isinstance(settings, dict) or not isinstance(settings.get("grader"), dict):

@@ -21,12 +21,9 @@ class ImportedProject:
 
     origin: str
     job: dict[str, Any]
-    """A raw `JobSpec` with paths relative to the folder."""
     files: dict[str, str] = field(default_factory=dict)
     columns: list[str] = field(default_factory=list)
-    """Columns that the reward reads."""
     conversations: bool = True
-    """Whether rows have `messages`, else `prompt`."""
     notes: list[str] = field(default_factory=list)
 
     def use_data(self, path: Path | None, folder: Path) -> None:
@@ -43,7 +40,6 @@ class ImportedProject:
         self.notes.append(f"data.jsonl is a stub: put rows with {shape}{columns} into it.")
 
     def write(self, folder: Path) -> list[Path]:
-        """Write the files, the job file first. Raises InvalidInput if the folder is not empty."""
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise InvalidInput(
                 f"{folder} is there already.",

@@ -9,7 +9,6 @@ from reinforge.imports.project import ImportedProject
 
 
 def read(path: Path, model: str, rows: int | None = None) -> ImportedProject:
-    """rows: of training. Raises InvalidInput for other files."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:

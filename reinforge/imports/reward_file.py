@@ -29,7 +29,6 @@ class RewardFunction:
 
 
 def project(text: str, filename: str, model: str) -> ImportedProject:
-    """Raises InvalidInput for code that does not parse or has no reward."""
     try:
         tree = parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -73,7 +72,6 @@ def project(text: str, filename: str, model: str) -> ImportedProject:
 
 
 def rewards(tree: ast.Module) -> list[RewardFunction]:
-    """Public functions with a reward's signature, by the sandbox's rules."""
     functions = []
     for node in tree.body:
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.name.startswith("_"):
@@ -134,7 +132,6 @@ def _imports(tree: ast.AST) -> set[str]:
 
 
 def _needed(tree: ast.Module, text: str, functions: list[str]) -> tuple[str, list[str]]:
-    """Source of the statements that the functions need, and the statements left out."""
     others = [node for node in tree.body if _runs(node)]
     if not others:
         return text if text.endswith("\n") else text + "\n", []

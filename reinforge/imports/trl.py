@@ -21,7 +21,6 @@ _FIELDS = {
     "r": "adapter.rank",
     "lora_alpha": "adapter.alpha",
 }
-"""Field of a job by argument of GRPOConfig or LoraConfig."""
 _SCHEDULES = ("constant", "linear", "cosine")
 _SILENT = {
     "output_dir", "run_name", "report_to", "logging_steps", "bf16", "fp16", "gradient_checkpointing", "use_vllm",
