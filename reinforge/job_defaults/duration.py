@@ -23,7 +23,6 @@ class EarlierJob:
     step_seconds: Sequence[float]
     """Seconds without the first step, which warms up."""
     sampling_seconds: float
-    """Median of a step's sampling and scoring."""
     tokens: float
     load_seconds: float
     device: str
@@ -66,10 +65,7 @@ def from_jobs(spec: JobSpec, jobs: Sequence[EarlierJob], held_out: int) -> TimeE
 def from_preflight(
     id: str, spec: JobSpec, probed: JobSpec, observed: Observed, rounds: costs.Rounds
 ) -> TimeEstimate:
-    """The pre-flight's step times scaled to a step of `spec`.
-
-    probed: the job of the pre-flight. Completions that it cut off may grow to the new limit.
-    """
+    """The pre-flight's step times scaled to a step of `spec`."""
     factor = _completions(spec) / _completions(probed)
     values = [
         step | {name: None if (value := step.get(name)) is None else value * factor for name in TIMES}

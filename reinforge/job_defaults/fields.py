@@ -14,11 +14,9 @@ PROMPTS = "rollout.prompts_per_step"
 STEPS = "limits.steps"
 RATE = "optimizer.learning_rate"
 SIZE_FIELDS = (LENGTH, GROUP, PROMPTS, STEPS)
-"""Fields of numbers that a job needs."""
 
 
 def stated(raw: dict[str, Any], path: str) -> Any:
-    """Value at a dotted path; None if absent."""
     value: Any = raw
     for key in path.split("."):
         value = value.get(key) if isinstance(value, dict) else None
@@ -26,19 +24,16 @@ def stated(raw: dict[str, Any], path: str) -> Any:
 
 
 def of_preset(raw: dict[str, Any], path: str) -> Any:
-    """Value of the method's preset; None without one."""
     name = stated(raw, "algorithm.preset")
     preset = PRESETS.get(name) if isinstance(name, str) else None
     return None if preset is None else stated(preset.job, path)
 
 
 def filled(raw: dict[str, Any], defaults: Iterable[JobDefault]) -> dict[str, Any]:
-    """Specification with suggested values where it has none; `auto` is left out."""
     return completed(raw, {default.field: default.value for default in defaults if default.becomes is None})
 
 
 def completed(raw: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Specification with values by dotted path where it has none."""
     spec = deepcopy(raw)
     for path, value in values.items():
         if stated(spec, path) is not None:

@@ -9,13 +9,11 @@ from reinforge.job_defaults.sizes import JobSizes
 from reinforge.job_defaults.values import JobDefault
 
 LENGTHS = ((1_000_000_000, 1024), (100_000_000, 512), (0, 256))
-"""(least parameters, completion tokens)."""
 CPU_LENGTH = 256
 MULTIPLE = 64
 PROMPTS_PER_STEP = 16
 GROUP_SIZE = 8
 LARGEST_GROUP = 32
-"""Group that a small dataset suggests."""
 USUAL_STEPS = 100
 FEWEST_STEPS, MOST_STEPS = 30, 500
 MOST_PASSES = 20
@@ -29,13 +27,11 @@ class _Job:
     sizes: JobSizes
 
     def value(self, default: JobDefault) -> int:
-        """The file's value, or the suggestion."""
         own = stated(self.raw, default.field)
         return own if isinstance(own, int) and own > 0 else int(default.value)
 
 
 def job_defaults(raw: dict[str, Any], sizes: JobSizes) -> list[JobDefault]:
-    """Suggested values for a specification as written, whose own values stay."""
     job = _Job(raw, sizes)
     prompts = _by_method(job, PROMPTS) or _prompts(job)
     per_step = job.value(prompts)
