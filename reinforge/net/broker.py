@@ -21,7 +21,6 @@ class BrokerState(BaseModel):
     address: str
     """`redis://host:port/0` without credentials, or the folder."""
     id: str | None = None
-    """Equal for all users of the same broker; None: unknown."""
     error: str | None = None
 
     @property
@@ -37,7 +36,6 @@ class BrokerState(BaseModel):
 
 
 def look(redis_url: str | None, folder: Path) -> BrokerState:
-    """Query the broker, for a few seconds at most unless name servers hang."""
     if redis_url:
         return _look_at_redis(redis_url)
     state = BrokerState(kind="folder", address=str(folder))
@@ -55,7 +53,6 @@ def unanswered(redis_url: str | None, folder: Path, seconds: float) -> BrokerSta
 
 
 def wake_up_problem(workers: BrokerState, backends: BrokerState | None) -> str | None:
-    """Why wake-ups do not reach a worker, or None."""
     late = f"It finds jobs by asking every {IDLE_POLL_SECONDS:.0f} s."
     if workers.error is not None:
         return f"{_sentence(workers.problem)} {late}"

@@ -1,8 +1,4 @@
-"""Checks addresses of user-configured requests, such as judges and webhooks: our own network is closed to them.
-
-A name is resolved once, every address is checked, and the request goes to a checked one, so a second DNS answer has
-no effect.
-"""
+"""Checks addresses of user-configured requests, such as judges and webhooks: our own network is closed to them."""
 
 import asyncio
 import ipaddress
@@ -17,7 +13,6 @@ from reinforge.net.own_networks import connected
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-"""Addresses of a host and port."""
 
 ALLOW_VARIABLE = "REINFORGE_ALLOW_HOSTS"
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
@@ -56,8 +51,6 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """names: hosts that are always allowed. networks: allowed addresses."""
-
     names: frozenset[str] = frozenset()
     networks: tuple[Network, ...] = ()
     resolve: Resolve | None = None
@@ -146,7 +139,6 @@ def _parts(url: str) -> tuple[SplitResult, str, int]:
 
 
 def _ascii(host: str) -> str:
-    """Form of a name for headers and certificates. Raises AddressRefused."""
     try:
         return host if host.isascii() else host.encode("idna").decode()
     except UnicodeError as error:
@@ -164,7 +156,6 @@ def _is_internet(address: Address) -> bool:
 
 
 def _embedded(address: Address) -> Address:
-    """The IPv4 address in an IPv6 address, else the address."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
     if address.ipv4_mapped is not None:

@@ -20,7 +20,6 @@ TOLERANCE_SECONDS = 300.0
 
 
 def signed_headers(secret: str, id: str, body: bytes, *, timestamp: float | None = None) -> dict[str, str]:
-    """Headers; raises InvalidInput if the secret is not base64."""
     seconds = str(int(time.time() if timestamp is None else timestamp))
     return {
         "webhook-id": id,
