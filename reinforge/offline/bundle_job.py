@@ -33,8 +33,6 @@ except ReinforgeError as error:
 
 @dataclass(frozen=True)
 class Inputs:
-    """Files that a bundle may lack."""
-
     model: Path | None = None
     dataset: Path | None = None
     held_out: Path | None = None
@@ -78,7 +76,6 @@ def prepare(
 
 
 def check_repeatable(manifest: BundleManifest, folder: Path) -> None:
-    """Raises InvalidInput `not_repeatable`."""
     if manifest.judges:
         raise _not_repeatable(f"its rewards ask the judge {manifest.judges[0]}, whose replies vary")
     for reward in manifest.rewards:

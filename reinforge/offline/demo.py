@@ -27,7 +27,6 @@ SUMMARY_KEYS = (
 
 
 def job_file() -> Path:
-    """Raises Unavailable `demo_files_missing`."""
     for folder in (_HERE / "examples", _HERE.parent / "examples"):  # an installed wheel, a checkout
         path = folder / "arithmetic" / "job.yaml"
         if path.is_file():
@@ -40,7 +39,6 @@ def job_file() -> Path:
 
 
 def with_engine(spec: JobSpec, engine: str | None) -> JobSpec:
-    """None leaves the job as it is. Raises InvalidInput `unknown_engine`."""
     if engine is None:
         return spec
     raw = spec.model_dump(exclude_unset=True)
@@ -73,10 +71,7 @@ def demo_key(home: Path) -> str:
 def find_or_start(
     client: Reinforge, spec: JobSpec, push: Callable[[Reinforge, JobSpec], JobSpec], *, again: bool
 ) -> tuple[JobDetail, bool]:
-    """The demo job, and whether a finished or unfinished one of the same specification existed.
-
-    A paused one is resumed: its cause, such as an absent sandbox, may be fixed by now.
-    """
+    """The demo job, and whether one of the same specification existed, which is resumed if paused."""
     mark = spec_hash(spec)
     if not again:
         for job in client.jobs.list():
@@ -136,10 +131,7 @@ def chosen_checkpoint(client: Reinforge, job: JobDetail) -> Checkpoint:
 
 
 def summary(client: Reinforge, job: JobDetail, home: Path) -> dict[str, Any]:
-    """Contents of `demo-summary.json`; the best adapter is unpacked below `home`.
-
-    Raises `JobFailure` without success.
-    """
+    """Contents of `demo-summary.json`; the best adapter is unpacked below `home`. Raises `JobFailure`."""
     if job.status != JobStatus.SUCCEEDED:
         state = f"it is {job.status}" + (f", {job.reason}" if job.reason else "")
         message = job.error.message if job.error else state

@@ -25,7 +25,6 @@ _HERE = Path(__file__).resolve().parents[1]
 
 
 def folder_of(name: str) -> Path:
-    """Raises Unavailable `example_files_missing`."""
     for place in (_HERE / "examples", _HERE.parent / "examples"):  # an installed wheel, a checkout
         if (place / name / "job.yaml").is_file():
             return place / name
@@ -43,7 +42,6 @@ class GalleryExample:
 
     @cached_property
     def spec(self) -> JobSpec:
-        """With absolute paths."""
         return jobfile.load(self.folder / "job.yaml")
 
     @cached_property
@@ -63,7 +61,6 @@ class GalleryExample:
 
     @property
     def data_files(self) -> dict[str, Path]:
-        """`dataset` and `held_out` → file."""
         data = self.spec.data
         paths = {"dataset": data.dataset, "held_out": data.held_out}
         return {part: Path(path) for part, path in paths.items() if path}
@@ -104,7 +101,6 @@ class GalleryExample:
 
 
 def examples() -> list[GalleryExample]:
-    """Those whose files are there; all, unless an installation is incomplete."""
     available = []
     for name in NAMES:
         try:
@@ -115,7 +111,6 @@ def examples() -> list[GalleryExample]:
 
 
 def find(name: str) -> GalleryExample:
-    """Raises NotFound `example_not_found`, Unavailable `example_files_missing`."""
     if name not in NAMES:
         near = nearest(name, NAMES)
         raise NotFound(
@@ -128,7 +123,6 @@ def find(name: str) -> GalleryExample:
 
 
 def spec_hash(spec: JobSpec) -> str:
-    """Hash of a specification and its files' contents."""
     digest = hashlib.sha256()
     paths = [
         spec.data.dataset,

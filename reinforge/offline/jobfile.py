@@ -25,7 +25,6 @@ def load(path: str | Path) -> JobSpec:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """A YAML or JSON file that is a mapping. Raises InvalidInput."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -76,7 +75,6 @@ def spec_schema() -> dict[str, Any]:
 
 
 def value_of(text: str) -> Any:
-    """Parse one value of a job file. Raises InvalidInput."""
     try:
         return yaml.load(text, Loader=_Loader)
     except (yaml.YAMLError, RecursionError) as error:

@@ -109,9 +109,8 @@ class Comparison:
 
 
 def reproduce(bundle: Path, out: Path, inputs: Inputs, *, steps: int | None = None) -> Reproduction:
-    """Repeat the job in the new folder `out`, up to its first difference or so many steps.
-
-    Raises InvalidInput `invalid_bundle`, `not_repeatable`, `rows_needed`, …; Unavailable without sandbox.
+    """Repeat the job in the new folder `out`, up to its first difference or so many steps. Raises
+    InvalidInput, Unavailable.
     """
     if out.exists() and any(out.iterdir()):
         raise InvalidInput(
@@ -149,7 +148,6 @@ def machine_differences(expected: dict[str, Any], facts: dict[str, Any]) -> dict
 
 
 def _run(out: Path, comparison: Comparison, last: int | None) -> None:
-    """Run the trainer up to the first difference, or until step `last` is complete."""
     command = [sys.executable, "-m", "worker.trainer.main", "--run", str(out), "--offline"]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=die_with_parent())
     try:
@@ -166,7 +164,6 @@ def _run(out: Path, comparison: Comparison, last: int | None) -> None:
 
 
 def _records(process: subprocess.Popen[bytes], path: Path) -> Iterator[dict[str, Any]]:
-    """Records as the trainer writes them, until it has ended."""
     while not path.exists():
         if process.poll() is not None:
             return

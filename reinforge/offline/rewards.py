@@ -42,7 +42,6 @@ def write_rewards(spec: JobSpec, folder: Path) -> list[RewardCode]:
 
 
 def read_grader(reward: GraderReward, param: str) -> Grader:
-    """Raises InvalidInput."""
     grader = grader_of(reward)
     if grader is not None:
         return grader

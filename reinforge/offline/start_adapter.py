@@ -31,7 +31,6 @@ def with_start_folder(spec: JobSpec) -> JobSpec:
 
 
 def start_archive(spec: JobSpec, out: Path) -> Path | None:
-    """Archive in `out` of the adapter that `with_start_folder` checked."""
     if spec.adapter.start is None:
         return None
     archive = out / "start.tar"

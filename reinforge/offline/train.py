@@ -28,10 +28,7 @@ from reinforge.system.launch import end_with_parent
 
 
 def train(spec: JobSpec, out: Path) -> dict[str, Any]:
-    """Run `spec` to its end in the new folder `out`; returns the `ended` record.
-
-    Raises `InvalidInput` for missing paths, `Unavailable` without sandbox.
-    """
+    """Run `spec` to its end in the new folder `out`; returns the `ended` record."""
     if out.exists() and any(out.iterdir()):
         raise InvalidInput(
             f"{out} is not empty.", code="out_exists", hint="Choose another folder with --out."
@@ -80,7 +77,6 @@ def prepare(spec: JobSpec, out: Path, socket_path: Path) -> RunManifest:
 
 
 def _resolved(spec: JobSpec, model: Path) -> JobSpec:
-    """Raises InvalidInput `hidden_size_unknown`. The trainer refuses a folder without configuration."""
     engine = auto_engine() if spec.rollout.engine == "auto" else spec.rollout.engine
     resolved = spec.resolved(engine=engine, hidden_size=read_hidden_size(model))
     if resolved.optimizer.learning_rate == AUTO and (model / "config.json").is_file():
@@ -89,7 +85,6 @@ def _resolved(spec: JobSpec, model: Path) -> JobSpec:
 
 
 def auto_engine() -> str:
-    """What `rollout.engine: auto` means on this machine."""
     program = "from worker.serving_client.engine_choice import job_engines; print(job_engines()[0])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     return done.stdout.strip() or "transformers"
@@ -114,10 +109,7 @@ def model_folder(model: str) -> Path:
 
 @contextmanager
 def sandbox(socket_path: Path, out: Path, *, without: frozenset[str] = frozenset()) -> Iterator[None]:
-    """A sandbox daemon that lives no longer than this process.
-
-    without: environment variables that it does not get. Raises Unavailable.
-    """
+    """A sandbox daemon that lives no longer than this process."""
     if settings.sandbox_url():  # one on another machine
         yield
         return
@@ -161,7 +153,6 @@ def _file(path: str, param: str) -> Path:
 
 
 def last_record(path: Path) -> dict[str, Any] | None:
-    """The last complete line."""
     try:
         lines = path.read_bytes().splitlines()
     except FileNotFoundError:
