@@ -5,10 +5,7 @@ from typing import Any
 
 
 def dotted(location: Sequence[int | str], value: Any = None, *, missing: bool = False) -> str:
-    """Convert `("rewards", 0, "python", "path")` to `rewards[0].path`, without unions' tags.
-
-    value: the validated value; a name that it lacks is a tag, except the last part of a `missing` field.
-    """
+    """Convert `("rewards", 0, "python", "path")` to `rewards[0].path`, without unions' tags."""
     path = ""
     for position, part in enumerate(location):
         if isinstance(part, int):
