@@ -101,10 +101,7 @@ def backup(home: Path, folder: Path, progress: Progress = lambda done, total: No
 
 
 def restore(folder: Path, home: Path, progress: Progress = lambda done, total: None) -> Manifest:
-    """Restore a backup into `home`. May be repeated after an interruption.
-
-    Raises InvalidInput, StateConflict, Unavailable.
-    """
+    """Restore a backup into `home`; may be repeated."""
     manifest = _read(folder)
     dump = folder / manifest.database
     if not dump.is_file() or _hash(dump) != manifest.database_sha256:
@@ -144,7 +141,6 @@ def _read(folder: Path) -> Manifest:
 
 @contextlib.contextmanager
 def _database(home: Path) -> Iterator[str]:
-    """URL of the database, started if embedded."""
     if url := settings.database_url():
         yield url.replace("postgresql+psycopg://", "postgresql://", 1)
         return
@@ -281,10 +277,7 @@ def _run(program: str, url: str, *arguments: str, code: str) -> None:
 
 
 def _load(dump: Path, url: str) -> None:
-    """Fill an empty database in one transaction. Raises Unavailable `restore_failed`.
-
-    `pg_restore` writes SQL to `psql`, so that `copy_script` can drop settings.
-    """
+    """Fill an empty database in one transaction."""
     programs = find_programs() / "bin"
     with tempfile.TemporaryFile() as errors:
         script = subprocess.Popen(
@@ -315,10 +308,7 @@ def _load(dump: Path, url: str) -> None:
 
 
 def copy_script(script: IO[bytes], to: IO[bytes]) -> None:
-    """Copy a `pg_restore` script without `transaction_timeout`, which PostgreSQL before 17 refuses.
-
-    Only the head is examined: further down the same line could be data.
-    """
+    """Copy a `pg_restore` script without `transaction_timeout`, which PostgreSQL before 17 refuses."""
     for line in script:
         if line != b"SET transaction_timeout = 0;\n":
             to.write(line)
@@ -328,7 +318,6 @@ def copy_script(script: IO[bytes], to: IO[bytes]) -> None:
 
 
 def _environment(url: str) -> dict[str, str]:
-    """Environment with the database's password: arguments are public."""
     from psycopg.conninfo import conninfo_to_dict
 
     parts = conninfo_to_dict(url)

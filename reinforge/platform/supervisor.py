@@ -16,7 +16,6 @@ _POLL = 0.1
 _FIRST_DELAY = 0.5
 _LONGEST_DELAY = 30.0
 _STEADY_AFTER = 60.0
-"""Seconds of running that reset the count of ends."""
 _ROTATED_LOGS = 5
 
 EventKind = Literal["running", "restarting", "failed", "stopped"]
@@ -40,10 +39,10 @@ class SupervisedChild(Protocol):
         """Start and return when ready. Raises ReinforgeError with nothing left running."""
 
     def ask_stop(self) -> None:
-        """Begin to stop, also during `start` in another thread."""
+        pass
 
     def hurry(self) -> None:
-        """Begin to end everything at once."""
+        pass
 
     def stop(self) -> None:
         pass
@@ -56,7 +55,6 @@ class Service:
     home: Path
     env: Mapping[str, str]
     ready: Callable[[], bool] | None = None
-    """Polled until True; None: ready once it runs."""
     ready_within: float = 60.0
     grace: float = 10.0
     _process: SupervisedProcess | None = field(default=None, init=False)
@@ -90,7 +88,6 @@ class Service:
             raise
 
     def run_to_end(self, timeout: float) -> None:
-        """Run a command to its end. Raises Unavailable unless it succeeds in time."""
         process = self._spawn()
         try:
             finished = process.wait(timeout)
@@ -147,11 +144,7 @@ class ProcessSupervisor:
         self._stopping = threading.Event()
 
     def start(self, *group: SupervisedChild, optional: Collection[str] = ()) -> None:
-        """Start a group together; returns when all are ready.
-
-        The first failure is raised after all were tried. Failures of `optional` children are retried in the
-        background.
-        """
+        """Start a group together; returns when all are ready."""
         watched = [
             _ChildThread(child, child.name in optional, self._stopping, self._report) for child in group
         ]

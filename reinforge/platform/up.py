@@ -41,11 +41,7 @@ EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 
 
 class Platform:
-    """A running platform with its data in `home`.
-
-    Entering returns once requests are answered. `say` gets sentences for people. Raises StateConflict, InvalidInput
-    or Unavailable, with nothing left running.
-    """
+    """A running platform with its data in `home`."""
 
     def __init__(
         self,
@@ -80,7 +76,6 @@ class Platform:
 
     @property
     def starts_demo(self) -> bool:
-        """Whether the demo job starts: `first_demo` was requested and there was never a job."""
         return self._demo_file.exists()
 
     @property
@@ -111,7 +106,6 @@ class Platform:
         threading.Event().wait()
 
     def stop(self) -> None:
-        """Stop everything and wait. Ctrl-C ends all grace."""
         with _on_signals(self._supervisor.hurry):
             self._supervisor.stop()
             self._postgres.stop()  # has files and a lock even if its turn never came
@@ -203,7 +197,6 @@ class Platform:
             return None
 
     def _await_ready(self) -> None:
-        """Wait until requests can be served, then a limited time for workers and broker."""
         begin = time.monotonic()
         while True:
             response = self._get("/readyz")
@@ -235,7 +228,6 @@ class Platform:
 
 
 def free_port(host: str, port: int) -> int:
-    """`port`, or a free one for 0. Raises StateConflict if it is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
