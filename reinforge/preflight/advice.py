@@ -1,7 +1,4 @@
-"""Rules of the verdict and suggested changes.
-
-Thresholds without a source are our own starting points.
-"""
+"""Rules of the verdict and suggested changes."""
 
 from collections.abc import Callable
 
@@ -12,7 +9,6 @@ from reinforge.spec import JobSpec
 
 NEARLY_ALL = 0.95
 FEW_USEFUL = 0.3
-"""Share of useful groups below which most sampling is wasted."""
 MUCH_TRUNCATED = 0.1
 MOSTLY_WAITING = 0.5
 MANY_DUPLICATES = 0.8

@@ -14,13 +14,11 @@ from reinforge.preflight.report import Groups, PassRates, PreflightReport, Range
 from reinforge.spec import JobSpec
 
 UNIFORM = 1e-6
-"""Differences of a group's rewards that count as none."""
 SENSITIVE = ("qwen2.5", "qwen2-5", "qwen2_5", "qwen-2.5")
 """Bases that improve even under random rewards (Shao et al. 2025, arXiv 2506.10947)."""
 
 
 def assess(spec: JobSpec, observed: Observed) -> PreflightReport:
-    """Report; raises InvalidInput `preflight_empty` if the probe completed no step."""
     if not observed.groups or not observed.steps:
         raise InvalidInput(
             "The pre-flight ended before its first step was complete, so there is nothing to judge.",

@@ -11,22 +11,16 @@ from reinforge.spec import JobSpec
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """Mean sampling rounds of a step, above 1 with dynamic sampling only."""
-
     now: float = 1.0
     learned: float = 1.0
 
 
 def step_seconds(observed: Observed) -> float:
-    """Median over the steps after the first."""
     return statistics.median(timed(observed, "time/step"))
 
 
 def hours(spec: JobSpec, observed: Observed, rounds: Rounds) -> Range:
-    """Hours of the job on the probe's machine.
-
-    Low: nothing changes; expected: as halfway through learning (`drift`); high: all completions grow to the limit.
-    """
+    """Hours of the job on the probe's machine."""
     durations = timed(observed, "time/step")
     generate = statistics.median(timed(observed, "time/generate"))
     scoring = statistics.median(timed(observed, "time/score") or [0.0])
@@ -51,7 +45,6 @@ def hours(spec: JobSpec, observed: Observed, rounds: Rounds) -> Range:
 
 
 def memory(spec: JobSpec, observed: Observed) -> Range:
-    """The trainer's peak in GiB, which grows with the completions."""
     peak = max((values.get("memory/peak") or 0.0) for values in observed.steps)
     loaded = observed.facts.get("memory_gib")
     base = float(loaded) if isinstance(loaded, int | float) else 0.0
@@ -79,7 +72,6 @@ def timed(observed: Observed, key: str) -> list[float]:
 
 
 def evaluation_share(spec: JobSpec, held_out: int | None) -> float:
-    """Completions of all evaluations per completions of a step."""
     rows = spec.evaluation.rows if held_out is None else min(spec.evaluation.rows, held_out)
     per_step = spec.rollout.prompts_per_step * spec.rollout.completions_per_prompt
     return _evaluations(spec) * rows * spec.evaluation.samples_per_row / per_step

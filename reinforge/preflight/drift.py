@@ -9,7 +9,6 @@ PARTS = 5
 SURE = 2.0
 """Standard errors by which a length quintile's rewards have to exceed the mean."""
 LEARNED = 0.9
-"""Pass rate at which most jobs end."""
 
 
 def favoured_tokens(observed: Observed) -> float:
@@ -28,7 +27,6 @@ def favoured_tokens(observed: Observed) -> float:
 
 
 def growth(observed: Observed) -> float:
-    """Mean length over the job per that of the base model."""
     usual = statistics.fmean(completion.tokens for completion in observed.completions)
     return (1 + favoured_tokens(observed) / max(1.0, usual)) / 2
 

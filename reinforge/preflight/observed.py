@@ -20,12 +20,9 @@ class Observed:
     groups: list[list[ObservedCompletion]] = field(default_factory=list)
     steps: list[dict[str, float | None]] = field(default_factory=list)
     facts: dict[str, object] = field(default_factory=dict)
-    """Facts of the `started` record."""
     load_seconds: float = 0.0
-    """Seconds from the trainer's start to its first step."""
     save_seconds: float = 0.0
     reward_ms: list[float] = field(default_factory=list)
-    """Milliseconds per completion; empty if unknown."""
 
     @property
     def completions(self) -> list[ObservedCompletion]:
@@ -33,7 +30,6 @@ class Observed:
 
 
 def observe(records: Iterable[Record], *, launched: float | None = None) -> Observed:
-    """launched: start of the probe's process in Unix seconds."""
     observed, saving = Observed(), None
     for record in records:
         launched = record.ts if launched is None else launched

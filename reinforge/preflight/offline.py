@@ -45,7 +45,6 @@ def read_records(path: Path) -> list[Record]:
 
 
 def _refuse_failed(out: Path, records: list[Record]) -> None:
-    """Raise unless the probe ended or was paused by reward errors."""
     ended = last_record(out / "records.jsonl") or {}
     if ended.get("kind") != "ended":
         raise JobFailure(

@@ -6,15 +6,11 @@ from reinforge.spec import JobSpec
 
 GROUPS = 64
 MIN_STEPS, MAX_STEPS = 4, 12
-"""Steps of a probe; the first is not timed."""
 NO_LEARNING = 1e-12
 """Learning rate too small to move a weight."""
 
 
 def probe(spec: JobSpec) -> JobSpec:
-    """`spec` for a few steps without learning, evaluation and dynamic sampling, which would hide groups
-    without signal.
-    """
     probed = spec.model_dump(mode="json")
     steps = min(MAX_STEPS, max(MIN_STEPS, math.ceil(GROUPS / spec.rollout.prompts_per_step)))
     probed["name"] = f"Pre-flight of {spec.name or spec.model}"[:200]
