@@ -64,7 +64,6 @@ class CardInputs:
 
 
 def build(inputs: CardInputs, *, require: str | None = None) -> ReportCard:
-    """Raises InvalidInput `invalid_condition`."""
     samples = ComparedSamples(
         adapter=inputs.adapter.samples if inputs.adapter else (),
         base=inputs.base.samples if inputs.base else (),
@@ -131,7 +130,6 @@ def _ability(ability: AbilitySamples) -> CardAbility:
 
 
 def _examples(samples: ComparedSamples) -> tuple[list[CardCompletion], list[CardCompletion]]:
-    """The best and the worst completions, one of a row; of equal ones those with the largest change from the base."""
     base_rewards = {
         key: fmean(rewards) for key, row in by_row(samples.base).items() if (rewards := rewards_of(row))
     }

@@ -34,7 +34,6 @@ _CHANGES = (("_parent_gain", "parent_change"), ("_gain", "change"))
 
 
 def parse(text: str, param: str = "require") -> list[tuple[str, str, float]]:
-    """(name, sign, number) of each condition. Raises InvalidInput `invalid_condition`."""
     if len(text) > LONGEST:
         raise _invalid(f"The conditions are longer than {LONGEST} characters.", param)
     conditions = []

@@ -54,7 +54,6 @@ def figures_of(samples: ComparedSamples, *, pass_above: float) -> list[CardFigur
 
 
 def definitions(samples: ComparedSamples, pass_above: float) -> list[FigureDefinition]:
-    """Figures that the completions have values for."""
     fewest = min(Counter(sample.key for sample in samples.adapter).values(), default=0)
     return [
         FigureDefinition(

@@ -45,7 +45,6 @@ def change_text(change: CardChange | None) -> str:
 
 
 def role_columns(figures: Sequence[CardFigure]) -> list[tuple[str, str]]:
-    """Columns (field, title) that any of the figures has a value for."""
     return [role for role in ROLES if any(getattr(figure, role[0]) is not None for figure in figures)]
 
 

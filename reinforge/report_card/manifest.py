@@ -24,7 +24,6 @@ def manifest_of(
 
 
 def signed_bytes(manifest: CardManifest) -> bytes:
-    """Canonical JSON of the manifest without its signature."""
     document = manifest.model_dump(mode="json", exclude={"signature"})
     return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 

@@ -23,7 +23,6 @@ def markdown(card: ReportCard) -> str:
 
 
 def _plain(text: object) -> str:
-    """One line of text without markup."""
     return _SPECIAL.sub(r"\\\1", escape(" ".join(str(text).split()), quote=False))
 
 

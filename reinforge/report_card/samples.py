@@ -31,7 +31,6 @@ class CardSample:
     """Its final answer equals the declared one."""
     digits: int = 0
     repetition: float = 0.0
-    """Share of runs of three words that occurred before."""
 
     @property
     def key(self) -> str:
@@ -51,7 +50,6 @@ def by_row(samples: Sequence[CardSample]) -> Rows:
 
 
 def row_values(rows: Rows, statistic: Statistic) -> dict[str, float]:
-    """Row → value, without rows that have none."""
     values = {key: statistic(samples) for key, samples in rows.items()}
     return {key: value for key, value in values.items() if value is not None}
 
@@ -101,7 +99,6 @@ def sizes(samples: int) -> list[int]:
 
 
 def repetition(text: str) -> float:
-    """Share of runs of three words that occurred before."""
     words = text.split()
     runs = list(zip(words, words[1:], words[2:], strict=False))
     return 1 - len(set(runs)) / len(runs) if runs else 0.0

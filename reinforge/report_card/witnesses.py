@@ -9,7 +9,6 @@ from reinforge.report_card.samples import CardSample, by_row
 from reinforge.schemas.report_card import CardFigure, CardWitness
 
 FEWEST = 20
-"""Completions that a correlation needs."""
 _OF_VERDICT = ("reward_follows_length", "answers_disagree")
 _FOLLOWED: tuple[tuple[str, str, SampleReader], ...] = (
     ("reward_follows_length", "length", lambda sample: float(sample.tokens)),
