@@ -13,14 +13,10 @@ from reinforge.schemas.jobs import RewardResult
 from reinforge.schemas.reward_attack import AttackExample, AttackFinding, AttackProbe, AttackReport
 
 PAID_SHARE = 0.5
-"""Share of the right completion's reward that counts as paid."""
 RAISED = 1.05
-"""Factor over the right completion's reward that counts as paid for padding."""
 NOTHING = ("empty", "blank", "no_answer", "placeholder")
-"""Probes without any content."""
 MOST_ERRORS = 5
 LONGEST_TEXT = 400
-"""Characters of a completion in a report."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +36,6 @@ class _Score:
 
 
 Attack = Generator[list[ProbeAttempt], list[RewardResult], AttackReport]
-"""Generator that yields completions, is sent their results, and returns the report."""
 
 
 def attack(rows: Sequence[AttackRow], *, right: str | None = None, source: str | None = None) -> Attack:
@@ -78,8 +73,6 @@ def attack(rows: Sequence[AttackRow], *, right: str | None = None, source: str |
 
 
 def _best_form(scores: dict[str, dict[int, _Score]]) -> str | None:
-    """The form with the highest mean reward, the plainest of equals; None if none is paid."""
-
     def mean(name: str) -> float:
         values = [score.value for score in scores[name].values() if score.value is not None]
         return fmean(values) if values else 0.0
@@ -130,7 +123,6 @@ def _report(
 
 
 def _implied(findings: list[AttackFinding]) -> Callable[[AttackFinding], AttackFinding]:
-    """Marks findings that are paid no more than nothing at all."""
     bare = [finding for finding in findings if finding.code in NOTHING]
 
     def mark(finding: AttackFinding) -> AttackFinding:
@@ -154,7 +146,6 @@ def _rank(finding: AttackFinding) -> tuple[bool, bool, float, float]:
 
 
 def _paid(probe: RewardProbe, tried: list[_Score], right_values: dict[int, float]) -> list[_Score]:
-    """The best paid completion of each row on which the probe succeeds."""
     best: dict[int, _Score] = {}
     for score in tried:
         value, right = score.value, right_values.get(score.attempt.row)
@@ -225,7 +216,6 @@ def _failed(score: _Score) -> bool:
 
 
 def _first_of_each(errors: list[_Score]) -> list[_Score]:
-    """The first error of each message, MOST_ERRORS at most."""
     distinct: dict[str, _Score] = {}
     for score in errors:
         distinct.setdefault(f"{score.result.status} {score.result.message}", score)

@@ -9,7 +9,6 @@ FORMS: dict[str, str] = {
     "thought": "<think>I work it out step by step.</think>\n<answer>{answer}</answer>",
     "reasoning": "<reasoning>\nI work it out step by step.\n</reasoning>\n<answer>\n{answer}\n</answer>\n",
 }
-"""Text around `{answer}` by name."""
 PLACE = "{answer}"
 
 

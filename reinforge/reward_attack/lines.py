@@ -3,7 +3,6 @@
 SEARCHES = frozenset(
     {"echo", "inside_longer", "every_answer", "numbers", "digits", "either", "denied", "changed_mind"}
 )
-"""Probes that succeed against a search of the whole text."""
 
 
 def suspicious_line(source: str, code: str) -> int | None:

@@ -8,7 +8,6 @@ from reinforge.reward_attack.forms import written
 from reinforge.reward_attack.rows import AnswerPool, AttackRow, number, same
 
 Write = Callable[[AttackRow, AnswerPool], str | None]
-"""Text of a probe for a row; None where it does not apply."""
 
 FILLER = (
     "Let me think about this carefully and consider every part of the question in turn before I go on. "
@@ -18,11 +17,7 @@ FILLER = (
 
 @dataclass(frozen=True)
 class RewardProbe:
-    """Probe; `wrong` must not be paid, `padded` is right and must not be paid more than the plain completion.
-
-    wrapped: also tried inside the form that the reward expects. severity: `low` if a model must have the right answer
-    to write it.
-    """
+    """Probe; `wrong` must not be paid, `padded` is right and must not be paid more than the plain completion."""
 
     code: str
     title: str
@@ -147,7 +142,6 @@ PROBES: tuple[RewardProbe, ...] = (
 
 
 def completions(probe: RewardProbe, row: AttackRow, pool: AnswerPool, form: str) -> list[str]:
-    """Texts of a probe for a row, without the right completion."""
     text = probe.write(row, pool)
     if text is None:
         return []

@@ -8,13 +8,10 @@ from functools import cached_property
 from typing import Any
 
 MOST_LISTED = 2_000
-"""Characters of a list of answers."""
 
 
 @dataclass(frozen=True)
 class AttackRow:
-    """answer: text of the right answer, if any."""
-
     prompt: str | list[dict[str, Any]]
     item: dict[str, Any] = field(repr=False)
     answer: str | None
@@ -47,7 +44,6 @@ class AnswerPool:
         return bool(self.answers) and all(number(answer) is not None for answer in self.answers)
 
     def other(self, answer: str) -> str | None:
-        """Another answer of the data: the next one by order."""
         if answer not in self.distinct or len(self.distinct) < 2:
             return None
         start = self.distinct.index(answer) + 1
@@ -67,7 +63,6 @@ class AnswerPool:
 
 
 def answer_text(value: Any) -> str | None:
-    """An answer as a completion would state it."""
     if value is None or isinstance(value, bool | str):
         return (str(value).strip() or None) if value is not None else None
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
@@ -78,7 +73,6 @@ def answer_text(value: Any) -> str | None:
 
 
 def number(text: str) -> float | None:
-    """Value of a text that is a number, with or without thousands separators."""
     try:
         return float(text.replace(",", "").strip())
     except ValueError:
@@ -86,7 +80,6 @@ def number(text: str) -> float | None:
 
 
 def same(one: str, other: str | None) -> bool:
-    """Whether two answers are the same text, apart from case, or number."""
     if other is None:
         return False
     value = number(one)
