@@ -1,8 +1,7 @@
 """The object store: a folder or an S3 bucket behind one protocol.
 
-Objects are immutable and appear complete: other content for a key raises `object_conflict`. Keys are relative paths
-of letters, digits and `._=+@-`, at most 200 characters a segment and 900 in all. A key cannot be the parent of
-another.
+Objects are immutable and appear complete. Keys are relative paths of letters, digits and `._=+@-`, at most 900
+characters.
 """
 
 import urllib.parse

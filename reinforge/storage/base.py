@@ -39,7 +39,6 @@ class ObjectInfo(NamedTuple):
     key: str
     size: int
     modified_at: float
-    """Unix seconds by the store's clock."""
 
 
 class ObjectStore(Protocol):
@@ -47,19 +46,19 @@ class ObjectStore(Protocol):
 
     @property
     def parts(self) -> PartStore | None:
-        """Multipart uploads; None without HTTP access."""
+        pass
 
     def put(self, key: str, data: bytes | BinaryIO) -> None:
-        """Save bytes, or the rest of a stream. Raises ObjectConflict."""
+        pass
 
     def put_file(self, key: str, path: Path) -> None:
-        """Copy from a file. Raises ObjectConflict."""
+        pass
 
     def get(self, key: str) -> bytes:
         pass
 
     def get_file(self, key: str, path: Path) -> None:
-        """Write to a file, completely or not at all. Raises ObjectNotFound."""
+        pass
 
     def open(self, key: str) -> BinaryIO:
         """Stream without seek, for the caller to close. Raises ObjectNotFound."""
@@ -76,12 +75,12 @@ class ObjectStore(Protocol):
         """Objects ascending by key; `prefix` is a string, not a folder."""
 
     def presigned_put(self, key: str, *, expires_seconds: int = 3600) -> str | None:
-        """URL for an HTTP PUT; None without HTTP access."""
+        pass
 
     def presigned_get(
         self, key: str, *, expires_seconds: int = 3600, filename: str | None = None
     ) -> str | None:
-        """URL for a download as `filename`; None without HTTP access."""
+        pass
 
 
 def content_key(kind: str, sha256: str) -> str:
@@ -130,7 +129,6 @@ def same_content(left: IO[bytes], right: IO[bytes]) -> bool:
 
 
 def read_up_to(stream: IO[bytes], size: int) -> bytes:
-    """Read `size` bytes or the rest, in several calls if needed."""
     parts = []
     while size > 0 and (part := stream.read(size)):
         parts.append(part)

@@ -26,10 +26,10 @@ class PartStore(Protocol):
         pass
 
     def sizes(self, key: str, upload: str) -> dict[int, int]:
-        """Bytes by part. Raises ObjectNotFound after the upload's end."""
+        pass
 
     def complete(self, key: str, upload: str) -> None:
-        """Join the parts. Raises ObjectNotFound."""
+        pass
 
     def abort(self, key: str) -> None:
         """Abort the key's uploads and delete the object."""

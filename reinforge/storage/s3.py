@@ -1,7 +1,4 @@
-"""Object store in an S3 bucket through boto3, loaded lazily.
-
-Conflicts are checked by a lookup first: not every server supports conditional writes.
-"""
+"""Object store in an S3 bucket through boto3, loaded lazily."""
 
 import io
 import urllib.parse
@@ -126,8 +123,6 @@ class S3Store:
 
 
 class _Body(io.RawIOBase):
-    """Response body whose `read` raises StorageError."""
-
     def __init__(self, key: str, body: Any) -> None:
         self._key = key
         self._body = body
