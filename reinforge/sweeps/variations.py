@@ -1,4 +1,4 @@
-"""Settings of a sweep, and the jobs with them. Pure functions of the specification."""
+"""Settings of a sweep, and the jobs with them."""
 
 import copy
 import json
@@ -18,7 +18,6 @@ from reinforge.spec import JobSpec
 from reinforge.sweeps.spec import MOST_TRIALS, Halving, ParameterRange, SweepSpec
 
 CHECKED = 200
-"""Settings of a search that are validated before it is stored."""
 _LONGEST_NAME = 200
 PRESET = "algorithm.preset"
 
@@ -27,15 +26,12 @@ PRESET = "algorithm.preset"
 class Variation:
     number: int
     setting: int
-    """Equal for jobs that differ only in their seed."""
     name: str
     parameters: dict[str, Any]
-    """Value by dotted path, without the seed."""
     seed: int | None
 
 
 def trials(spec: SweepSpec) -> list[Variation]:
-    """All jobs of a sweep that do not depend on results."""
     return list(of_settings(spec, enumerate(_settings(spec))))
 
 
@@ -63,7 +59,6 @@ def number_of_trials(spec: SweepSpec) -> int:
 
 
 def job_of(spec: SweepSpec, variation: Variation, sweep_name: str) -> dict[str, Any]:
-    """Job specification. Raises InvalidInput `unknown_path`."""
     job = copy.deepcopy(spec.job)
     if PRESET in variation.parameters:
         set_value(job, PRESET, variation.parameters[PRESET])
@@ -79,7 +74,6 @@ def job_of(spec: SweepSpec, variation: Variation, sweep_name: str) -> dict[str, 
 
 
 def check(spec: SweepSpec) -> None:
-    """Validate the jobs. Raises InvalidInput that names the parameter."""
     total = number_of_trials(spec)
     if total > MOST_TRIALS:
         raise InvalidInput(
@@ -132,7 +126,6 @@ def _check_job(spec: SweepSpec, variation: Variation) -> None:
 
 
 def validated(spec: SweepSpec, variation: Variation, job: dict[str, Any]) -> JobSpec:
-    """Job specification; raises InvalidInput with the parameter."""
     try:
         return JobSpec.model_validate(job)
     except ValidationError as error:
@@ -163,7 +156,6 @@ def blamed(
     hint: str | None,
     code: str = "invalid_spec",
 ) -> InvalidInput:
-    """The error at the sweep's parameter that sets the place, or at `job`."""
     for path, value in variation.parameters.items():
         if _overlap(path, place):
             param = f"parameters.{path}"
@@ -187,7 +179,6 @@ def _parts(path: str) -> list[str]:
 
 
 def _types(job: dict[str, Any]) -> dict[str, Any]:
-    """The job with all defaults; empty if it is incomplete."""
     try:
         return JobSpec.model_validate(job).model_dump(mode="json")
     except ValidationError:
@@ -197,10 +188,7 @@ def _types(job: dict[str, Any]) -> dict[str, Any]:
 def set_value(
     job: dict[str, Any], path: str, value: Any, types: Mapping[str, Any] = MappingProxyType({})
 ) -> None:
-    """Set a field by its dotted path; list items by index or name. Raises InvalidInput `unknown_path`.
-
-    types: the job with all defaults, for parts without `type`.
-    """
+    """Set a field by its dotted path; list items by index or name."""
     *parents, last = _parts(path)
     part: Any = job
     default: Any = types
@@ -238,7 +226,6 @@ def _child(part: Any, name: str) -> Any:
 
 
 def random_setting(spec: SweepSpec, number: int) -> dict[str, Any]:
-    """The `number`-th random setting, the same each time."""
     generator = random.Random(f"{spec.seed}/{number}")
     return {path: _drawn(parameter, generator) for path, parameter in spec.parameters.items()}
 
@@ -250,7 +237,6 @@ def _drawn(parameter: list[Any] | ParameterRange, generator: random.Random) -> A
 
 
 def at(scale: ParameterRange, share: float) -> float:
-    """Value at a share (0 to 1) of the way from `min` to `max`."""
     if share in (0, 1):
         end = scale.max if share else scale.min
         return int(end) if scale.integer else end
@@ -260,14 +246,12 @@ def at(scale: ParameterRange, share: float) -> float:
 
 
 def rounded(scale: ParameterRange, value: float) -> float:
-    """Value with six digits, or a whole number, within the range."""
     if scale.integer:
         return min(max(round(value), int(scale.min)), int(scale.max))
     return min(max(float(f"{value:.6g}"), scale.min), scale.max)
 
 
 def finite_values(spec: SweepSpec) -> dict[str, list[Any]] | None:
-    """All values by dotted path; None if they are too many."""
     values: dict[str, list[Any]] = {}
     for path, parameter in spec.parameters.items():
         if isinstance(parameter, list):
