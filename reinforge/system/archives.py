@@ -6,10 +6,8 @@ from pathlib import Path, PurePosixPath
 
 
 def unpack(archive: tarfile.TarFile, folder: Path) -> None:
-    """Write files and folders below `folder`, with ordinary modes and our owner.
-
-    Raises `tarfile.TarError` for links, devices and paths that lead outside, before writing: Python before 3.11.4 has
-    no extraction filters.
+    """Write files and folders below `folder`. Raises `tarfile.TarError` for links, devices and paths that
+    lead outside.
     """
     members = archive.getmembers()
     for member in members:

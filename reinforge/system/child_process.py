@@ -18,10 +18,7 @@ _CLOSE_SECONDS = 0.1
 
 
 class ChildProcess:
-    """A command that should exit when its standard input closes. Thread-safe.
-
-    It is not reaped until `kill`, so its pid is not reused.
-    """
+    """A command that should exit when its standard input closes."""
 
     def __init__(
         self,
@@ -37,8 +34,8 @@ class ChildProcess:
         oom_score: int = 0,
         with_results: bool = False,
     ) -> None:
-        """descriptors: inherited. own_session: False: signals to our group reach it. end_signal: sent when
-        the calling thread ends. Raises OSError.
+        """own_session: False: signals to our group reach it. end_signal: sent when the calling thread ends.
+        Raises OSError.
         """
         self._own_session = own_session
         self._writing = threading.Lock()
@@ -69,7 +66,6 @@ class ChildProcess:
 
     @property
     def pid(self) -> int:
-        """Process id; with `own_session` also its session and group."""
         return self._process.pid
 
     @property
@@ -96,7 +92,6 @@ class ChildProcess:
             self._writing.release()
 
     def poll(self) -> int | None:
-        """Exit status (negative: the signal), or None."""
         with self._reaping:
             if self._process.returncode is not None:
                 return self._process.returncode
@@ -121,7 +116,6 @@ class ChildProcess:
                 os.kill(self.pid, number)
 
     def end(self, seconds: float) -> int:
-        """Close its standard input and wait; `kill` after `seconds`."""
         self.close_input()
         self.wait(seconds)
         return self.kill()

@@ -14,10 +14,7 @@ def remove(path: Path) -> None:
 
 
 class FolderCache:
-    """Folder of the most recently used entries, shared by processes.
-
-    Names with a leading dot are ignored. A folder counts as 0 bytes.
-    """
+    """Folder of the most recently used entries, shared by processes."""
 
     def __init__(
         self,
@@ -31,7 +28,6 @@ class FolderCache:
         self._max_entries, self._max_bytes, self._remove = max_entries, max_bytes, remove
 
     def use(self, name: str) -> Path | None:
-        """The entry's path, marked as used now, if it exists."""
         path = self.folder / name
         try:
             os.utime(path)  # `touch` would create a removed entry again, as an empty file

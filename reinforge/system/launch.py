@@ -1,7 +1,4 @@
-"""`python -I -S launch.py PARENT SIGNAL OOM_SCORE DESCRIPTOR COMMAND…`: prepare this process, then exec.
-
-Between fork and exec of a program with threads hardly anything is safe.
-"""
+"""`python -I -S launch.py PARENT SIGNAL OOM_SCORE DESCRIPTOR COMMAND…`: prepare this process, then exec."""
 
 import ctypes
 import os
@@ -10,7 +7,6 @@ from pathlib import Path
 
 RESULT_FD = 3
 TRAINING_OOM_SCORE = 500
-"""Score of processes with models: the kernel kills them before the platform's own."""
 _PR_SET_PDEATHSIG = 1
 
 
@@ -27,10 +23,7 @@ def main(arguments: list[str]) -> None:
 
 
 def end_with_parent(parent: int, number: int) -> None:
-    """Request signal `number` when the thread that started this process ends; exit if `parent` has ended.
-
-    Linux only. Also a `preexec_fn` of single-threaded programs. Raises OSError.
-    """
+    """Request signal `number` when the thread that started this process ends; exit if `parent` has ended."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl")

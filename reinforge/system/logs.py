@@ -51,7 +51,6 @@ def log_context(**fields: Any) -> Iterator[None]:
 
 @contextmanager
 def process_log_context(**fields: Any) -> Iterator[None]:
-    """Add fields to the lines of all threads."""
     _process_fields.update(fields)
     try:
         yield

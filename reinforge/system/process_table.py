@@ -13,7 +13,6 @@ import psutil
 _TICKS = os.sysconf("SC_CLK_TCK")
 _POLL_SECONDS = 0.02
 KILL_SECONDS = 10.0
-"""Time after which only processes stuck in the kernel live."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +24,6 @@ class ProcessIdentity:
 
 
 def identify(pid: int) -> ProcessIdentity | None:
-    """The live process with this pid; None for a zombie."""
     try:
         while True:
             # psutil adds the boot time to the start, and the boot time moves when the clock is set.
@@ -50,7 +48,6 @@ def descendants(ancestor: int) -> list[ProcessIdentity]:
 
 
 def in_session(session: int) -> list[ProcessIdentity]:
-    """Members of a session."""
     return _identities(pid for pid in psutil.pids() if _session(pid) == session)
 
 
@@ -102,7 +99,6 @@ def kill(targets: Iterable[ProcessIdentity]) -> list[int]:
 
 
 def kill_tree(top: ProcessIdentity) -> list[int]:
-    """SIGKILL a process and its descendants, deepest first. Returns the pids that were alive."""
     return kill([*reversed(descendants(top.pid)), top])
 
 

@@ -21,7 +21,6 @@ class Relay:
         os.write(self._write, b"!")
 
     def close(self) -> None:
-        """Close after removing the handler; waits for `act`."""
         os.close(self._write)
         self._thread.join()
         os.close(self._read)
