@@ -1,7 +1,7 @@
 """DPO term besides the policy loss: the best completion of a prompt against its worst.
 
-A pair's rows may be in different micro-batches, so slopes are computed once under the weights before the update; each
-row adds slope · (Σ logp - stop_gradient(Σ logp)), which has exactly the term's gradient there.
+A pair's rows may be in different micro-batches: each row adds slope · (Σ logp - stop_gradient(Σ logp)), with the
+slope before the update.
 """
 
 from dataclasses import dataclass
@@ -20,9 +20,7 @@ class PairTerm:
     losses: Tensor
     """-log σ(beta · margin), on the best row of each pair."""
     slopes: Tensor
-    """∂ loss / ∂ Σ_t logp."""
     count: int
-    """Groups with different rewards."""
 
 
 def dpo_pairs(gains: Tensor, rewards: Tensor, group: Tensor, keep: Tensor, beta: float) -> PairTerm:

@@ -1,7 +1,4 @@
-"""Functions of installed packages, from entry points of the group `reinforge.functions`.
-
-`advantage.centred_rank = own_algorithm.functions:centred_rank` implements the advantage `centred_rank`.
-"""
+"""Functions of installed packages, from entry points of the group `reinforge.functions`."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -14,7 +11,7 @@ GROUP = "reinforge.functions"
 
 
 class OwnFunctionError(Exception):
-    """A package's function cannot be used; the message says why."""
+    pass
 
 
 class NotFiniteError(OwnFunctionError):
@@ -23,7 +20,6 @@ class NotFiniteError(OwnFunctionError):
 
 @cache
 def own_function(what: str, kind: str) -> Callable[..., Any] | None:
-    """A package's function, or None. Raises OwnFunctionError."""
     if not settings.plugins_enabled():
         return None
     for entry in metadata.entry_points(group=GROUP, name=f"{what}.{kind}"):

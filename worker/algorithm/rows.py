@@ -18,7 +18,6 @@ State = dict[str, Any]
 F = TypeVar("F", bound=Callable[..., Any])
 
 UNIFORM_STD = 1e-6
-"""Reward deviation below which a group has no signal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,11 +25,9 @@ class Steps:
     """S scored steps inside completions, in any order."""
 
     row: Tensor
-    """(S,) int64: number of the completion."""
     end: Tensor
     """(S,) int64: tokens up to the step's last, 1 to T."""
     values: Tensor
-    """(S,) float64: weighted rewards."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,13 +35,11 @@ class Turns:
     """S agent turns, each an action in a state, ordered by row and time."""
 
     row: Tensor
-    """(S,) int64: number of the completion."""
     start: Tensor
     """(S,) int64: column of the action's first token."""
     end: Tensor
     """(S,) int64: column after its last token."""
     rewards: Tensor
-    """(S,) float64: the turns' own rewards."""
     states: Tensor
     """(S,) int64: equal for equal states before the action."""
 
@@ -67,7 +62,6 @@ class Rows:
     values: Tensor
     """(N, K) float64, one column per reward; NaN where a reward does not apply."""
     weights: Tensor
-    """(K,) float64."""
     scorable: Tensor
     """(N,) bool; False where a reward failed."""
     mask: Tensor
@@ -92,7 +86,6 @@ class Rows:
     prompts: tuple[str, ...] | None = None
     """Key of each row's prompt, stable over steps."""
     prompt_lengths: Tensor | None = None
-    """(N,) int64."""
     criteria: tuple[tuple[Mapping[str, float], ...], ...] | None = None
     """Score by rubric criterion, per row and reward; may be empty."""
     candidates: tuple[tuple[Sequence[Sequence[float]], ...], ...] | None = None
@@ -107,7 +100,6 @@ class Rows:
     group_count: int | None = None
     """Groups to train on in this step; None for all."""
     rounds: int = 1
-    """Rounds of sampling in this step."""
 
     @property
     def lengths(self) -> Tensor:
@@ -119,7 +111,6 @@ class Rows:
         return valid.sum(1) / self.lengths.clamp(min=1)
 
     def needed(self, name: str) -> Any:
-        """An optional field. Raises ValueError if it is None."""
         value = getattr(self, name)
         if value is None:
             raise ValueError(f"the algorithm needs `rows.{name}`, which is missing")
@@ -127,7 +118,6 @@ class Rows:
 
 
 def lookup(registry: Mapping[str, F], settings: PartSettings, what: str) -> tuple[F, dict[str, Any]]:
-    """The function of a part and its keyword arguments. Raises KeyError, OwnFunctionError."""
     kind = settings["type"]
     function: Callable[..., Any] | None = registry.get(kind) or own_function(what, kind)
     if function is None:

@@ -61,12 +61,10 @@ OBSERVATIONS: dict[str, tuple[str, Callable[..., tuple[int, int]], tuple[str, ..
     "grpo_s": ("advantage/lone_side_share", lone_side, ("correct_above",)),
     "gagpo": ("advantage/visits_per_state", state_visits, ("state_scope",)),
 }
-"""(metric, function to (sum, count), its parameters) by type: whether the data suit it."""
 
 VALUE_TARGETS: dict[str, tuple[Callable[..., Tensor], tuple[str, ...]]] = {
     "gae": (gae_returns, ("gamma", "lam")),
 }
-"""(function to the critic's targets, its parameters) by type."""
 
 
 def advantages(settings: PartSettings, rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor:
@@ -86,7 +84,6 @@ def advantages(settings: PartSettings, rows: Rows, rewards: Tensor, keep: Tensor
 def observe(
     settings: PartSettings, rows: Rows, rewards: Tensor, keep: Tensor
 ) -> dict[str, tuple[float, float]]:
-    """Metrics as (sum, count)."""
     if settings["type"] not in OBSERVATIONS:
         return {}
     name, function, params = OBSERVATIONS[settings["type"]]

@@ -30,10 +30,7 @@ def eda(rows: Rows, rewards: Tensor, keep: Tensor, *, eps: float = 1e-4, max_sca
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """The right and the wrong rows of each group."""
-
     correct: Tensor
-    """(N,) bool."""
     both: Tensor
     """(N,) bool: kept, in a group with different rewards."""
     number: Tensor
@@ -59,8 +56,7 @@ def gtpo(
 ) -> Tensor:
     """(N, T): token rewards, standardised per side of a group, or over the group (`joint`, ours).
 
-    GTPO (2508.04349) eq. 3 to 6; deviation is √(population variance + eps). Groups with one outcome get 0. With the
-    paper's `separate`, right and wrong tokens both have mean 0, and a side of one row is noise (`lone_side`).
+    GTPO (2508.04349) eq. 3 to 6; deviation is √(population variance + eps). Groups with one outcome get 0.
     """
     which = sides(rows, rewards, keep, correct_above)
     valid = rows.mask & which.both[:, None]
@@ -129,12 +125,10 @@ def lone_side(rows: Rows, rewards: Tensor, keep: Tensor, *, correct_above: float
 
 
 def _amount(entropy: Tensor, correct: Tensor) -> Tensor:
-    """H for right rows, 1 / H for wrong ones."""
     return torch.where(correct, entropy.clamp(min=ENTROPY_FLOOR), 1 / (entropy + ENTROPY_FLOOR))
 
 
 def _normalised(values: Tensor, group: Tensor, eps: float) -> Tensor:
-    """(x - mean) / √(population variance + eps) per group; exactly 0 if all are equal."""
     stats = group_statistics(values, group, torch.ones_like(group, dtype=torch.bool))
     scaled = (values - stats.mean) * torch.rsqrt(stats.deviation("population") ** 2 + eps)
     return torch.where(stats.uniform, 0.0, scaled)

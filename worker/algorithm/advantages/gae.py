@@ -1,8 +1,4 @@
-"""Generalised advantage estimation: credit for tokens from a critic's values.
-
-The value after the last token is 0, also for truncated completions, as in TRL and verl. Tokens that the policy did
-not write are skipped.
-"""
+"""Generalised advantage estimation: credit for tokens from a critic's values."""
 
 from dataclasses import dataclass
 
@@ -63,5 +59,5 @@ def gae(
 
 
 def gae_returns(rows: Rows, rewards: Tensor, keep: Tensor, *, gamma: float = 1.0, lam: float = 1.0) -> Tensor:
-    """(N, T): the critic's targets."""
+    """Targets of the critic, (N, T)."""
     return token_credit(rows, rewards, keep, gamma=gamma, lam=lam).returns

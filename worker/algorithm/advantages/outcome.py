@@ -1,6 +1,6 @@
 """Estimators from one reward per completion and its group: (N,) advantages.
 
-`rewards` (N,) float64, NaN if missing; `keep` (N,) bool. Other rows, and groups with equal rewards, get exactly 0.
+Rows outside `keep`, and groups with equal rewards, get exactly 0.
 """
 
 from typing import Literal
@@ -54,8 +54,7 @@ def length_corrected(
 ) -> Tensor:
     """(R_i / L_i) standardised in its group, L_i in tokens. TIC-GRPO (2508.02833); our reading, confidence medium.
 
-    Equal rewards on unequal lengths are not uniform, and adding a constant to all rewards changes the result. GRPO's
-    eps of 1e-4 would outweigh the small deviation of R / L.
+    GRPO's eps of 1e-4 would outweigh the small deviation of R / L.
     """
     return standardised(rewards / rows.lengths.clamp(min=1), rows.group, keep, std=std, eps=eps)
 
@@ -112,5 +111,5 @@ def _pair_weight(weight: PairWeight, gap: Tensor, ahead: Tensor) -> Tensor:
 
 
 def identity(rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor:
-    """Rewards that shaping has already compared (MO-GRPO, GDPO)."""
+    """Rewards that shaping has compared."""
     return torch.where(keep, rewards, 0.0)

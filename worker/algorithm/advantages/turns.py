@@ -20,9 +20,7 @@ class TurnCredit:
     values: Tensor
     """V(s), float64: mean discounted return over the state's kept visits."""
     visits: Tensor
-    """Visits of the state by kept rows."""
     advantages: Tensor
-    """Generalised advantage before normalisation, float64."""
 
 
 def turn_credit(
@@ -89,7 +87,6 @@ def state_visits(
 
 
 def _backwards(values: Tensor, row: Tensor, decay: float) -> Tensor:
-    """(S,) float64: y_k = x_k + decay·y_{k+1} inside each row."""
     sums, running, below = [], 0.0, None
     for value, number in zip(reversed(values.tolist()), reversed(row.tolist()), strict=True):
         running = value + (decay * running if number == below else 0.0)

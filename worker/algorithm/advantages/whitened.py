@@ -1,7 +1,4 @@
-"""REINFORCE++ (2501.03262): advantages (N, T) whitened over the batch.
-
-Whitening weighs by tokens and moves the mean: groups with equal rewards do *not* get 0, except at sequence level.
-"""
+"""REINFORCE++ (2501.03262): advantages (N, T) whitened over the batch."""
 
 from typing import Literal
 
@@ -69,7 +66,7 @@ def return_to_go(token_rewards: Tensor, mask: Tensor, gamma: float) -> Tensor:
 
 
 def whiten_tokens(values: Tensor, mask: Tensor, std: StdKind) -> Tensor:
-    """(x - mean) / √(variance + 1e-8) over all tokens of the mask; all 0 if they are equal."""
+    """(x - mean) / √(variance + 1e-8) over all tokens of the mask."""
     valid = values[mask].to(torch.float64)
     spread = len(valid) - int(std == "sample")
     if spread < 1:

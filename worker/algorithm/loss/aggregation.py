@@ -1,7 +1,4 @@
-"""Aggregation of per-token losses: Σ weight·x / Σ count.
-
-Both sums run over the whole optimizer batch, so micro-batches and ranks add up.
-"""
+"""Aggregation of per-token losses: Σ weight·x / Σ count."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -22,7 +19,6 @@ class BatchTokens:
     """(N, T) bool: tokens of the policy, also of dropped rows."""
     group: Tensor | None = None
     parameters: Mapping[str, float] = field(default_factory=dict)
-    """The loss's own trained parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +84,6 @@ AGGREGATIONS: dict[str, Callable[..., TokenWeights]] = {
 }
 
 NOT_OF_THE_WEIGHTS: Mapping[str, frozenset[str]] = {"lambda": frozenset({"initial", "learning_rate"})}
-"""Settings of a parameter's training, not of the weights."""
 
 
 def token_weights(
@@ -99,7 +94,6 @@ def token_weights(
     group: Tensor | None = None,
     parameters: Mapping[str, float] | None = None,
 ) -> TokenWeights:
-    """Weights for one optimizer batch."""
     function, params = lookup(AGGREGATIONS, settings, "aggregation")
     beside = NOT_OF_THE_WEIGHTS.get(settings["type"], frozenset())
     params = {key: value for key, value in params.items() if key not in beside}

@@ -1,7 +1,6 @@
 """Estimators of KL(policy ‖ reference), with x = log policy - log reference.
 
-The loss does not offer k1: its expected gradient is zero. k2 has the gradient of the reverse KL; k3 is unbiased in
-value only (Schulman 2020, Approximating KL divergence).
+The loss does not offer k1, whose expected gradient is zero; k3 is unbiased in value only (Schulman 2020).
 """
 
 from collections.abc import Callable
@@ -38,7 +37,6 @@ KL_ESTIMATORS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "k3": k3,
     "unbiased_k3": unbiased_k3,
 }
-"""(x, w = policy / old policy with gradient) → estimates, by name."""
 
 
 def kl_penalty(kl: PartSettings, logprobs: Tensor, reference: Tensor, mask: Tensor, ratio: Tensor) -> Tensor:

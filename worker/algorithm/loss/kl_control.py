@@ -35,7 +35,6 @@ def advance_kl(kl: PartSettings, state: State, *, measured: float | None, rows: 
 
 
 def with_current_beta(settings: Mapping[str, Any], state: State) -> dict[str, Any]:
-    """Settings whose `kl` part has the present β."""
     kl = settings.get("kl")
     if not kl or not kl.get("adaptive"):
         return dict(settings)

@@ -2,8 +2,7 @@
 
     loss = Σ weight · (surrogate · kept · correction + β · kl) / Σ count - η · mean entropy + auxiliary terms
 
-Functions are elementwise over (N, T) or reduce to sums, so micro-batches add up. `optimizer_batch` provides the
-constants.
+Functions reduce to sums over (N, T), so micro-batches add up.
 """
 
 from collections.abc import Mapping
@@ -22,7 +21,6 @@ from worker.algorithm.plugin_functions import check_finite, check_shape, check_t
 from worker.algorithm.rows import PartSettings, lookup
 
 SumCount = tuple[float, float]
-"""Sum and count of a mean, to add over micro-batches and ranks."""
 
 NONE: PartSettings = {"type": "none"}
 
@@ -34,11 +32,8 @@ class LossInputs:
     mask: Tensor
     """(N, T) bool: tokens in the loss."""
     advantages: Tensor
-    """(N,) or (N, T)."""
     token_weights: Tensor
-    """(N, T) float32."""
     counts: Tensor
-    """(N,) float32."""
     old_logprobs: Tensor | None = None
     """(N, T); None in the first update on the batch, where the ratio is 1."""
     reference_logprobs: Tensor | None = None
@@ -50,7 +45,6 @@ class LossInputs:
     policy_tokens: Tensor | None = None
     """(N, T) bool: tokens whose policy term and entropy count; None for all."""
     betas: Tensor | None = None
-    """(N,): β of each row."""
     row_weights: Tensor | None = None
     """(N,) float32, for KL level `sequence`."""
     entropies: Tensor | None = None
@@ -79,7 +73,6 @@ class LossParts:
     """Scalar with gradient, not divided."""
     metrics: dict[str, SumCount]
     gradients: dict[str, float] = field(default_factory=dict)
-    """∂ total / ∂ each of the loss's own parameters, not divided."""
 
 
 def policy_loss(logprobs: Tensor, inputs: LossInputs, loss: Mapping[str, Any]) -> LossParts:
@@ -130,7 +123,6 @@ def _constant(tensor: Tensor, mask: Tensor) -> Tensor:
 def _policy_term(
     logprobs: Tensor, old: Tensor, inputs: LossInputs, loss: Mapping[str, Any]
 ) -> tuple[Tensor, dict[str, SumCount]]:
-    """Losses per token (N, T) with gradient, corrected and masked, and metrics."""
     mask = inputs.mask
     sampler = None if inputs.sampler_logprobs is None else _constant(inputs.sampler_logprobs, mask)
     log_ratio = logprobs - old
@@ -199,7 +191,6 @@ def _kl_term(
 
 
 def _hierarchy_term(policy_losses: Tensor, inputs: LossInputs) -> Tensor:
-    """Σ weight · c · ℓ, ℓ constant."""
     mask, reader = inputs.mask, "aux 'hierarchy'"
     logits = torch.where(mask, _needed(inputs.execute_logits, "execute_logits", reader), 0.0)
     logprobs = torch.where(mask, _needed(inputs.execute_logprobs, "execute_logprobs", reader), -1.0)

@@ -108,7 +108,6 @@ _FIELDS = frozenset(part.name for part in fields(LossInputs)) - {"weight_slopes"
 
 
 def loss_inputs(tensors: Mapping[str, Tensor]) -> LossInputs:
-    """`LossInputs` from tensors by name."""
     inputs: dict[str, Any] = {name: value for name, value in tensors.items() if name in _FIELDS}
     slopes = {name.removeprefix(SLOPE): value for name, value in tensors.items() if name.startswith(SLOPE)}
     return LossInputs(**inputs, weight_slopes=slopes)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 MAX_LOG_RATIO = 20.0
-"""Bound of log-ratios before `exp` (as in verl; TRL has none)."""
+"""Bound of log-ratios before `exp`, as in verl."""
 
 
 def bounded_exp(log_ratio: Tensor) -> Tensor:

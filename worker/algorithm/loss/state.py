@@ -11,7 +11,6 @@ LAMBDA_BOUND = 4.0
 
 
 def loss_parameters(loss: Mapping[str, Any], state: State) -> dict[str, float]:
-    """Values of the loss's own trained parameters."""
     parameters: dict[str, float] = dict(state.get("parameters", {}))
     for name, settings in _trained(loss).items():
         parameters.setdefault(name, float(settings["initial"]))

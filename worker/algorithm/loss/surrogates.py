@@ -1,7 +1,4 @@
-"""Surrogate objectives: losses per token from ratio and advantage, with gradient -A at ratio 1.
-
-Tokens at a bound (`clipped_low`, `clipped_high`) have no gradient, under `cispo` a capped weight.
-"""
+"""Surrogate objectives: losses per token from ratio and advantage, with gradient -A at ratio 1."""
 
 import math
 from collections.abc import Callable
@@ -19,10 +16,8 @@ class Terms:
 
     ratio: Tensor
     advantages: Tensor
-    """(N, 1) or (N, T), constant."""
     logprobs: Tensor
     log_ratio: Tensor
-    """logprobs - old_logprobs, with gradient."""
     mask: Tensor
     sampler_logprobs: Tensor | None = None
     """The sampler's, or the old policy's if it returned none."""
@@ -39,12 +34,10 @@ class Terms:
 @dataclass(frozen=True, slots=True)
 class Surrogate:
     losses: Tensor
-    """(N, T) with gradient."""
     clipped_low: Tensor
     """(N, T) bool: tokens at a lower bound."""
     clipped_high: Tensor
     corrected: bool = False
-    """Whether the losses include the mismatch weights."""
 
 
 def _unclipped(losses: Tensor, *, corrected: bool = False) -> Surrogate:
@@ -210,4 +203,3 @@ SURROGATES: dict[str, Callable[..., Surrogate]] = {
 }
 
 READS_SAMPLER: frozenset[str] = frozenset({"drpo", "dppo"})
-"""Objectives that compare with the sampler and need no correction."""

@@ -25,7 +25,6 @@ SELECTIONS: dict[str, Callable[..., Selected]] = {
 
 
 def select(settings: PartSettings, rows: Rows, rewards: Tensor, state: State) -> Selected:
-    """Rows to train on, requests for sampling, and the next state."""
     function, params = lookup(SELECTIONS, settings, "selection")
     selected = function(rows, rewards, state, **params)
     if (kind := settings["type"]) not in SELECTIONS:

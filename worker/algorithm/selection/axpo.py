@@ -21,11 +21,7 @@ def axpo(
     branches: int = 4,
     correct_above: float = 0.5,
 ) -> Selected:
-    """Continue each of the least confident tool calls `branches` times, with at most `extra` · N continuations.
-
-    A prompt is triggered if some row used a tool and no such row is right. In later rounds every row with a reward is
-    kept.
-    """
+    """Continue each of the least confident tool calls `branches` times, with at most `extra` · N continuations."""
     scored = ~rewards.isnan()
     if rows.rounds > 1:
         return Selected(keep=scored, state=state)
@@ -64,7 +60,6 @@ def call_confidence(rows: Rows) -> Tensor:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitCredit:
     advantages: Tensor
-    """(N, T) float64."""
     trained: Tensor
     """(N, T) bool: without the source's failed continuation and copies of its prefix."""
     weights: Tensor

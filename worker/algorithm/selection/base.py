@@ -20,11 +20,8 @@ class Repair:
 
     row: int
     cue: str
-    """Text after the policy's tokens."""
     answer: bool
-    """Append the dataset's boxed answer."""
     solution: bool
-    """Replace the row by the dataset's solution."""
     max_tokens: int
 
 

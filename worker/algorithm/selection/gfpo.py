@@ -30,8 +30,7 @@ def gfpo(
 ) -> Selected:
     """The `keep` best rows of each group: shortest, or most reward per token.
 
-    GFPO (2508.09726) algorithm 1 and eq. 2, whose loss divides by the tokens of all rows (`counted`). With rewards 0
-    and 1, token efficiency keeps right rows only, whose advantages are all 0. first: an earlier selection.
+    GFPO (2508.09726) algorithm 1 and eq. 2, whose loss divides by the tokens of all rows (`counted`).
     """
     before = _before(rows, rewards, first)
     sizes = dict.fromkeys(torch.unique(rows.group[before.keep]).tolist(), keep)

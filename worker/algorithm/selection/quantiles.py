@@ -1,7 +1,4 @@
-"""Quantiles of a stream: a t-digest (Dunning and Ertl 2019), exact while it is short.
-
-A sketch is a sorted list of [mean, weight].
-"""
+"""Quantiles of a stream: a t-digest (Dunning and Ertl 2019), exact while it is short."""
 
 from collections.abc import Iterable, Sequence
 
@@ -14,7 +11,6 @@ COMPRESSION = 100
 
 
 def added(sketch: Sequence[Sequence[float]], values: Iterable[float]) -> Sketch:
-    """The sketch with more values."""
     centroids = sorted(
         [[float(mean), float(weight)] for mean, weight in sketch] + [[float(v), 1.0] for v in values]
     )

@@ -34,7 +34,6 @@ TERMS: dict[str, Callable[..., Tensor]] = {
 }
 
 COMMON = frozenset({*TERMS, "mask_truncated", "kl"})
-"""Settings of every combination."""
 
 
 def reads_reference(settings: PartSettings) -> bool:
@@ -42,7 +41,6 @@ def reads_reference(settings: PartSettings) -> bool:
 
 
 def shape(settings: PartSettings, rows: Rows, state: State) -> Shaped:
-    """Rewards, reported rewards, and the next state."""
     own = {key: value for key, value in settings.items() if key not in COMMON}
     function, params = lookup(COMBINATIONS, own, "shaping")
     combined = function(rows, state, **params)

@@ -10,7 +10,6 @@ from worker.algorithm.rows import State
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Combined:
     rewards: Tensor
-    """(N,) float64, NaN if missing."""
     state: State
     reported: Tensor | None = None
     """(N,) float64: reward on a fixed scale, if `rewards` has none."""
@@ -19,7 +18,6 @@ class Combined:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shaped:
     rewards: Tensor
-    """(N,) float64, NaN if missing."""
     reported: Tensor
     """(N,) float64, NaN if missing: without standardisation, reweighted criteria and KL."""
     trained: Tensor

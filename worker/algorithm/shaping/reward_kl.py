@@ -1,4 +1,4 @@
-"""Distance from the reference in the reward: k1 = log old policy - log reference of sampled tokens."""
+"""Distance from the reference in the reward: k1 = log old policy - log reference."""
 
 import torch
 from torch import Tensor

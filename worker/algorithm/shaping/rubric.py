@@ -51,7 +51,6 @@ def updated_alpha(
 
 
 def variance(scores: Tensor) -> Tensor:
-    """(J,): population variance over rows with a score."""
     there = ~scores.isnan()
     count = there.sum(0).clamp(min=1)
     mean = torch.where(there, scores, 0.0).sum(0) / count
