@@ -23,8 +23,6 @@ _LEFTOVER_SECONDS = 3600.0
 
 
 class BlobCache:
-    """Folder of files by SHA-256; evicts the least recently used beyond `max_bytes`."""
-
     def __init__(
         self,
         folder: Path,
@@ -44,7 +42,6 @@ class BlobCache:
         token: str | None = None,
         on_progress: ProgressCallback = ignore_progress,
     ) -> None:
-        """Put the blob at `target`, as a hard link if possible. Raises BackendAway, also for damaged data."""
         cached = self._folder / sha256
         target.unlink(missing_ok=True)
         for _ in range(_PLACINGS):
@@ -66,7 +63,6 @@ class BlobCache:
             (self._folder / name).unlink(missing_ok=True)
 
     def forget_leftovers(self) -> None:
-        """Remove killed processes' partial downloads."""
         for entry in os.scandir(self._folder):
             with contextlib.suppress(FileNotFoundError):
                 old = entry.stat().st_mtime < time.time() - _LEFTOVER_SECONDS
@@ -92,7 +88,6 @@ class BlobCache:
 
 
 def _link(cached: Path, target: Path) -> None:
-    """Raises FileNotFoundError if either path cannot exist."""
     os.utime(cached)
     try:
         target.hardlink_to(cached)

@@ -24,8 +24,6 @@ class Cache:
 
 
 class Tidying(threading.Thread):
-    """Cleans up at once and then every `EVERY_SECONDS`."""
-
     def __init__(
         self, api: WorkerApi, blobs: BlobCache, *, runs: Path | None = None, others: Sequence[Cache] = ()
     ) -> None:

@@ -46,8 +46,6 @@ class BackendAway(Unavailable):
 
 
 class WorkerApiRefused(ReinforgeError):
-    """A 4xx response other than a lost lease."""
-
     type, default_code = "refused_error", "refused"
 
     def __init__(
@@ -83,7 +81,6 @@ class WorkerApi:
         return reply or HeartbeatReply()
 
     def post_records(self, job: str, job_token: str, attempt: int, records: list[Record]) -> int:
-        """Post; returns the highest sequence that the backend has."""
         body = RecordBatch(attempt=attempt, records=[*records])
         reply = self._post_for(RecordReply, f"/jobs/{job}/records", body, token=job_token)
         return reply.acknowledged if reply else 0
@@ -94,7 +91,6 @@ class WorkerApi:
         return self._post_for(CallMessage, "/calls/next", body, timeout=timeout)
 
     def post_chunk(self, call: str, chunk: CallChunk) -> None:
-        """Post; raises WorkerApiRefused once the caller is gone."""
         self._post(f"/calls/{call}/chunks", chunk, exclude_unset=True)
 
     def answer_call(self, call: str, answer: CallAnswer) -> None:

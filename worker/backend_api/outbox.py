@@ -17,7 +17,6 @@ class _Place:
     offset: int
     length: int
     data: bytes | None
-    """Data in memory if the disk is full."""
 
 
 class Outbox:
@@ -45,7 +44,6 @@ class Outbox:
             self._change.notify_all()
 
     def peek(self) -> list[Record]:
-        """The oldest records, until `acknowledge`."""
         with self._change:
             batch: list[bytes] = []
             size = 0

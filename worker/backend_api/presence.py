@@ -36,7 +36,6 @@ class Presence(threading.Thread):
         engines: list[EngineName] | None = None,
         waits_for: Callable[[], str | None] = lambda: None,
     ) -> None:
-        """device: in words; default: detected."""
         super().__init__(name="presence", daemon=True)
         self._api, self._jail, self._answers, self._broker = api, jail, answers, broker
         self._id, self._kind, self._hostname = worker_id, kind, hostname

@@ -20,12 +20,9 @@ _LONGEST_PAUSE_SECONDS = 5.0
 _POLL_SECONDS = 0.2
 _STORAGE = ("storage_full", "storage_unavailable")
 STORAGE_PATIENCE_SECONDS = 300.0
-"""Time for which the object store may fail before the job pauses."""
 
 
 class OutboxSender(threading.Thread):
-    """Runs until stopped, the lease is lost, or a record cannot be delivered."""
-
     def __init__(
         self,
         api: WorkerApi,
@@ -42,7 +39,6 @@ class OutboxSender(threading.Thread):
         self._stopping = threading.Event()
         self.acknowledged = 0
         self.failure: JobFailure | None = None
-        """Why the oldest record cannot be delivered."""
         self._patience = storage_patience_seconds
         self._storage_lost_at: float | None = None
 
