@@ -8,15 +8,12 @@ from typing import Any, Literal, Protocol
 class Prompt:
     row_index: int
     item: dict[str, Any]
-    """The row as rewards read it (`reinforge.dataset.items`)."""
     messages: list[dict[str, Any]]
     text: str
-    """The rendered prompt, special tokens included."""
     token_ids: tuple[int, ...]
     prompt_hash: str
     """SHA-256 (hex) of messages and tools: equal prompts are equal across jobs."""
     tools: list[dict[str, Any]] | None = None
-    """Tools of the row, even if the chat template does not support them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +30,7 @@ class Segment:
 
 class Environment(Protocol):
     def start(self, prompt: Prompt) -> tuple[Segment, ...]:
-        """The segments that the policy continues; all by the environment."""
+        pass
 
     def step(self, prompt: Prompt, segments: tuple[Segment, ...]) -> tuple[Segment, ...] | None:
         """The environment's answer to all segments so far; None ends the rollout."""
