@@ -1,8 +1,4 @@
-"""Kombu's folder transport, safe with several consumers.
-
-A message belongs to whoever removes its file; one that does not parse yet, because it is
-still being written, is left for the next poll.
-"""
+"""Kombu's folder transport, safe with several consumers."""
 
 from pathlib import Path
 from queue import Empty
@@ -14,7 +10,6 @@ from kombu.utils.json import loads
 
 class Channel(filesystem.Channel):  # type: ignore[misc]
     def _get(self, queue: str) -> Any:
-        """The oldest message of a queue. Raises Empty."""
         suffix = f".{queue}.msg"
         for path in sorted(Path(self.data_folder_in).iterdir()):
             if not path.name.endswith(suffix):
