@@ -1,7 +1,6 @@
-"""Processes untrusted model files (chat templates, tokenizers) in child processes.
+"""Processes untrusted model files (chat templates, tokenizers) in child processes with limits.
 
-A template can loop forever, and a tokenizer library can abort: children have limits of memory, time, files and
-output, and no parent's environment. Requests and answers are JSON in frames with 4 bytes of length.
+Requests and answers are JSON in frames with 4 bytes of length.
 """
 
 import json
@@ -31,11 +30,9 @@ SECONDS = 15.0
 WALL_FACTOR = 4
 """Ratio of wall to CPU seconds: on a loaded machine honest files wait for a processor."""
 MEMORY_BYTES = 2 << 30
-"""Address space."""
 OUTPUT_BYTES = 64 << 20
 BATCH_ROWS = 256
 BATCH_CHARACTERS = 1 << 20
-"""Characters of a request's rows."""
 WARM = 4
 
 _NICE = 10
@@ -66,7 +63,7 @@ class IsolatedChild:
         return self._process.poll() is None
 
     def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
-        """Ask; raises OSError if it dies or its answer is too large, TimeoutError; kill it then."""
+        """Ask; raises OSError or TimeoutError: kill it then."""
         limits = _Limits(self.pid, seconds)
         self._process.send(_frame(request))
         (size,) = _LENGTH.unpack(self._read(_LENGTH.size, limits))
@@ -101,7 +98,6 @@ class _Limits:
         self._end = time.monotonic() + WALL_FACTOR * seconds
 
     def remaining(self) -> float:
-        """Seconds until the next check. Raises TimeoutError."""
         remaining = min(self._end - time.monotonic(), self._cpu_end - self._cpu_seconds())
         if remaining <= 0:
             raise TimeoutError("it took too long")
