@@ -10,7 +10,6 @@ from worker.machine import settings
 
 WIDTH_PER_THREAD = 256
 NICE = 5
-"""Niceness of a trainer on the CPU, so that a server takes precedence."""
 
 
 def give_way_on_processor() -> None:

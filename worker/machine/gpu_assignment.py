@@ -16,7 +16,6 @@ from worker.machine.gpus import ORDER, VISIBLE, Gpu, list_gpus
 from worker.settings import WorkerSettings
 
 SAMPLER_VARIABLE = "REINFORGE_VLLM_DEVICES"
-"""CUDA_VISIBLE_DEVICES of the trainer's vLLM server."""
 TRAINERS, SAMPLERS, PER_JOB = (
     "REINFORGE_TRAINER_DEVICES",
     "REINFORGE_SAMPLER_DEVICES",
@@ -32,7 +31,6 @@ class Pools:
     trainers: tuple[Gpu, ...]
     samplers: tuple[Gpu, ...] = ()
     seats: int = 1
-    """Jobs that may share one GPU."""
 
     @property
     def jobs(self) -> int:
@@ -138,7 +136,6 @@ class Hold:
 
     placement: Placement = field(default_factory=Placement)
     locks: dict[str, int] = field(default_factory=dict)
-    """Descriptor with the lock by uuid."""
     folder: Path | None = None
 
     @property
@@ -200,7 +197,6 @@ class GpuLocks:
         return next((descriptor for descriptor in locked if descriptor is not None), None)
 
     def take_whole(self, gpu: Gpu, seats: int, holder: str) -> Hold | None:
-        """All seats; None while any is taken."""
         locks: dict[str, int] = {}
         for path in self._seats(gpu, seats):
             descriptor = self._lock(path, holder)
@@ -261,7 +257,6 @@ class JobGpus:
 
     @contextlib.contextmanager
     def held(self, holder: str, *, urgent: bool = False) -> Iterator[Hold | None]:
-        """Context with the next job's GPUs."""
         hold = self._locks.take(self._pools, holder, urgent=urgent)
         if hold is None:
             self.waits_for = f"every GPU is taken ({self._locks.holders(self._pools)})"
@@ -275,7 +270,6 @@ class JobGpus:
 
 
 def placement_report() -> dict[str, Any]:
-    """Concurrent `jobs`, or why none can be placed."""
     try:
         return {"jobs": pools(list_gpus(), WorkerSettings()).jobs}
     except InvalidInput as error:

@@ -15,7 +15,6 @@ ORDER = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 DEVICES = Path("/dev")
 DRIVER = Path("/proc/driver/nvidia")
 _NONE = ("", "-1")
-"""Values of CUDA_VISIBLE_DEVICES that hide all devices."""
 _DRIVERS = {13: 580, 12: 525, 11: 450}
 """Oldest driver by CUDA's major version (CUDA Toolkit release notes)."""
 
@@ -44,7 +43,6 @@ class Gpu:
 
 
 def list_gpus(visible_devices: str | None = None) -> list[Gpu]:
-    """GPUs that this process may use, in order."""
     names = settings.visible_devices() if visible_devices is None else visible_devices
     if not gpu_present(names):
         return []
@@ -92,7 +90,6 @@ def _from_nvidia_smi() -> list[Gpu]:
 
 
 def _from_the_kernel() -> list[Gpu]:
-    """GPUs without nvidia-smi: device files, with name and id from the driver."""
     described: dict[str, dict[str, str]] = {}
     for information in sorted((DRIVER / "gpus").glob("*/information")):
         lines = information.read_text(errors="replace").splitlines()

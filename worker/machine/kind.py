@@ -1,4 +1,4 @@
-"""The kind of machine that a job ran on: equal kinds give equal results to the bit."""
+"""Kind of machine that a job ran on: equal kinds give equal results to the bit."""
 
 import platform
 from pathlib import Path
@@ -10,7 +10,6 @@ from worker.machine.cpu_share import available_cores
 
 
 def machine_kind() -> dict[str, Any]:
-    """Processor, cores, and accelerator if there is one."""
     kind: dict[str, Any] = {"processor": processor(), "cores": available_cores()}
     if torch.cuda.is_available():
         kind |= {"accelerator": torch.cuda.get_device_name(), "cuda": torch.version.cuda}
@@ -18,7 +17,6 @@ def machine_kind() -> dict[str, Any]:
 
 
 def processor() -> str:
-    """Model name of the CPU, or its architecture."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -15,7 +15,6 @@ REWARD_SECRETS = "REINFORGE_REWARD_SECRETS"
 
 
 def variable(name: str) -> str | None:
-    """A variable that the job file names, as `api_key_env` of a judge."""
     return os.environ.get(name) or None
 
 
@@ -29,13 +28,11 @@ def visible_devices() -> str | None:
 
 
 def hide_devices() -> None:
-    """Hide all GPUs with REINFORGE_DEVICE=cpu."""
     if requested_device() == "cpu":
         os.environ[VISIBLE_DEVICES] = ""
 
 
 def gpu_share() -> float | None:
-    """Part of the GPU's memory for processes beside a job."""
     share = variable(GPU_SHARE)
     return float(share) if share else None
 
@@ -50,23 +47,19 @@ def vllm_python() -> Path | None:
 
 
 def vllm_gpu_memory() -> float | None:
-    """Share of a GPU's memory; None: computed."""
     share = variable(VLLM_GPU_MEMORY)
     return float(share) if share else None
 
 
 def vllm_devices() -> list[str]:
-    """GPUs reserved for vLLM; empty: the trainer's."""
     return [word.strip() for word in (variable(VLLM_DEVICES) or "").split(",") if word.strip()]
 
 
 def vllm_sleep() -> str | None:
-    """Memory that vLLM releases during updates: `on`, `cache` or `off`."""
     return variable(VLLM_SLEEP)
 
 
 def allowed_hosts() -> str:
-    """Hosts and networks that judges and endpoint graders may call."""
     return variable("REINFORGE_ALLOW_HOSTS") or ""
 
 

@@ -44,7 +44,6 @@ def _reason() -> str:
 
 
 def report() -> dict[str, str | bool | None]:
-    """Torch's version, the GPU's name, or the problem and its remedy."""
     facts: dict[str, str | bool | None] = {
         "torch": torch.__version__,
         "gpu": None,

