@@ -64,7 +64,6 @@ def _check_complete(halves: dict[str, dict[str, Tensor]], lora: LoraShape, base:
 
 
 def _same_place(name: str, path: str) -> bool:
-    """Whether names are equal but for the prefix before a model's layers."""
     return name == path or path.endswith(f".{name}") or name.endswith(f".{path}")
 
 

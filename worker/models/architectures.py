@@ -15,7 +15,6 @@ _TABLE = "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES"
 
 @cache
 def causal_models() -> frozenset[str]:
-    """`model_type`s; empty where transformers has no such table."""
     spec = find_spec("transformers")
     if spec is None or spec.origin is None:
         return frozenset()

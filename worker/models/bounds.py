@@ -6,7 +6,6 @@ from reinforge.errors import InvalidInput
 
 MAX_DIMENSIONS = 16
 MAX_ELEMENTS = 1 << 48
-"""Elements of one tensor, and of all."""
 MAX_TENSORS = 1_000_000
 MAX_NAME = 1000
 MAX_LINEAR_LAYERS = 256
@@ -49,7 +48,6 @@ def check_linear_layers(names: list[str]) -> None:
 
 
 def label(text: str | None) -> str | None:
-    """Untrusted text, shortened."""
     return None if text is None else text[:_MAX_LABEL]
 
 

@@ -89,7 +89,6 @@ class PromptRenderer:
         return self.render(tool_calls.prepared(messages), tools)
 
     def encode(self, text: str) -> list[int]:
-        """Ids; only bare texts get special tokens."""
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=self._template is None).ids
         return ids
 

@@ -1,7 +1,4 @@
-"""Folders allowed as models: those below configured roots, with links resolved.
-
-A folder outside gets the same answer whether it exists or not.
-"""
+"""Folders allowed as models: those below configured roots, with links resolved."""
 
 import os
 from collections.abc import Iterable
@@ -11,13 +8,10 @@ from pathlib import Path
 from reinforge.errors import InvalidInput
 
 OWN = "own-models"
-"""Default root in the worker's home."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFolders:
-    """roots: folders of models. home: the platform's own, excluded."""
-
     roots: tuple[Path, ...] = ()
     home: Path | None = None
 
@@ -35,10 +29,7 @@ class ModelFolders:
         return cls(roots, Path(os.path.realpath(home)))
 
     def check(self, source: str, folder: Path, downloads: Path) -> None:
-        """Raises InvalidInput `folder_not_allowed` unless the folder and its files lie below a root.
-
-        downloads: not allowed, since tokens open models of the hub.
-        """
+        """Raises InvalidInput `folder_not_allowed` unless the folder and its files lie below a root."""
         try:
             real, downloaded = Path(os.path.realpath(folder)), os.path.realpath(downloads)
             allowed = all(

@@ -17,7 +17,6 @@ FILES = ["*.safetensors", "*.json", "*.jinja", "tokenizer.model", "*.txt", "READ
 COMMIT = re.compile(r"[0-9a-f]{40}\Z")
 _COMPLETE = ".reinforge-complete"
 _ACCESS = ".reinforge-access"
-"""Hashes of the tokens that may read this download."""
 _AT_ONCE = 4
 
 
@@ -42,7 +41,6 @@ def is_complete(target: Path, commit: str) -> bool:
 
 
 def pin(repository: str, revision: str | None, token: str | None) -> Pinned:
-    """Pin a revision. Raises InvalidInput, Unavailable."""
     from huggingface_hub import HfApi
     from huggingface_hub.hf_api import RepoFile
     from huggingface_hub.utils import filter_repo_objects
@@ -132,7 +130,6 @@ def fetch(
 
 
 def bytes_there(target: Path) -> int:
-    """Bytes downloaded, with unfinished files."""
     total = 0
     for folder, _, names in os.walk(target):
         for name in names:
@@ -148,7 +145,6 @@ def _has(path: Path, size: int) -> bool:
 
 
 def _check_weights(name: str, files: list[str]) -> None:
-    """Check before the download. Raises InvalidInput."""
     if any(file.endswith(".safetensors") and "/" not in file for file in files):
         return
     pickles = [file for file in files if file.endswith((".bin", ".pt", ".pth"))]

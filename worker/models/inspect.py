@@ -16,7 +16,6 @@ from worker.models.sources import ModelStore, OnDownload, content_files
 from worker.models.tokenizer_files import chat_template, read_json
 
 _NOT_LINEAR = ("embed", "wte", "wpe", "norm", "lm_head", "embed_out", "output_layer", "shared", "score")
-"""Parts of names of weights that LoRA does not adapt."""
 _EXPERTS = "experts"
 
 
@@ -31,9 +30,7 @@ def inspect_model(
     hashing: Callable[[], None] | None = None,
     apart: Apart | None = None,
 ) -> dict[str, Any]:
-    """The fields of `BaseModelInfo` that a worker can read, with the revision pinned.
-
-    begun, hashing: called when these phases begin. apart: limited processes that read the files. Raises InvalidInput,
+    """The fields of `BaseModelInfo` that a worker can read, with the revision pinned. Raises InvalidInput,
     Unavailable `hub_unavailable`.
     """
     model = store.find(source, token=token, added=added, any_folder=any_folder, begun=begun)
@@ -79,7 +76,6 @@ def read_facts(folder: Path, _: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_tensors(folder: Path) -> list[Tensor]:
-    """All tensors, once. Raises InvalidInput when a part is missing or damaged."""
     index = read_json(folder / "model.safetensors.index.json").get("weight_map")
     if isinstance(index, dict):
         parts = sorted({str(name) for name in index.values()})
@@ -105,7 +101,6 @@ def linear_layers(tensors: list[Tensor]) -> list[str]:
 
 
 def linear_tensors(tensors: list[Tensor]) -> list[Tensor]:
-    """Layers of "all-linear" (as `worker.policy.targets`)."""
     blocks = _blocks(tensors)
     # Experts may stand in a layer itself, with its number before them.
     without = {block for block in blocks if not block.isdigit()} | ({_EXPERTS, "router"} if blocks else set())
@@ -113,7 +108,6 @@ def linear_tensors(tensors: list[Tensor]) -> list[Tensor]:
 
 
 def _blocks(tensors: list[Tensor]) -> set[str]:
-    """Names such as `mlp` of feed-forward blocks with experts."""
     paths = [tensor.name.removesuffix(".weight").split(".") for tensor in tensors]
     layers = {path[path.index(_EXPERTS) - 1] for path in paths if _EXPERTS in path[1:]}
     stacks = Counter(
@@ -125,7 +119,6 @@ def _blocks(tensors: list[Tensor]) -> set[str]:
 
 
 def shape(config: dict[str, Any], tensors: list[Tensor]) -> dict[str, int | None]:
-    """Values of `ModelShape`; None for what the configuration lacks."""
     heads = whole_number(config, ("num_attention_heads", "n_head", "num_heads"))
     hidden = hidden_size(config)
     head_dim = whole_number(config, ("head_dim",)) or (hidden // heads if hidden and heads else None)

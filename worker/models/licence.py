@@ -15,7 +15,6 @@ _HEAD = 65_536
 
 
 def find_licence(folder: Path) -> str | None:
-    """The card's `license` field, else the title of the LICENSE file."""
     return _from_card(folder / "README.md") or _from_text(folder)
 
 

@@ -15,22 +15,18 @@ Conversation = tuple[list[dict[str, Any]], list[dict[str, Any]] | None]
 @dataclass(frozen=True, slots=True)
 class Rendered:
     text: str
-    """Text up to the start of the model's message."""
     token_ids: tuple[int, ...]
-    """Ids; empty above `max_tokens`."""
     tokens: int
     refusal: str | None = None
-    """Why the conversation cannot be a prompt."""
 
 
 class Renderer(Protocol):
     takes_tools: bool
-    """Whether the prompt has a place for tools."""
 
     def render(self, conversations: Sequence[Conversation], max_tokens: int) -> list[Rendered]: ...
 
     def plain_ids(self, text: str) -> tuple[int, ...]:
-        """Ids inside a completion, without special tokens."""
+        pass
 
 
 class ChatRenderer:

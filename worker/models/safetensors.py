@@ -1,7 +1,4 @@
-"""Names, types and shapes in a safetensors file's header.
-
-Layout: length of the header (8 bytes, little endian), JSON header, tensors.
-"""
+"""Names, types and shapes in a safetensors file's header."""
 
 import json
 import math
@@ -32,7 +29,6 @@ class Tensor:
 
 
 def read_header(path: Path) -> list[Tensor]:
-    """Header of a file. Raises InvalidInput `damaged_weights`."""
     total = path.stat().st_size
     try:
         with path.open("rb") as file:

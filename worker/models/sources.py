@@ -1,7 +1,4 @@
-"""Finds a base model's files: `builtin:starter-arith`, a folder, or `hub:org/name@revision`.
-
-`#template=plain` adds a chat template in a folder of links.
-"""
+"""Finds a base model's files: `builtin:starter-arith`, a folder, or `hub:org/name@revision`."""
 
 import hashlib
 import json
@@ -29,14 +26,12 @@ _CONTENT = ("*.safetensors", "*.json", "*.jinja", "tokenizer.model", "merges.txt
 _CHUNK = 1 << 20
 
 OnDownload = Callable[[Path, int], None]
-"""Arguments: target folder, total bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelLocation:
     folder: Path
     source: str
-    """Source with the commit as revision."""
     commit: str | None = None
 
 
@@ -53,10 +48,8 @@ class ModelStore:
         added: bool = False,
         on_progress: ProgressCallback = ignore_progress,
     ) -> Path:
-        """The folder of a source; `token` opens private models of the hub.
-
-        added: checked when the model was added. Raises InvalidInput (`model_not_found`, `model_gated`,
-        `unsafe_weights`, `not_a_model`, `folder_not_allowed`) and Unavailable `hub_unavailable`.
+        """The folder of a source; `token` opens private models of the hub. Raises InvalidInput, Unavailable
+        `hub_unavailable`.
         """
         return self.find(source, token=token, added=added, on_progress=on_progress).folder
 
@@ -70,7 +63,6 @@ class ModelStore:
         begun: OnDownload | None = None,
         on_progress: ProgressCallback = ignore_progress,
     ) -> ModelLocation:
-        """Like `resolve`. any_folder: every folder is allowed."""
         plain, _, template = source.partition("#template=")
         if not added and not any_folder and _is_folder(plain):
             self._folders.check(plain, _absolute(plain), downloads=self._folder)
@@ -199,7 +191,6 @@ def model_store(settings: WorkerSettings) -> ModelStore:
 
 
 def content_files(folder: Path) -> list[Path]:
-    """Files that make the model, sorted by name."""
     return sorted({path for pattern in _CONTENT for path in folder.glob(pattern) if path.is_file()})
 
 

@@ -15,7 +15,6 @@ class ChatTemplate:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """JSON; {} when the file is missing. Raises InvalidInput `damaged_model`."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -33,10 +32,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def chat_template(folder: Path, *, tools: bool = False) -> ChatTemplate | None:
-    """The default template; `chat_template.jinja` precedes `tokenizer_config.json`.
-
-    tools: the one named `tool_use`, if any.
-    """
+    """The default template; `chat_template.jinja` precedes `tokenizer_config.json`."""
     apart = folder / "additional_chat_templates" / "tool_use.jinja"
     if tools and apart.is_file():
         return ChatTemplate(apart.read_text(encoding="utf-8"), f"{apart.parent.name}/{apart.name}")
@@ -51,7 +47,6 @@ def chat_template(folder: Path, *, tools: bool = False) -> ChatTemplate | None:
 
 
 def special_tokens(folder: Path) -> dict[str, str]:
-    """`bos_token`, `eos_token` and others."""
     config = read_json(folder / "special_tokens_map.json") | read_json(folder / "tokenizer_config.json")
     extra = config.get("extra_special_tokens")
     candidates = {key: value for key, value in config.items() if key.endswith("_token")}
