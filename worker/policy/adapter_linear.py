@@ -14,10 +14,7 @@ from worker.policy.forward.precision import float32_product
 
 
 class BesideLinear(torch.nn.Module):
-    """A linear layer (I → O) in bfloat16 or float16 with an adapter of rank R; it has no parameters of its own.
-
-    Rounds the layer's output and its sum with the adapter's, like PEFT's layer.
-    """
+    """A linear layer (I → O) in bfloat16 or float16 with an adapter of rank R; it has no parameters of its own."""
 
     def __init__(self, layer: LoraLinear, policy: str) -> None:
         super().__init__()

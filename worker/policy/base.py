@@ -48,7 +48,6 @@ class Batch:
     tensors: Mapping[str, Tensor]
     """Constants of the loss, (N,) or (N, T)."""
     needs_gradient: Tensor
-    """(N,) bool: rows that can move the policy."""
     denominator: float
     """Σ count over the whole batch; divides the sum of losses."""
     skipped: Tensor | None = None
@@ -66,17 +65,14 @@ class LossValue:
 
 
 LossFunction = Callable[[TokenScores, Mapping[str, Tensor]], LossValue]
-"""Loss of one micro-batch's scores with gradient and tensors."""
 
 ValueFunction = Callable[[Tensor, Mapping[str, Tensor]], LossValue]
-"""Loss of one micro-batch's values (n, T) with gradient and tensors."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForwardBackward:
     metrics: dict[str, SumCount]
     scores: TokenScores
-    """Scores of all N rows before the update."""
     gradients: dict[str, float] = field(default_factory=dict)
     """∂ loss / ∂ each of the loss's own parameters, divided by the denominator."""
 
@@ -99,7 +95,7 @@ class Policy(Protocol):
         """Bytes of weights, gradients and optimizer state, without activations."""
 
     def log_probs(self, sequences: Sequences) -> TokenScores:
-        """Scores under the current weights, without gradient."""
+        pass
 
     def reference_log_probs(self, sequences: Sequences) -> Tensor:
         """(N, T) under the base model or a refreshed reference, without gradient."""

@@ -17,8 +17,6 @@ from worker.policy.parameters import TrainedParameters
 
 
 class LoraCritic:
-    """`Critic` of this process. The float32 head starts at 0."""
-
     def __init__(
         self, name: str, peft: PeftModel, *, activate: Activate, passes: GradientPasses, base_bytes: int = 0
     ) -> None:
@@ -109,7 +107,6 @@ class LoraCritic:
         return predict_values(self._model, sequences.take(part.rows), self._head, layout=part.layout)
 
     def _plan(self, sequences: Sequences, rows: Sequence[int]) -> Iterator[MicroBatch]:
-        """Yield micro-batches; requesting the next one completes the previous one."""
         parts = micro_batches(sequences, rows, self.passes.tokens, layout=self.layout)
         for part in self.passes.planned(sequences, parts):
             yield part

@@ -97,7 +97,6 @@ class LocalHost:
         return self._peft
 
     def load_adapter(self, name: str, folder: Path) -> None:
-        """Add a saved PEFT folder to sample from. Raises JobFailure `invalid_adapter`."""
         try:
             if self._peft is None:
                 self._peft = PeftModel.from_pretrained(self.base.model, folder, adapter_name=name)
@@ -133,7 +132,7 @@ class LocalHost:
 
     @contextmanager
     def sampling_as(self, policy: str | None) -> Iterator[Active]:
-        """Yields a function that creates contexts which compute as this policy without gradient, merged if possible."""
+        """Yields a function that creates contexts which compute as this policy without gradient."""
         if self._peft is None or policy is None:
             yield lambda: self.activate(policy)
             return
@@ -168,7 +167,6 @@ class LocalHost:
         }
 
     def _adapted(self) -> list[str]:
-        """Layers of the newest adapter."""
         if self._peft is None:
             return []
         config = list(self._peft.peft_config.values())[-1]

@@ -16,13 +16,12 @@ from worker.machine.torch_device import GpuUnavailable, compute_device
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
     model: PreTrainedModel
-    """In evaluation mode, without gradients; float32 on the CPU, bfloat16 on a GPU."""
+    """In evaluation mode; float32 on the CPU, bfloat16 on a GPU."""
     stop_ids: tuple[int, ...]
     context_length: int | None
 
 
 def job_device() -> torch.device:
-    """Device of the job; raises JobFailure `gpu_unavailable` (retryable)."""
     try:
         return compute_device()
     except GpuUnavailable as error:
@@ -75,7 +74,6 @@ def load_base_model(
 
 
 def load_with_tokenizer(path: Path, read_tokenizer: Callable[[], int | None]) -> LoadedModel:
-    """`load_base_model` while another thread reads the tokenizer."""
     with ThreadPoolExecutor(1) as reading:
         return load_base_model(path, reading.submit(read_tokenizer).result)
 

@@ -33,8 +33,8 @@ Activate = Callable[[str | None], AbstractContextManager[None]]
 
 
 class LoraPolicy:
-    """`Policy` of this process. split: the output layer if logits are exactly `split(decoder(ids))`; it then runs
-    only on scored tokens.
+    """LoRA adapter. split: the output layer if logits are exactly `split(decoder(ids))`; it then runs only
+    on scored tokens.
     """
 
     def __init__(
@@ -253,7 +253,6 @@ def adapter_parameters(peft: PeftModel, name: str) -> dict[str, torch.nn.Paramet
 
 
 def tensors_of(batch: Batch, rows: list[int], device: torch.device) -> dict[str, Tensor]:
-    """The rows of the batch's tensors, cut to their longest completion."""
     longest = batch.sequences.take(rows).longest
     cut = {key: t[rows] if t.dim() == 1 else t[rows, :longest] for key, t in batch.tensors.items()}
     return {key: tensor.to(device) for key, tensor in cut.items()}

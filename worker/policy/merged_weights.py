@@ -25,11 +25,8 @@ Active = Callable[[], AbstractContextManager[None]]
 
 @contextmanager
 def merged(peft: PeftModel, policy: str) -> Iterator[Active]:
-    """Yields a function that creates contexts in which linear layers compute with `policy` as it was; gradients reach
-    the adapter.
-
-    float32 and float64 use `MergedLinear`, bfloat16 and float16 `BesideLinear`. Weights never change; other layers
-    keep their adapters.
+    """Yields a function that creates contexts in which linear layers compute with `policy` as it was;
+    gradients reach the adapter.
     """
     model = peft.get_base_model()
     embedding = model.get_input_embeddings().weight
@@ -86,7 +83,6 @@ class MergedLinear(torch.nn.Module):
         return self._weight
 
     def set_weight(self, weight: Tensor) -> None:
-        """Replace the weight by an equal one, for example a view."""
         self._weight = weight
 
     @property

@@ -14,7 +14,6 @@ class TrainedParameters:
         self.optimizer = torch.optim.AdamW(self.list, fused=True)
 
     def add(self, gradients: Sequence[Tensor | None]) -> None:
-        """Add to the gradients, in the order of the parameters; None adds nothing."""
         into, more = [], []
         for parameter, gradient in zip(self.list, gradients, strict=False):
             if gradient is not None and parameter.grad is not None:
@@ -46,7 +45,6 @@ class TrainedParameters:
         return on_cpu(self.parameters)
 
     def moments(self) -> dict[str, Tensor]:
-        """Copies of the optimizer's state, by `<parameter>|<part>`."""
         return on_cpu(
             {
                 f"{key}|{part}": value
@@ -56,13 +54,12 @@ class TrainedParameters:
         )
 
     def put(self, weights: Mapping[str, Tensor]) -> None:
-        """Replace the weights; raises KeyError or RuntimeError if they belong to others."""
+        """Raises KeyError or RuntimeError if the weights belong to others."""
         with torch.no_grad():
             for key, parameter in self.parameters.items():
                 parameter.copy_(weights[key])
 
     def load(self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor]) -> None:
-        """Raises like `put`."""
         self.put(weights)
         self.optimizer.state.clear()
         for name, value in moments.items():

@@ -1,8 +1,4 @@
-"""Selects the layers that get an adapter.
-
-In a mixture of experts `all-linear` means attention's linear layers. Experts, whose stacks are rebuilt in every pass
-with an adapter, need `experts`. The router is never adapted.
-"""
+"""Selects the layers that get an adapter. In a mixture of experts, `all-linear` means attention's linear layers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,24 +16,18 @@ EXPERTS = "experts"
 class LoraTargets:
     modules: str | list[str]
     parameters: list[str] = field(default_factory=list)
-    """Name suffixes of expert parameters, one tensor per layer."""
 
 
 @dataclass(slots=True)
 class Experts:
-    """Modules of a mixture of experts; all empty without one."""
-
     blocks: set[str] = field(default_factory=set)
     """Names of feed-forward blocks in layers, such as `mlp`."""
     stacks: set[str] = field(default_factory=set)
-    """Name suffixes of parameters (experts, …, …)."""
     routers: set[str] = field(default_factory=set)
 
 
 def find_experts(model: torch.nn.Module) -> Experts:
-    """Find three-dimensional parameters with a common first dimension, and sibling routers whose only weight is
-    (experts, hidden).
-    """
+    """Find three-dimensional parameters with a common first dimension, and their routers (experts, hidden)."""
     experts = Experts()
     for path, block in model.named_modules():
         for name, container in block.named_children():
@@ -96,7 +86,6 @@ class Layers:
 
 
 def _outside(model: torch.nn.Module, experts: Experts) -> list[str]:
-    """Linear layers outside expert blocks, without routers and output layer: last parts of their names."""
     get_head = getattr(model, "get_output_embeddings", None)
     head = None if get_head is None else get_head()
     paths = [path for path in _linear_in(model) if model.get_submodule(path) is not head]
@@ -118,7 +107,6 @@ def _linear_in(module: torch.nn.Module) -> list[str]:
 
 
 def _stacks(container: torch.nn.Module) -> tuple[list[str], int]:
-    """Names of the parameters that hold all experts, and the number of experts."""
     shapes = {name: p.shape for name, p in container.named_parameters(recurse=False) if p.dim() == 3}
     counts = {shape[0] for shape in shapes.values()}
     return (list(shapes), int(counts.pop())) if len(shapes) >= 2 and len(counts) == 1 else ([], 0)

@@ -44,11 +44,7 @@ class Fit:
 
 
 def fit(per_token: float, room: float, *, budget: int, longest: int) -> Fit:
-    """What fits into `room` bytes if each token saves `per_token`.
-
-    budget: most tokens of a micro-batch. longest: tokens of the longest row. Gradient checkpointing costs a third
-    more time, so it is the last resort.
-    """
+    """What fits into `room` bytes if each token saves `per_token`."""
     most = room / per_token if per_token > 0 else math.inf
     if most < longest:
         return Fit(min(budget, longest), checkpointing=True)
@@ -56,9 +52,7 @@ def fit(per_token: float, room: float, *, budget: int, longest: int) -> Fit:
 
 
 class GradientPasses:
-    """Runs micro-batches of one adapter. Sizes are measured at the first one with gradient, and change for longer
-    rows or when out of memory.
-    """
+    """Runs micro-batches of one adapter, whose sizes are measured at the first one with gradient."""
 
     def __init__(
         self,
@@ -68,7 +62,6 @@ class GradientPasses:
         *,
         parallel: int = 1,
     ) -> None:
-        """parallel: micro-batches that share the memory."""
         self.tokens = budget
         self.checkpointing = False
         self.on_change: Callable[[str, dict[str, Any]], None] = lambda message, facts: None
@@ -104,16 +97,14 @@ class GradientPasses:
             self.checkpointing |= checkpointing and self._may_checkpoint
 
     def planned(self, sequences: Sequences, parts: list[MicroBatch]) -> list[MicroBatch]:
-        """Record and return `parts`; after out of memory they show what can be smaller."""
         self._planned = self._planned.also(sequences, parts)
         return parts
 
     def retry(self, run: Callable[[], Result], forget: Callable[[], None] | None = None) -> Result:
         """The result of `run`, retried when out of memory with half the micro-batch, then with gradient
-        checkpointing.
+        checkpointing. Raises JobFailure `out_of_memory` (retryable).
 
-        `run` must have no effect before it returns except gradients, which `forget` drops. After one more try at the
-        smallest sizes, raises JobFailure `out_of_memory` (retryable).
+        `run` must have no effect before it returns except gradients, which `forget` drops.
         """
         as_it_is = False
         while True:
@@ -160,9 +151,7 @@ class GradientPasses:
         return can_checkpoint(self._model)
 
     def prepare(self, sequences: Sequences, rows: Sequence[int], attempt: Callable[[int], None]) -> None:
-        """Choose sizes for a batch whose `rows` get a gradient. The first call runs the longest row with `attempt`,
-        which must drop its gradient.
-        """
+        """Choose sizes for a batch whose `rows` get a gradient."""
         if not rows:
             return
         lengths = {row: len(sequences.prompts[row]) + len(sequences.completions[row]) for row in rows}

@@ -19,9 +19,7 @@ from worker.machine.memory import is_out_of_memory
 from worker.policy.forward.rows import AttentionSegment, Spans
 
 NAME = "packed_rows"
-"""Name of this attention in a model's configuration."""
 KEYWORD = "spans"
-"""Keyword argument of a decoder that reaches its attention."""
 Kernel = Callable[[Tensor, Tensor, Tensor, Spans, float | None], Tensor]
 """Queries (S, H, D), keys and values (S, h, D), spans and scale → (S, H, D)."""
 _HARMLESS = {"dropout", "position_ids", "is_causal", "use_cache", "output_attentions", "cache_position"}
@@ -89,7 +87,6 @@ AttentionInterface.register(NAME, _attention)
 
 @cache
 def _kernel(device: torch.device, dtype: torch.dtype, heads: int, key_heads: int, width: int) -> Kernel:
-    """The fastest kernel that works for such heads; tried once."""
     if device.type == "cuda" and dtype in (torch.bfloat16, torch.float16):
         for kernel in (varlen, varlen_repeated):
             if _agrees(kernel, device, dtype, heads, key_heads, width):
@@ -206,7 +203,6 @@ def _scattered(gradient: Tensor, index: Tensor, size: int) -> Tensor:
 def _agrees(
     kernel: Kernel, device: torch.device, dtype: torch.dtype, heads: int, key_heads: int, width: int
 ) -> bool:
-    """Whether output and gradients equal those of `loop`."""
     segments = (AttentionSegment(0, 70), AttentionSegment(70, 103, (0, 40)), AttentionSegment(103, 120))
     index = torch.tensor([*range(70), *range(40), *range(70, 103), *range(103, 120)], device=device)
     starts, key_starts = (

@@ -1,7 +1,6 @@
 """SwiGLU and rotary positions as one kernel per direction.
 
-Kernels get contiguous tensors of a fixed number of dimensions without gradients; for other inputs torch would compile
-again, and stop after eight times.
+Kernels get contiguous tensors without gradients: for others torch would compile again, and stop after eight times.
 """
 
 from collections.abc import Callable
@@ -69,7 +68,6 @@ def _half_turned(x: Tensor) -> Tensor:
 
 
 def swiglu(gate: Tensor, up: Tensor, fused: Kernels) -> Tensor:
-    """SwiGLU of gate and up (…, width)."""
     output: Tensor = _Gate.apply(gate, up, fused)  # type: ignore[no-untyped-call]
     return output
 

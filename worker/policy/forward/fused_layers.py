@@ -1,7 +1,4 @@
-"""Fused GPU kernels for norms, rotary positions and gates, equal up to rounding.
-
-transformers computes them operation by operation. A module that fails a trial keeps its own code.
-"""
+"""Fused GPU kernels for norms, rotary positions and gates, equal up to rounding."""
 
 import logging
 import sys
@@ -20,12 +17,10 @@ log = logging.getLogger(__name__)
 
 ROTARY = "apply_rotary_pos_emb"
 FEWEST_TOKENS = 256
-"""Tokens of a call from which fused kernels save time."""
 _TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-5}
 _LOW_PRECISION_TOLERANCE = 0.02
 """Tolerance: norm of the difference relative to that of the values."""
 _TOKENS = {"cuda": 1024}
-"""Tokens of a trial, by device. Kernels are tuned to their first call."""
 _TOKENS_ELSEWHERE = 5
 
 
@@ -83,7 +78,6 @@ def _sample(module: torch.nn.Module, width: int) -> Tensor:
 
 
 def _drawn(shape: tuple[int, ...], like: Tensor) -> Tensor:
-    """Normal values, drawn on the device."""
     generator = torch.Generator(like.device).manual_seed(0)
     return torch.randn(shape, generator=generator, device=like.device).to(like.dtype)
 
@@ -113,7 +107,6 @@ def _agree(
     inputs: list[Tensor],
     constants: tuple[Tensor, ...] = (),
 ) -> bool:
-    """Whether outputs and gradients are equal up to rounding."""
     results = []
     for function in (own, fused):
         leaves = [x.clone().requires_grad_() for x in inputs]
@@ -142,7 +135,6 @@ def _close(one: Tensor | None, other: Tensor | None) -> bool:
 
 
 def _rotary(attention: torch.nn.Module, fused: Kernels, weight: Tensor) -> int:
-    """1 if the architecture's rotary function is fused."""
     namespace = vars(sys.modules[type(attention).__module__])
     own = namespace.get(ROTARY)
     if own is None:
@@ -168,8 +160,6 @@ def _rotary(attention: torch.nn.Module, fused: Kernels, weight: Tensor) -> int:
 
 
 def _where_it_fits(own: Callable[..., Any], fused: Callable[..., Any], device: str) -> Callable[..., Any]:
-    """Keep the plain function for few tokens, other arguments, and other devices."""
-
     def chosen(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, *others: Any, **named: Any) -> Any:
         fits = (
             q.device.type == device

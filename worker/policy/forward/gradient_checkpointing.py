@@ -1,8 +1,4 @@
-"""Gradient checkpointing: saves only layer inputs and computes the rest again in the backward pass. Gradients are the
-same.
-
-transformers' own does not support caches, and so no prompts shared by completions.
-"""
+"""Gradient checkpointing: saves only layer inputs and computes the rest again in the backward pass."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +13,6 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 from worker.policy.forward.attention import KEYWORD, packed_attention
 
 Pair = tuple[Tensor, Tensor]
-"""Keys and values of one layer."""
 
 
 def can_checkpoint(model: torch.nn.Module) -> bool:
@@ -40,7 +35,6 @@ def checkpointed(model: torch.nn.Module) -> Iterator[None]:
 
 
 def _again(model: torch.nn.Module, forward: Callable[..., Any], *inputs: Any, **named: Any) -> Any:
-    """`forward` in a form that can run again in the backward pass."""
     if not torch.is_grad_enabled():
         return forward(*inputs, **named)
     run_twice = partial(checkpoint, use_reentrant=False, preserve_rng_state=False)

@@ -1,7 +1,5 @@
-"""Log-probabilities and entropies of sampled tokens from hidden states, in slices of tokens.
-
-Logits (tokens × vocabulary, float32) are the largest tensor of a step; slices bound it. With a frozen linear head the
-gradient is computed with the score, so each logit is computed once.
+"""Log-probabilities and entropies of sampled tokens from hidden states, in slices: logits (float32) are the
+largest tensor of a step.
 """
 
 from collections.abc import Callable

@@ -11,9 +11,7 @@ Layout = Literal["padded", "prompt_once", "packed"]
 """Layout of a forward pass: a padded line per row; completions after their common prompt; or all rows in one line."""
 
 LONG_PROMPT = 64
-"""Prompt tokens from which `prompt_once` pays."""
 SMALLEST = 256
-"""Tokens below which a micro-batch is not split for another thread."""
 SPARED = 0.25
 """Least share of a group's tokens that `prompt_once` has to save."""
 
@@ -81,7 +79,6 @@ def lines(sequences: Sequences, rows: Sequence[int], budget: int) -> list[list[i
 
 
 def spread(lengths: Sequence[int], budget: int, threads: int) -> list[list[int]]:
-    """As `plan`, with a multiple of `threads` parts if possible."""
     parts = plan(lengths, budget)
     if len(parts) % threads == 0:
         return parts

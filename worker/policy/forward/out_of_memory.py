@@ -13,7 +13,7 @@ from worker.policy.forward.micro_batches import MicroBatch, tokens_of
 
 FACT = "memory"
 _LIKE = 1.05
-"""Ratio of memory above which a device starts with the usual sizes."""
+"""Ratio of memory above which the usual sizes are tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,6 @@ def change_message(
 def too_long(
     device: torch.device, planned: Planned, *, requested: str | None, computed_twice: bool | None
 ) -> JobFailure:
-    """Failure because a single row does not fit. computed_twice: with gradient checkpointing."""
     how = {
         True: ", even with gradient checkpointing",
         False: ", and gradient checkpointing is off for this worker or model",

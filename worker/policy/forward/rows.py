@@ -12,14 +12,11 @@ from worker.policy.base import Sequences
 
 @dataclass(frozen=True, slots=True)
 class CompletionTargets:
-    """The M completion tokens of n rows, row by row."""
-
     ids: Tensor
     line: Tensor
     column: Tensor
     """(M,) int64: index in the completion."""
     shape: tuple[int, int]
-    """(n, T)."""
 
     def spread(self, values: Tensor) -> Tensor:
         """(M,) → (n, T), 0 at missing tokens."""
@@ -29,10 +26,7 @@ class CompletionTargets:
 
 @dataclass(frozen=True, slots=True)
 class Padded:
-    """One row per line, padded on the right."""
-
     ids: Tensor
-    """(n, width) int64."""
     position: Tensor
     """(M,) int64: column that predicts each target."""
     targets: CompletionTargets
@@ -76,7 +70,6 @@ class Spans:
 @dataclass(frozen=True, slots=True)
 class Packed:
     ids: Tensor
-    """(1, S) int64."""
     position_ids: Tensor
     """(1, S) int64: position in the row."""
     picked: Tensor
@@ -105,7 +98,7 @@ def padded(sequences: Sequences, device: torch.device) -> Padded:
 
 
 def packed(sequences: Sequences, device: torch.device) -> Packed:
-    """Pack rows; a prompt with its first completion is one segment, each further completion another."""
+    """Pack rows; a prompt and its first completion are one segment."""
     pieces: list[Sequence[int]] = []
     positions: list[int] = []
     segments: list[AttentionSegment] = []

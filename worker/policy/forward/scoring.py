@@ -69,7 +69,7 @@ class Layouts:
 
 
 def layouts_of(model: PreTrainedModel) -> Layouts:
-    """Layouts in which the model's hidden states equal those of padded rows; tried on the model."""
+    """Layouts in which hidden states equal those of padded rows; tried on the model."""
     if model.get_decoder() is model or not all(
         type(layer) is DynamicLayer for layer in DynamicCache(config=model.config).layers
     ):
@@ -115,7 +115,7 @@ def _agree(model: PreTrainedModel, trial: Callable[[], tuple[Tensor, Tensor]]) -
 
 
 def _hidden(model: PreTrainedModel, sequences: Sequences, layout: Layout) -> tuple[Tensor, CompletionTargets]:
-    """(M, H): states that predict completion tokens, and those tokens."""
+    """Hidden states (…, H) that predict completion tokens."""
     if layout == "packed":
         line = packed(sequences, model.device)
         return _in_line(model, line), line.targets
@@ -143,7 +143,7 @@ def _in_line(model: PreTrainedModel, line: Packed) -> Tensor:
 
 
 def _states_after_prompt(decoder: torch.nn.Module, prompt: Sequence[int], rows: Padded) -> Tensor:
-    """(n, T, H): states from the prompt's last token on, with gradients to the prompt."""
+    """Hidden states (…, H) that predict completion tokens."""
     count, longest = rows.targets.shape
     cache = DynamicCache()
     ids = torch.tensor([list(prompt)], device=rows.ids.device)
