@@ -1,4 +1,1 @@
-"""Rewards from a checkpoint, in a separate process that loads torch, so that the scorer does not.
-
-`worker.rewards.checkpoints` is the other end.
-"""
+"""Rewards from a checkpoint, in a separate process that loads torch, so that the scorer does not."""

@@ -21,7 +21,6 @@ from worker.reward_models.texts import TextFailed
 
 
 def answer(shelf: Shelf, order: dict[str, Any]) -> list[Any]:
-    """Raises ModelLoadFailed, TextFailed, GpuUnavailable, and out-of-memory errors."""
     limits = {"max_tokens": order["max_tokens"], "batch_size": order["batch_size"]}
     if order["op"] == "classify":
         return label_probabilities(

@@ -19,12 +19,10 @@ MAX_CHECKPOINTS = 4
 
 
 class ModelLoadFailed(Exception):
-    """The checkpoint cannot be used."""
+    pass
 
 
 class LoadedRewardModel:
-    """pad_ids: padding token and padding token type."""
-
     def __init__(
         self, model: PreTrainedModel, texts: CheckpointTexts, pad_ids: tuple[int | None, int]
     ) -> None:

@@ -14,8 +14,6 @@ MEMORY_BYTES = 4 << 30
 
 
 class TextFailed(Exception):
-    """The checkpoint's files cannot be used."""
-
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
         self.code = code
@@ -31,12 +29,10 @@ class CheckpointTexts:
         )
 
     def load(self) -> tuple[int | None, int]:
-        """Padding ids of tokens and token types."""
         answer = self._ask("describe", {})
         return answer["pad_id"], answer["pad_type_id"]
 
     def render(self, conversations: Sequence[Any], *, generation_prompt: bool) -> list[str]:
-        """conversations: (messages, tools)."""
         texts: list[str] = []
         for part in batches(conversations):
             payload = {"conversations": part, "generation_prompt": generation_prompt}
