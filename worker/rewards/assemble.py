@@ -44,11 +44,7 @@ from worker.rewards.secrets import Secrets
 
 @dataclass
 class RaterServices:
-    """Resources that raters share, started on first use.
-
-    checkpoints: folder by name in graders. own_judges: the process's user named the judges, so any address is
-    allowed.
-    """
+    """Resources that raters share, started on first use."""
 
     call: Call
     run_programs: RunPrograms
@@ -60,7 +56,6 @@ class RaterServices:
     cache_path: Path | None = None
     checkpoints: Mapping[str, str] | None = None
     shared_models: ModelProcess | None = None
-    """A process that `close` does not end."""
     _clients: dict[str, JudgeClient] = field(default_factory=dict)
 
     @cached_property
@@ -168,7 +163,6 @@ def needs_sandbox(manifest: RunManifest) -> bool:
 
 
 def job_scorer(spec: JobSpec, manifest: RunManifest, services: RaterServices) -> CompositeScorer:
-    """Scorer of a job. Raises JobFailure."""
     code = {reward.name: reward for reward in manifest.rewards}
     try:
         live = [live_reward(reward, code[reward.name], services) for reward in spec.rewards]

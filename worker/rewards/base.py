@@ -21,7 +21,6 @@ class Scorable:
     item: dict[str, Any]
     prompt: list[dict[str, Any]]
     sample: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of OpenAI's `sample` other than the text."""
     tools: list[dict[str, Any]] | None = None
 
     @classmethod
@@ -52,11 +51,9 @@ class RewardResult:
     cpu_ms: float = 0.0
     revision: str | None = None
     code: str | None = None
-    """Code that says more than `status`: `judge_refusal` …"""
     labels: dict[str, str] = field(default_factory=dict)
     """Labels by part of a multi; `""` is the reward itself."""
     part_status: dict[str, str] = field(default_factory=dict)
-    """Status of parts without a value."""
     usage: dict[str, dict[str, float]] = field(default_factory=dict)
     """`prompt_tokens, completion_tokens, cached_tokens, cost, calls, cached_calls` by judge."""
 
@@ -74,9 +71,7 @@ class Score:
 
     results: tuple[RewardResult, ...]
     error: str | None
-    """Status of the first failed reward."""
     dropped: bool
-    """Excluded from its group's statistics and the loss."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +107,13 @@ class Scorer(Protocol):
 
     @property
     def revisions(self) -> dict[str, str]:
-        """Current revision by reward."""
+        pass
 
     def score(self, groups: AsyncIterable[Group]) -> AsyncGenerator[tuple[int, list[Score]], None]:
         """Scores of each group as it finishes. Raises JobFailure, always retryable."""
 
     def metrics(self) -> dict[str, float]:
-        """Metrics since the last call."""
+        pass
 
     def state(self) -> dict[str, Any]:
         pass

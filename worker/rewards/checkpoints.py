@@ -34,11 +34,7 @@ _ENVIRONMENT_PREFIXES = ("CUDA_", "NVIDIA_", "OMP_", "MKL_", "TORCH_", "PYTORCH_
 
 
 class ModelProcess:
-    """Child process for checkpoint rewards. Thread-safe; one request at a time.
-
-    idle_seconds: without a request it ends. order_seconds: a longer request ends it, since a chat template may never
-    return.
-    """
+    """Child process for checkpoint rewards."""
 
     def __init__(
         self,
@@ -61,7 +57,6 @@ class ModelProcess:
         return None if self._process is None else self._process.pid
 
     def ask(self, order: Mapping[str, Any]) -> list[Any]:
-        """Ask and block. Raises JobFailure."""
         with self._lock:
             self._idle.cancel()
             process = self._running(str(order.get("path", "")))
@@ -97,7 +92,6 @@ class ModelProcess:
         return list(reply["answers"])
 
     def close(self) -> None:
-        """Close; a later request starts another process."""
         self._idle.cancel()
         # A running request holds the lock and may take long; its answer is no longer needed.
         process = self._process
@@ -107,7 +101,6 @@ class ModelProcess:
             self._end()
 
     def yield_gpu(self) -> None:
-        """End the process if idle and a queued job wants its GPU."""
         if self._lock.acquire(blocking=False):
             try:
                 if self._launch.hold.requested:
@@ -265,7 +258,6 @@ class ReferenceLogprobRater(CheckpointRater):
 def checkpoint_rater(
     grader: CheckpointGrader, paths: Mapping[str, str], process: ModelProcess, threads: ThreadPoolExecutor
 ) -> Rater:
-    """paths: folder by name in graders. Raises InvalidInput `unknown_model`."""
     if grader.model not in paths:
         raise InvalidInput(
             f"There is no checkpoint {grader.model!r} here.",

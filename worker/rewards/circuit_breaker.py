@@ -16,10 +16,8 @@ class Breaker:
 
     share: float
     window: list[tuple[int, int]] = field(default_factory=list)
-    """(dropped, rows) per step, oldest first."""
 
     def check(self, scores: Sequence[Score]) -> None:
-        """Count one step. Raises RewardsFailed."""
         refuse_if_all_failed(scores)
         dropped = sum(score.dropped for score in scores)
         self.window = [*self.window, (dropped, len(scores))][-WINDOW_STEPS:]

@@ -26,8 +26,6 @@ def _nothing() -> dict[str, Any]:
 
 
 class CompositeScorer:
-    """`Scorer` over raters."""
-
     def __init__(
         self,
         rewards: Sequence[LiveReward],
@@ -52,7 +50,6 @@ class CompositeScorer:
         return {reward.name: reward.revision for reward in self._rewards}
 
     def replace(self, reward: LiveReward) -> None:
-        """Replace a reward's revision; scoring in progress uses the old one."""
         assert reward.name in self.names
         self._rewards = tuple(reward if live.name == reward.name else live for live in self._rewards)
 
@@ -134,7 +131,6 @@ async def _one(reward: LiveReward, rows: Sequence[RewardInput]) -> Results:
 
 
 def _with_reward(reward: LiveReward, result: RewardResult) -> RewardResult:
-    """Result that keeps the status of an error counted as 0."""
     zero = reward.on_error == "zero" and result.failed and result.status not in STRANGERS
     return replace(
         result,

@@ -26,8 +26,6 @@ TEXT_CHARACTERS = 2000
 
 @dataclass
 class EndpointRater(Rater):
-    """secret: signs the requests."""
-
     grader: EndpointGrader
     network: NetworkLoop
     guard: Guard

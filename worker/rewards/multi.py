@@ -32,7 +32,6 @@ class MultiRater(Rater):
             part.spared(rows)
 
     def _waves(self) -> list[list[str]]:
-        """Keys that may run concurrently, in order."""
         waves: list[list[str]] = []
         place: dict[str, int] = {}
         for key in self._grader.order:

@@ -58,7 +58,6 @@ class RequestFailed(Exception):
         self.kind, self.message, self.status = kind, message, status
         self.again = again
         self.wait: float | None = None
-        """Seconds of the server's Retry-After."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,6 @@ _backoff = wait_exponential(_FIRST_PAUSE, max=_LONGEST_PAUSE)
 
 
 def _pause(state: RetryCallState) -> float:
-    """Exponential pause with jitter, at least Retry-After."""
     error = state.outcome.exception() if state.outcome is not None else None
     wait = error.wait if isinstance(error, RequestFailed) else None
     return min(_LONGEST_PAUSE, max(_backoff(state) * random.uniform(0.75, 1.25), wait or 0.0))
@@ -103,10 +101,7 @@ def proxy_for(url: str) -> str | None:
 
 
 class ServerClient:
-    """POSTs to a user's server, without following redirects.
-
-    guard: only addresses it checked are called. proxied: use the environment's proxy; the guard decides by name.
-    """
+    """POSTs to a user's server, without following redirects."""
 
     def __init__(self, url: str, guard: Guard | None, *, proxied: bool) -> None:
         self._url, self._guard = url, guard
@@ -138,7 +133,6 @@ class ServerClient:
         await self._client.aclose()
 
     async def _target(self, seconds: float) -> Target | None:
-        """Addresses that may be called; None for any. Raises RequestFailed."""
         if self._guard is None:
             return None
         try:

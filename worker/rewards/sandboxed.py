@@ -30,11 +30,9 @@ class CodeReward:
     on_error: Literal["drop", "zero", "pause"]
     timeout_seconds: float
     judges: Mapping[str, Rater] = field(default_factory=dict)
-    """Raters of each row, outside of the sandbox."""
 
 
 Call = Callable[[CodeReward, list[RewardRow]], CallOutcome]
-"""Scores rows, thread-safe, with retries of infrastructure failures."""
 
 
 def sandbox_call(client: SandboxClient) -> Call:
@@ -59,8 +57,6 @@ def scoring_threads(count: int | None = None) -> ThreadPoolExecutor:
 
 
 class CodeRater(Rater):
-    """Rater whose rows carry their judges' errors."""
-
     def __init__(self, reward: CodeReward, call: Call, threads: ThreadPoolExecutor) -> None:
         self._reward, self._call, self._threads = reward, call, threads
 

@@ -14,7 +14,6 @@ class JudgeUsage:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
-    """Prompt tokens cached by the server."""
     cost: float = 0.0
     from_cache: bool = False
 
@@ -38,10 +37,8 @@ class Ledger:
     cost: float = 0.0
     granted: float = 0.0
     saved: float = 0.0
-    """Cost of calls that gates avoided."""
     _per_judge: dict[str, tuple[float, int]] = field(default_factory=dict)
     _dearest: dict[str, float] = field(default_factory=dict)
-    """Highest cost of a call per judge."""
     _under_way: dict[str, int] = field(default_factory=dict)
     _since: dict[str, float] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -51,7 +48,6 @@ class Ledger:
 
     @classmethod
     def resumed(cls, budget: float | None, state: dict[str, Any]) -> "Ledger":
-        """Resume; a job paused by its budget gets the same budget again."""
         ledger = cls(budget, cost=float(state.get("cost", 0)), saved=float(state.get("saved", 0)))
         ledger.granted = float(state.get("granted", 0)) or (budget or 0.0)
         if budget is not None and ledger.cost >= ledger.granted:

@@ -31,7 +31,6 @@ class ReplyForm:
     field: str
     schema: dict[str, Any]
     words: str
-    """Form in words, for judges without schema support."""
 
     @property
     def json_schema(self) -> dict[str, Any]:

@@ -1,10 +1,7 @@
 """Parses hidden tests so that their expected values stay outside of the sandbox.
 
-Accepted: a list of test sources (MBPP), one source with asserts or `check(candidate)` (HumanEval), a list of `{input,
-output}`, `{call, expected}` or `{test}`, `{inputs, outputs, fn_name}` (APPS, TACO), or their JSON text.
-
-Only `assert call == literal` is split; other tests run beside the program, which can fool them. Sources are never run
-here.
+Accepted are forms of MBPP, HumanEval, APPS and TACO, lists of `{input, output}` or `{call, expected}`, or their JSON
+text. Only `assert call == literal` is split; other tests run beside the program, which can fool them.
 """
 
 import ast
@@ -18,9 +15,7 @@ from worker.sandbox.jailed.canonical import NoCanonicalForm, canonical
 
 MAX_TESTS = 512
 MAX_PARSED = 64 << 10
-"""Characters of a source that is split."""
 MAX_STATEMENTS = 2 * MAX_TESTS
-"""Most statements, which are compared with each other."""
 _SETUP = (
     ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign
 )  # fmt: skip
@@ -33,10 +28,8 @@ class UnreadableTests(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HiddenTest:
-    """Test with exactly one of `output` (of a script that reads `stdin`), `expected` (canonical values of `call`) and
-    `in_process` (source that judges).
-
-    setup: source between program and call. loose: `expected` is JSON, which has no tuples.
+    """Test with exactly one of `output` (of a script that reads `stdin`), `expected` (canonical values of
+    `call`) and `in_process` (source that judges).
     """
 
     stdin: str = ""
@@ -134,7 +127,6 @@ def _loose(value: object) -> str:
 
 
 def split(source: str, entry: str | None) -> Iterator[HiddenTest]:
-    """One test per assert. Raises `UnreadableTests` where `candidate` has no name."""
     tree = _parse(source)
     if tree is None:
         yield HiddenTest(in_process=source)
@@ -151,7 +143,6 @@ def split(source: str, entry: str | None) -> Iterator[HiddenTest]:
 
 
 def _statements(tree: ast.Module, entry: str | None) -> list[ast.stmt]:
-    """Statements with the body of `check(candidate)`, renamed."""
     statements = [node for node in tree.body if not _calls_check(node)]
     check = next(
         (node for node in statements if isinstance(node, ast.FunctionDef) and node.name == "check"), None
@@ -168,8 +159,6 @@ def _statements(tree: ast.Module, entry: str | None) -> list[ast.stmt]:
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """names: all names in it; bound: those it assigns."""
-
     node: ast.stmt
     names: set[str]
     bound: set[str]

@@ -16,7 +16,6 @@ from worker.sandbox.outcome import ProgramResult, ProgramRun, ProgramsOutcome
 RunPrograms = Callable[[str, Sequence[ProgramRun], ProgramLimits], ProgramsOutcome]
 
 _TOKENS = re.compile(r'"(?:[^"\\]|\\.?)*"?|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|.', re.DOTALL)
-"""Tokens of canonical values, matched in linear time."""
 _MAX_FAILURES = 3
 
 
@@ -51,7 +50,6 @@ class CodeScore:
 def score_code(
     completion: str, item: Mapping[str, Any], settings: CodeTests, run_programs: RunPrograms
 ) -> CodeScore:
-    """Score, blocking; without a program the score is 0."""
     if settings.tests not in item:
         return CodeScore("bad_value", message=f"the row has no column {settings.tests!r} with tests")
     try:
@@ -154,7 +152,6 @@ def _judge(
 
 
 def _failure(number: int, test: HiddenTest, result: ProgramResult) -> str:
-    """One line for people."""
     where = f"test {number + 1}" + (" (in-process)" if test.in_process is not None else "")
     if result.status != "ok":
         lines = (result.message or "").strip().splitlines()
