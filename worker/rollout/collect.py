@@ -82,7 +82,6 @@ class RolloutRepair:
 @dataclass(frozen=True, slots=True)
 class Collected:
     groups: list[list[Rollout]]
-    """By prompt number."""
     generate_seconds: float
     score_seconds: float
 
@@ -153,7 +152,6 @@ class Collector:
         sampling_round: Round,
         progress: ProgressCallback,
     ) -> Collected:
-        """Replace some rollouts and score their groups again."""
         started = time.monotonic()
         requests = [self._continued(number, repair, sampling_round) for number, repair in enumerate(repairs)]
         ends: dict[int, Sample] = {}

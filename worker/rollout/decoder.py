@@ -10,13 +10,10 @@ from worker.rollout.kv_cache import roomy_cache
 
 
 class Decoder:
-    """Prefill and decode steps; prompts are padded on the left."""
-
     def __init__(self, model: PreTrainedModel) -> None:
         self._model = model
         self._cache = roomy_cache(model)
         self._mask: Tensor | None = None
-        """(R, columns so far): 0 over padding."""
         self._positions = torch.zeros(0, dtype=torch.int64)
 
     def prefill(self, prompts: Sequence[Sequence[int]], prompt_of: Tensor) -> Tensor:

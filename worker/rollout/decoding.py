@@ -19,7 +19,6 @@ from worker.rollout.noise import uniform
 from worker.rollout.sampling import choose
 
 COMPACT_AT = 0.75
-"""Share of running rows at which ended ones leave the batch."""
 REASONS: tuple[FinishReason, ...] = ("stop", "length", "cancelled")
 _RUNNING = -1
 
@@ -32,8 +31,6 @@ class Part:
 
 
 class DecodeBatch:
-    """Rows of parts that share one `Sampling`."""
-
     def __init__(
         self, decoder: Decoder, parts: Sequence[Part], decode: Callable[[Sequence[Sequence[int]]], list[str]]
     ) -> None:
@@ -97,7 +94,6 @@ class DecodeBatch:
 
     @property
     def lines(self) -> list[int]:
-        """Rows of `logits`; some may have ended."""
         batch_rows: list[int] = self._batch_rows.tolist()
         return batch_rows
 

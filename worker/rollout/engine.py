@@ -25,8 +25,6 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class NoiseKey:
-    """Noise of one request; sample and token number are added."""
-
     seed: int
     stream: Stream
     step: int

@@ -9,9 +9,7 @@ from worker.isolated.process import Apart
 from worker.rollout.text import Text
 
 SECONDS = 60.0
-"""CPU seconds of a request; a large tokenizer loads in seconds."""
 MEMORY_BYTES = 4 << 30
-"""Address space; a tokenizer of 260,000 tokens is read twice."""
 
 
 class FolderText(Text):
@@ -19,7 +17,6 @@ class FolderText(Text):
 
     takes_tools: bool
     end_id: int | None
-    """Available after `load`."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(None)
@@ -29,13 +26,11 @@ class FolderText(Text):
         )
 
     def load(self) -> int | None:
-        """Read the tokenizer and return its end token; call it first."""
         facts = self._ask("describe", {})
         self.takes_tools, self.end_id = bool(facts["takes_tools"]), facts["end_id"]
         return self.end_id
 
     def entries(self, ids: Sequence[int]) -> list[tuple[str, list[int] | None]]:
-        """(text, bytes) of tokens; bytes is None for special ones."""
         return [(text, content) for text, content in self._ask("entries", {"ids": list(ids)})["entries"]]
 
     def grammar_tokens(self, vocabulary: int, end_ids: Sequence[int]) -> tuple[list[bytes], list[int]]:

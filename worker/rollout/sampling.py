@@ -34,7 +34,6 @@ def choose(
 
 
 def entropy(logprobs: Tensor) -> Tensor:
-    """Nats (…,) of log-probabilities (…, V)."""
     # A token of probability 0 adds 0, not 0 · -inf.
     return -(logprobs.exp() * logprobs.clamp(min=torch.finfo(logprobs.dtype).min)).sum(-1)
 

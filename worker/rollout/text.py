@@ -5,7 +5,6 @@ from typing import Any
 
 _INCOMPLETE = "�"
 _LONGEST_CHARACTER = 4
-"""Tokens per character: one per UTF-8 byte."""
 
 
 class Text:

@@ -22,16 +22,11 @@ from worker.rollout.decoding import DecodeBatch, Part
 from worker.rollout.engine import Generated, GenerateRequest, Sample
 
 CPU_CACHE_BYTES = 2 * 1024**3
-"""Bytes, fixed so that batches do not depend on the machine's load."""
 _LEAST_CACHE_BYTES = 256 * 1024**2
 
 
 class TransformersEngine:
-    """`RolloutEngine` over a loaded model.
-
-    sampling_as: context of a batch; yields a creator of contexts that compute as a policy. copies: engines that share
-    the memory for caches.
-    """
+    """`RolloutEngine` over a loaded model. sampling_as: context of a batch, which yields a creator of contexts."""
 
     def __init__(
         self,
@@ -56,7 +51,6 @@ class TransformersEngine:
         self._cancelled = threading.Event()
 
     async def generate(self, requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
-        """Sample; raises JobFailure `out_of_memory` (retryable) if not even one row fits."""
         collected: dict[int, list[tuple[int, tuple[Sample, ...]]]] = {}
         waiting = plan(requests, self._tokens_in_cache)
         try:

@@ -17,7 +17,6 @@ _ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj", "head_dim", "scaling")
 _MLP = ("gate_proj", "up_proj", "down_proj", "act_fn")
 _TOLERANCE = 1e-4
 COPIED_BYTES = 2**31
-"""Bytes from which a model's weights are not copied into a faster order."""
 MakeProduct = Callable[[Tensor, Tensor | None], Product]
 
 
@@ -124,8 +123,6 @@ class _Layer:
 
 
 class _JoinedLinear:
-    """One product if all layers are `MergedLinear`s, which then hold views of its weight."""
-
     def __init__(self, modules: Sequence[Any], make: MakeProduct) -> None:
         layers = [_dense(module) for module in modules]
         self.parts = [len(layer.weight) for layer in layers]
@@ -239,6 +236,5 @@ def _signed(sin: Tensor) -> Tensor:
 
 
 def _bias(padding: Tensor, dtype: torch.dtype) -> Tensor:
-    """(R, 1, columns): 0, minus infinity over padding."""
     zeros = torch.zeros(padding.shape, dtype=dtype, device=padding.device)
     return zeros.masked_fill_(padding == 0, -torch.inf).unsqueeze(1)

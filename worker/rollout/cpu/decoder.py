@@ -12,11 +12,9 @@ from worker.rollout.decoder import Decoder
 from worker.rollout.kv_cache import roomy_cache
 
 SHARED_FROM = 64
-"""Prompt tokens from which a shared cache saves time."""
 
 
 def decoder_for(model: PreTrainedModel) -> Callable[[], Decoder]:
-    """Creator of a batch's decoder, fast if the model supports it."""
     return partial(_decoder if supports_decode_step(model) else Decoder, model)
 
 

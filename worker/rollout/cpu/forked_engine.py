@@ -27,7 +27,6 @@ from worker.rollout.engine import Generated, GenerateRequest, RolloutEngine, Sam
 
 Weights = Mapping[str, Tensor]
 _SIGNALS = {signal.SIGINT, signal.SIGTERM}
-"""Signals that only the parent handles."""
 
 
 class EngineLost(Exception):

@@ -1,7 +1,4 @@
-"""Matrix products of few rows with constant weights.
-
-MKL uses no wide instructions on non-Intel processors; oneDNN is faster there (benchmarks/products.py).
-"""
+"""Matrix products of few rows with constant weights."""
 
 import platform
 from functools import cache
@@ -59,6 +56,5 @@ def onednn_is_faster() -> bool:
 
 
 def _padded_rows(rows: int) -> int:
-    """Rows to compute, rounded up, since oneDNN compiles code per number of rows."""
     unit = 1 << max(3, (rows - 1).bit_length() - 3)
     return -(-rows // unit) * unit

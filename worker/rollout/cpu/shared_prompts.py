@@ -64,7 +64,6 @@ class SharedPrompts:
         return lines.index_copy_(0, self._line_of, query)
 
     def _to_rows(self, output: Tensor, prompts: int, groups: int, heads: int) -> Tensor:
-        """(P x key heads, most_rows x heads per key head, D) → (R, heads, D)."""
         by_line = output.view(prompts, groups, self._most_rows, heads // groups, -1).transpose(1, 2)
         lines = by_line.reshape(prompts * self._most_rows, heads, -1)
         return lines if self._line_of is None else lines[self._line_of]

@@ -1,8 +1,4 @@
-"""Adapters on a vLLM server.
-
-vLLM caches prompts by name and folder, so neither is reused. Running requests may read an unloaded folder, so it is
-deleted one publication later.
-"""
+"""Adapters on a vLLM server, which caches prompts by name and folder, so neither is reused."""
 
 import shutil
 from dataclasses import dataclass
@@ -23,7 +19,6 @@ class Version:
 
 class Adapters:
     def __init__(self, root: Path, *, staleness: int = 0) -> None:
-        """staleness: versions before the newest that can still be sampled."""
         self._root, self._retained = root, staleness + 1
         self._held: list[Version] = []
         self._leaving: list[Version] = []
@@ -34,13 +29,11 @@ class Adapters:
         return list(self._held)
 
     def new(self, policy: str, version: int, path: Path | None) -> Version:
-        """A version to load; without `path` the caller writes its folder."""
         self._serial += 1
         name = f"{policy}-{version}-{self._serial}"
         return Version(policy, version, name, path or self._root / name, owned=path is None)
 
     def add(self, new: Version) -> list[Version]:
-        """Record a loaded version; returns those to unload."""
         for old in self._leaving:
             discard(old)
         older = [

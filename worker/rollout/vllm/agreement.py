@@ -1,7 +1,6 @@
 """Checks from log-probabilities that a vLLM server samples from the trained policy.
 
-In bfloat16, published mean differences without an adapter are 0.02 to 0.04 nats (trl issue 6789, vLLM issue 18352),
-hence the relative limit.
+In bfloat16, published mean differences are 0.02 to 0.04 nats (trl issue 6789, vLLM issue 18352).
 """
 
 import math
@@ -9,17 +8,13 @@ from collections.abc import Sequence
 from typing import Literal
 
 LARGEST_GAP = 1e-3
-"""Nats per token, in float32."""
 BASE_FACTOR, BASE_ROOM = 2.0, 0.02
 """bfloat16: limit as a multiple of the base model's mean gap, plus nats."""
 MOST_GAP = 0.3
-"""Nats: a larger mean gap is never rounding."""
 CHANGED = 1e-4
-"""Nats, float32: an adapter's effect that the server must show too."""
 _VISIBLE = 12.0
 """Standard errors by which the adapter's effect must exceed rounding."""
 _APPLIED = 0.4
-"""Least share of the effect on the server."""
 _SILENT = 0.25
 
 Verdict = Literal["agree", "apart", "mismatch"]
@@ -27,10 +22,7 @@ Response = Literal["applied", "unseen", "left_out", "other"]
 
 
 def verdict(base_gap: float, adapter_gap: float, exact: bool) -> Verdict:
-    """`apart`: more than rounding, less than wrong weights; importance weights correct for it.
-
-    exact: float32, with `adapter_gap` the largest of a token; otherwise gaps are means.
-    """
+    """`apart`: more than rounding, less than wrong weights; importance weights correct for it."""
     if exact:
         return "agree" if adapter_gap <= LARGEST_GAP else "mismatch"
     if not max(base_gap, adapter_gap) <= MOST_GAP or math.isnan(base_gap + adapter_gap):
@@ -39,10 +31,8 @@ def verdict(base_gap: float, adapter_gap: float, exact: bool) -> Verdict:
 
 
 def response(server: Sequence[float], trainer: Sequence[float], noise: float) -> Response:
-    """Slope of the adapter's effect on the server over the trainer's: 1 if applied, 0 if not.
-
-    server, trainer: per token, log-probability with minus without the adapter. noise: root mean square of the base
-    model's gaps.
+    """Slope of the adapter's effect on the server over the trainer's: 1 if applied, 0 if not. noise: root
+    mean square of the base model's gaps.
     """
     effect, server_effect = root_mean_square(trainer), root_mean_square(server)
     if not effect >= max(CHANGED, _VISIBLE * noise / math.sqrt(max(1, len(trainer)))):

@@ -16,10 +16,8 @@ CONNECT_SECONDS = 10.0
 LOAD_SECONDS = 120.0
 SLEEP_SECONDS = 300.0
 CONNECTIONS = 256
-"""Concurrent requests, each for one prompt."""
 _NUMBERED = "token_id:"
 _SEED_BITS = (1 << 62) - 1
-"""vLLM adds the completion's number to a signed 64-bit seed."""
 
 
 class ServerLost(Exception):
@@ -72,7 +70,6 @@ class Api:
         await self._post("/v1/load_lora_adapter", body, LOAD_SECONDS, refuses_from=300)
 
     async def unload(self, name: str) -> None:
-        """Free the name at once, the weights when others replace them."""
         await self._post("/v1/unload_lora_adapter", {"lora_name": name}, CONNECT_SECONDS)
 
     async def sleep(self) -> None:
@@ -80,7 +77,6 @@ class Api:
         await self._post("/sleep?level=1", None, SLEEP_SECONDS)
 
     async def release_cache(self) -> None:
-        """Release keys and values only. No requests until `wake`."""
         # Level 0 stops it and moves nothing.
         await self._post("/sleep?level=0", None, SLEEP_SECONDS)
         await self._post("/release_kv_cache_memory", None, SLEEP_SECONDS)

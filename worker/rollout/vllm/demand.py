@@ -8,7 +8,6 @@ from worker.rollout.vllm.options import allowed_rank
 from worker.rollout.vllm.sizing import Demand, batch_limits
 
 BUSY_TOKENS = 8192
-"""Tokens of a micro-batch that keep a GPU busy."""
 TRAINER_SHARE = 0.75
 HEAD_BYTES = 5 * 2**29
 STATE_BYTES = 12
@@ -26,7 +25,7 @@ def job_demand(
     gpus: int = 1,
     shared: bool = True,
 ) -> Demand:
-    """weights: bytes of the whole model. longest: tokens. gpus: the server's. shared: with the trainer."""
+    """weights: bytes of the whole model. longest: tokens."""
     tokens, sequences = batch_limits(gpu_total)
     sequences = min(rows, sequences)
     busy = max(longest, min(BUSY_TOKENS, rows * longest))

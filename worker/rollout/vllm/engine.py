@@ -1,7 +1,4 @@
-"""Rollout engine on a vLLM server, which gets each update as an adapter.
-
-It batches requests by arrival, so equal jobs agree up to rounding.
-"""
+"""Rollout engine on a vLLM server, which gets each update as an adapter."""
 
 import asyncio
 import contextlib
@@ -25,7 +22,7 @@ Export = Callable[[str, Path], None]
 
 class Probe(Protocol):
     async def look(self, api: Api, requests: Sequence[GenerateRequest], names: Sequence[str]) -> bool:
-        """Whether the check is conclusive. Raises JobFailure, ServerLost."""
+        pass
 
 
 class VllmEngine:
@@ -197,7 +194,6 @@ class _RunningRequests:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def wake(self) -> None:
-        """Make `next` return None, from any thread."""
         self._loop.call_soon_threadsafe(self._ended.put_nowait, (None, None))
 
     async def next(self, quiet_seconds: float) -> int | None:

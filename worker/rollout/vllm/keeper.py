@@ -1,7 +1,6 @@
 """Keeper of a vLLM server: `python keeper.py FOLDER COMMAND…`.
 
-The server does not notice when its starter is killed. On EOF on standard input, a signal, or the server's end, the
-keeper kills the whole session and removes FOLDER.
+On EOF on standard input, a signal, or the server's end, it kills the whole session and removes FOLDER.
 """
 
 import os

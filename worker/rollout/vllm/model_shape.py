@@ -5,7 +5,6 @@ from typing import Any
 
 HALF = 2
 _CONTEXT_BYTES, _GRAPH_BYTES, _GROUP_BYTES = 3 * 2**28, 3 * 2**29, 2**30
-"""Estimates for CUDA itself, vLLM's CUDA graphs, and communication between GPUs."""
 _LOGIT_COPIES = 4
 """float32 tensors (sequences, vocabulary) during sampling."""
 
@@ -15,13 +14,11 @@ class TransformerShape:
     layers: int
     hidden: int
     intermediate: int
-    """Feed-forward width of a token's experts together."""
     vocabulary: int
     heads: int
     key_heads: int
     head_width: int
     latent: int = 0
-    """Numbers per token and layer of latent attention."""
     experts: int = 0
     expert_intermediate: int = 0
 
@@ -50,7 +47,6 @@ class TransformerShape:
     def working(
         self, *, tokens: int, sequences: int, rank: int, loras: int = 1, tensor_parallel: int = 1
     ) -> int:
-        """Bytes per GPU besides weights and cache."""
         pass_bytes = tokens * (8 * self.hidden + 3 * self.intermediate) * HALF
         logits = sequences * self.vocabulary * 4 * _LOGIT_COPIES
         # vLLM has room for adapters on all layers that could have one, and one adapter more.

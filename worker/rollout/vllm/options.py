@@ -11,7 +11,6 @@ from worker.rollout.vllm.sizing import Sleep
 MAX_LORA_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 BASE = "base"
 STREAM_INTERVAL = 16
-"""Tokens per piece of a completion; the first piece has one."""
 BATCH_TOKENS, SEQUENCES = 2048, 128
 """vLLM's defaults on the CPU."""
 _GIB = 2**30
@@ -32,23 +31,19 @@ class Options:
     max_model_len: int
     rank: int
     loras: int = 1
-    """Adapters per batch."""
     held: int = 3
     """Loaded adapters: versions still sampled, the newest, and one for evaluation."""
     cache_bytes: int | None = _GIB
     """Bytes per device; None: the rest of `share` on a GPU."""
     threads: int = 1
     sequences: int = 256
-    """Completions of a forward batch, on a GPU."""
     batch_tokens: int = 2048
-    """Tokens of a forward batch, on a GPU."""
     share: float = 0.4
     """Share of each GPU's memory; vLLM does not start with less."""
     tensor_parallel: int = 1
     fused_experts: bool = False
     """Adapters may have all experts of a layer in one tensor."""
     sleeps: Sleep = "no"
-    """Memory that vLLM can release."""
 
     gpu_memory: float | None = None
     """The user's share of each GPU's memory, in place of `share`."""

@@ -24,11 +24,9 @@ from worker.rollout.vllm.options import BASE
 PROMPTS = 4
 TOKENS = 32
 OTHERS = 3
-"""Consecutive mismatches that fail the job."""
 
 Tokens = Sequence[Sequence[int]]
 Score = Callable[[Tokens, Tokens, float], list[list[float]]]
-"""Log-probabilities per token of prompts and completions at a temperature."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +53,7 @@ class AdapterProbe:
         self._calls, self._others, self._reported = 0, 0, False
 
     async def look(self, api: Api, requests: Sequence[GenerateRequest], names: Sequence[str]) -> bool:
-        """Whether the probe is conclusive; in bfloat16 only calls 1, 2, 4, 8, … probe.
-
-        Raises JobFailure `sampler_mismatch`, `adapter_not_applied`; ServerLost.
-        """
+        """Whether the probe is conclusive; in bfloat16 only calls 1, 2, 4, 8, … probe."""
         self._calls += 1
         if not self._exact and self._calls & (self._calls - 1):
             return False
@@ -119,7 +114,6 @@ class AdapterProbe:
             )
 
     async def _effects(self, api: Api, sampled: list[_Sampled]) -> tuple[list[float], list[float]]:
-        """The adapter's effect per token: on the server, in the trainer."""
         server: list[float] = []
         for row in sampled:
             ids = [*row.request.prompt_ids, *row.token_ids]

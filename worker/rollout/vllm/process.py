@@ -17,7 +17,6 @@ STAGES = (
     ("KV cache size", "reserving the cache"),
     ("Application startup complete", "ready"),
 )
-"""Log lines that end each stage, and the next stage."""
 END_SECONDS = keeper.GRACE_SECONDS + 2.0
 LOG_LINES = 30
 _LOG_BYTES = 32_768
@@ -34,7 +33,6 @@ class ServerProcess:
     """Server process. Start it in a long-lived thread: the keeper ends with it."""
 
     def __init__(self, python: Path, options: Options, folder: Path, log: Path) -> None:
-        """folder: private, removed with the server."""
         self.socket = folder / "vllm.sock"
         self.log = log
         with contextlib.suppress(FileNotFoundError):
@@ -89,7 +87,7 @@ class ServerProcess:
 
 
 def _environment() -> dict[str, str]:
-    """Our environment without Python paths and allocator settings, some of which vLLM's sleep does not support."""
+    """Our environment without Python paths and allocator settings, which vLLM's sleep does not support."""
     allocator = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
     ours = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "OMP_NUM_THREADS", *allocator)
     return {key: value for key, value in os.environ.items() if key not in ours}

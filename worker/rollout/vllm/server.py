@@ -45,9 +45,7 @@ class VllmServer:
         progress: Progress = lambda _: None,
         make_room: Callable[[], None] = lambda: None,
     ) -> None:
-        """log: appended to; None: a temporary one. notify: receives messages for users. make_room: called before the
-        server takes memory.
-        """
+        """log: appended to; None: a temporary one. make_room: called before the server takes memory."""
         self._python, self._options = python, options
         self._notify, self._progress, self._make_room = notify, progress, make_room
         self._root = Path(tempfile.mkdtemp(prefix="rf-vllm-"))
@@ -60,7 +58,6 @@ class VllmServer:
         self._asleep: Sleep = "no"
         self.api: Api | None = None
         self.stopped: Callable[[], bool] = lambda: False
-        """Set to cancel a start."""
         self.quiet_seconds = QUIET_SECONDS
 
     @property
@@ -100,7 +97,6 @@ class VllmServer:
         return api
 
     async def rest(self) -> None:
-        """Sleep until `awake`. Raises ServerRefused, ServerLost."""
         if self.api is None or self._sleeps == "no" or self._asleep != "no":
             return
         if self._sleeps == "cache":
@@ -117,7 +113,6 @@ class VllmServer:
         self._asleep = "weights"
 
     async def awake(self) -> Api:
-        """Like `ready`, and woken up. Raises ServerRefused, ServerLost."""
         api = await self.ready()
         if self._asleep != "no":
             self._make_room()

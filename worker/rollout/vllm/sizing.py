@@ -7,15 +7,11 @@ from typing import Literal
 from reinforge.errors import JobFailure
 
 Sleep = Literal["no", "cache", "weights"]
-"""What a server releases during updates."""
 
 BLOCK = 16
-"""Tokens of a vLLM cache block."""
 RESERVE_BYTES = 2**30
-"""GPU memory for fragmentation."""
 HOST_RESERVE_BYTES = 2 * 2**30
 SERVED_ROWS = 32
-"""Full-context completions of a server without a job."""
 SERVED_SHARE = 0.5
 """Share of the memory besides the weights; the rest is for later jobs."""
 _LARGE_BYTES = 70 * 2**30
@@ -28,14 +24,11 @@ class Demand:
 
     weights: int
     working: int
-    """Bytes that vLLM takes besides weights and cache."""
     kv_token: int
     longest: int
     rows: int
     activations: int = 0
-    """Bytes of the trainer's activations on the same GPU."""
     row_activations: int = 0
-    """Bytes of its longest row alone, with gradient checkpointing."""
     checkpointed_activations: int = 0
 
 
@@ -61,10 +54,7 @@ def sizes(
     sleeps: Sleep | None = None,
     host_free: int | None = None,
 ) -> Sizes:
-    """Sizes of a server that shares a GPU with the trainer; it sleeps only as deeply as needed.
-
-    host_free: free main memory; None: unknown. Raises JobFailure `gpu_memory_short` (retryable).
-    """
+    """Sizes of a server that shares a GPU with the trainer; it sleeps only as deeply as needed."""
     row = math.ceil(demand.longest / BLOCK) * BLOCK * demand.kv_token
     spare = 2 * BLOCK * demand.kv_token
     rest = gpu_free - RESERVE_BYTES - demand.weights - demand.working
