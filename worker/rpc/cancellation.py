@@ -22,8 +22,6 @@ class _Running:
 
 
 class CallWatch:
-    """Running calls and how to cancel them. Thread-safe."""
-
     def __init__(self, api: WorkerApi) -> None:
         self._api = api
         self._running: dict[str, _Running] = {}

@@ -50,7 +50,6 @@ def validate_grader(client: SandboxClient | None, reward: NamedGrader) -> Valida
 
 
 def _fault(client: SandboxClient | None, grader: Grader, columns: dict[str, list[str]]) -> LoadError | None:
-    """Why the grader cannot be used, or None; fills in `columns`."""
     for key, part in leaves(grader).items():
         where = f"graders.{key}: " if key else ""
         if isinstance(part, TextSimilarity) and (why := similarity.unavailable(part.evaluation_metric)):
@@ -75,7 +74,6 @@ def _error(code: str, message: str) -> LoadError:
 
 
 def _columns_of(outcome: Validation, entry: str | None) -> list[str]:
-    """Columns that `entry` reads."""
     called = [candidate for candidate in outcome.entries if entry is None or candidate.name == entry]
     return called[0].columns if len(called) == 1 else []
 
@@ -83,7 +81,6 @@ def _columns_of(outcome: Validation, entry: str | None) -> list[str]:
 def grade(
     sandbox: SandboxClient | None, models: ModelStore, process: ModelProcess, request: GraderScoring
 ) -> ScoreResult:
-    """Score rows of one group. Raises Unavailable."""
     grader = request.grader
     client, jail = proved(sandbox) if runs_code(grader) else (None, None)
     try:

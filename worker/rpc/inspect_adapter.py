@@ -16,7 +16,6 @@ from worker.models.sources import ModelStore
 def inspect_adapter(
     blobs: BlobCache, models: ModelStore, apart: Apart, request: AdapterInspection
 ) -> AdapterFacts:
-    """Facts, read in a limited process. Raises InvalidInput, BackendAway."""
     model = models.find(request.model_source, token=request.hub_token, added=True).folder
     with tempfile.TemporaryDirectory(prefix="rf-adapter-") as name:
         folder = Path(name)
@@ -28,7 +27,6 @@ def inspect_adapter(
 
 
 def _extract(archive: Path, folder: Path) -> None:
-    """The two files; the server wrote the archive."""
     try:
         with tarfile.open(archive, mode="r:") as tar:
             for name in (CONFIG, WEIGHTS):

@@ -25,15 +25,12 @@ class InspectionProgress:
         self.phase, self._target, self._total = "hashing", None, 0
 
     def bytes(self) -> tuple[int, int] | None:
-        """(done, total) of a download."""
         target = self._target
         return None if target is None else (min(bytes_there(target), self._total), self._total)
 
 
 class ProgressThread:
-    """Calls `report` after `first` seconds, then every `every` seconds, so that a slow worker is not taken
-    for dead. It stops at a refusal, saved in `refused`.
-    """
+    """Calls `report` every `every` seconds, so that a slow worker is not taken for dead."""
 
     def __init__(self, report: Callable[[], None], *, first: float, every: float, name: str) -> None:
         self._report, self._first, self._every = report, first, every

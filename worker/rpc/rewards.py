@@ -28,7 +28,6 @@ _OURS = ("sandbox_unavailable", "sandbox_error")
 
 
 def validate(sandbox: SandboxClient | None, request: ValidateRequest) -> ValidateResult:
-    """Functions or errors of the rewards. Raises Unavailable."""
     code = any(isinstance(reward, NamedCode) or runs_code(reward.grader) for reward in request.rewards)
     client, jail = proved(sandbox) if code else (None, None)
     return ValidateResult(rewards=[_validated(client, reward) for reward in request.rewards], jail=jail)
@@ -51,7 +50,6 @@ def _validated(client: SandboxClient | None, reward: NamedCode | NamedGrader) ->
 
 
 def score(sandbox: SandboxClient | None, request: CodeScoring) -> ScoreResult:
-    """Score rows; `load_error` if the code does not load. Raises Unavailable."""
     client, jail = proved(sandbox)
     seconds = request.timeout_seconds
     outcome = client.score(

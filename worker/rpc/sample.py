@@ -31,9 +31,7 @@ from worker.serving_client.protocol import Order, Reply, SamplePrompt
 log = logging.getLogger(__name__)
 
 ASK_SECONDS = 0.5
-"""Interval of asking whether the caller waits."""
 AWAY_SECONDS = 15.0
-"""Time for which an unreachable backend is retried."""
 REPORT_SECONDS = 2.0
 QUIET_SECONDS = 300.0
 """Time in which a requested adapter is not removed: it may still be read."""
@@ -61,9 +59,7 @@ class Sampler:
         self._apart.close()
 
     def sample(self, call_id: str, request: SamplingRequest) -> NoResult:
-        """Sample; returns once the backend has all events. Raises InvalidInput, Unavailable,
-        WorkerApiRefused, BackendAway.
-        """
+        """Sample; returns once the backend has all events."""
         chunks = _Chunks(self._api, call_id)
         order = self._prepare(call_id, request, chunks)
         with self._serving.order(order, lambda: chunks.status("Starting the sampler")) as replies:
@@ -166,7 +162,6 @@ class _Chunks:
         self.post([StatusEvent(type="status", message=message)])
 
     def post(self, events: Sequence[RpcEvent]) -> None:
-        """Raises WorkerApiRefused once the caller is gone, BackendAway."""
         seq = self._seq + bool(events)
         chunk = CallChunk(seq=max(1, seq), events=list(events))
         retrying = Retrying(
@@ -190,7 +185,6 @@ def _so_far(progress: InspectionProgress) -> str:
 
 
 def _forward(replies: Replies, chunks: _Chunks) -> None:
-    """Post replies until the last. Raises the order's error."""
     while True:
         batch = _next(replies)
         last = batch[-1] if batch else Reply(id="")
@@ -215,7 +209,6 @@ def _next(replies: Replies) -> list[Reply]:
 
 
 def merged(events: Sequence[SamplingEvent]) -> list[SamplingEvent]:
-    """Events with each completion's pieces merged."""
     out: list[SamplingEvent] = []
     open_deltas: dict[tuple[int, int], DeltaEvent] = {}
     for event in events:

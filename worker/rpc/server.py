@@ -51,7 +51,6 @@ ALL: list[CallKind] = [*QUICK, "inspect_model", "inspect_adapter"]
 SAMPLING: list[CallKind] = ["sample"]
 REWARD_MODEL_IDLE_SECONDS = 300.0
 REWARD_MODEL_ORDER_SECONDS = 600.0
-"""Time to load a large checkpoint and score."""
 _RPC_THREADS = 4
 _AWAY_SECONDS = 1.0
 _ANSWER_TRIES = 5
@@ -130,7 +129,6 @@ class CallWorker:
                 self.stop.wait(_AWAY_SECONDS)
 
     def yield_gpu(self) -> None:
-        """Have idle reward models free the GPU."""
         self._reward_models.yield_gpu()
 
     def start(self, number: int, kinds: list[CallKind]) -> threading.Thread:
@@ -145,7 +143,6 @@ class CallWorker:
                 threads[number] = self.start(number, kinds[number])
 
     def answer(self, call: CallMessage) -> CallAnswer:
-        """Answer; failures are answers too."""
         began = time.monotonic()
         try:
             answer = CallAnswer(result=dump(self._handlers[call.kind](call)))
