@@ -41,15 +41,11 @@ _Answer = TypeVar("_Answer")
 
 
 class SandboxClient:
-    """Scores completions in the sandbox at ``address``. Thread-safe.
-
-    address: a socket's path, or ``tcp://host:port`` with a key file; else raises ``ValueError``.
-    """
+    """Scores completions in the sandbox at ``address``."""
 
     def __init__(
         self, address: str | os.PathLike[str], key: KeyFile | None = None, *, patience: float = 0.0
     ) -> None:
-        """patience: seconds for which requests are retried while the daemon does not answer."""
         self._patience = patience
         self._address = Address.parse(os.fspath(address))
         if self._address.path is None and key is None:
@@ -104,11 +100,7 @@ class SandboxClient:
     def run_programs(
         self, source: str, runs: Sequence[ProgramRun], limits: ProgramLimits | None = None
     ) -> ProgramsOutcome:
-        """Run a model's program, each run in its own process; one result per run, in order.
-
-        Compare outputs on the caller's side: the program can read ``source`` and ``runs``. Raises ``ValueError`` if a
-        run is too large to send.
-        """
+        """Run a model's program, each run in its own process; one result per run, in order."""
         head = {"op": "programs", "source": source, "limits": asdict(limits or ProgramLimits())}
         parts = [runs[i : i + _RUNS_PER_CALL] for i in range(0, len(runs), _RUNS_PER_CALL)]
         outcome, results = ProgramsOutcome("ok"), dict[int, list[ProgramResult]]()
@@ -266,7 +258,6 @@ class _Paces:
 def _batches(
     rows: Sequence[RewardRow], indices: Sequence[int], granularity: Granularity, most: int
 ) -> Iterator[list[int]]:
-    """Yield row indices per call: at most ``most`` rows and 16 MiB, groups undivided."""
     if granularity == "group":
         groups: dict[object, list[int]] = {}
         for i in indices:

@@ -20,7 +20,6 @@ DISTRIBUTIONS: dict[str, str] = {
     "nltk": "nltk", "rouge_score": "rouge-score", "sqlparse": "sqlparse", "regex": "regex",
     "math_verify": "math-verify", "mpmath": "mpmath", "latex2sympy2_extended": "latex2sympy2_extended",
 }  # fmt: skip
-"""Distribution by module."""
 
 PRELOADED: dict[str, tuple[str, ...]] = {
     "numpy": ("numpy", "numpy.linalg", "numpy.random"),
@@ -56,7 +55,6 @@ LANGUAGE_DATA = ("tokenizers/punkt_tab", "tokenizers/punkt", "corpora/wordnet", 
 
 
 def configuration(site: Path) -> dict[str, object]:
-    """Return module → what the zygote may load of it; and allowed modules that ``site`` lacks."""
     present = {module for module in DISTRIBUTIONS if any(site.glob(f"{module}*"))}
     return {
         "libraries": {module: list(PRELOADED[module]) for module in DISTRIBUTIONS if module in present},

@@ -57,10 +57,7 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class ProgramLimits:
-    """Limits of one run of a program. Raises ``ValueError``.
-
-    wall: seconds; twice that if starved of CPU. memory, output: bytes.
-    """
+    """Limits of one run of a program. Raises ``ValueError``."""
 
     wall: float = 5.0
     memory: int = 512 << 20

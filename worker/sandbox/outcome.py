@@ -24,11 +24,7 @@ RETRIED_ROWS: frozenset[str] = frozenset({"deadline", "skipped"})
 
 @dataclass(frozen=True, slots=True)
 class RewardRow:
-    """One completion to score.
-
-    item: the dataset row. group: rows with the same value are scored together at granularity ``group``. sample:
-    further fields of OpenAI's ``sample``.
-    """
+    """One completion to score. ``group``: rows with the same value are scored together."""
 
     prompt: str | Sequence[Mapping[str, Any]]
     completion: str
@@ -40,10 +36,7 @@ class RewardRow:
 
 @dataclass(slots=True)
 class RowResult:
-    """One row's outcome. ``value`` is a number if and only if ``status`` is ``ok``. Not frozen, for speed.
-
-    steps: (number, end character). prints: at most 2 KiB; rows scored together share the first one's.
-    """
+    """One row's outcome. ``value`` is a number if and only if ``status`` is ``ok``. Not frozen, for speed."""
 
     status: RowStatus
     value: float | None = None
@@ -60,10 +53,8 @@ class RowResult:
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """Outcome of scoring: one result per row in order if ``status`` is ``ok``, else none.
-
-    ``load_error`` is the reward's fault; ``sandbox_error`` and ``sandbox_unavailable`` the platform's. log: output of
-    importing.
+    """Outcome of scoring: one result per row if ``status`` is ``ok``. ``load_error`` is the reward's fault,
+    other statuses are the platform's.
     """
 
     status: CallStatus
@@ -90,10 +81,7 @@ class ProgramRun:
 
 @dataclass(frozen=True, slots=True)
 class ProgramResult:
-    """How a run ended; ``bad_value``: a call's value has no canonical form.
-
-    output: a script's standard output, or a call's canonical value. notes: at most 2 KiB of standard error.
-    """
+    """How a run ended; ``bad_value``: a call's value has no canonical form."""
 
     status: ProgramStatus
     output: str = ""
@@ -113,13 +101,10 @@ class ProgramsOutcome:
 
 @dataclass(frozen=True, slots=True)
 class EntryPoint:
-    """A function that can score."""
-
     name: str
     spelling: str
     line: int | None = None
     columns: list[str] = field(default_factory=list)
-    """Columns without which it fails on every row."""
 
 
 @dataclass(frozen=True, slots=True)

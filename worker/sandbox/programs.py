@@ -17,7 +17,6 @@ from worker.sandbox.outcome import CallStatus, ProgramResult, ProgramRun, Progra
 MAX_RUNS = 64
 _MOST_SECONDS = 120.0
 _TIMEOUTS = 3
-"""After so many timeouts, a program's other runs are skipped."""
 
 _OWN_WORD: dict[str, ProgramStatus] = {
     "ok": "ok", "exception": "exception", "bad_value": "bad_value", "memory": "memory",

@@ -1,7 +1,4 @@
-"""Reward calls: rows in, one result per row out.
-
-The row at which a child ends early is at fault; it is first retried in its own process.
-"""
+"""Reward calls: rows in, one result per row out."""
 
 import json
 import time
@@ -31,8 +28,6 @@ class BadRequest(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ScoringCall:
-    """A parsed request. ``units`` are row numbers per function call."""
-
     operation: str
     source: str
     entry: str | None

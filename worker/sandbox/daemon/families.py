@@ -24,7 +24,6 @@ class SourceNeeds:
         self._needs: OrderedDict[bytes, Needs] = OrderedDict()
 
     def needs(self, source: str) -> Needs | None:
-        """Return the source's needs, or None before its imports are read."""
         digest = _digest(source)
         if digest in self._needs:
             self._needs.move_to_end(digest)

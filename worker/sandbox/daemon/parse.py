@@ -22,8 +22,6 @@ class ProtocolError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ChildRun:
-    """The end of a child process, and its result per row (None: no valid result)."""
-
     status: int
     cause: int
     progress: int
@@ -166,7 +164,6 @@ def _bounded(numbers: tuple[float, ...]) -> bool:
 
 
 _STATUSES: tuple[RowStatus, ...] = ("ok", "not_applicable", "exception", "bad_value", "memory")
-"""By code - 1, as in ``region.STATUS_CODES``."""
 
 
 @functools.lru_cache(1024)

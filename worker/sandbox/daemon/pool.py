@@ -1,7 +1,4 @@
-"""Pool of jails, served round-robin by client process.
-
-One extra jail serves only processes without a running call.
-"""
+"""Pool of jails, served round-robin by client process."""
 
 import asyncio
 from collections import Counter, OrderedDict, deque

@@ -18,7 +18,6 @@ from worker.sandbox.transport import frames
 _START_SECONDS = 20.0
 _PRELOAD_SECONDS = 90.0
 _GRACE_SECONDS = 15.0
-"""A healthy zygote answers within this time after a deadline."""
 
 
 class JailDied(Exception):
@@ -99,12 +98,10 @@ class Session:
         return await self._receive(region.REPLY, cap, seconds_left + _GRACE_SECONDS)
 
     async def resume(self, unit: int, rows: int, seconds_left: float) -> bytes:
-        """Run another child on the current request, from ``unit`` on."""
         self._writer.write(region.CALL.pack(region.OP_RESUME, rows, 0, unit, 0, seconds_left, 0.0, 0.0))
         return await self._receive(region.REPLY, region.reply_cap(rows), seconds_left + _GRACE_SECONDS)
 
     async def preload(self, modules: Sequence[str]) -> str:
-        """Import modules in the zygote; returns the import error, or an empty text."""
         body = "\n".join(modules).encode()
         self._writer.write(region.CALL.pack(region.OP_PRELOAD, 0, 0, 0, len(body), 0.0, 0.0, 0.0) + body)
         return (await self._receive(region.PRELOADED, 4096, _PRELOAD_SECONDS)).decode("utf-8", "replace")

@@ -9,7 +9,6 @@ from worker.sandbox.transport import frames, tls
 from worker.sandbox.transport.tls import KeyFile
 
 _MAX_HANDSHAKES = 64
-"""Most handshakes at once; a new one ends the oldest, which hangs."""
 _REPORT_SECONDS = 10.0
 _CLOSE_SECONDS = 1.0
 

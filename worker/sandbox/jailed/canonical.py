@@ -1,8 +1,4 @@
-"""Canonical text of a plain value: two texts are equal exactly if the values are ``==``.
-
-The host compares texts and never parses the jail's. Only exact built-in types have one, so that no ``__eq__`` of a
-program counts.
-"""
+"""Canonical text of a plain value: two texts are equal exactly if the values are ``==``."""
 
 import json
 from collections import Counter, OrderedDict, defaultdict, deque

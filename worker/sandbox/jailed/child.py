@@ -112,7 +112,6 @@ def rehearse() -> None:
 
 
 def describe(error: BaseException) -> tuple[str, int | None, int | None]:
-    """Return message, line and column (from 1) of an error."""
     try:
         return _describe(error)
     except BaseException:  # noqa: BLE001 - each attribute of an error may be the reward's code too
@@ -259,7 +258,6 @@ def _score_unit(
     *,
     first: bool,
 ) -> bool:
-    """Score one unit; True if its garbage could be charged to the next unit."""
     answers: list[object] = []
     failure, odd = None, False
     try:

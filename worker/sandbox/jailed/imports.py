@@ -12,10 +12,7 @@ class ModuleNotAllowed(Exception):
 
 
 def scan(source: str, libraries: Mapping[str, Sequence[str]]) -> tuple[list[str], tuple[str, int] | None]:
-    """Return the loadable modules a source imports, and (module, line) of the first import that must fail.
-
-    libraries: allowed module → what a zygote may load of it. Imports inside ``try`` may fail.
-    """
+    """Return the loadable modules a source imports, and (module, line) of the first import that must fail."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
@@ -49,7 +46,6 @@ def refuse(stranger: tuple[str, int], libraries: Mapping[str, Sequence[str]], ab
 
 
 def _imports(tree: ast.Module) -> Iterator[tuple[str, int, bool]]:
-    """Yield (dotted name, line, whether inside ``try``) of absolute imports."""
     waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
     while waiting:
         node, guarded = waiting.pop()

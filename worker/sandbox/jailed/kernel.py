@@ -38,7 +38,6 @@ def landlock_abi() -> int:
 
 
 def die_with_parent(parent: int) -> None:
-    """Be killed when the forking thread ends."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
@@ -49,7 +48,6 @@ def forbid_inspection() -> None:
 
 
 def install_filter(program: bytes) -> None:
-    """Add an array of ``struct sock_filter`` and set no_new_privs."""
     buffer = ctypes.create_string_buffer(program, len(program))
     header = _Program(len(program) // 8, ctypes.cast(buffer, ctypes.c_void_p))
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
@@ -57,7 +55,7 @@ def install_filter(program: bytes) -> None:
 
 
 def restrict_paths(readable: Sequence[str]) -> None:
-    """Restrict to reading below ``readable``: no writes, programs, TCP, or signals out."""
+    """Restrict to reading below ``readable``."""
     abi = landlock_abi()
     if abi < LANDLOCK_MINIMUM:
         raise OSError(f"Landlock ABI {LANDLOCK_MINIMUM} is needed, the kernel has {abi}")
@@ -80,7 +78,6 @@ def restrict_paths(readable: Sequence[str]) -> None:
 
 
 def apply_rlimits(limits: Mapping[str, int]) -> None:
-    """Lower resource limits for good; keys without ``RLIMIT_``."""
     for name, value in limits.items():
         which: int = getattr(resource, f"RLIMIT_{name}")
         ceiling = resource.getrlimit(which)[1]
@@ -93,7 +90,6 @@ def apply_rlimits(limits: Mapping[str, int]) -> None:
 
 
 def address_space() -> int:
-    """Return the bytes that RLIMIT_AS counts; works without /proc."""
     limits = resource.getrlimit(resource.RLIMIT_AS)
     low, high = 0, 1 << 47
     while high - low > _FINE_ENOUGH:

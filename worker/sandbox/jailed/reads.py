@@ -20,7 +20,6 @@ _Exit = ast.Return | ast.Raise | ast.Break | ast.Continue
 
 
 def columns_read(source: str, entries: Iterable[Entry]) -> dict[str, list[str]]:
-    """Return, by entry, the columns without which it fails on every row."""
     module = ast.parse(source)
     functions = {node.name: node for node in module.body if isinstance(node, _Function)}
     optional = frozenset(_optional(module))
@@ -78,7 +77,6 @@ class _Walk:
     reading: _Reading
     item: str
     derived: frozenset[str]
-    """Names whose values depend on the row."""
     locals: frozenset[str]
     may_have_returned: bool = False
 
@@ -153,7 +151,6 @@ class _Walk:
         return isinstance(node, ast.Name) and node.id == self.item
 
     def _decides(self, condition: ast.AST) -> bool:
-        """Whether a branch may never run."""
         return self._depends(condition) or not _mentions(condition, self.locals)
 
     def _depends(self, node: ast.AST) -> bool:

@@ -1,10 +1,7 @@
 """Layout of all data that enters or leaves the jail, as structs that nobody interprets.
 
-* **request** (host → zygote): a :data:`CALL` header, a time budget per unit, and a body that only the child reads.
-* **region** (child → zygote): shared memory with a header, a slot per row, and a space for texts and numbers.
-* **reply** (zygote → host): a :data:`FRAME` header, :data:`DONE`, the region's used part, and the raw output.
-
-A *unit* is what one call of the reward function scores. Times are seconds.
+The host sends a *request*, the child fills a *region* of shared memory, the zygote sends a *reply* with the region's
+used part. A *unit* is what one call of the reward function scores. Times are seconds.
 """
 
 import struct
@@ -29,8 +26,6 @@ STATUS_CODES = {"ok": 1, "not_applicable": 2, "exception": 3, "bad_value": 4, "m
 
 
 class Header(NamedTuple):
-    """Header of the region. line, column: of a load error (0: none)."""
-
     state: int
     unit: int
     line: int
@@ -61,7 +56,6 @@ class RowSlot(NamedTuple):
     cpu: float
 
     def used(self) -> tuple[int, int, int] | None:
-        """Return bytes of (prints, tail, numbers); None beyond a row's limits."""
         if (
             self.parts > MAX_PARTS
             or self.criteria > MAX_CRITERIA
@@ -115,10 +109,8 @@ OP_CALL, OP_RESUME, OP_FORGET, OP_PRELOAD, OP_PROGRAM = b"C", b"R", b"F", b"P", 
 """PRELOAD's body names modules, one a line. PROGRAM is a call of one row."""
 
 BODY = struct.Struct("<I")
-"""bytes of the JSON object before the rows."""
 
 PROGRAM = struct.Struct("<IIQ")
-"""Bytes of standard input, output and memory."""
 
 DONE = struct.Struct("<IIIIIdddII")
 """First unit, rows, wait status, cause, progress, seconds (CPU, wall, last unit), bytes of rows and log."""

@@ -27,8 +27,6 @@ class NoReward(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A function that can score; ``columns`` None: it accepts any."""
-
     name: str
     spelling: str
     function: Callable[..., object]
@@ -49,7 +47,6 @@ def find_entries(namespace: Mapping[str, object]) -> list[Entry]:
 
 
 def choose_entry(namespace: Mapping[str, object], name: str | None) -> Entry:
-    """Return the named function, else ``grade``, else the only one; raises :class:`NoReward`."""
     if name is not None:
         if name not in namespace:
             raise NoReward(f"the module does not define {name}(); write {_EXPECTED}")
@@ -176,7 +173,6 @@ def _predibase_arguments(row: Row) -> tuple[object, ...]:
 
 
 def _trl_arguments(entry: Entry, rows: Sequence[Row]) -> dict[str, object]:
-    """A completion is a message list if its prompt is one, as in TRL."""
     columns: dict[str, object] = {}
     for name in dict.fromkeys(key for row in rows for key in (*row["item"], *(row.get("sample") or {}))):
         columns[name] = [row["item"].get(name, (row.get("sample") or {}).get(name)) for row in rows]

@@ -27,7 +27,7 @@ class Converted:
 
 
 def convert(value: object) -> Converted:
-    """Convert a number, None, or a mapping with ``score``; raises :class:`BadValue`."""
+    """Raises :class:`BadValue` unless it is a number, None, or a mapping with ``score``."""
     if value is None:
         return Converted(applicable=False)
     if type(value) is not dict and not isinstance(value, Mapping):
@@ -51,7 +51,7 @@ def convert(value: object) -> Converted:
 
 
 def number(value: object, what: str, name: str | None = None) -> float:
-    """Convert a float, int, bool or NumPy scalar; finite, of magnitude at most 1e6."""
+    """Convert a number; finite, of magnitude at most 1e6."""
     if type(value) is float and -region.MAX_MAGNITUDE <= value <= region.MAX_MAGNITUDE:
         return value
     kind = type(value)

@@ -16,11 +16,7 @@ STARVED_GRACE = 2.0
 
 @dataclass(slots=True)
 class WatchedCall:
-    """The current request.
-
-    body: ``size`` bytes for the child, then standard input. budgets: seconds per unit. flood: bytes of output that
-    end the child.
-    """
+    """The current request."""
 
     body: mmap
     size: int
@@ -98,7 +94,6 @@ class Watch:
                 os.close(descriptor)
 
     def _judge(self) -> tuple[int, int]:
-        """Return the cause to end the child now, and ms to the next check."""
         now = time.monotonic()
         if now >= self._end:
             return region.CALL_DEADLINE, 0
@@ -119,10 +114,7 @@ class Watch:
         return region.ENDED_ITSELF, max(1, int(due * 1000) + 1)
 
     def _enter_unit(self, now: float, cpu: float) -> None:
-        """Accept the child's claim that its next unit began.
-
-        Its clocks count only between the last unit's and now, so no claim lengthens a unit by more than one check.
-        """
+        """Accept the child's claim that its next unit began."""
         header = region.Header._make(region.HEADER.unpack_from(self._shared, 0))
         unit = min(header.unit, len(self._call.budgets) - 1)
         earliest = self._began if self._unit < 0 else self._unit_began

@@ -1,7 +1,6 @@
 """The trusted zygote: forks a child per run, watches it, and copies its results.
 
-It never parses user code. Rows stay in maps that are dropped after each call: a child must not inherit another job's
-rows.
+Rows stay in maps that are dropped after each call: a child must not inherit another job's rows.
 """
 
 import contextlib
@@ -45,7 +44,6 @@ def main(channel: int) -> NoReturn:
 
 
 def _enter(config: dict[str, Any]) -> int:
-    """Apply every restriction, then import what rewards may use; returns the Landlock ABI."""
     os.environ.clear()
     os.environ.update(ENVIRONMENT)
     abi = kernel.landlock_abi()

@@ -20,9 +20,7 @@ class Jail(Protocol):
     @property
     def name(self) -> str: ...
 
-    def missing(self) -> str | None:
-        """Return why this jail cannot work here, or None."""
-        ...
+    def missing(self) -> str | None: ...
 
     def launch(self, channel: socket.socket) -> "Running":
         """Start a zygote on its end of a socket pair. Raises OSError and SubprocessError.
@@ -43,7 +41,7 @@ class Running:
         return self._process.pid
 
     def settled(self) -> None:
-        """Called after the zygote's first answer. Raises OSError."""
+        pass
 
     def ended(self) -> bool:
         return self._process.poll() is not None
@@ -57,7 +55,6 @@ class Running:
             self._process.stderr.close()
 
     def last_words(self) -> str:
-        """Wait for the killed zygote's end; return its last line of errors."""
         self._process.wait()
         if self._process.stderr is None:
             return ""
@@ -69,7 +66,6 @@ class Running:
 
 
 def start(command: list[str], environment: dict[str, str], *passed: int) -> "subprocess.Popen[bytes]":
-    """Start as the sandbox's own user if we are root, with only these descriptors."""
     user = SANDBOX_UID if os.geteuid() == 0 else None
     return subprocess.Popen(
         command,

@@ -1,14 +1,10 @@
 """The two seccomp filters of the jails, assembled as classic BPF.
 
 Both are allow-lists for x86-64: other calls answer EPERM, unknown ones ENOSYS (so that libc falls back), the 32-bit
-ABI kills.
+ABI kills. No call takes a socket's address or passes a descriptor, since Landlock does not cover Unix sockets.
 
-No call takes a socket's address or passes a descriptor, since Landlock does not cover Unix sockets. POSIX timers are
-excluded: they outlive their row.
-
-* :func:`zygote_filter`: the zygote may fork and wait, never exec, open a socket or create a namespace.
-* :func:`child_filter`, added before user code runs: no process, thread or path is created or changed; signals reach
-only the child itself (its pid replaces :data:`PID_HOLE`).
+* :func:`zygote_filter`: fork and wait, no exec, socket or namespace.
+* :func:`child_filter`: signals reach only the child itself (its pid replaces :data:`PID_HOLE`).
 """
 
 import platform
@@ -63,7 +59,6 @@ OF_A_PROCESS = {
     "sched_getaffinity",
     "get_robust_list",
 }
-"""Calls whose answer reveals whether a process exists."""
 
 PID_HOLE = 0x7EADBEEF
 

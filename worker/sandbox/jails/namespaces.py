@@ -1,7 +1,4 @@
-"""Jail **N**: namespaces made by bubblewrap, then the filters and limits of jail L.
-
-The zygote sees only the interpreter, its libraries and three devices; nothing is writable.
-"""
+"""Jail **N**: namespaces made by bubblewrap, then the filters and limits of jail L."""
 
 import contextlib
 import json
@@ -72,7 +69,6 @@ class NamespaceJail:
         return RunningInNamespaces(process, info_reader)
 
     def walls(self) -> list[str]:
-        """Return bubblewrap's arguments."""
         environment = jail_environment(self.prefix) | {"LD_LIBRARY_PATH": self._inside(self.prefix.libraries)}
         arguments = [
             "--unshare-user", "--uid", str(_USER), "--gid", str(_USER), "--unshare-pid", "--as-pid-1",
@@ -120,8 +116,6 @@ class NamespaceJail:
 
 
 class RunningInNamespaces(Running):
-    """bubblewrap's process outside, and process 1 inside."""
-
     def __init__(self, process: "subprocess.Popen[bytes]", info_pipe: int) -> None:
         super().__init__(process)
         self._info_pipe = info_pipe
@@ -133,7 +127,6 @@ class RunningInNamespaces(Running):
         return self._init_pid
 
     def settled(self) -> None:
-        """Read process 1's id from bubblewrap."""
         try:
             self._init_pid = int(json.loads(os.read(self._info_pipe, 4096))["child-pid"])
             self._init = os.pidfd_open(self._init_pid)

@@ -1,7 +1,4 @@
-"""Folder that a jail can read: the interpreter, its library, allowed packages, the jail's program.
-
-The interpreter is copied, since the sandbox's user cannot enter a home folder (0700).
-"""
+"""Folder that a jail can read: the interpreter, its library, allowed packages, the jail's program."""
 
 import contextlib
 import fcntl
@@ -47,8 +44,6 @@ class PrefixError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """Paths for a jail. ``readable`` is all it may read."""
-
     python: Path
     libraries: Path
     site: Path
@@ -98,7 +93,6 @@ def interpreter_name() -> str:
 
 
 def make_folder(path: Path) -> None:
-    """Create a folder and missing ancestors with mode 0755."""
     missing = []
     while not path.exists():
         missing.append(path)
@@ -136,7 +130,6 @@ def _ensure(root: Path, name: str, build: Callable[[Path], None]) -> Path:
 
 
 def _ours(folder: Path) -> bool:
-    """Whether the folder exists; raises :class:`PrefixError` if it is another user's."""
     try:
         owner = folder.lstat().st_uid
     except FileNotFoundError:

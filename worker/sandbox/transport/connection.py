@@ -14,8 +14,6 @@ _IN_FLIGHT = 4
 
 
 class Connection:
-    """Connection that opens at once; raises OSError."""
-
     def __init__(self, address: Address, key: KeyFile | None = None) -> None:
         if address.path is not None:
             self._socket = socket.socket(socket.AF_UNIX)

@@ -1,7 +1,7 @@
 """Frames of a connection to the daemon: ``u32 head bytes | u32 body bytes | head | body``.
 
-The head is a JSON object: a request with an ``id``, or its answer, in any order. The body holds rows in ``marshal``
-version 2, for speed, which needs ends that trust each other. The daemon passes incoming rows to the child unread.
+The head is a JSON object. The body holds rows in ``marshal`` version 2, for speed, which needs ends that trust each
+other.
 """
 
 import json
@@ -64,7 +64,6 @@ def sizes(raw: bytes) -> tuple[int, int]:
 
 
 def pack_rows(rows: Sequence[RewardRow]) -> bytes:
-    """Pack rows; raises ValueError for values that are not plain data."""
     return marshal.dumps([_row_fields(row) for row in rows], _MARSHAL)
 
 

@@ -21,7 +21,6 @@ PROCESS_BYTES = 8
 OWN_PROCESS = secrets.token_bytes(PROCESS_BYTES)
 HANDSHAKE_SECONDS = 10.0
 FRAME_SECONDS = 60.0
-"""Time in which a started frame must arrive."""
 LOST_PEER_SECONDS = 30
 
 _DAYS = 3650
@@ -38,10 +37,7 @@ class TlsError(ConnectionError):
 
 
 class KeyFile:
-    """A private key and its certificate, the same on both ends.
-
-    Raises ``OSError`` if the file cannot be read, ``ValueError`` if it is invalid or expired.
-    """
+    """A private key and its certificate, the same on both ends."""
 
     def __init__(self, path: Path) -> None:
         text = path.read_text(encoding="ascii", errors="replace")
