@@ -28,13 +28,10 @@ class OrderRun(Protocol):
 
 class Engine(Protocol):
     def fits(self, order: Order) -> bool:
-        """Whether the order can start beside the running ones."""
+        pass
 
     def start(self, order: Order, in_use: Collection[str | None], say: Say) -> OrderRun:
-        """Load what is missing and begin; adapters not `in_use` may be evicted.
-
-        Raises JobFailure and out-of-memory errors; partial loads are released.
-        """
+        """Load what is missing and begin; adapters not `in_use` may be evicted."""
 
     def relieve(self) -> None:
-        """Free cached memory after an out-of-memory error."""
+        pass

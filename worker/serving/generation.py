@@ -16,10 +16,7 @@ from worker.serving_client.protocol import Order
 
 
 class Generation:
-    """Events of one order. Call `step` under the order's adapter until `finished`.
-
-    Batches depend on the order alone, so that the same seed gives the same text.
-    """
+    """Events of one order. Batches depend on the order alone, so that the same seed gives the same text."""
 
     def __init__(self, order: Order, base: LoadedModel, text: FolderText, tokens_in_cache: int) -> None:
         self.order = order

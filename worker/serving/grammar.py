@@ -1,7 +1,4 @@
-"""Constrained decoding to a JSON Schema by llguidance.
-
-Its fuel bounds time and memory of compilation and tokens. References to other documents are not followed.
-"""
+"""Constrained decoding to a JSON Schema by llguidance."""
 
 import json
 from collections.abc import Callable
@@ -22,8 +19,6 @@ _PARAM = "response_format"
 
 
 class Grammar:
-    """A compiled schema. Raises InvalidInput."""
-
     def __init__(self, schema: dict[str, Any], base: LoadedModel, text: FolderText) -> None:
         try:
             import llguidance

@@ -30,14 +30,12 @@ class ServingServer:
         self._waiting: deque[Order] = deque()
         self._active: list[_Active] = []
         self._notified: set[str] = set()
-        """Orders whose reason for waiting has been sent."""
 
     def run(self) -> None:
         while True:
             self.turn()
 
     def turn(self) -> None:
-        """Process messages and give every order one step."""
         self._receive()
         self._admit()
         for active in list(self._active):

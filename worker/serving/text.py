@@ -1,14 +1,10 @@
-"""Streams a completion's text in pieces that never change later.
-
-A token's text may depend on others, so the last tokens are decoded together.
-"""
+"""Streams a completion's text in pieces that never change later."""
 
 from collections.abc import Callable, Sequence
 
 _INCOMPLETE = "\ufffd"
 _WINDOW = 32
 _GIVE_UP = 256
-"""Tokens without a complete character, after which the text is emitted."""
 
 Decode = Callable[[Sequence[int]], str]
 
@@ -38,11 +34,9 @@ class Detokenizer:
         self._emitted = 0
 
     def window(self, tokens: Sequence[int]) -> Sequence[int]:
-        """Tokens that `push` decodes first."""
         return tokens[self._start :]
 
     def push(self, tokens: Sequence[int]) -> str:
-        """New final text; `tokens` are all so far."""
         text = self._decode(self.window(tokens))
         certain = text.rstrip(_INCOMPLETE)
         if len(tokens) - self._start > _GIVE_UP:
@@ -62,14 +56,10 @@ class TextStream:
         self._decode, self._stop = decode, tuple(stop)
         self._detokenizer = Detokenizer(decode)
         self._held = ""
-        """Possible beginning of a stop text."""
         self.text = ""
-        """Whole completion, after `finish`."""
         self.stopped = False
-        """Whether a stop text occurred."""
 
     def windows(self, tokens: Sequence[int], *, last: bool) -> list[Sequence[int]]:
-        """Most of what `push` or `finish` decodes."""
         return [] if self.stopped else [self._detokenizer.window(tokens), *([tokens] if last else [])]
 
     def push(self, tokens: Sequence[int]) -> str:

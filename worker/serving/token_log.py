@@ -14,8 +14,6 @@ Entry = dict[str, Any]
 
 
 class TokenTexts:
-    """Text and bytes by token."""
-
     def __init__(self, entries: Callable[[Sequence[int]], list[tuple[str, list[int] | None]]]) -> None:
         self._request = entries
         self._entries: dict[int, tuple[str, list[int] | None]] = {}

@@ -56,7 +56,6 @@ class _Run:
 
 
 def tokens_in_cache(host: LocalHost) -> int:
-    """Tokens of one order's KV cache."""
     model = host.base.model
     room = CPU_CACHE_BYTES
     if model.device.type == "cuda":

@@ -22,9 +22,7 @@ from worker.serving.vllm_run import VllmRun
 from worker.serving_client.protocol import Order
 
 TOGETHER = 4
-"""Adapters in one batch."""
 RANK = 16
-"""Adapter rank beyond which the server restarts."""
 
 T = TypeVar("T")
 
@@ -47,7 +45,6 @@ class VllmServing:
         return held.model.device != "cpu" or not mixed
 
     def start(self, order: Order, in_use: Collection[str | None], say: Say) -> OrderRun:
-        """Start; raises JobFailure, and Unavailable `serving_lost`."""
         held = self._held
         if held is None or held.key != _key(order) or held.lost or _rank(order) > held.rank:
             self.close()
@@ -161,7 +158,6 @@ class _Held:
         self.key, self.model, self.server, self.api = key, model, server, api
         self.rank = next(allowed for allowed in MAX_LORA_RANKS if rank <= allowed)
         self.adapters: OrderedDict[str, None] = OrderedDict()
-        """Adapters, the least recently used first."""
         self.lost = False
 
 

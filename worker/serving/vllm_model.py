@@ -24,9 +24,7 @@ from worker.rollout.vllm.tensor_parallel import check_tensor_parallel
 
 _GIB = 2**30
 _MOST_CACHE_BYTES = 4 * _GIB
-"""KV cache on the CPU."""
 _LONGEST, _LONGEST_UNKNOWN = 2**15, 2**13
-"""Largest default context in tokens, and that of models without a limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,6 @@ class ServedModel:
     context: int
     """Tokens; fewer than the model's if the KV cache is too small."""
     cache_bytes: int | None
-    """Bytes; None: what vLLM's share of a GPU leaves."""
     device: str
     sequences: int = 256
     batch_tokens: int = 2048
@@ -69,7 +66,6 @@ class ServedModel:
 
 
 def load(folder: Path, *, rank: int = 16, together: int = 1) -> ServedModel:
-    """rank: of the largest adapter. together: adapters in one batch. Raises JobFailure."""
     try:
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         text = config.get_text_config()
@@ -114,7 +110,6 @@ def _sized(
 def on_gpu(
     plain: ServedModel, shape: TransformerShape, gpu_free: int, gpu_total: int, *, rank: int, together: int
 ) -> ServedModel:
-    """`plain` with sizes for a GPU. Raises JobFailure `gpu_memory_short`."""
     gpus, fused = max(1, len(settings.vllm_devices())), shape.experts > 0
     tokens, sequences = batch_limits(gpu_total)
     if gpu_total == 0:

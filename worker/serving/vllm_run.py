@@ -23,8 +23,6 @@ WAIT_SECONDS = 0.01
 
 
 class VllmRun:
-    """`loop` collects replies; events are emitted in the caller's thread."""
-
     def __init__(
         self,
         order: Order,
@@ -38,9 +36,7 @@ class VllmRun:
         lost: Callable[[str], ReinforgeError],
         closed: Callable[["VllmRun"], None],
     ) -> None:
-        """name: of the weights on the server. news: set by a reply. lost: error of a failed server. Raises
-        InvalidInput.
-        """
+        """lost: error of a failed server. Raises InvalidInput."""
         self._order, self._news, self._lost, self._closed = order, news, lost, closed
         self._quiet_seconds, self._last_output_at = quiet_seconds, time.monotonic()
         requests = _requests(order, model)
@@ -94,7 +90,6 @@ class VllmRun:
                 task.cancel()
 
     def _add(self, pieces: "dict[_Row, Piece]") -> None:
-        """Decode all at once, in one request to another process."""
         self._decode.load([window for row, piece in pieces.items() for window in row.windows(piece)])
         if (most := self._order.top_logprobs) is not None:
             tops = [token for piece in pieces.values() for top in piece.tops for token, _ in top[:most]]
