@@ -18,7 +18,6 @@ SHARE = 0.1
 FREE_SHARE = 0.5
 """Share of the memory a job leaves free: its next update may need the rest."""
 OVERHEAD = 2**30
-"""Bytes beside the weights."""
 _TRIES, _PAUSE_SECONDS = 3, 0.1
 """Tries to lock a GPU, which a worker that looks for a job locks briefly."""
 
@@ -50,10 +49,7 @@ def choose(
     requested: Literal["auto"] | Engine,
     best: Engine,
 ) -> ServingPlace:
-    """Place; raises Unavailable `gpu_busy`.
-
-    free: an unused GPU. busy: GPUs of jobs. weights, ram: bytes. best: the engine for an exclusive GPU.
-    """
+    """Place; raises Unavailable `gpu_busy`."""
     engine = best if requested == "auto" else requested
     if free is not None:
         return ServingPlace(engine, free)

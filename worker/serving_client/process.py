@@ -27,7 +27,6 @@ log = logging.getLogger(__name__)
 SERVING: tuple[str, ...] = (sys.executable, "-P", "-m", "worker.serving")
 END_GRACE_SECONDS = 2.0
 PLACED_AGAIN_SECONDS = 30.0
-"""Interval at which an order looks for a better place."""
 _STDERR = 2
 Replies = queue.SimpleQueue[Reply]
 
@@ -42,7 +41,6 @@ class ServingProcess:
         command: Sequence[str] = SERVING,
         places: Callable[[str], Launch] = lambda _: Launch(),
     ) -> None:
-        """places: where a folder's model is loaded; may raise Unavailable."""
         self._idle_seconds, self._command, self._places = idle_seconds, tuple(command), places
         self._lock = threading.Lock()
         self._child: _ServingRun | None = None
@@ -56,10 +54,7 @@ class ServingProcess:
 
     @contextlib.contextmanager
     def order(self, order: Order, starting: Callable[[], None]) -> Iterator[Replies]:
-        """Run an order; the queue gets its replies, the last with `ended` or `error`.
-
-        Leaving the block cancels it. Raises Unavailable `serving_lost`, `gpu_busy`.
-        """
+        """Run an order; the queue gets its replies, the last with `ended` or `error`. Raises Unavailable."""
         with self._lock:
             self._open += 1
             if self._idle is not None:
@@ -88,7 +83,6 @@ class ServingProcess:
             child.end()
 
     def yield_gpu(self) -> None:
-        """End the process if it is idle and a queued job needs its GPU."""
         with self._lock:
             if self._open or self._child is None or not self._child.launch.hold.requested:
                 return
@@ -153,7 +147,6 @@ class _ServingRun:
         self._reader.start()
 
     def to_be_placed_again(self, folder: str) -> bool:
-        """Whether a better place may be free or needed."""
         place = self.launch.place
         if place is None or not place.limited:
             return False

@@ -1,9 +1,7 @@
 """Protocol between the RPC server and the serving process: one JSON object per line.
 
-    to it      {"order": Order} · {"cancel": id}                                on standard input
-    from it    {"id", "events": [SampleEvent, …]} · {"id", "ended": true} · {"id", "error": error}    on descriptor 3
-
-After `ended` or `error` nothing more comes for that id.
+to it      {"order": Order} · {"cancel": id}                                            on standard input
+from it    {"id", "events": [SampleEvent, …]} · {"id", "ended": true} · {"id", "error": error}    on descriptor 3
 """
 
 from typing import Any
