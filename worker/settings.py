@@ -24,16 +24,13 @@ class WorkerSettings(BaseSettings):
     """None: a polled folder in `home`."""
     sandbox_socket: Path | None = Field(default=None, validation_alias="SANDBOX_SOCKET")
     sandbox_url: str | None = Field(default=None, validation_alias="SANDBOX_URL")
-    """`tcp://host:port`; wins over the socket."""
     sample_threads: int = Field(default=4, ge=0, le=64, validation_alias="REINFORGE_SAMPLE_THREADS")
-    """Concurrent sampling requests; 0: none."""
     serving_idle_seconds: float = Field(
         default=600.0, gt=0, validation_alias="REINFORGE_SERVING_IDLE_SECONDS"
     )
     serving_threads: int = Field(default=1, ge=1, le=256, validation_alias="REINFORGE_SERVING_THREADS")
     """CPU threads of the sampling process; training shares the machine."""
     serving_adapters: int = Field(default=8, ge=1, le=256, validation_alias="REINFORGE_SERVING_ADAPTERS")
-    """Most adapters in memory."""
     serving_engine: Literal["auto", "transformers", "vllm"] = Field(
         default="auto", validation_alias="REINFORGE_SERVING_ENGINE"
     )
@@ -66,7 +63,6 @@ class WorkerSettings(BaseSettings):
         return self.sandbox_url or (str(self.sandbox_socket) if self.sandbox_socket is not None else None)
 
     def required_token(self) -> str:
-        """Raises InvalidInput."""
         if not self.worker_token:
             raise InvalidInput(
                 "REINFORGE_WORKER_TOKEN is not set, so the backend would refuse this worker.",
@@ -76,7 +72,6 @@ class WorkerSettings(BaseSettings):
         return self.worker_token
 
     def folder(self, *parts: str) -> Path:
-        """A private folder below `home`, created if missing."""
         folder = self.home.resolve().joinpath(*parts)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return folder
