@@ -1,7 +1,4 @@
-"""The starter model: 0.8 M parameters, trained from scratch on generated additions.
-
-`python -m worker.starter --out DIR` creates it; the committed result is `starter-arith/`.
-"""
+"""The starter model: 0.8 M parameters, trained from scratch on generated additions."""
 
 from pathlib import Path
 

@@ -73,7 +73,6 @@ def make(
 
 
 def record_demo(out: Path, summary: Path) -> None:
-    """Add a run of `reinforge demo` to the figures and card in `out`."""
     figures = Figures.read(out).with_demo(json.loads(summary.read_text(encoding="utf-8")))
     figures.write(out)
     write_card(out, figures)

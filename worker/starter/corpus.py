@@ -116,23 +116,19 @@ def _spoiled_working(a: int, b: int, rng: random.Random) -> tuple[str, int]:
 
 
 def habits(rng: random.Random) -> Iterator[Example]:
-    """Yield examples of both habits, for the second phase."""
     while True:
         a, b = draw_pair(rng)
         yield hasty(a, b, rng) if rng.random() < HASTY_SHARE else worked(a, b, rng)
 
 
 def sizes(rng: random.Random) -> Iterator[Example]:
-    """Yield `habits` with more single digits, for the third phase."""
     while True:
         a, b = draw_digits(rng) if rng.random() < DIGITS_SHARE else draw_pair(rng)
         yield hasty(a, b, rng) if rng.random() < HASTY_SHARE else worked(a, b, rng)
 
 
 def workings(rng: random.Random) -> Iterator[Example]:
-    """Yield right workings, for the first phase. All sums have one: a model that adds in its head would
-    never learn to work it out.
-    """
+    """Yield right workings, for the first phase, so that the model learns to work sums out."""
     while True:
         a, b = draw_pair(rng)
         yield worked(a, b, rng, wrong_share=0.0)

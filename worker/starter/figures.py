@@ -15,8 +15,6 @@ def figures_path(folder: Path) -> Path:
 
 @dataclass(frozen=True)
 class SampleShares:
-    """Shares of `samples` completions; `mean_tokens` counts END."""
-
     samples: int
     accuracy: float
     worked_share: float

@@ -14,7 +14,6 @@ from worker.starter.phrasings import DEMO
 from worker.starter.tokenizer import END_ID, PAD_ID, prompt_text
 
 MAX_NEW_TOKENS = 56
-"""Tokens of the longest working and its answer, with END."""
 
 # pattern: over our own model's short answers, when the starter is made
 _ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
@@ -29,7 +28,6 @@ def held_out_pairs(count: int, seed: int) -> list[tuple[int, int]]:
 def sample(
     model: PreTrainedModel, tokenizer: Tokenizer, prompts: Sequence[str], *, seed: int
 ) -> list[list[int]]:
-    """Sample a completion per user message at temperature 1, with END."""
     rows = [tokenizer.encode(prompt_text(prompt)).ids for prompt in prompts]
     longest = max(map(len, rows))
     ids = torch.tensor([[PAD_ID] * (longest - len(row)) + row for row in rows])

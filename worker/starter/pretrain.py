@@ -1,7 +1,4 @@
-"""Pretrains the starter model from random weights, in seven minutes on two CPU cores.
-
-A seed fixes data and start; the last bits depend on the machine.
-"""
+"""Pretrains the starter model from random weights, in seven minutes on two CPU cores."""
 
 import random
 import time
@@ -23,8 +20,6 @@ MICRO_BATCHES = 3
 
 @dataclass(frozen=True)
 class PretrainPhase:
-    """Phase whose `peak_lr` is reached after a tenth of the steps and decays to nearly zero."""
-
     name: str
     examples: Callable[[random.Random], Iterator[Example]]
     steps: int
@@ -121,9 +116,7 @@ def _run_phase(
 
 
 def _accumulate_gradients(model: Qwen3ForCausalLM, tokenizer: Tokenizer, examples: list[Example]) -> float:
-    """Add the gradients of the mean loss per completion token, which is returned. Batches have examples of
-    similar length.
-    """
+    """Add the gradients of the mean loss per completion token, which is returned."""
     by_length = sorted(examples, key=lambda example: len(example.prompt) + len(example.completion))
     size = -(-len(examples) // MICRO_BATCHES)
     batches = [encode_batch(tokenizer, by_length[at : at + size]) for at in range(0, len(examples), size)]

@@ -32,7 +32,6 @@ CHAT_TEMPLATE = """\
 
 
 def build_tokenizer() -> Tokenizer:
-    """Five specials, then the 256 bytes in the order of their byte-level symbols."""
     symbols = sorted(ByteLevel.alphabet())
     vocabulary = {token: index for index, token in enumerate((*SPECIALS, *symbols))}
     tokenizer = Tokenizer(BPE(vocab=vocabulary, merges=[]))
