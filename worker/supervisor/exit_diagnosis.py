@@ -51,7 +51,6 @@ def where(thread: threading.Thread) -> str:
 
 
 def memory_kills() -> int:
-    """Processes that the kernel killed for memory since boot."""
     try:
         lines = Path("/proc/vmstat").read_text().splitlines()
     except OSError:

@@ -13,7 +13,6 @@ from worker.backend_api.client import BackendAway, WorkerApi, WorkerApiRefused
 log = logging.getLogger(__name__)
 
 MAX_REFUSED = 3
-"""Consecutive refused heartbeats before the lease is lost."""
 
 
 def _now() -> float:
@@ -35,7 +34,6 @@ class Lease:
 
     @property
     def lost(self) -> str | None:
-        """Why the lease is lost; None while it is held."""
         if self._lost is None and _now() > self._deadline:
             self._lost = "no heartbeat was answered in time"
         return self._lost

@@ -20,11 +20,8 @@ from worker.backend_api.progress_callback import ProgressCallback, ignore_progre
 from worker.models.sources import ModelStore
 
 _LOST = frozenset({"blob_damaged", "blob_not_found", "object_not_found"})
-"""Codes of an object whose data is lost."""
 _PLACED = frozenset({"dataset", "held_out", "resume", "start"})
-"""Input files, without suffix."""
 RETAINED_JOBS = 20
-"""Jobs whose folders are not removed."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +30,6 @@ class RunFolder:
 
     path: Path
     descriptor: int
-    """Descriptor with the lock; children do not inherit it."""
 
     def close(self) -> None:
         os.close(self.descriptor)
@@ -167,7 +163,6 @@ def _write_reward(folder: RunFolder, reward: ClaimedReward) -> RewardCode:
 
 
 def _checkpoints(claimed: Claimed, models: ModelStore, on_progress: ProgressCallback) -> dict[str, str]:
-    """Folders of graders' checkpoints."""
     graders = [parse_grader(reward.source) for reward in claimed.rewards if reward.kind == "grader"]
     names = {name for grader in graders for name in checkpoints(grader) if name}
     return {name: str(models.resolve(name, on_progress=on_progress)) for name in sorted(names)}
@@ -178,13 +173,11 @@ def job_folders(runs: Path) -> list[str]:
 
 
 def forget_jobs(runs: Path, jobs: Iterable[str]) -> None:
-    """Remove folders of jobs that no worker runs."""
     for job in jobs:
         _forget(runs / job)
 
 
 def forget_data(runs: Path) -> None:
-    """Remove input data of jobs that no worker runs."""
     for job in job_folders(runs):
         with _alone(runs / job) as alone:
             for path in (runs / job).glob("*/*") if alone else ():
@@ -200,7 +193,6 @@ def _forget(job: Path) -> None:
 
 @contextmanager
 def _alone(job: Path) -> Iterator[bool]:
-    """Hold the job's lock; yields whether no worker runs it."""
     try:
         descriptor = _open_lock(job)
     except FileNotFoundError:  # another worker has removed it

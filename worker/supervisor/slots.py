@@ -1,7 +1,4 @@
-"""Numbered slots of worker processes, and their leftover trainers.
-
-A slot's lock ends with its process; a pid file in a newly taken slot names a leftover trainer.
-"""
+"""Numbered slots of worker processes, and their leftover trainers."""
 
 import fcntl
 import hashlib
@@ -24,7 +21,6 @@ class WorkerSlot:
     folder: Path
     worker_id: str
     descriptor: int
-    """Descriptor with the lock; children do not inherit it."""
 
     @property
     def pid_file(self) -> Path:
@@ -52,7 +48,6 @@ def take_slot(workers: Path, kind: str, hostname: str) -> WorkerSlot:
 
 
 def mark(run: Path) -> dict[str, str]:
-    """Variable that identifies a trainer's descendants."""
     return {_MARK: str(run)}
 
 

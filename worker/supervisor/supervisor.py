@@ -1,11 +1,11 @@
 """Runs one claimed job.
 
-    main thread    prepare → start the trainer → watch it → (explain) → wait for delivery
+    main thread    prepare → start the trainer → watch it → wait for delivery
     heart          heartbeats, commands
     sender         blobs and records, in order
     reader         the trainer's pipe → outbox
 
-Once the lease is lost the trainer ends within two seconds and nothing more is sent.
+Once the lease is lost the trainer ends within two seconds.
 """
 
 import errno
@@ -39,11 +39,8 @@ from worker.supervisor.watchdog import DEFAULT, PreparationWatchdog, SilenceLimi
 log = logging.getLogger(__name__)
 
 LEAVE_GRACE_SECONDS = 1.0
-"""Seconds from EOF on the trainer's pipe to SIGKILL."""
 STOP_DELIVER_SECONDS = 5.0
-"""Seconds in which a stopping worker delivers a job's end."""
 EXIT_GRACE_SECONDS = 30.0
-"""Seconds from the trainer's `ended` record to SIGKILL."""
 TICK_SECONDS = 0.1
 
 
@@ -261,7 +258,6 @@ class _Attempt:
         return JobOutcome.LEASE_LOST if self.lease.lost is not None else JobOutcome.STOPPED
 
     def _report_instead(self, failure: JobFailure) -> None:
-        """Report a failure in place of the undeliverable record."""
         tail = exit_diagnosis.log_tail(self.folder.log)
         end = _ended(failure, sequence=self.sender.acknowledged + 1, step=self.last_step, tail=tail)
         _post_end(self.parent.api, self.claimed, end)
@@ -306,7 +302,6 @@ def _cancelled(sequence: int) -> Ended:
 
 
 def _post_end(api: WorkerApi, claimed: Claimed, end: Ended) -> bool:
-    """Post an end past the outbox; returns whether it arrived."""
     try:
         api.post_records(claimed.job, claimed.job_token, claimed.attempt, [end])
     except ReinforgeError as error:

@@ -1,8 +1,4 @@
-"""The trainer as a child process: records out, commands in.
-
-It ends at EOF on its standard input, with the thread that started it, by `close`, or by its pid file in a later
-supervisor.
-"""
+"""The trainer as a child process: records out, commands in."""
 
 import os
 import signal
@@ -40,13 +36,11 @@ class TrainerProcess:
         secrets: Mapping[str, str] | None = None,
         gpus: Hold | None = None,
     ) -> None:
-        """secrets: environment variables. gpus: it holds their locks."""
         gpus = gpus or Hold()
         self._slot = slot
         self._on_record = on_record
         self._closed = False
         self.fault: str | None = None
-        """Why records were invalid or not saved."""
         with log.open("ab") as output:
             self._process = ChildProcess(
                 [*command, "--run", str(run)],
@@ -75,7 +69,6 @@ class TrainerProcess:
         return self._process.pid
 
     def poll(self) -> int | None:
-        """Exit status (negative: the signal), or None."""
         return self._process.poll()
 
     def wait(self, seconds: float) -> int | None:
@@ -98,7 +91,6 @@ class TrainerProcess:
         self.close()
 
     def close(self) -> None:
-        """Kill the group and read the last records."""
         if self._closed:
             return
         self._process.kill()

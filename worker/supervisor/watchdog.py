@@ -11,7 +11,6 @@ from reinforge.records import Phase, Record, StepMetrics
 STALLED = "stalled"
 PREPARING = "preparing"
 BETWEEN = "between_steps"
-"""Phase before the first, and between a step's metrics and the next."""
 SECONDS: Mapping[str, float] = {
     PREPARING: 900.0,  # reported per piece of a download; for hub models, by its library
     "loading": 1800.0,  # reported when the weights are loaded, and the adapter
