@@ -29,17 +29,13 @@ from worker.supervisor.watchdog import SilenceLimits
 log = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 30.0
-"""Time for which an absent backend is retried."""
 POLL_SECONDS = IDLE_POLL_SECONDS
 CLOSE_SECONDS = 15.0
-"""Time for which closing waits for a polled job."""
 trainer_command: Sequence[str] = TRAINER
 
 
 @dataclass
 class TrainerWorker:
-    """Resources of a Celery process, which runs one job at a time."""
-
     supervisor: JobSupervisor
     slot: WorkerSlot
     api: WorkerApi
@@ -86,7 +82,6 @@ class TrainerWorker:
         return worker
 
     def wake(self, job: str) -> None:
-        """Run queued jobs until there are none. The backend decides which is next."""
         with self._working:
             while not self.supervisor.stop.is_set():
                 with self.gpus.held(self.slot.worker_id, urgent=True) as hold:
@@ -133,7 +128,6 @@ class TrainerWorker:
                 self.supervisor.run(claimed, hold)
 
     def _claim(self) -> Claimed | None:
-        """Claim; retries while the backend is away. Raises ReinforgeError."""
         deadline, pause = time.monotonic() + PATIENCE_SECONDS, 0.2
         while True:
             try:
