@@ -35,11 +35,9 @@ from worker.training.reporting.job_reporter import JobReporter
 LOG = "vllm.log"
 _GIB = 2**30
 _MOST_CACHE_BYTES = 4 * _GIB
-"""Keys and values on the CPU, unless one completion needs more."""
 
 
 def check_engine(spec: JobSpec, model: Path | None = None) -> dict[str, str]:
-    """Versions of the engine's packages. Raises JobFailure, retryable."""
     if spec.rollout.engine != "vllm":
         return {}
     version = vllm_version()
@@ -226,8 +224,6 @@ def describe(chosen: Options) -> str:
 
 
 def scorer(score: Callable[[Sequences], torch.Tensor]) -> Score:
-    """`score` on plain lists, for the probe."""
-
     def scored(
         prompts: Sequence[Sequence[int]], completions: Sequence[Sequence[int]], temperature: float
     ) -> list[list[float]]:

@@ -1,6 +1,5 @@
-"""The trainer process: `python -m worker.trainer.main --run DIR [--offline]`.
-
-It chooses engine, rewards and reporter. Exits with 0 after an `ended` record, whatever the outcome.
+"""The trainer process: `python -m worker.trainer.main --run DIR [--offline]`. Exits with 0 after an `ended`
+record.
 """
 
 import argparse
@@ -60,7 +59,6 @@ from worker.training.reporting.metrics import peak_memory_gib
 
 POLICY, CRITIC = "policy", "critic"
 SANDBOX_PATIENCE_SECONDS = 30.0
-"""Patience with a sandbox, before the job pauses."""
 
 
 def main() -> None:
@@ -191,7 +189,6 @@ class TrainerJob:
             return asyncio.run(_closing(engine, training))
 
     def _load(self, policy: LoraPolicy, critic: LoraCritic | None) -> None:
-        """Load the state to resume or fork from, or the adapter to start from."""
         manifest, state, critic_state = self.manifest, None, None
         if manifest.resume_path is not None:
             resume, fork = Path(manifest.resume_path).read_bytes(), manifest.fork
@@ -286,7 +283,6 @@ class TrainerJob:
         ]
 
     def _report_start(self, facts: dict[str, Any]) -> None:
-        """Report, again when micro-batch sizes change."""
         policy, reporter, steps = self.policy, self.reporter, self.spec.limits.steps
         assert policy is not None and self.job_reporter is not None
 

@@ -13,7 +13,6 @@ from worker.algorithm.plugin_functions import OwnFunctionError, own_function
 
 
 def checked_spec(raw: dict[str, Any]) -> JobSpec:
-    """Specification; raises JobFailure `package_missing` or `package_broken`, both retryable."""
     algorithm = raw.get("algorithm") or {}
     for name, version in (algorithm.get("packages") or {}).items():
         if problem := plugins.package_problem(name, version):
@@ -37,7 +36,6 @@ def checked_spec(raw: dict[str, Any]) -> JobSpec:
 
 
 def function_problem(part: str, kind: str) -> str | None:
-    """Why a part's function cannot be called, or None."""
     installed = plugins.installed()
     model = installed.parts.get(part, {}).get(kind)
     if model is None:

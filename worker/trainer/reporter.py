@@ -1,7 +1,4 @@
-"""Trainer side of the supervisor connection: records and blobs out, commands in.
-
-Every reporter writes the run folder; `metrics.jsonl` is the trainer's own source of truth.
-"""
+"""Trainer side of the supervisor connection: records and blobs out, commands in."""
 
 import errno
 import hashlib
@@ -36,10 +33,10 @@ class Reporter(Protocol):
         """Save an immutable file named by its hash."""
 
     def commands(self) -> list[Command]:
-        """Commands since the last call, oldest first."""
+        pass
 
     def on_cancel(self, interrupt: Callable[[], None]) -> None:
-        """Call `interrupt` from another thread as soon as a cancel arrives."""
+        pass
 
     def on_pause(self, interrupt: Callable[[], None] | None) -> None:
         """Like `on_cancel` for a pause, for work that the next attempt can repeat; None ends this."""
@@ -139,7 +136,6 @@ class FolderReporter:
         return self._cancel.is_set()
 
     def receive(self, command: Command) -> None:
-        """Receive; a cancel or pause also calls its interrupt."""
         with self._lock:
             self._commands.append(command)
             to_pause = self._interrupt_to_pause
@@ -155,10 +151,7 @@ class FolderReporter:
 
 
 class PipeReporter(FolderReporter):
-    """Sends records on file descriptor 3, reads commands on standard input.
-
-    The process ends at once if the supervisor closes either.
-    """
+    """Sends records on file descriptor 3, reads commands on standard input."""
 
     def __init__(self, folder: Path, *, records: int, commands: int, first_sequence: int = 1) -> None:
         super().__init__(folder, first_sequence=first_sequence)
