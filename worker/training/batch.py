@@ -81,7 +81,6 @@ def _results(rollout: Rollout) -> tuple[RewardResult, ...]:
 
 
 def _steps(rollouts: Sequence[Rollout], weights: Sequence[float], decode: Decode) -> Steps | None:
-    """Steps from the rewards, with ends in tokens; None without any."""
     steps = [
         (row, end_token(rollout, end, decode), weight * value)
         for row, rollout in enumerate(rollouts)

@@ -1,7 +1,4 @@
-"""Changes of a running job, applied at step boundaries.
-
-A resumed job applies the changes of earlier attempts again before the same steps.
-"""
+"""Changes of a running job, applied at step boundaries."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -13,8 +10,6 @@ from worker.training.reporting.job_reporter import JobReporter
 
 
 class Changes:
-    """Changes of a job. replace_reward raises JobFailure."""
-
     def __init__(
         self,
         scheduled: Sequence[ScheduledChange],

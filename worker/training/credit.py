@@ -26,7 +26,6 @@ class StepSelection:
     shaped: Shaped
     selected: Selected
     reward_kl: State
-    """State for the next step; empty without controller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,28 +33,23 @@ class Credit:
     rewards: Tensor
     """(N,) float64 before shaping; NaN if missing."""
     compared: Tensor
-    """(N,) float64: reward on a fixed scale, by which a group counts as uniform; NaN if missing."""
+    """(N,) float64 on a fixed scale, by which a group counts as uniform; NaN if missing."""
     outcomes: Tensor
     """(N,) float64: rewards compared by selection and advantage; NaN if missing."""
     keep: Tensor
-    """(N,) bool: trained rows."""
     trained: Tensor
     """(N, T) bool: tokens in the loss."""
     counted: Tensor
-    """(N, T) bool: tokens of the rows to choose from."""
     advantages: Tensor
     """(N,) or (N, T) float64, 0 outside `keep`."""
     returns: Tensor | None = None
-    """(N, T) float64: a critic's targets."""
     state: dict[str, Any] = field(default_factory=dict)
-    """State for the next step, by part of the algorithm."""
     metrics: dict[str, SumCount] = field(default_factory=dict)
 
 
 def choose(
     spec: JobSpec, batch: StepBatch, passes: Passes, state: dict[str, Any], *, rounds: int = 1
 ) -> StepSelection:
-    """Shaping and selection. Raises JobFailure `algorithm_input_missing`."""
     algorithm, rows = spec.algorithm, batch.rows
     old = passes.old
     rows = replace(
@@ -83,7 +77,6 @@ def choose(
 def assign_credit(
     spec: JobSpec, choice: StepSelection, passes: Passes, *, metrics: dict[str, float]
 ) -> Credit:
-    """Advantages of the selected rows. Raises JobFailure `algorithm_input_missing`."""
     settings, shaped, selected = spec.algorithm.advantage.model_dump(), choice.shaped, choice.selected
     rows = choice.rows
     if passes.old is not None:
@@ -130,7 +123,6 @@ def user_rewards(rows: Rows) -> Tensor:
 
 
 def _shaped_mean(spec: JobSpec, shaped: Shaped) -> dict[str, SumCount]:
-    """`reward/shaped_mean` if shaping changes it."""
     if not spec.algorithm.shaping.changes_reward:
         return {}
     per_row = shaped.rewards if shaped.token_rewards is None else shaped.token_rewards.sum(1)

@@ -17,7 +17,6 @@ def note_evaluation(spec: JobSpec, position: Position, reward: float | None) -> 
 
 
 def note_step(spec: JobSpec, position: Position, useless: float | None) -> None:
-    """useless: share of the step's groups with equal rewards."""
     steps = spec.limits.early_stop.no_signal_steps
     if steps is not None:
         window = [*position.useless_groups, 1.0 if useless is None else useless]

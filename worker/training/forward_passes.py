@@ -29,7 +29,6 @@ def reward_passes(spec: JobSpec, policy: Policy, sequences: Sequences) -> Passes
 
 
 def has_reward_passes(spec: JobSpec) -> bool:
-    """Whether shaping or selection need forward passes, between rounds of sampling."""
     return _reads_reference(spec) or spec.algorithm.selection.reads_old_policy
 
 
@@ -40,7 +39,6 @@ def _reads_reference(spec: JobSpec) -> bool:
 def update_passes(
     spec: JobSpec, policy: Policy, sequences: Sequences, passes: Passes, critic: Critic | None = None
 ) -> Passes:
-    """`passes` with those of advantage and loss."""
     if critic is not None:
         passes = replace(passes, values=critic.values(sequences))
     if passes.old is None and reads_old_policy(spec):
@@ -61,5 +59,4 @@ def reads_old_policy(spec: JobSpec) -> bool:
 
 
 def reads_policy_before_update(spec: JobSpec) -> bool:
-    """Whether constants of a batch need scores before its update."""
     return not loss_reads(spec.algorithm.loss.model_dump()).isdisjoint({"entropies", "logprobs"})

@@ -8,7 +8,6 @@ from worker.algorithm.plugin_functions import NotFiniteError
 from worker.machine.memory import is_out_of_memory
 
 FRAMES = 20
-"""Frames of a reported traceback."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +20,7 @@ class End:
 
 
 def end_of(error: BaseException) -> End:
-    """The end that an error causes, by code of JobFailure, `out_of_memory`, `disk_full`, `package_broken` or
-    `trainer_failed`.
-    """
+    """The end that an error causes."""
     if isinstance(error, JobFailure):
         outcome: Literal["paused", "failed"] = "paused" if error.retryable else "failed"
         trace = getattr(error, "traceback", None) or (_trace(error.__cause__) if error.__cause__ else None)

@@ -198,7 +198,6 @@ def _save_if_due(
     *,
     last: bool,
 ) -> None:
-    """Save a checkpoint, with a resume state unless the job ends."""
     if checkpoint_due(spec, position, last=last, requested=_contain(commands, "checkpoint")):
         job_reporter.checkpoint(position, models.policy, final=last)
         if not last:
@@ -207,7 +206,6 @@ def _save_if_due(
 
 
 def _stop(position: Position, models: Models, control: Control, commands: list[Command]) -> TrainingOutcome:
-    """End as cancelled, or as paused with the last completed step's state."""
     if control.reporter.cancelling:
         return TrainingOutcome("cancelled", "cancel_requested")
     job_reporter = control.job_reporter

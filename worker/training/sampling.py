@@ -24,11 +24,9 @@ from worker.training.reporting.job_reporter import JobReporter
 class SampledStep:
     batch: StepBatch
     collected: Collected
-    """Groups, with times summed over the rounds."""
     choice: StepSelection
     passes: Passes
     metrics: dict[str, float]
-    """Metrics of the selection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +79,6 @@ class StepSampler:
     async def _again(
         self, choice: StepSelection, collected: Collected, sampling_round: Round
     ) -> Collected | None:
-        """All groups after one more round; None if nothing is requested or no prompts remain."""
         requests = choice.selected.again
         repairs = [request for request in requests if isinstance(request, selection.Repair)]
         missing = sum(request.count for request in requests if isinstance(request, selection.Prompts))
@@ -114,7 +111,6 @@ class StepSampler:
     def _repair(
         self, rollout: Rollout, plan: selection.Repair, stop_ids: Sequence[int]
     ) -> RolloutRepair | None:
-        """None if the model's context has no room."""
         ids = self.prompts.renderer.plain_ids
         if plan.solution:
             text = self._column(rollout.prompt, "solution", self.spec.data.columns.answer or "answer")

@@ -7,10 +7,7 @@ from reinforge.spec import Optimizer
 
 
 def learning_rate(optimizer: Optimizer, step: int, steps: int) -> float:
-    """Rate of a 1-based step: linear warm-up, then constant, or falling to 0.
-
-    With `initial_learning_rate`, the rate starts there after the warm-up and falls to the schedule's.
-    """
+    """Rate of a 1-based step: linear warm-up, then constant, or falling to 0."""
     initial = optimizer.initial_learning_rate or optimizer.rate
     if step <= optimizer.warmup_steps:
         return initial * step / optimizer.warmup_steps
@@ -20,7 +17,6 @@ def learning_rate(optimizer: Optimizer, step: int, steps: int) -> float:
 
 
 def _share(optimizer: Optimizer, done: float) -> float:
-    """Factor at this share of the steps after the warm-up."""
     if optimizer.schedule == "linear":
         return 1 - done
     if optimizer.schedule == "cosine":

@@ -10,10 +10,7 @@ from worker.training.batch import StepBatch
 
 
 def skippable_rows(batch: StepBatch, rows: Sequence[int], moving: Tensor) -> Tensor:
-    """(n,) bool of `rows`: rows without gradient, which skip the forward pass.
-
-    If the engine returned no entropies, one row per group is scored.
-    """
+    """(n,) bool of `rows`: rows without gradient, which skip the forward pass."""
     skipped = ~moving
     groups, has_entropies = batch.rows.group[rows], ~batch.sampler_entropies[rows].isnan().any(1)
     for group in torch.unique(groups[skipped & ~has_entropies]).tolist():
@@ -24,7 +21,6 @@ def skippable_rows(batch: StepBatch, rows: Sequence[int], moving: Tensor) -> Ten
 
 
 def as_sampled(scores: TokenScores, batch: StepBatch, rows: list[int], skipped: Tensor) -> None:
-    """Fill in the sampler's scores of skipped rows, or the group's mean entropy."""
     width = scores.logprobs.shape[1]
     mask, entropies = batch.rows.mask[rows, :width], batch.sampler_entropies[rows, :width]
     scores.logprobs[skipped] = batch.sampler_logprobs[rows, :width][skipped]

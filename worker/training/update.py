@@ -40,19 +40,14 @@ class Update:
     """Scores under the weights that sampled; the sampler's for skipped rows."""
     state: State
     scored: Tensor
-    """(N,) bool: rows that the trainer scored."""
     metrics: dict[str, SumCount] = field(default_factory=dict)
     grad_norms: list[float] = field(default_factory=list)
-    """Before clipping."""
     skipped: int = 0
-    """Updates without finite gradient."""
     tokens: int = 0
-    """Completion tokens in the loss."""
     log_ratio_max: float = 0.0
     """Largest |log policy - log old policy| of a token."""
 
     def add_first_scores(self, rows: list[int], part: Batch, scores: TokenScores) -> None:
-        """Record scores of `rows` under the weights that sampled them."""
         assert part.skipped is not None
         width = scores.logprobs.shape[1]
         self.scores.logprobs[rows, :width] = scores.logprobs
@@ -86,7 +81,6 @@ def update(
     state: State,
     learning_rate: float,
 ) -> Update:
-    """One optimizer update per mini-batch of whole groups with signal."""
     old = passes.old
     done = _begun(batch, old, state)
     settings = with_current_beta(spec.algorithm.loss.model_dump(), state.get("kl", {}))
@@ -130,7 +124,6 @@ def _optimizer_step(
     learning_rate: float,
     done: Update,
 ) -> None:
-    """Take a step unless the gradient is not finite."""
     optimizer = spec.optimizer
     norm = policy.optimizer_step(
         learning_rate=learning_rate,
@@ -230,7 +223,6 @@ def _optimizer_batch(
 
 
 def _moves_policy(settings: LossSettings, tensors: Mapping[str, Tensor]) -> Tensor:
-    """(N,) bool."""
     advantages = tensors["advantages"]
     moves = advantages != 0 if advantages.dim() == 1 else (advantages != 0).any(1)
     if "betas" in tensors:

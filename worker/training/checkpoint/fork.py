@@ -20,10 +20,7 @@ WEIGHTS = "adapter_model.safetensors"
 def start_of(
     content: bytes, fork: ForkStart, adapter: str
 ) -> tuple[Position, PolicyState, PolicyState | None]:
-    """Position, policy and critic (None: a new one) from another job's resume state or checkpoint.
-
-    adapter: name of the policy's adapter. Raises JobFailure `resume_state_invalid`.
-    """
+    """Position, policy and critic (None: a new one) from another job's resume state or checkpoint."""
     try:
         files = unpack(content)
         if WEIGHTS in files:
@@ -79,7 +76,6 @@ def _unfit(reason: str) -> JobFailure:
 
 
 def _position(fork: ForkStart, before: Position | None = None) -> Position:
-    """Position with totals and the algorithm's state, without the other job's measurements."""
     position = Position(step=fork.step, checkpoint_step=fork.step)
     if before is None:
         return position
@@ -93,7 +89,6 @@ def _position(fork: ForkStart, before: Position | None = None) -> Position:
 
 
 def _parameters(tensors: dict[str, Tensor], adapter: str) -> dict[str, Tensor]:
-    """Tensors with the adapter's name, which PEFT omits in files."""
     return {
         f"{path}.{adapter}.{last}": tensor
         for key, tensor in tensors.items()

@@ -1,6 +1,5 @@
-"""Position of a job after a completed step, and its resume state.
-
-One tar of `position.json` and safetensors files; loading runs no code. Sampling noise and prompt order need no state.
+"""Position of a job after a completed step, and its resume state: a tar of JSON and safetensors files, so
+that loading runs no code.
 """
 
 import dataclasses
@@ -28,28 +27,22 @@ class Position:
     step: int = 0
     updates: int = 0
     skipped_updates: int = 0
-    """Updates without finite gradient."""
     not_finite_steps: int = 0
-    """Consecutive latest steps without any update."""
     tokens_trained: int = 0
     algorithm: dict[str, Any] = field(default_factory=dict)
     """JSON values by part."""
     reward_errors: list[tuple[int, int]] = field(default_factory=list)
     rewards: dict[str, Any] = field(default_factory=dict)
-    """Costs of judges."""
     evaluated_step: int | None = None
     held_out_reward: float | None = None
-    """Reward at `evaluated_step`."""
     checkpoint_step: int | None = None
     best_held_out: float | None = None
     stale_evaluations: int = 0
-    """Evaluations since the best one."""
     useless_groups: list[float] = field(default_factory=list)
     """Share of groups with equal rewards in each of the latest steps."""
 
     @property
     def frontier(self) -> dict[str, float]:
-        """Pass rates by row index."""
         rates: dict[str, float] = self.algorithm.get("frontier", {})
         return rates
 
@@ -76,7 +69,6 @@ class Position:
 
 
 def refuse_if_not_finite(position: Position) -> None:
-    """Raises JobFailure `gradient_not_finite` (retryable) after too many steps."""
     if position.not_finite_steps < NOT_FINITE_STEPS:
         return
     position.not_finite_steps = 0
@@ -91,14 +83,12 @@ def refuse_if_not_finite(position: Position) -> None:
 
 
 def evaluation_due(spec: JobSpec, position: Position, *, last: bool) -> bool:
-    """Whether to evaluate: before the first step, every `every_steps` and at the end."""
     step, every = position.step, spec.evaluation.every_steps
     regular = position.evaluated_step is None or last or (every > 0 and step % every == 0)
     return regular and spec.evaluation.rows > 0 and position.evaluated_step != step
 
 
 def checkpoint_due(spec: JobSpec, position: Position, *, last: bool, requested: bool) -> bool:
-    """Whether to save: every `checkpoint_every` steps, at the end and on command."""
     step = position.step
     regular = step > 0 and (last or step % spec.limits.checkpoint_every == 0)
     return (regular or requested) and position.checkpoint_step != step
@@ -126,7 +116,6 @@ def pack_resume_state(position: Position, policy: PolicyState, critic: PolicySta
 
 
 def unpack_resume_state(content: bytes) -> tuple[Position, PolicyState, PolicyState | None]:
-    """Position, policy and critic. Raises JobFailure `resume_state_invalid`."""
     try:
         files = unpack(content)
         body = json.loads(files["position.json"])

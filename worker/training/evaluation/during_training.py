@@ -31,7 +31,6 @@ class HeldOutEvaluations:
         return bool(self.prompts) and evaluation_due(spec, position, last=last)
 
     async def evaluate(self, spec: JobSpec, position: Position, policy: str, sampling: Sampling) -> None:
-        """Evaluate `policy` after the last completed step. Raises RewardsFailed, Interrupted."""
         self.reporter.on_pause(self.collector.cancel)
         evaluation = await evaluate(
             spec,

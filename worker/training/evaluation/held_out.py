@@ -1,7 +1,4 @@
-"""Held-out evaluation: the policy on rows that it is never trained on, sampled like training.
-
-Rewards are the user's, without shaping, and noise is equal in all evaluations of a job.
-"""
+"""Held-out evaluation: the policy on rows that it is never trained on, sampled like training."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -100,7 +97,6 @@ def _values(rewards: list[float | None], samples: int, lengths: torch.Tensor) ->
 def _at_k(
     settings: EvaluationSpec, rollouts: Sequence[Rollout], rewards: Sequence[float | None]
 ) -> dict[str, float | None]:
-    """pass@k, best@k and maj@k: means over rows with intervals."""
     samples, find = settings.samples_per_row, ANSWERS[settings.answer] if settings.answer else None
     values: dict[str, float | None] = {}
     for k in sizes(samples):

@@ -8,9 +8,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 SUBSETS = 1000
-"""Most subsets for exact maj@k, or the number of random ones."""
 RESAMPLES = 1000
-"""Bootstrap resamples of prompts."""
 
 
 def pass_at_k(n: int, right: int, k: int) -> float:
@@ -26,10 +24,7 @@ def best_at_k(rewards: Sequence[float], k: int) -> float:
 
 
 def maj_at_k(answers: Sequence[str | None], right: Sequence[bool], k: int) -> float:
-    """Probability that the most frequent answer among k is right; ties go to the first.
-
-    Exact for at most SUBSETS choices of k, else over fixed random ones.
-    """
+    """Probability that the most frequent answer among k is right; ties go to the first."""
     n = len(answers)
     if math.comb(n, k) <= SUBSETS:
         choices = list(itertools.combinations(range(n), k))
@@ -56,7 +51,6 @@ def interval(values: Sequence[float], *, level: float = 0.95) -> tuple[float, fl
 
 
 def sizes(samples: int) -> list[int]:
-    """1, 2, 4, … and `samples`."""
     powers = [1 << power for power in range(samples.bit_length()) if 1 << power < samples]
     return [*powers, samples]
 
@@ -83,4 +77,3 @@ ANSWERS: dict[str, Callable[[str], str | None]] = {
     "last_number": _last(r"-?\d+(?:\.\d+)?"),
     "last_line": _last_line,
 }
-"""Extractor of a completion's answer, by `evaluation.answer`."""

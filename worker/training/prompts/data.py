@@ -60,20 +60,17 @@ class JobPrompts:
         return self._prompts(picked)
 
     def further(self, step: int, count: int, dealt: Collection[int]) -> list[Prompt]:
-        """Up to `count` prompts of rows not in `dealt` (indices)."""
         order = permutation(self.seed, Stream.REFILL, step, len(self.train))
         others = (self.train[place] for place in order if self.train[place].index not in dealt)
         return self._prompts(list(islice(others, count)))
 
     def for_evaluation(self, count: int) -> list[Prompt]:
-        """Up to `count` evenly spaced held-out prompts."""
         rows = len(self.held_out)
         if rows <= count:
             return self._prompts(self.held_out)
         return self._prompts([self.held_out[place * rows // count] for place in range(count)])
 
     def _prompts(self, rows: Sequence[PromptRow]) -> list[Prompt]:
-        """Render rows; raises JobFailure `data_error`."""
         rendered = self.renderer.render([(row.messages, row.tools) for row in rows], self.max_tokens)
         return [self._prompt(row, rendered_row) for row, rendered_row in zip(rows, rendered, strict=True)]
 

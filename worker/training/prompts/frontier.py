@@ -1,6 +1,6 @@
 """Frontier sampling: prefers rows that pass about half of the time.
 
-A row's weight is p·(1 - p) + FLOOR, with p a running mean of its pass rate; the constants are ours.
+A row's weight is p·(1 - p) + FLOOR, with p a running mean of its pass rate.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,11 +13,8 @@ from worker.rollout.collect import Rollout
 from worker.rollout.noise import Stream, uniform
 
 FLOOR = 0.05
-"""Least weight, so that every row is still sampled."""
 START = 0.5
-"""p of unsampled rows."""
 MEMORY = 0.5
-"""Weight of the past in the running mean."""
 
 Rates = Mapping[str, float]
 

@@ -6,7 +6,6 @@ from reinforge.spec import JobSpec
 
 
 def prompt_limit(spec: JobSpec, context_length: int | None) -> int:
-    """Most tokens of a prompt."""
     rollout = spec.rollout
     room = (context_length or 2**31) - rollout.max_completion_tokens
     if room < 1:
@@ -20,7 +19,6 @@ def prompt_limit(spec: JobSpec, context_length: int | None) -> int:
 
 
 def continuation_room(spec: JobSpec) -> int:
-    """Additional tokens of prompts that continue a completion."""
     selection = spec.algorithm.selection
     if not isinstance(selection, GuidedCorrection):
         return 0

@@ -19,7 +19,6 @@ EQUAL_LENGTHS = 0.02
 """Coefficient of variation below which a group's lengths count as equal."""
 NO_ADVANTAGE = 1e-6
 MOST_TOKENS = 512
-"""Tokens of a completion that are searched for repetitions."""
 MOST_CHARACTERS = 4_000
 MOST_VALUES = 1_000_000
 """Tokens that quantiles are taken over; of more tokens every n-th."""
@@ -50,8 +49,9 @@ def diagnostics(spec: JobSpec, batch: StepBatch, credit: Credit, update: Update)
 
 
 def within_groups(rewards: Tensor, other: Tensor, group: Tensor) -> float | None:
-    """Correlation of the reward with another number, (N,) each, both centred on their group's mean, so that hard
-    prompts with long answers do not count. NaN: not measured. None if one of them is constant."""
+    """Correlation of the reward with another number, (N,) each, both centred on their group's mean. None if
+    one is constant.
+    """
     scored = ~(rewards.isnan() | other.isnan())
     if not bool(scored.any()):
         return None
@@ -143,7 +143,6 @@ def _right(rollouts: Sequence[Rollout], column: str) -> Tensor:
 
 
 def _repeated_share(token_ids: Sequence[int]) -> float:
-    """Share of 3-grams that occurred before."""
     ids = token_ids[:MOST_TOKENS]
     grams = len(ids) - _NGRAM + 1
     return 1 - len(set(zip(ids, ids[1:], ids[2:], strict=False))) / grams if grams > 0 else 0.0
@@ -155,7 +154,6 @@ def _removed_share(text: str, removed: dict[int, int | None]) -> float:
 
 
 def _duplicates(rollouts: Sequence[Rollout]) -> float:
-    """1 - distinct completions / completions, of groups."""
     counts = Counter(rollout.prompt_no for rollout in rollouts)
     distinct = len({(rollout.prompt_no, rollout.token_ids) for rollout in rollouts})
     return 1 - distinct / max(1, sum(counts.values()))

@@ -36,9 +36,7 @@ from worker.training.update import Update
 
 PhaseName = Literal["loading", "starting_engine", "evaluating", "generating", "scoring", "updating", "saving"]
 PHASE_SECONDS = 0.5
-"""Least seconds between reports of progress within a phase."""
 KEEP_ALIVE_SECONDS = 5.0
-"""Least seconds between reports of a phase without progress."""
 
 
 class JobReporter:
@@ -61,7 +59,6 @@ class JobReporter:
         self._reported: dict[str, Any] = {}
         self._reported_at = 0.0
         self._pending: dict[str, Any] | None = None
-        """Newer progress, not yet reported."""
 
     def phase(
         self,
@@ -186,7 +183,6 @@ class JobReporter:
         self._reporter.report(ResumeStateSaved, step=position.step, blob=blob)
 
     def commands_done(self, commands: Iterable[Command], step: int) -> None:
-        """Report requested checkpoints as saved."""
         for command in commands:
             if command.kind == "checkpoint":
                 self._reporter.report(CommandApplied, command=command.id, step=step)

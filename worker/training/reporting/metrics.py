@@ -75,8 +75,6 @@ def step_values(
 
 @dataclass(frozen=True, slots=True)
 class StepClock:
-    """Monotonic seconds."""
-
     started: float
     update_started: float
     finished: float
@@ -105,8 +103,7 @@ def running_values(
 
 
 def per_reward(rollouts: Sequence[Rollout], prefix: str = "reward") -> Values:
-    """`reward/<name>/mean` and `reward/<name>/part/<part>` over the completions with a value, shares of labels, and
-    shares of completions for which a gate skipped a part."""
+    """`reward/<name>/mean`, `reward/<name>/part/<part>`, and shares of labels and gates."""
     named_values: dict[str, list[float]] = {}
     labels = _label_shares(rollouts, prefix)
     for rollout in rollouts:
@@ -134,8 +131,6 @@ def _named(result: RewardResult, prefix: str) -> list[tuple[str, float]]:
 
 
 def _label_shares(rollouts: Sequence[Rollout], prefix: str) -> Values:
-    """`reward/<name>/label/<label>` and `reward/<name>/part/<part>/label/<label>`: shares of labelled completions.
-    `reward/<name>/part/<part>/spared`: shares of completions for which a gate skipped the part."""
     counts: dict[str, Counter[str]] = {}
     spared: dict[str, int] = {}
     scored: Counter[str] = Counter()

@@ -8,8 +8,6 @@ from worker.environment.base import Prompt
 
 
 class PromptHeads:
-    """Prompts that were not reported before, by split."""
-
     def __init__(self) -> None:
         self._reported: set[tuple[str, int]] = set()
 

@@ -61,7 +61,6 @@ COMPRESSION = {
         f"{field.name}.list.element" if pa.types.is_list(field.type) else field.name for field in SCHEMA
     )
 }
-"""Compression by column; none for single numbers."""
 TEXT_IN_ROW = 2000
 """Most characters of a completion in its narrow row."""
 
@@ -93,7 +92,6 @@ def row_statuses(
 class TrainerScores:
     scores: TokenScores
     scored: Tensor
-    """(N,) bool: rows that the trainer scored."""
 
 
 def to_parquet(

@@ -13,7 +13,6 @@ from worker.rollout.collect import Rollout
 MOST = 20
 """Most values with metrics of their own."""
 LONGEST = 60
-"""Most characters of a value in a metric's name."""
 
 
 @dataclass(frozen=True, slots=True)
