@@ -25,6 +25,7 @@ from backend.jobs.report.endpoints import router as report
 from backend.jobs.shares.endpoints import router as shares
 from backend.jobs.submission.endpoints import router as submission
 from backend.jobs.submission.submit import Draft, ServicesDep, SpecSubmission, submit
+from backend.jobs.traces.endpoints import router as traces
 from backend.models import Job as JobRow
 from backend.rpc.broker import BrokerDep
 from reinforge.net.broker import BrokerState
@@ -167,6 +168,7 @@ router.include_router(groups)
 router.include_router(prompts)
 router.include_router(report)
 router.include_router(bundle)
+router.include_router(traces)
 router.include_router(shares)
 router.include_router(submission)
 router.include_router(monitoring)

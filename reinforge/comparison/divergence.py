@@ -60,6 +60,22 @@ def metric_difference(
     return None
 
 
+def machine_differences(expected: dict[str, Any], facts: dict[str, Any]) -> dict[str, list[Any]]:
+    """Versions, engine, device and machine that differ."""
+
+    def flat(source: dict[str, Any]) -> dict[str, Any]:
+        names = ("engine", "device", "precision", "torch_threads")
+        values = {name: source.get(name) for name in names}
+        return values | (source.get("versions") or {}) | (source.get("machine") or {})
+
+    one, other = flat(expected), flat(facts)
+    return {
+        name: [one.get(name), other.get(name)]
+        for name in dict.fromkeys((*one, *other))
+        if one.get(name) != other.get(name)
+    }
+
+
 def is_measured(key: str) -> bool:
     return key.startswith(("time/", "throughput/", "memory/")) or describe(key).unit in _MEASURED
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from reinforge.bundles.archive import unpack_bundle
 from reinforge.bundles.manifest import BundleManifest
 from reinforge.bundles.records import BundleRecords, read_completions, weights_of
-from reinforge.comparison.divergence import metric_difference, row_difference
+from reinforge.comparison.divergence import machine_differences, metric_difference, row_difference
 from reinforge.errors import InvalidInput
 from reinforge.offline.bundle_job import Inputs, prepare
 from reinforge.offline.train import die_with_parent, sandbox
@@ -129,22 +129,6 @@ def reproduce(bundle: Path, out: Path, inputs: Inputs, *, steps: int | None = No
             whole = last == manifest.step and manifest.status == JobStatus.SUCCEEDED
             _run(out, comparison, None if whole else last)
     return _result(manifest, comparison, out, last)
-
-
-def machine_differences(expected: dict[str, Any], facts: dict[str, Any]) -> dict[str, list[Any]]:
-    """Versions, engine, device and machine that differ."""
-
-    def flat(source: dict[str, Any]) -> dict[str, Any]:
-        names = ("engine", "device", "precision", "torch_threads")
-        values = {name: source.get(name) for name in names}
-        return values | (source.get("versions") or {}) | (source.get("machine") or {})
-
-    one, other = flat(expected), flat(facts)
-    return {
-        name: [one.get(name), other.get(name)]
-        for name in dict.fromkeys((*one, *other))
-        if one.get(name) != other.get(name)
-    }
 
 
 def _run(out: Path, comparison: Comparison, last: int | None) -> None:

@@ -3,6 +3,7 @@
 from typing import Any, Literal
 
 from reinforge.schemas.common import Response
+from reinforge.schemas.comparison import HeldOutDifference, SettingDifference
 
 DifferenceKind = Literal[
     "completions",
@@ -41,3 +42,34 @@ class MetricDifference(Response):
     key: str
     values: list[float | None]
     """Of both sides."""
+
+
+class Effect(Response):
+    """Held-out reward of both jobs at the newest evaluation that they share."""
+
+    step: int
+    values: list[float | None]
+    difference: HeldOutDifference | None
+    """Of the second job from the first, prompt by prompt."""
+
+
+class Divergence(Response):
+    """Where two jobs part; null where nothing of the kind differs."""
+
+    object: Literal["divergence"] = "divergence"
+    jobs: list[str]
+    steps: int
+    """Steps that both have stored completions of."""
+    first_step: int | None
+    last_step: int | None
+    settings: list[SettingDifference]
+    machine: dict[str, list[Any]]
+    """Versions, engine and machine that differ."""
+    metric: MetricDifference | None
+    """The first metric that differs, without times and memory."""
+    completion: RowDifference | None
+    """The first prompt, or the first token of a completion, that differs."""
+    reward: RowDifference | None
+    """The first equal completion with another reward."""
+    effect: Effect | None
+    notes: list[str]

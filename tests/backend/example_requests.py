@@ -44,6 +44,7 @@ BODIES: dict[str, Any] = {
     "updateJob": {"notes": "Learning rate too **high**.", "add_tags": ["ablation"]},
     "renameProject": {"name": "zebra two"},
     "updateMember": {"role": "viewer"},
+    "createTraceDataset": {"min_reward": 0.9, "name": "solved sums"},
     "createDeployment": {"name": "sums-try", "model": "tiny"},
     "changeDeployment": {"model": "tiny"},
 }

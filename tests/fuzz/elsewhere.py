@@ -5,6 +5,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "backend.jobs.report.content",
         "reinforge.cli.jobs.share",
         "reinforge.cli.repeat.bundles",
+        "reinforge.cli.jobs.traces",
         "reinforge.offline.reproduce",
         "reinforge.offline.bundle_job",
         "backend.adapters.service",

@@ -7,9 +7,10 @@ from fastapi import APIRouter, Query, Request
 from backend.access.auth import Reader
 from backend.data.database import Session
 from backend.http.strict_json import StrictRoute
-from backend.jobs.comparison import curves, prompts, service
+from backend.jobs.comparison import curves, divergence, prompts, service
 from backend.jobs.comparison.prompt_queries import PromptSort
 from backend.jobs.monitoring.completions import Split
+from backend.jobs.monitoring.object_cache import ObjectCacheDep
 from backend.settings import Settings
 from reinforge.schemas.comparison import (
     ComparedPromptPage,
@@ -18,6 +19,7 @@ from reinforge.schemas.comparison import (
     Moment,
     PromptComparison,
 )
+from reinforge.schemas.divergence import Divergence
 
 Jobs = Annotated[list[str], Query(min_length=2, max_length=50)]
 Group = Annotated[str | None, Query(max_length=200)]
@@ -96,3 +98,18 @@ async def compare_completions(
 ) -> PromptComparison:
     """Completions of one prompt, job by job; at most `samples` of each. Jobs without the prompt are absent."""
     return await prompts.one(session, who.project_id, job, prompt_hash, split=split, at=at, samples=samples)
+
+
+@router.get("/compare/divergence", operation_id="compareDivergence")
+async def compare_divergence(
+    session: Session,
+    cache: ObjectCacheDep,
+    who: Reader,
+    job: Annotated[list[str], Query(min_length=2, max_length=2)],
+) -> Divergence:
+    """Where two jobs part: settings, the first metric, and the first prompt and token of a completion that differ.
+
+    For forks of one job with one change, which share prompts and sampling noise. `effect` is the held-out difference
+    at the newest evaluation that both have.
+    """
+    return await divergence.diverge(session, cache, who.project_id, job)

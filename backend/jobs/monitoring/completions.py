@@ -135,7 +135,7 @@ async def _read(
     cache: ObjectCache, rollouts: StepRollouts, prompt_no: int, sample_nos: set[int], *, tokens: bool = True
 ) -> dict[int, dict[str, Any]]:
     async with cache.file(rollouts.sha256) as path:
-        rows = await anyio.to_thread.run_sync(_read_group, str(path), prompt_no, tokens)
+        rows = await anyio.to_thread.run_sync(read_group, str(path), prompt_no, tokens)
     row_by_sample = {row["sample_no"]: row for row in rows if row["sample_no"] in sample_nos}
     if missing := sample_nos - row_by_sample.keys():
         raise NotFound(
@@ -145,7 +145,7 @@ async def _read(
     return row_by_sample
 
 
-def _read_group(path: str, prompt_no: int, tokens: bool) -> list[dict[str, Any]]:
+def read_group(path: str, prompt_no: int, tokens: bool) -> list[dict[str, Any]]:
     with opened(path) as file:
         names = [name for name in file.schema_arrow.names if tokens or name not in TOKEN_LISTS]
         group_rows: list[dict[str, Any]] = []

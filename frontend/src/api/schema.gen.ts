@@ -317,6 +317,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/compare/divergence": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Compare Divergence
+         * @description Where two jobs part: settings, the first metric, and the first prompt and token of a completion that differ.
+         *
+         *     For forks of one job with one change, which share prompts and sampling noise. `effect` is the held-out difference
+         *     at the newest evaluation that both have.
+         */
+        get: operations["compareDivergence"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/changes": {
         parameters: {
             query?: never;
@@ -594,6 +617,30 @@ export interface paths {
         get: operations["downloadJobBundle"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/traces": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create
+         * @description Make a dataset of the completions with at least this reward, the best of every prompt without duplicates.
+         *
+         *     Rows have the columns of the job's dataset, `completion`, `completion_prompt` (the messages that the model read),
+         *     `completion_reward` and `completion_step`: for supervised training, or for another job. 422 `no_traces` if there
+         *     are none.
+         */
+        post: operations["createTraceDataset"];
         delete?: never;
         options?: never;
         head?: never;
@@ -6261,6 +6308,38 @@ export interface components {
             completion_tokens: number;
         };
         /**
+         * Divergence
+         * @description Where two jobs part; null where nothing of the kind differs.
+         */
+        Divergence: {
+            /**
+             * Object
+             * @default divergence
+             * @constant
+             */
+            object?: "divergence";
+            /** Jobs */
+            jobs: string[];
+            /** Steps */
+            steps: number;
+            /** First Step */
+            first_step: number | null;
+            /** Last Step */
+            last_step: number | null;
+            /** Settings */
+            settings: components["schemas"]["SettingDifference"][];
+            /** Machine */
+            machine: {
+                [key: string]: unknown[];
+            };
+            metric: components["schemas"]["MetricDifference"] | null;
+            completion: components["schemas"]["RowDifference"] | null;
+            reward: components["schemas"]["RowDifference"] | null;
+            effect: components["schemas"]["Effect"] | null;
+            /** Notes */
+            notes: string[];
+        };
+        /**
          * DoneEvent
          * @description Whole completion (tokens with the end token); `logprobs` of tokens without a piece.
          */
@@ -6474,6 +6553,17 @@ export interface components {
              * @default 10
              */
             max_scale?: number;
+        };
+        /**
+         * Effect
+         * @description Held-out reward of both jobs at the newest evaluation that they share.
+         */
+        Effect: {
+            /** Step */
+            step: number;
+            /** Values */
+            values: (number | null)[];
+            difference: components["schemas"]["HeldOutDifference"] | null;
         };
         /** Ended */
         Ended: {
@@ -10457,6 +10547,20 @@ export interface components {
             /** Curves */
             curves: components["schemas"]["ComparedCurve"][];
         };
+        /** MetricDifference */
+        MetricDifference: {
+            /** Step */
+            step: number;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "train" | "held_out";
+            /** Key */
+            key: string;
+            /** Values */
+            values: (number | null)[];
+        };
         /**
          * MetricFamily
          * @description Metrics whose keys contain a name of the job: a reward, a part, a slice, k of pass@k.
@@ -13942,6 +14046,36 @@ export interface components {
             prompts?: components["schemas"]["PromptHead"][];
         };
         /**
+         * RowDifference
+         * @description The first completion of a step that differs, in the order in which a step works.
+         */
+        RowDifference: {
+            /** Step */
+            step: number;
+            /**
+             * Split
+             * @enum {string}
+             */
+            split: "train" | "held_out";
+            /**
+             * What
+             * @enum {string}
+             */
+            what: "completions" | "prompt" | "token" | "sampler_logprobs" | "reward" | "advantage" | "trainer_logprobs" | "entropies";
+            /** Prompt No */
+            prompt_no: number;
+            /** Sample No */
+            sample_no: number;
+            /** Token */
+            token: number | null;
+            /** Values */
+            values: unknown[];
+            /** Prompt */
+            prompt: string | null;
+            /** Before */
+            before: string | null;
+        };
+        /**
          * RowStatus
          * @description Summary of one completion; text and tensors are in the step's Parquet blob.
          */
@@ -15383,6 +15517,44 @@ export interface components {
              * @default 0.2
              */
             share?: number;
+        };
+        /**
+         * TraceSelection
+         * @description Which completions a dataset is made of: the best first, of every prompt.
+         */
+        TraceSelection: {
+            /** Min Reward */
+            min_reward: number;
+            /**
+             * Split
+             * @default train
+             * @enum {string}
+             */
+            split?: "train" | "held_out";
+            /**
+             * First Step
+             * @default 0
+             */
+            first_step?: number;
+            /** Last Step */
+            last_step?: number | null;
+            /**
+             * Per Prompt
+             * @default 4
+             */
+            per_prompt?: number;
+            /**
+             * Truncated
+             * @default false
+             */
+            truncated?: boolean;
+            /**
+             * Limit
+             * @default 10000
+             */
+            limit?: number;
+            /** Name */
+            name?: string | null;
         };
         /** Tracker */
         Tracker: {
@@ -16898,6 +17070,34 @@ export interface operations {
             default: components["responses"]["Failed"];
         };
     };
+    compareDivergence: {
+        parameters: {
+            query: {
+                job: string[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Divergence"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
     listJobChanges: {
         parameters: {
             query?: never;
@@ -17318,6 +17518,42 @@ export interface operations {
             401: components["responses"]["NotAuthenticated"];
             403: components["responses"]["NotAllowed"];
             404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    createTraceDataset: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TraceSelection"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Dataset"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
             429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];

@@ -20,6 +20,7 @@ from reinforge.cli.jobs.records import app as records
 from reinforge.cli.jobs.share import app as share
 from reinforge.cli.jobs.steer import JobId, Settings, with_settings
 from reinforge.cli.jobs.steer import app as steer
+from reinforge.cli.jobs.traces import app as traces
 from reinforge.cli.jobs.training_check import fetch, report_check, with_check
 from reinforge.cli.jobs.watch import follow
 from reinforge.cli.output import Json, Quiet, Timeout, err, number, out
@@ -37,6 +38,7 @@ app.add_typer(records)
 app.add_typer(prompts)
 app.add_typer(labels)
 app.add_typer(share)
+app.add_typer(traces)
 app.add_typer(card)
 
 

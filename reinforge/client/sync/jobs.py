@@ -13,18 +13,11 @@ from httpx_sse import EventSource
 
 from reinforge.client.protocol import WORKER_SECONDS, Outage, error_from, retry_wait
 from reinforge.client.shared import RESTS, Progress, StreamRefused, document
+from reinforge.client.sync.comparisons import Comparisons
 from reinforge.client.sync.downloads import extract, save
 from reinforge.client.sync.paging import iterate
-from reinforge.client.sync.transport import Transport
 from reinforge.evaluation.checkpoint_choice import Which, pick_checkpoint
 from reinforge.schemas.checkpoints import Checkpoint
-from reinforge.schemas.comparison import (
-    ComparedPromptPage,
-    CurveComparison,
-    JobComparison,
-    Moment,
-    PromptComparison,
-)
 from reinforge.schemas.evaluations import Calibration, LabelCreate, LabelList, LabelView
 from reinforge.schemas.findings import FindingEntry
 from reinforge.schemas.job_changes import (
@@ -55,14 +48,13 @@ from reinforge.schemas.jobs import (
     Metrics,
 )
 from reinforge.schemas.report_card import CardFormat, CardManifest, ReportCard
+from reinforge.schemas.resources import Dataset
+from reinforge.schemas.traces import TraceSelection
 from reinforge.schemas.training_checks import JobTrainingCheck
 from reinforge.spec import JobSpec
 
 
-class Jobs:
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
-
+class Jobs(Comparisons):
     def create(self, spec: JobSpec | dict[str, Any]) -> JobDetail:
         return JobDetail.model_validate(
             self._transport.post("/jobs", document(spec), at_least=WORKER_SECONDS)
@@ -293,53 +285,6 @@ class Jobs:
         """Whether the job is training, with evidence and advice."""
         return JobTrainingCheck.model_validate(self._transport.get(f"/jobs/{id}/training-check"))
 
-    def compare(self, ids: Sequence[str], *, at: Moment = "last", group: str | None = None) -> JobComparison:
-        """Compare 2 to 50 jobs with the first of them. group: dotted path of a setting, or `seeds`."""
-        document = self._transport.get("/compare", job=list(ids), at=at, group=group)
-        return JobComparison.model_validate(document)
-
-    def compare_curves(
-        self, ids: Sequence[str], keys: Sequence[str], *, group: str | None = None, buckets: int = 100
-    ) -> CurveComparison:
-        """Curves of up to 20 metrics, one per job or group."""
-        query = {"job": list(ids), "key": list(keys), "group": group, "buckets": buckets}
-        return CurveComparison.model_validate(self._transport.get("/compare/curves", **query))
-
-    def compare_prompts(
-        self,
-        ids: Sequence[str],
-        *,
-        split: str = "held_out",
-        at: Moment = "last",
-        q: str | None = None,
-        sort: str = "-difference",
-        limit: int = 20,
-        after: str | None = None,
-    ) -> ComparedPromptPage:
-        """One page of the prompts that jobs share. sort: `difference` or `reward`, falling with `-` in front."""
-        query = {
-            "job": list(ids),
-            "split": split,
-            "at": at,
-            "q": q,
-            "sort": sort,
-            "limit": limit,
-            "after": after,
-        }
-        return ComparedPromptPage.model_validate(self._transport.get("/compare/prompts", **query))
-
-    def compare_completions(
-        self,
-        ids: Sequence[str],
-        prompt_hash: str,
-        *,
-        split: str = "held_out",
-        at: Moment = "last",
-        samples: int = 8,
-    ) -> PromptComparison:
-        query = {"job": list(ids), "prompt_hash": prompt_hash, "split": split, "at": at, "samples": samples}
-        return PromptComparison.model_validate(self._transport.get("/compare/completions", **query))
-
     def export(self, id: str, to: str | Path, *, samples: int = 8) -> Path:
         """Write the job as one HTML file, with the completions of so many prompts."""
         return save(self._transport, f"/jobs/{id}/report?samples={samples}", to)
@@ -377,6 +322,16 @@ class Jobs:
         """Write everything that repeats an ended job to the file `to`, for `reinforge reproduce`."""
         query = f"rows={str(rows).lower()}&completions={str(completions).lower()}"
         return save(self._transport, f"/jobs/{id}/bundle?{query}", to)
+
+    def traces(self, id: str, min_reward: float, **selection: Any) -> Dataset:
+        """Make a dataset of the best completions of every prompt.
+
+        Selection: split, first_step, last_step, per_prompt, truncated, limit, name.
+        """
+        body = TraceSelection(min_reward=min_reward, **selection).model_dump(mode="json")
+        return Dataset.model_validate(
+            self._transport.post(f"/jobs/{id}/traces", body, at_least=WORKER_SECONDS)
+        )
 
     def share(self, id: str, *, samples: int = 0, expires_in_days: int | None = None) -> JobShareCreated:
         """Create a link that shows the job without sign-in; `url` is in this answer only."""

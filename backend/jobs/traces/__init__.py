@@ -1,0 +1,1 @@
+"""Datasets made of a job's best completions."""

@@ -1,0 +1,24 @@
+"""Datasets made of a job's completions."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from reinforge.schemas.common import Request
+
+
+class TraceSelection(Request):
+    """Which completions a dataset is made of: the best first, of every prompt."""
+
+    min_reward: float = Field(allow_inf_nan=False)
+    split: Literal["train", "held_out"] = "train"
+    """Held-out rows measure the result: do not train on their completions and then report it."""
+    first_step: int = Field(default=0, ge=0, le=2**31 - 1)
+    last_step: int | None = Field(default=None, ge=0, le=2**31 - 1)
+    per_prompt: int = Field(default=4, ge=1, le=1000)
+    """At most so many of one prompt; of equal texts one."""
+    truncated: bool = False
+    """Also completions that reached the token limit."""
+    limit: int = Field(default=10_000, ge=1, le=100_000)
+    name: str | None = Field(default=None, min_length=1, max_length=200)
+    """Of the dataset; default: from the job's name."""
