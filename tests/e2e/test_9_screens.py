@@ -46,6 +46,7 @@ SCREENS = {
     "reward's replays": "/rewards/{reward}?tab=replay",
     "reward's revisions": "/rewards/{reward}?tab=revisions",
     "models": "/models",
+    "model": "/models/starter-arith",
     "adapters": "/adapters",
     "playground": "/playground?job={job}",
     "evaluations": "/evaluations",

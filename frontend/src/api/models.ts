@@ -18,6 +18,13 @@ export const modelsQuery = queryOptions({
   refetchInterval: ({ state }) => (state.data?.data.some(isLookedAt) ? POLL_MS : false),
 });
 
+export const modelQuery = (id: string) =>
+  queryOptions({
+    queryKey: [...ROOM, "one", id],
+    queryFn: () => unwrap(http.GET("/api/v1/models/{id}", { params: { path: { id } } })),
+    refetchInterval: ({ state }) => (state.data && isLookedAt(state.data) ? POLL_MS : false),
+  });
+
 /** Adds a base model; answers when a worker has inspected it, or (`wait: false`) at once. */
 export function useAddModel(wait = true) {
   const client = useQueryClient();

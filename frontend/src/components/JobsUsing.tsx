@@ -11,7 +11,7 @@ type Props = {
   extra?: Column<Job>;
 };
 
-/** Jobs that use a dataset or a reward. */
+/** Jobs that use a dataset, a reward or a base model. */
 export function JobsUsing({ label, jobs, extra }: Props) {
   const columns: Column<Job>[] = [
     {

@@ -1,10 +1,16 @@
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { ModelList } from "@/features/models/ModelList";
-
-const route = getRouteApi("/signed-in/models");
+import { ModelPage } from "@/features/models/ModelPage";
 
 export function ModelsRoute() {
-  const { show } = route.useSearch();
   const navigate = useNavigate();
-  return <ModelList show={show} onShow={(id) => void navigate({ to: "/models", search: { show: id } })} />;
+  return <ModelList onAdded={(id) => void navigate({ to: "/models/$id", params: { id } })} />;
+}
+
+const one = getRouteApi("/signed-in/models/$id");
+
+export function ModelRoute() {
+  const { id } = one.useParams();
+  const navigate = useNavigate();
+  return <ModelPage key={id} id={id} onRemoved={() => void navigate({ to: "/models" })} />;
 }

@@ -13,7 +13,7 @@ import type { RewardPlace } from "@/features/rewards/place";
 import { SETTINGS_TABS, type SettingsPlace } from "@/features/settings/place";
 import { join, resetPassword, signIn } from "./doors";
 import { evaluation, evaluations, newEvaluation } from "./evaluating";
-import { adapters, models } from "./model-routes";
+import { adapters, model, models } from "./model-routes";
 import type { NewJobSearch } from "./new-job";
 import { root, text, whole } from "./root";
 import { screen } from "./screen";
@@ -212,6 +212,7 @@ const tree = root.addChildren([
     newReward,
     reward,
     models,
+    model,
     adapters,
     evaluations,
     newEvaluation,

@@ -2,9 +2,9 @@ import type { UseQueryResult } from "@tanstack/react-query";
 import type { RenderedPrompt, RenderedPrompts } from "@/api/datasets";
 import { Failure } from "@/components/Failure";
 import { Notice } from "@/components/Notice";
+import { Pages } from "@/components/Pages";
 import { count, number } from "@/lib/format";
 import { specialPieces } from "@/lib/prompt";
-import { Pages } from "./Pages";
 import styles from "./Rendered.module.css";
 
 const MOST_CHARACTERS = 20_000;

@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useAccess } from "@/api/access";
-import { type BaseModel, modelsQuery, ownerOf, useRemoveModel } from "@/api/models";
+import { type BaseModel, modelsQuery, ownerOf } from "@/api/models";
 import { type Column, DataTable } from "@/components/DataTable";
 import { Empty } from "@/components/Empty";
 import { Failure } from "@/components/Failure";
@@ -10,17 +11,16 @@ import { Page } from "@/components/Page";
 import { StatePill } from "@/components/StatePill";
 import { ago, bytes, NOTHING, number, parameters } from "@/lib/format";
 import { AddModel } from "./AddModel";
-import { Inspection } from "./Inspection";
 import styles from "./Models.module.css";
 
-const columns = (onShow: (id: string) => void): Column<BaseModel>[] => [
+const COLUMNS: Column<BaseModel>[] = [
   {
     head: "Model",
     cut: true,
     cell: (one) => (
-      <button type="button" data-row title={one.id} aria-haspopup="dialog" onClick={() => onShow(one.id)}>
+      <Link to="/models/$id" params={{ id: one.id }} data-row title={one.id}>
         {one.id}
-      </button>
+      </Link>
     ),
   },
   {
@@ -65,19 +65,14 @@ const columns = (onShow: (id: string) => void): Column<BaseModel>[] => [
   { head: "Added", hide: "medium", align: "right", cell: (one) => ago(one.created_at) },
 ];
 
-type Props = { show: string | undefined; onShow: (id: string | undefined) => void };
-
-/** Base models of the project and those that all projects share; a row opens what inspection found. */
-export function ModelList({ show, onShow }: Props) {
-  const { refusal, administrator } = useAccess();
+/** Base models of the project and those that all projects share. */
+export function ModelList({ onAdded }: { onAdded: (id: string) => void }) {
+  const { refusal } = useAccess();
   const models = useQuery(modelsQuery);
-  const remove = useRemoveModel();
-  const [adding, setAdding] = useState<{ id?: string; source?: string; template?: boolean }>();
+  const [adding, setAdding] = useState(false);
   const rows = models.data?.data;
-  const selected = rows?.find((one) => one.id === show);
-  const mayChange = selected && !refusal && (!selected.shared || administrator);
   const add = (
-    <GatedButton refusal={refusal} onClick={() => setAdding({})}>
+    <GatedButton refusal={refusal} onClick={() => setAdding(true)}>
       Add a model
     </GatedButton>
   );
@@ -91,36 +86,9 @@ export function ModelList({ show, onShow }: Props) {
           pin its hash.
         </Empty>
       ) : (
-        <DataTable
-          label="Models"
-          columns={columns(onShow)}
-          rows={rows}
-          rowKey={(one) => one.id}
-          expected={3}
-          keys
-        />
+        <DataTable label="Models" columns={COLUMNS} rows={rows} rowKey={(one) => one.id} expected={3} keys />
       )}
-      {adding && <AddModel start={adding} onClose={() => setAdding(undefined)} onAdded={onShow} />}
-      {selected && (
-        <Inspection
-          model={selected}
-          onClose={() => onShow(undefined)}
-          onRetry={
-            mayChange
-              ? () =>
-                  setAdding({
-                    id: selected.id,
-                    source: selected.source,
-                    template: selected.failure?.code === "no_chat_template",
-                  })
-              : undefined
-          }
-          onRemove={
-            mayChange ? () => remove.mutate(selected.id, { onSuccess: () => onShow(undefined) }) : undefined
-          }
-          mayShare={administrator && !refusal}
-        />
-      )}
+      {adding && <AddModel start={{}} onClose={() => setAdding(false)} onAdded={onAdded} />}
     </Page>
   );
 }

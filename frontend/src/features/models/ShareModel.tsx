@@ -9,7 +9,7 @@ export function ShareModel({ model }: { model: BaseModel }) {
   const share = useShareModel();
   return (
     <>
-      <Button variant="default" size="compact-md" onClick={() => setAsking(true)}>
+      <Button variant="default" onClick={() => setAsking(true)}>
         Share with all projects…
       </Button>
       <Confirm

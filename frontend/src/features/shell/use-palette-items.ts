@@ -88,7 +88,7 @@ export function usePaletteItems(query: string, doing: Doing): { items: Item[]; w
       ({ id, name }): Item => ({ id, group: "Rewards", label: name, also: id, to: `/rewards/${id}` }),
     ),
     ...models.map(
-      ({ id, status }): Item => ({ id, group: "Models", label: id, note: status, to: `/models?show=${id}` }),
+      ({ id, status }): Item => ({ id, group: "Models", label: id, note: status, to: `/models/${id}` }),
     ),
     ...adapters.map(
       ({ id, name, step, job }): Item => ({

@@ -1,5 +1,7 @@
 import { NativeSelect } from "@mantine/core";
-import { type KeyboardEvent, useEffect, useRef } from "react";
+import { useMediaQuery } from "@mantine/hooks";
+import { type KeyboardEvent, useEffect, useRef, useState } from "react";
+import { Pages } from "@/components/Pages";
 import { number } from "@/lib/format";
 import { type Group, KIND_MEANING, KIND_SHAPE, type Only, onlyThese, rewardScale, spread } from "../groups";
 import { visible } from "../text";
@@ -16,6 +18,8 @@ type Props = {
   onChoose: (group: Group) => void;
 };
 
+const PAGE = 12;
+const NARROW_PAGE = 4;
 const ONLY: Record<Only, string> = {
   all: "all prompts",
   signal: "with signal",
@@ -46,31 +50,33 @@ function Trouble({ failed = 0, truncated = 0 }: Group) {
 /** The prompts of a step: what each asks and how its completions did. Arrow keys move along. */
 export function PromptList({ groups, chosen, only, trains, onOnly, onChoose }: Props) {
   const list = useRef<HTMLOListElement>(null);
+  const size = useMediaQuery("(max-width: 900px)") ? NARROW_PAGE : PAGE;
+  const [turned, setTurned] = useState<{ from: number | undefined; offset: number }>();
   const filtered = onlyThese(groups, only);
   const scale = rewardScale(groups);
-  const reachable = chosen && filtered.includes(chosen) ? chosen : filtered[0];
+  const at = chosen ? filtered.indexOf(chosen) : -1;
+  // The page of the chosen prompt, until another one is turned to.
+  const offset =
+    turned && turned.from === chosen?.prompt_no && turned.offset < filtered.length
+      ? turned.offset
+      : Math.floor(Math.max(0, at) / size) * size;
+  const rows = filtered.slice(offset, offset + size);
+  const reachable = chosen && rows.includes(chosen) ? chosen : rows[0];
 
-  // Within the list alone: the page stays where the person has put it.
+  const moved = useRef(false);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the focus follows the choice, perhaps to another page
   useEffect(() => {
-    // The item: it contains its layout, so that its button has no place in the list.
-    const row = list.current?.querySelector<HTMLElement>("li:has([aria-current=true])");
-    if (!row || !list.current || chosen === undefined) return;
-    const { offsetTop, offsetHeight } = row;
-    const { scrollTop, clientHeight } = list.current;
-    if (offsetTop < scrollTop) list.current.scrollTop = offsetTop;
-    else if (offsetTop + offsetHeight > scrollTop + clientHeight)
-      list.current.scrollTop = offsetTop + offsetHeight - clientHeight;
+    if (moved.current) list.current?.querySelector<HTMLElement>("[aria-current=true]")?.focus();
+    moved.current = false;
   }, [chosen]);
 
   const onKeyDown = (event: KeyboardEvent) => {
     const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (!by) return;
-    const buttons = [...(list.current?.querySelectorAll("button") ?? [])];
-    const next = buttons[buttons.indexOf(document.activeElement as HTMLButtonElement) + by];
+    const next = by && filtered[(reachable ? filtered.indexOf(reachable) : 0) + by];
     if (!next) return;
     event.preventDefault();
-    next.focus();
-    next.click();
+    moved.current = true;
+    onChoose(next);
   };
 
   return (
@@ -92,7 +98,7 @@ export function PromptList({ groups, chosen, only, trains, onOnly, onChoose }: P
       </div>
       {filtered.length === 0 && <p className={styles.none}>No prompt matches this filter at this step.</p>}
       <ol ref={list} onKeyDown={onKeyDown}>
-        {filtered.map((group) => (
+        {rows.map((group) => (
           <li key={group.prompt_no}>
             <button
               type="button"
@@ -123,6 +129,17 @@ export function PromptList({ groups, chosen, only, trains, onOnly, onChoose }: P
           </li>
         ))}
       </ol>
+      {filtered.length > size && (
+        <div className={styles.pages}>
+          <Pages
+            what="prompt"
+            offset={offset}
+            size={size}
+            total={filtered.length}
+            onOffset={(to) => setTurned({ from: chosen?.prompt_no, offset: to })}
+          />
+        </div>
+      )}
     </nav>
   );
 }

@@ -7,6 +7,7 @@ import { Empty } from "@/components/Empty";
 import { Failure } from "@/components/Failure";
 import { SkeletonCard } from "@/components/Skeleton";
 import { count } from "@/lib/format";
+import { useRoomBelow } from "@/lib/use-room-below";
 import { LogBlock } from "./LogBlock";
 import styles from "./Logs.module.css";
 import { asText, blocks, type Level, select } from "./log-lines";
@@ -15,6 +16,9 @@ import { asText, blocks, type Level, select } from "./log-lines";
 const BLOCK = 100;
 const NEAR_END_PX = 40;
 const SETTLING_FRAMES = 8;
+/** What the page has below the log. */
+const BELOW_PX = 64;
+const LEAST_PX = 240;
 
 function saveAs(name: string, text: string) {
   const url = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
@@ -36,6 +40,7 @@ export function Logs({ id }: { id: string }) {
   const last = lines.at(-1)?.seq;
 
   const top = useRef(0);
+  const room = useRoomBelow(box, BELOW_PX, LEAST_PX);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new last line is what moves the end
   useLayoutEffect(() => {
@@ -105,7 +110,14 @@ export function Logs({ id }: { id: string }) {
         </Button>
       </div>
       <div className={styles.holder}>
-        <section ref={box} className={styles.log} aria-label="Log" tabIndex={0} onScroll={onScroll}>
+        <section
+          ref={box}
+          className={styles.log}
+          style={{ maxHeight: room }}
+          aria-label="Log"
+          tabIndex={0}
+          onScroll={onScroll}
+        >
           {parts.map((block) => (
             <LogBlock key={block.key} block={block} query={deferredQuery} box={box} />
           ))}

@@ -91,7 +91,7 @@ export function TrackerExports({ job, onClose }: { job: string; onClose: () => v
           />
         )}
         {rows?.length === 0 && (
-          <p>
+          <p className={styles.text}>
             The project has no trackers. Owners add them in the{" "}
             <Link to="/settings" search={{ tab: "trackers" }}>
               settings

@@ -1,6 +1,6 @@
 import { Button } from "@mantine/core";
 import { count, number } from "@/lib/format";
-import styles from "./DatasetPage.module.css";
+import styles from "./Pages.module.css";
 
 type Props = {
   what: string;
