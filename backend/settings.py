@@ -30,11 +30,11 @@ class Settings(BaseSettings):
     trusted_proxies: str = Field(default="127.0.0.1", validation_alias="REINFORGE_TRUSTED_PROXIES")
     """Addresses and networks whose X-Forwarded-For and X-Forwarded-Proto are trusted."""
     worker_token: SecretStr | None = Field(default=None, validation_alias="REINFORGE_WORKER_TOKEN")
-    """Without it the worker API is disabled."""
+    """Token of the worker API, which is disabled without it."""
     previous_worker_token: SecretStr | None = Field(
         default=None, validation_alias="REINFORGE_PREVIOUS_WORKER_TOKEN"
     )
-    """Also accepted, while workers switch to a new token."""
+    """Token that is also accepted while workers switch to a new one."""
     worker_listen: str | None = Field(
         default=None,
         validation_alias="REINFORGE_WORKER_LISTEN",
@@ -44,7 +44,7 @@ class Settings(BaseSettings):
     metrics_token: SecretStr | None = Field(
         default=None, validation_alias="REINFORGE_METRICS_TOKEN", min_length=16
     )
-    """Without it there is no /metrics."""
+    """Token of /metrics, which is disabled without it."""
     bootstrap_api_key: SecretStr | None = Field(default=None, validation_alias="REINFORGE_BOOTSTRAP_API_KEY")
     secret_key: SecretStr | None = Field(default=None, validation_alias="REINFORGE_SECRET_KEY")
     """Encrypts the keys of judges; default: `secret-key` in the home folder."""
@@ -53,7 +53,7 @@ class Settings(BaseSettings):
     smtp_host: str | None = Field(
         default=None, validation_alias="REINFORGE_SMTP_HOST", pattern=r"^[^\s:/@]+$"
     )
-    """Without it no e-mail is sent."""
+    """SMTP server; no e-mail is sent without it."""
     smtp_port: int | None = Field(default=None, validation_alias="REINFORGE_SMTP_PORT", ge=1, le=65535)
     smtp_tls: Literal["starttls", "tls", "none"] = Field(
         default="starttls", validation_alias="REINFORGE_SMTP_TLS"
@@ -63,7 +63,7 @@ class Settings(BaseSettings):
     smtp_from: str | None = Field(default=None, validation_alias="REINFORGE_SMTP_FROM")
     """`Reinforge <reinforge@example.org>`."""
     wandb_mode: Literal["online", "offline"] = Field(default="online", validation_alias="WANDB_MODE")
-    """`offline`: exports to W&B are written below `wandb` in the home folder, one run per ended job."""
+    """Mode of exports to W&B; `offline` writes them below `wandb` in the home folder, one run per ended job."""
     upload_limit_bytes: int = Field(
         default=4 * 1024**3, validation_alias="REINFORGE_UPLOAD_LIMIT_BYTES", gt=0
     )
@@ -150,7 +150,6 @@ class Settings(BaseSettings):
         return self.worker_address[1] if self.worker_address else None
 
     def required_database_url(self) -> str:
-        """Raises InvalidInput if missing."""
         if self.database_url is None:
             raise InvalidInput(
                 "DATABASE_URL is not set.",

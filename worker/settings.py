@@ -21,7 +21,7 @@ class WorkerSettings(BaseSettings):
     backend_url: str = Field(default=DEFAULT_URL, validation_alias="REINFORGE_URL")
     worker_token: str = Field(default="", validation_alias="REINFORGE_WORKER_TOKEN")
     redis_url: str | None = Field(default=None, validation_alias="REDIS_URL")
-    """None: a polled folder in `home`."""
+    """Address of Redis; None: a polled folder in `home`."""
     sandbox_socket: Path | None = Field(default=None, validation_alias="SANDBOX_SOCKET")
     sandbox_url: str | None = Field(default=None, validation_alias="SANDBOX_URL")
     sample_threads: int = Field(default=4, ge=0, le=64, validation_alias="REINFORGE_SAMPLE_THREADS")
@@ -34,13 +34,13 @@ class WorkerSettings(BaseSettings):
     serving_engine: Literal["auto", "transformers", "vllm"] = Field(
         default="auto", validation_alias="REINFORGE_SERVING_ENGINE"
     )
-    """auto: vLLM where it and an NVIDIA device are available."""
+    """Engine; `auto` is vLLM where it and an NVIDIA device are available."""
     stall_seconds: str = Field(default="", validation_alias="REINFORGE_STALL_SECONDS")
     """Longest silence of a trainer (`worker.supervisor.watchdog`)."""
     model_folders: str = Field(default="", validation_alias="REINFORGE_MODEL_FOLDERS")
     """Absolute paths separated by `:`; unset: `own-models` in `home`."""
     device: Literal["auto", "cpu", "cuda"] = Field(default="auto", validation_alias="REINFORGE_DEVICE")
-    """auto: a GPU if there is one; if torch cannot open it, the job ends with `gpu_unavailable`."""
+    """Device; `auto` is a GPU if there is one, and if torch cannot open it, the job ends with `gpu_unavailable`."""
     trainer_devices: str = Field(default="", validation_alias="REINFORGE_TRAINER_DEVICES")
     """Comma-separated nvidia-smi numbers or ids; unset: all that samplers leave."""
     sampler_devices: str = Field(
@@ -50,7 +50,7 @@ class WorkerSettings(BaseSettings):
     gpus_per_job: int | None = Field(default=None, ge=1, le=2, validation_alias="REINFORGE_GPUS_PER_JOB")
     """2: each job also takes a GPU for its vLLM server."""
     jobs_per_gpu: int = Field(default=1, ge=1, le=64, validation_alias="REINFORGE_JOBS_PER_GPU")
-    """The same on all workers of a machine."""
+    """Jobs that share a GPU, the same on all workers of a machine."""
     gpu_locks: Path | None = Field(default=None, validation_alias="REINFORGE_GPU_LOCKS")
     """Unset: `gpus` in `home`."""
 

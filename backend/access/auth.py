@@ -274,7 +274,7 @@ def require_owner(who: Principal, resource: str) -> None:
 
 
 def require_scopes_of(who: Principal, role: Role) -> None:
-    """Raises NotAllowed: a key with narrowed scopes cannot admit people, who have none."""
+    """Raise NotAllowed for a key with narrowed scopes, which cannot admit people."""
     lacking = [] if who.scopes is None else [scope for scope in SCOPES_OF[role] if scope not in who.scopes]
     if lacking:
         raise NotAllowed(

@@ -13,7 +13,7 @@ from reinforge.states import FINAL
 
 
 async def find(session: AsyncSession, project_id: str, id: str, *, lock: str | None = None) -> Dataset | None:
-    """lock: `share` blocks deletion until the transaction ends, `update` also use."""
+    """The dataset. lock: `share` blocks deletion until commit, `update` also use."""
     query = select(Dataset).where(
         Dataset.id == id, Dataset.project_id == project_id, Dataset.deleted_at.is_(None)
     )

@@ -15,7 +15,7 @@ LOAD_SECONDS = 5.0
 
 
 async def check_columns(database: Database, calls: Calls, project_id: str, body: StandAloneCreate) -> None:
-    """Raises InvalidInput `unknown_column` for a column that no row has, as far as known."""
+    """Raise InvalidInput `unknown_column` for a column that no row has, as far as known."""
     try:
         async with database.transaction() as session:
             dataset = await datasets.get(session, project_id, body.dataset)

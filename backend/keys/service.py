@@ -53,7 +53,7 @@ async def add_bootstrap_key(session: AsyncSession, secret: str) -> None:
 async def page(
     session: AsyncSession, who: Principal, *, limit: int, after: str | None
 ) -> tuple[list[ApiKey], bool]:
-    """Not revoked, newest first. Raises NotAllowed."""
+    """Active keys, newest first. Raises NotAllowed."""
     require_owner(who, "API keys")
     return await repository.page(session, who.project_id, limit=limit, after=after)
 

@@ -52,7 +52,7 @@ class Adapter(Created, Base):
     project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
     name: Mapped[str]
     job_id: Mapped[str | None] = mapped_column(ForeignKey("job.id"), index=True)
-    """None: uploaded."""
+    """Job of the adapter; None for an uploaded one."""
     checkpoint_id: Mapped[str | None] = mapped_column(ForeignKey("checkpoint.id"), index=True)
     step: Mapped[int]
     model_id: Mapped[str]

@@ -143,5 +143,5 @@ class Event(Base):
     data: Mapped[dict[str, Any]]
     """Uncompressed data (STORAGE EXTERNAL, by migration): larger, but twice as fast."""
     step: Mapped[int | None]
-    """Set on events that a resume from an earlier step deletes."""
+    """Step of an event that a resume from an earlier step deletes."""
     ts: Mapped[datetime] = mapped_column(default=now)

@@ -52,7 +52,7 @@ class Children:
         self._timers: dict[int, asyncio.TimerHandle] = {}
 
     async def ask(self, read: Callable[..., T], *arguments: Any) -> T:
-        """Raises what `read` raises, and ChildDied."""
+        """Result of `read`. Raises what `read` raises, and ChildDied."""
         question = pickle.dumps((read, arguments), pickle.HIGHEST_PROTOCOL)
         child = await self._take()
         try:

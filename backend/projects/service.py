@@ -27,7 +27,7 @@ async def counts(session: AsyncSession, project_id: str) -> dict[str, Any]:
 
 
 async def visible_projects(session: AsyncSession, who: Principal) -> list[ProjectAccess]:
-    """By name; all for administrators, one for any other key."""
+    """Projects by name: all for administrators, one for any other key."""
     if who.administrator or who.user_id is not None:
         rows = await repository.projects(session, None if who.administrator else who.user_id)
     else:

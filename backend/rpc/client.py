@@ -96,9 +96,7 @@ class Calls:
         return Calls(self.database, self.hub, project=lambda: project_id, limits=self._limits)
 
     async def ask(self, rpc: Rpc[RequestT, ResultT], request: RequestT, *, timeout: float) -> ResultT:
-        """Call a worker and return its result, outside transactions: it waits. Raises Unavailable, or the
-        worker's error.
-        """
+        """Call a worker and return its result, outside transactions. Raises Unavailable, or the worker's error."""
         with timed_rpc(rpc.kind):
             return await self._ask(rpc, request, timeout)
 

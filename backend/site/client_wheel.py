@@ -38,7 +38,6 @@ class Wheel:
 
 @functools.cache
 def client_wheel() -> Wheel:
-    """Raises Unavailable."""
     try:
         installed = distribution("reinforge")
     except PackageNotFoundError as error:
@@ -67,7 +66,7 @@ def _package_files() -> dict[str, bytes]:
 
 
 def _metadata(installed: Distribution) -> dict[str, bytes]:
-    """Uses the running version: a checkout's installed metadata may be older."""
+    """Metadata with the running version: a checkout's installed metadata may be older."""
     lines = (installed.read_text("METADATA") or "").split("\n")
     version = next(i for i, line in enumerate(lines) if line.startswith("Version:"))
     lines[version] = f"Version: {reinforge.__version__}"

@@ -1,4 +1,4 @@
-"""How much each varied setting matters: the share of the objective's variance between its values, adjusted
+"""Importance of the varied settings: the share of the objective's variance between its values, adjusted
 for their number (epsilon squared, Kelley 1935).
 """
 

@@ -1,4 +1,4 @@
-"""What a sweep does next: a pure function of its specification and its trials."""
+"""Plan of a sweep's next actions: a pure function of its specification and its trials."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""What one attempt sends: facts of the job, the steps since the last attempt, its end."""
+"""Content of one attempt: facts of the job, the steps since the last attempt, its end."""
 
 import json
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ class ExportBatch:
     username: str | None
     key: str | None
     run_id: str | None
-    """None: not created yet."""
+    """Id of the run; None before it is created."""
     job_id: str
     name: str
     job_url: str

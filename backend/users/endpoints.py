@@ -35,7 +35,7 @@ def refuse_other_sites(request: Request) -> None:
 
 
 async def signed_in(request: Request, response: Response, session: Session, cookie: str) -> Me:
-    """Set the session's cookie: not readable by scripts, not sent from other sites."""
+    """Sign in by a session cookie that scripts cannot read and other sites do not send."""
     await session.flush()
     who = await principal_of(session, cookie, None)
     if who is None:

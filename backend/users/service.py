@@ -100,7 +100,7 @@ class Browsers:
         return await self.open_for(user)
 
     async def reset_password(self, token: str, password: str, email: str | None, ip: str) -> str:
-        """Set the password of the link's user and end other sessions."""
+        """Replace the password of the link's user and end other sessions."""
         offered = await addresses.look(self.session, token, "reset")
         if offered is None or offered.user_id is None:
             raise addresses.not_valid("address")

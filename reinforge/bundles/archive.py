@@ -19,7 +19,7 @@ from reinforge.parsing.json_depth import is_deeper
 
 MOST_MANIFEST_BYTES = 64 << 20
 MOST_BYTES = 1 << 36
-"""Of all files together."""
+"""Bytes of all files together."""
 DEEPEST = 64
 _BLOCK = tarfile.BLOCKSIZE
 _CHUNK = 1 << 20

@@ -43,7 +43,7 @@ class BundledData(RecordModel):
     bytes: Large
     sha256: Sha256
     path: BundlePath | None
-    """None: the rows are not contained."""
+    """Path of the rows; None if they are not contained."""
 
 
 class BundledReward(RecordModel):
@@ -59,7 +59,7 @@ class BundledFork(RecordModel):
     job: str
     start: ForkStart
     path: BundlePath | None
-    """None: it is no longer stored, so the job cannot be repeated."""
+    """Path of the state; None if it is no longer stored, so that the job cannot be repeated."""
 
 
 class BundledRollouts(RecordModel):
@@ -76,7 +76,7 @@ class BundledCheckpoint(RecordModel):
     best: bool
     final: bool
     path: BundlePath | None
-    """None: only its hash is contained."""
+    """Path of the weights; None if only their hash is contained."""
 
 
 class BundleManifest(RecordModel):
@@ -87,7 +87,7 @@ class BundleManifest(RecordModel):
     step: Count
     """Completed steps."""
     spec: dict[str, Any]
-    """As submitted."""
+    """Specification as submitted."""
     resolved_spec: dict[str, Any]
     model: BundledModel
     dataset: BundledData
@@ -106,4 +106,4 @@ class BundleManifest(RecordModel):
     rollouts: list[BundledRollouts] = Field(max_length=MOST_FILES)
     checkpoints: list[BundledCheckpoint] = Field(max_length=MOST_FILES)
     files: list[BundledFile] = Field(max_length=MOST_FILES)
-    """In the order of the archive."""
+    """Files in the order of the archive."""

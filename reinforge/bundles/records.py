@@ -1,4 +1,4 @@
-"""What a bundle tells of each step: completions, metrics and checkpoints, read with limits."""
+"""Contents of a bundle by step: completions, metrics and checkpoints, read with limits."""
 
 import tarfile
 from collections import defaultdict

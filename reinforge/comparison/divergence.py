@@ -28,7 +28,7 @@ _STAGES: tuple[tuple[DifferenceKind, str], ...] = (
     ("trainer_logprobs", "trainer_logprobs"),
     ("entropies", "entropies"),
 )
-"""In the order in which a step computes them."""
+"""Columns in the order in which a step computes them."""
 
 
 def row_difference(

@@ -41,7 +41,7 @@ class Faults:
             self._list(fault)
 
     def check(self, good_rows: int) -> None:
-        """Raises the first fault, with the others in `errors` and their count in `faults`."""
+        """Raise the first fault, with the others in `errors` and their count in `faults`."""
         if self._first is None:
             return
         if self.bad_rows:

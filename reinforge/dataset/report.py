@@ -68,7 +68,7 @@ class DatasetReport(_Frozen):
     rows: int
     columns: list[ColumnReport]
     prompt_source: Literal["template", "messages", "prompt"] | None
-    """None: a job has to give column roles or a template."""
+    """Source of prompts; None: a job has to give column roles or a template."""
     duplicate_rows: int
     preview: list[dict[str, Any]]
     warnings: list[DatasetWarning]

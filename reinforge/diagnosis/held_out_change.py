@@ -19,9 +19,9 @@ class HeldOutChange:
     best: float
     best_step: int
     clear: bool
-    """It rose beyond chance."""
+    """Whether it rose beyond chance."""
     fell: bool
-    """It fell from its best beyond chance."""
+    """Whether it fell from its best beyond chance."""
     worse_since: int | None
     """First step of a fall below the first evaluation, if beyond chance."""
 

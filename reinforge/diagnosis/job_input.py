@@ -1,4 +1,4 @@
-"""What detectors read: a job's series and specification, and where it can continue from."""
+"""Input of detectors: a job's series and specification, and where it can continue from."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

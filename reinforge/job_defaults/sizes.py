@@ -1,4 +1,4 @@
-"""What the suggested values are computed from."""
+"""Inputs of the suggested values."""
 
 from dataclasses import dataclass
 

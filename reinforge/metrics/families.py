@@ -68,7 +68,7 @@ def _slices() -> Iterator[MetricFamily]:
 
 
 def _rewards(prefix: str, rows: str, title: str, chart: str, own: str) -> Iterator[MetricFamily]:
-    """title: beginning of titles. chart: beginning of shared charts' ids."""
+    """Families of rewards. title: beginning of titles. chart: beginning of shared charts' ids."""
     parts, mean = f"{chart}parts-{{1}}", f"Mean over {rows} completions where it applies."
     labelled = f"Share of {rows} labelled completions that {{0}} calls {{1}}."
     yield MetricFamily(

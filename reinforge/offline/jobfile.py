@@ -82,7 +82,7 @@ def value_of(text: str) -> Any:
 
 
 def validate(raw: dict[str, Any]) -> JobSpec:
-    """Raises one `InvalidInput` whose `errors` name every field at fault."""
+    """Job specification. Raises one `InvalidInput` whose `errors` name every invalid field."""
     try:
         return JobSpec.model_validate(raw)
     except ValidationError as error:

@@ -13,7 +13,7 @@ class Passage(NamedTuple):
 
 
 def passages(text: str, opening: str, closing: str) -> Iterator[Passage]:
-    """From each opening to the next close, with any openings between."""
+    """Passages from every opening to the next close, with any openings between."""
     end = 0
     while (start := text.find(opening, end)) >= 0:
         close = text.find(closing, start + len(opening))

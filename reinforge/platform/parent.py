@@ -13,7 +13,7 @@ _INTERRUPT = 1 << (signal.SIGINT - 1)
 
 
 def watch_make(interrupted: Flag, act: Callable[[], None]) -> None:
-    """Call `act` once the `make` that started this process wants to end."""
+    """Run `act` once the `make` that started this process wants to end."""
     parent = os.getppid()
     if _name(parent) in ("make", "gmake"):
         # Under nohup and in scripts' background `make` leaves interrupts ignored: that it catches none says nothing.

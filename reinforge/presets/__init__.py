@@ -33,7 +33,7 @@ if own := plugins.own_presets(PRESETS):
 
 
 def family_of(name: str) -> str:
-    """Raises KeyError for an unknown preset."""
+    """Family of a preset. Raises KeyError."""
     for family, presets in FAMILIES.items():
         if name in presets:
             return family

@@ -60,7 +60,7 @@ def _invalid(message: str, param: str) -> InvalidInput:
 
 
 def check(card: ReportCard, text: str) -> CardRequirement:
-    """Raises InvalidInput `invalid_condition`. A value that the card lacks does not meet its condition."""
+    """Check of a card, whose absent values do not meet their conditions. Raises InvalidInput `invalid_condition`."""
     conditions = [_checked(card, *condition) for condition in parse(text)]
     return CardRequirement(
         text=text, met=all(condition.met for condition in conditions), conditions=conditions

@@ -28,7 +28,7 @@ class CardSample:
     prompt: str | None = None
     answer: str | None = None
     right: bool | None = None
-    """Its final answer equals the declared one."""
+    """Whether the final answer equals the declared one."""
     digits: int = 0
     repetition: float = 0.0
 

@@ -24,10 +24,7 @@ def witnesses_of(
     verdict: Verdict | None = None,
     weights: Mapping[str, float] | None = None,
 ) -> list[CardWitness]:
-    """samples: the adapter's. weights: of the job's rewards.
-
-    What needs a gain is looked for only if held-out reward rose beyond chance.
-    """
+    """Signs in the adapter's samples. What needs a gain is checked only if held-out reward rose beyond chance."""
     witnesses: dict[str, CardWitness] = {
         problem.code: CardWitness(
             code=problem.code,
@@ -61,7 +58,7 @@ def _followed(samples: Sequence[CardSample], least: float) -> Iterator[CardWitne
 
 
 def correlation_within_rows(samples: Sequence[CardSample], reader: SampleReader) -> float | None:
-    """Of the values with the reward, each minus its row's mean, so that long answers to easy rows are no sign."""
+    """Correlation with the reward, both minus their row's mean, so that long answers to easy rows are no sign."""
     values: list[float] = []
     rewards: list[float] = []
     for row in by_row(samples).values():

@@ -39,7 +39,7 @@ Attack = Generator[list[ProbeAttempt], list[RewardResult], AttackReport]
 
 
 def attack(rows: Sequence[AttackRow], *, right: str | None = None, source: str | None = None) -> Attack:
-    """right: a right completion with `{answer}`. source: code, to name a suspicious line."""
+    """Attack on a reward. right: a right completion with `{answer}`. source: code, to name a suspicious line."""
     pool = AnswerPool.of(rows)
     named = {"own": right} if right is not None else forms.FORMS
     tried = [

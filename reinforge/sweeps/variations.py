@@ -188,7 +188,7 @@ def _types(job: dict[str, Any]) -> dict[str, Any]:
 def set_value(
     job: dict[str, Any], path: str, value: Any, types: Mapping[str, Any] = MappingProxyType({})
 ) -> None:
-    """Set a field by its dotted path; list items by index or name."""
+    """Replace a field by its dotted path; list items by index or name."""
     *parents, last = _parts(path)
     part: Any = job
     default: Any = types

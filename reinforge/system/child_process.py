@@ -34,8 +34,8 @@ class ChildProcess:
         oom_score: int = 0,
         with_results: bool = False,
     ) -> None:
-        """own_session: False: signals to our group reach it. end_signal: sent when the calling thread ends.
-        Raises OSError.
+        """Start a command. own_session: False: signals to our group reach it. end_signal: sent when the
+        calling thread ends. Raises OSError.
         """
         self._own_session = own_session
         self._writing = threading.Lock()

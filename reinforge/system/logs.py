@@ -23,7 +23,7 @@ _process_fields: dict[str, Any] = {}
 
 
 def configure(process: str, stream: IO[str] | None = None) -> None:
-    """Set up the root logger. process: `api`, `background`, `worker` … Raises InvalidInput."""
+    """Configure the root logger. process: `api`, `background`, `worker` … Raises InvalidInput."""
     chosen = settings.log_format() or "text"
     if chosen not in ("text", "json"):
         raise InvalidInput(

@@ -51,7 +51,7 @@ def check_shape(tensor: Any, needed: Sequence[int], name: str, what: str, kind: 
 
 
 def check_finite(output: Any, name: str, what: str, kind: str, *, inputs: Sequence[Any] = ()) -> None:
-    """Raises NotFiniteError if a package's output has NaN or infinity although all `inputs` are finite."""
+    """Raise NotFiniteError if a package's output has NaN or infinity although all `inputs` are finite."""
     count = int((~output.isfinite()).sum())
     if count and all(bool(tensor.isfinite().all()) for tensor in inputs):
         raise NotFiniteError(

@@ -43,7 +43,7 @@ class Presence(threading.Thread):
         self._engines, self._waits_for = engines, waits_for
         self._process = secrets.token_hex(8)
         self.registered = threading.Event()
-        """Set once registered: earlier calls would be attributed to a former process."""
+        """Event of the registration: earlier calls would be attributed to a former process."""
         self._stopping = threading.Event()
 
     def stop(self) -> None:
@@ -85,6 +85,6 @@ class Presence(threading.Thread):
 
 
 def visible_device() -> str:
-    """`cuda: <name>` if this worker may use an NVIDIA device, else `cpu`."""
+    """Device in words: `cuda: <name>` if this worker may use an NVIDIA device, else `cpu`."""
     gpus = list_gpus()
     return f"cuda: {gpus[0].name}" if gpus else "cpu"

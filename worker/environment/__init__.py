@@ -1,1 +1,1 @@
-"""What answers a completion: in a single turn, nothing."""
+"""Environments, which answer a completion; in a single turn with nothing."""

@@ -132,7 +132,7 @@ class Apart:
         memory_bytes: int = MEMORY_BYTES,
         own_session: bool = True,
     ) -> None:
-        """module: its main program calls `serve`. own_session: False if this process's group is killed as a whole."""
+        """Pool of children that run `module`. own_session: False if this process's group is killed as a whole."""
         self._seconds, self._module = seconds, module
         self._memory_bytes, self._own_session = memory_bytes, own_session
         self._start()

@@ -1,1 +1,1 @@
-"""What this machine has: GPUs, memory, processor share, vLLM's environment."""
+"""Resources of this machine: GPUs, memory, processor share, vLLM's environment."""

@@ -12,7 +12,7 @@ from worker.rollout.vllm.tensor_parallel import check_tensor_parallel
 
 
 def check_gpu_build() -> None:
-    """Raises JobFailure `engine_missing`, `vllm_needs_compiler`."""
+    """Raise JobFailure `engine_missing` or `vllm_needs_compiler`."""
     python = vllm_python()
     if python is None:
         return

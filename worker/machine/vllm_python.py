@@ -24,7 +24,7 @@ def vllm_python() -> Path | None:
 
 
 def vllm_version() -> str | None:
-    """For example `0.32.0`; queried once per process."""
+    """Version such as `0.32.0`; queried once per process."""
     distribution = _distribution(_place())
     return None if distribution is None else distribution[1]
 

@@ -37,7 +37,7 @@ def _table(tree: ast.Module) -> frozenset[str]:
 
 
 def check_architecture(config: dict[str, Any]) -> None:
-    """Raises InvalidInput `unknown_architecture`, `runs_code`."""
+    """Raise InvalidInput `unknown_architecture` or `runs_code`."""
     supported = causal_models()
     kind = config.get("model_type")
     if not supported or kind in supported:

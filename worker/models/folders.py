@@ -17,7 +17,7 @@ class ModelFolders:
 
     @classmethod
     def configured(cls, setting: str, home: Path) -> "ModelFolders":
-        """setting: absolute paths, `:` between. Raises InvalidInput `model_folders_invalid`."""
+        """Folders from absolute paths, separated by `:`. Raises InvalidInput `model_folders_invalid`."""
         named = [Path(name) for entry in setting.split(os.pathsep) if (name := entry.strip())]
         roots = tuple(Path(os.path.realpath(path)) for path in named or [home / OWN])
         if not all(path.is_absolute() for path in named):
@@ -29,7 +29,7 @@ class ModelFolders:
         return cls(roots, Path(os.path.realpath(home)))
 
     def check(self, source: str, folder: Path, downloads: Path) -> None:
-        """Raises InvalidInput `folder_not_allowed` unless the folder and its files lie below a root."""
+        """Raise InvalidInput `folder_not_allowed` unless the folder and its files lie below a root."""
         try:
             real, downloaded = Path(os.path.realpath(folder)), os.path.realpath(downloads)
             allowed = all(

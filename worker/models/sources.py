@@ -37,7 +37,6 @@ class ModelLocation:
 
 class ModelStore:
     def __init__(self, folder: Path, folders: ModelFolders | None = None) -> None:
-        """folder: for downloads. folders: below which others may be named."""
         self._folder, self._folders = folder, folders or ModelFolders()
 
     def resolve(
@@ -215,7 +214,7 @@ def _absolute(source: str) -> Path:
 
 
 def check_folder(folder: Path, source: str) -> None:
-    """Raises InvalidInput without a configuration and safetensors weights."""
+    """Raise InvalidInput without a configuration and safetensors weights."""
     try:
         _check_folder(folder, source)
     except OSError as error:  # a part of the path may not be read

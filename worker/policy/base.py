@@ -101,7 +101,7 @@ class Policy(Protocol):
         """(N, T) under the base model or a refreshed reference, without gradient."""
 
     def refresh_reference(self, mixup: float) -> None:
-        """Set the reference to `mixup` · adapter + (1 - `mixup`) · old reference."""
+        """Replace the reference by `mixup` · adapter + (1 - `mixup`) · old reference."""
 
     def forward_backward(self, batch: Batch, loss: LossFunction) -> ForwardBackward:
         """Add the gradient of Σ total / denominator to the adapter's gradients."""

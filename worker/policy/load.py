@@ -16,7 +16,7 @@ from worker.machine.torch_device import GpuUnavailable, compute_device
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
     model: PreTrainedModel
-    """In evaluation mode; float32 on the CPU, bfloat16 on a GPU."""
+    """Model in evaluation mode; float32 on the CPU, bfloat16 on a GPU."""
     stop_ids: tuple[int, ...]
     context_length: int | None
 

@@ -54,7 +54,7 @@ class TrainedParameters:
         )
 
     def put(self, weights: Mapping[str, Tensor]) -> None:
-        """Raises KeyError or RuntimeError if the weights belong to others."""
+        """Replace the weights. Raises KeyError or RuntimeError if they belong to others."""
         with torch.no_grad():
             for key, parameter in self.parameters.items():
                 parameter.copy_(weights[key])

@@ -103,7 +103,7 @@ def _filled(rows: Sequence[Sequence[int]], value: int, loaded: LoadedRewardModel
 
 
 def _check_ids(rows: Sequence[Sequence[int]], loaded: LoadedRewardModel) -> None:
-    """On a GPU an id beyond the vocabulary would end the process and all its checkpoints."""
+    """Check ids: on a GPU one beyond the vocabulary would end the process and all its checkpoints."""
     embeddings: torch.nn.Embedding = loaded.model.get_input_embeddings()
     largest = max(map(max, filter(None, rows)), default=0)
     if largest >= embeddings.num_embeddings:

@@ -44,7 +44,7 @@ class ModelProcess:
         order_seconds: float | None = None,
         places: Callable[[str], Launch] = lambda _: Launch(),
     ) -> None:
-        """places: launch of the process by folder; may raise Unavailable."""
+        """Process that `places` launches, by folder; `places` may raise Unavailable."""
         self._command, self._places = tuple(command), places
         self._launch = Launch()
         self._idle_seconds, self._idle = idle_seconds, threading.Timer(0, lambda: None)

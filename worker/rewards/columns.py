@@ -18,7 +18,7 @@ from worker.sandbox.client import SandboxClient
 def check_columns(
     spec: JobSpec, manifest: RunManifest, client: SandboxClient, data: Sequence[tuple[str, Sequence[str]]]
 ) -> None:
-    """data: (file name, columns). Raises JobFailure `data_error`."""
+    """Check the columns of data, which are (file name, columns). Raises JobFailure `data_error`."""
     paths = {entry.name: Path(entry.path) for entry in manifest.rewards}
     for name, row_columns in data:
         try:

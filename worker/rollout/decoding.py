@@ -113,7 +113,7 @@ class DecodeBatch:
         return None if code == _RUNNING else REASONS[code]
 
     def samples(self, part_index: int) -> tuple[Sample, ...] | None:
-        """None while any row of the part runs."""
+        """Samples of a part; None while any of its rows runs."""
         start, stop = self._bounds[part_index], self._bounds[part_index + 1]
         if (self._reasons[start:stop] == _RUNNING).any():
             return None

@@ -47,7 +47,7 @@ class GenerateRequest:
 class Sample:
     token_ids: tuple[int, ...]
     logprobs: tuple[float, ...]
-    """From log-softmax of logits / temperature, before top-p."""
+    """Log-softmax of logits / temperature, before top-p."""
     finish_reason: FinishReason
     entropies: tuple[float, ...] | None = None
     """Nats, of the distribution of `logprobs`."""

@@ -47,7 +47,7 @@ PRELOADED: dict[str, tuple[str, ...]] = {
     "mpmath": ("mpmath",),
     "latex2sympy2_extended": ("latex2sympy2_extended",),
 }  # fmt: skip
-"""What a zygote may import for a source: a closed list."""
+"""Modules that a zygote may import for a source: a closed list."""
 
 LOADABLE = frozenset(module for modules in PRELOADED.values() for module in modules)
 

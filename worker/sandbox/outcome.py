@@ -81,7 +81,7 @@ class ProgramRun:
 
 @dataclass(frozen=True, slots=True)
 class ProgramResult:
-    """How a run ended; ``bad_value``: a call's value has no canonical form."""
+    """End of a run; ``bad_value``: a call's value has no canonical form."""
 
     status: ProgramStatus
     output: str = ""

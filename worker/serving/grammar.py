@@ -63,7 +63,7 @@ class GrammarRows:
         self._read = [0] * len(matchers)
 
     def mask(self, batch: DecodeBatch) -> None:
-        """Set the probability of forbidden tokens to zero before `advance`. Raises InvalidInput."""
+        """Give forbidden tokens the probability 0, before `advance`. Raises InvalidInput."""
         logits = batch.logits
         allowed = np.ones((logits.shape[0], self._width), bool)
         for line, row in enumerate(batch.lines):

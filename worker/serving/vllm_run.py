@@ -36,7 +36,7 @@ class VllmRun:
         lost: Callable[[str], ReinforgeError],
         closed: Callable[["VllmRun"], None],
     ) -> None:
-        """lost: error of a failed server. Raises InvalidInput."""
+        """Run of an order. lost: error of a failed server. Raises InvalidInput."""
         self._order, self._news, self._lost, self._closed = order, news, lost, closed
         self._quiet_seconds, self._last_output_at = quiet_seconds, time.monotonic()
         requests = _requests(order, model)

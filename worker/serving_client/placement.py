@@ -92,7 +92,7 @@ class Places:
         gpus: Callable[[], list[Gpu]] = list_gpus,
         ram: Callable[[], int | None] = lambda: available_ram(),
     ) -> None:
-        """seats: jobs that may share a GPU. holder: the text for waiting jobs."""
+        """Places for models. seats: jobs that may share a GPU. holder: the text for waiting jobs."""
         self._locks, self._seats, self._holder, self._requested = locks, seats, holder, requested
         self._gpus, self._ram = gpus, ram
 

@@ -39,7 +39,6 @@ HEAD = 32
 
 
 def model_config(tokenizer: Tokenizer, *, hidden: int = HIDDEN) -> Qwen3Config:
-    """hidden: a multiple of 64."""
     return Qwen3Config(
         vocab_size=tokenizer.get_vocab_size(),
         hidden_size=hidden,

@@ -67,7 +67,7 @@ def rollout_engine(
     folder: Path,
     longest: int,
 ) -> RolloutEngine:
-    """longest: tokens of the longest prompt with its completion. Raises like `check_engine`."""
+    """Engine of a job. longest: tokens of the longest prompt with its completion. Raises like `check_engine`."""
     if spec.rollout.engine == "vllm":
         check_engine(spec)
         return _vllm_engine(options(spec, base, model, longest), spec, base, policy, job_reporter, folder)

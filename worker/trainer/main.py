@@ -95,7 +95,7 @@ class TrainerJob:
         self.reporter = reporter
         self.offline = offline
         self.spec: JobSpec
-        """Set after the check that this machine can train it."""
+        """Specification, after the check that this machine can train it."""
         self.position = Position()
         self.policy: LoraPolicy | None = None
         self.critic: LoraCritic | None = None

@@ -56,7 +56,7 @@ class Update:
         self.add({"loss/policy": (0.0, float(part.tensors["counts"][part.skipped].sum()))})
 
     def add_distance(self, part: Batch, scores: TokenScores) -> None:
-        """How far the policy is from the old one: 0 in a step's first update."""
+        """Record the distance of the policy from the old one: 0 in a step's first update."""
         mask = part.tensors["mask"]
         if "old_logprobs" not in part.tensors:
             self.add({"policy/old_kl": (0.0, float(mask.sum()))})
@@ -184,7 +184,9 @@ def _optimizer_batch(
     *,
     first: bool,
 ) -> Batch:
-    """before: scores under the weights before this update. In a step's `first` update the ratio is exactly 1."""
+    """Batch of one update. before: scores under the weights before it. In a step's `first` update the ratio
+    is exactly 1.
+    """
     sequences, reads = batch.sequences.take(rows), loss_reads(settings)
 
     def cut(tensor: Tensor) -> Tensor:

@@ -138,7 +138,7 @@ async def rollouts_of(session: AsyncSession, job_id: str) -> list[BundlePart[Bun
 
 
 async def checkpoints_of(session: AsyncSession, job: Job) -> list[BundlePart[BundledCheckpoint]]:
-    """Those that are stored, by step; the files of the best and the final one."""
+    """Stored checkpoints by step, with the files of the best and the final one."""
     parts = []
     for row in sorted(await repository.checkpoints(session, job.id), key=lambda row: row.step):
         path = f"checkpoints/{row.step:06}.tar" if row.best or row.final else None

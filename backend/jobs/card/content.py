@@ -1,4 +1,4 @@
-"""What a report card is made from, read from the database and the steps' tables."""
+"""Inputs of a report card, from the database and the steps' tables."""
 
 import hashlib
 from collections.abc import Sequence

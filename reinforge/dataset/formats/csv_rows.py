@@ -76,7 +76,7 @@ class _Source:
         return len(self._held) == 1 and self._held[0].count('"') % 2 == 0
 
     def refuse(self, fault: DatasetError, *, isolated: bool) -> None:
-        """Raises the fault if it is unclear where the next record begins."""
+        """Raise the fault if it is unclear where the next record begins."""
         if not isolated:
             raise fault
         self._on_fault(fault, self.first_line, len(self._held), self._size)

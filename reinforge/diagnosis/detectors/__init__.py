@@ -18,7 +18,7 @@ DETECTORS: tuple[Detector, ...] = (
     witnesses.reward_labels_collapsed, witnesses.rubric_saturated, operation.reward_slow,
     operation.one_sided_groups, operation.no_repeated_states,
 )  # fmt: skip
-"""In the order of importance where severity and time do not decide."""
+"""Detectors in the order of importance where severity and time do not decide."""
 
 _LOST_SIGNAL: frozenset[FindingCode] = frozenset(
     {"groups_all_wrong", "groups_all_equal", "signal_stalled", "reward_constant", "entropy_collapse"}

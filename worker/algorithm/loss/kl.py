@@ -12,7 +12,7 @@ from worker.algorithm.rows import PartSettings
 
 
 def k1(x: Tensor) -> Tensor:
-    """x: for the reward only."""
+    """Estimator k1, for the reward only."""
     return x
 
 

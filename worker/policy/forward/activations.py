@@ -44,7 +44,7 @@ class Fit:
 
 
 def fit(per_token: float, room: float, *, budget: int, longest: int) -> Fit:
-    """What fits into `room` bytes if each token saves `per_token`."""
+    """Sizes that fit into `room` bytes if each token saves `per_token`."""
     most = room / per_token if per_token > 0 else math.inf
     if most < longest:
         return Fit(min(budget, longest), checkpointing=True)

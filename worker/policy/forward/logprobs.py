@@ -52,8 +52,10 @@ def token_scores(
 
 
 class _FrozenHead(torch.autograd.Function):
-    """With p the distribution over the vocabulary, z the logits before the temperature τ and W the head's weight: ∂ log
-    p_t / ∂ hidden = (W_t − Σ p W) / τ and ∂ entropy / ∂ hidden = −Σ p (log p + entropy) W / τ."""
+    """Scores of a frozen head W with their gradients: with p the distribution over the vocabulary and τ the
+    temperature, ∂ log p_t / ∂ hidden = (W_t − Σ p W) / τ and ∂ entropy / ∂ hidden = −Σ p (log p +
+    entropy) W / τ.
+    """
 
     @staticmethod
     def forward(

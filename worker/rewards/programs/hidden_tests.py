@@ -42,7 +42,6 @@ class HiddenTest:
 
 
 def read_tests(value: object, entry: str | None = None) -> list[HiddenTest]:
-    """entry: the function that tests call `candidate`. Raises `UnreadableTests`."""
     tests = list(_read(value, entry))
     if not 0 < len(tests) <= MAX_TESTS:
         raise UnreadableTests(f"a row has 1 to {MAX_TESTS} tests, not {len(tests)}")

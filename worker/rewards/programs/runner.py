@@ -34,7 +34,7 @@ class CodeTests:
 
 @dataclass(frozen=True, slots=True)
 class CodeScore:
-    """criteria: the first 64 tests, 0 or 1. prints: standard error of the first failed run."""
+    """Score of a program. criteria: the first 64 tests, 0 or 1. prints: standard error of the first failed run."""
 
     status: str
     value: float | None = None

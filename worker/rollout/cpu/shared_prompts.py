@@ -11,7 +11,7 @@ class SharedPrompts:
     """Keys and values of P prompts, stored once for their R rows."""
 
     def __init__(self, cache: DynamicCache, padding: Tensor | None, prompt_of: Tensor) -> None:
-        """padding: (P, L), 0 on the left. prompt_of: (R,) int64, ascending."""
+        """Cache with padding (P, L), 0 on the left, and prompt_of (R,) int64, ascending."""
         self._layers = [(layer.keys, layer.values) for layer in cache.layers]
         self._padding = padding
         self._prompt_of = prompt_of

@@ -22,7 +22,7 @@ Response = Literal["applied", "unseen", "left_out", "other"]
 
 
 def verdict(base_gap: float, adapter_gap: float, exact: bool) -> Verdict:
-    """`apart`: more than rounding, less than wrong weights; importance weights correct for it."""
+    """Verdict; `apart` is more than rounding and less than wrong weights, and importance weights correct for it."""
     if exact:
         return "agree" if adapter_gap <= LARGEST_GAP else "mismatch"
     if not max(base_gap, adapter_gap) <= MOST_GAP or math.isnan(base_gap + adapter_gap):

@@ -25,7 +25,7 @@ def job_demand(
     gpus: int = 1,
     shared: bool = True,
 ) -> Demand:
-    """weights: bytes of the whole model. longest: tokens."""
+    """Memory demand of a job. weights: bytes of the whole model. longest: tokens."""
     tokens, sequences = batch_limits(gpu_total)
     sequences = min(rows, sequences)
     busy = max(longest, min(BUSY_TOKENS, rows * longest))

@@ -20,7 +20,7 @@ FLOAT32_HEAD = json.dumps({"head_dtype": "float32"})
 """Precision of the trainer's head: bfloat16 would round logits of 16 to 32 to 0.125."""
 
 STRUCTURED_OUTPUTS = {"backend": "guidance", "disable_any_whitespace": True}
-"""Without the second option a model may write white space until its tokens run out."""
+"""Setting without whose second option a model may write white space until its tokens run out."""
 
 
 @dataclass(frozen=True, slots=True)

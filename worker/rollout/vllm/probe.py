@@ -47,7 +47,7 @@ class AdapterProbe:
         notify: Callable[[str], None] = lambda _: None,
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """policy, base: the trainer with and without its adapter. exact: everything is float32."""
+        """Probe of the trainer with (`policy`) and without its adapter (`base`). exact: everything is float32."""
         self._policy, self._base, self._exact = policy, base, exact
         self._notify, self._warn = notify, warn
         self._calls, self._others, self._reported = 0, 0, False

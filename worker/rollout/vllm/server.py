@@ -45,7 +45,7 @@ class VllmServer:
         progress: Progress = lambda _: None,
         make_room: Callable[[], None] = lambda: None,
     ) -> None:
-        """log: appended to; None: a temporary one. make_room: called before the server takes memory."""
+        """Server that appends to `log`. make_room: called before the server takes memory."""
         self._python, self._options = python, options
         self._notify, self._progress, self._make_room = notify, progress, make_room
         self._root = Path(tempfile.mkdtemp(prefix="rf-vllm-"))

@@ -6,7 +6,7 @@ from reinforge.errors import JobFailure
 
 
 def check_tensor_parallel(config: Any, gpus: int, variable: str) -> None:
-    """Raises JobFailure `impossible_placement`. config: a transformers configuration."""
+    """Raise JobFailure `impossible_placement` if the GPUs cannot share the model. config: of transformers."""
     if gpus == 1:
         return
     text = config.get_text_config()

@@ -7,7 +7,7 @@ from worker.sandbox.daemon.session import Session
 from worker.sandbox.jails import Jail
 
 _JAILS_PER_TASK = 4
-"""With every library loaded, a jail takes about 200 MB."""
+"""Jails, each of about 200 MB with every library loaded."""
 _MAX_SOURCES = 4096
 
 Needs = frozenset[str]

@@ -27,7 +27,9 @@ class Converted:
 
 
 def convert(value: object) -> Converted:
-    """Raises :class:`BadValue` unless it is a number, None, or a mapping with ``score``."""
+    """Number and details of a value. Raises :class:`BadValue` unless it is a number, None, or a mapping with
+    ``score``.
+    """
     if value is None:
         return Converted(applicable=False)
     if type(value) is not dict and not isinstance(value, Mapping):

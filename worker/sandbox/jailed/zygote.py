@@ -178,7 +178,7 @@ class Zygote:
 
 
 def _sweep() -> None:
-    """As process 1 of a namespace, kill every process the child left."""
+    """Kill every process the child left, as process 1 of a namespace."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(-1, signal.SIGKILL)
     with contextlib.suppress(ChildProcessError):

@@ -84,7 +84,7 @@ def _mean(values: Tensor) -> float | None:
 
 
 def _sampler(log_ratio: Tensor, mask: Tensor) -> Values:
-    """log_ratio: trainer minus sampler, (N, T)."""
+    """Differences of trainer and sampler. log_ratio: (N, T)."""
     gaps = log_ratio[mask].double()
     if not len(gaps):
         return {"sampler/effective_share": None, "sampler/kl": None}
@@ -160,7 +160,7 @@ def _duplicates(rollouts: Sequence[Rollout]) -> float:
 
 
 def _shares(batch: StepBatch, credit: Credit) -> Values:
-    """Of jobs with several rewards: each one's correlation with the advantage, and with the sum of the others."""
+    """Correlations of every reward with the advantage, and with the sum of the others."""
     names, values = batch.rows.names, batch.rows.values
     if len(names) < 2:
         return {}

@@ -100,7 +100,7 @@ def to_parquet(
     row_scores: TrainerScores | None,
     pieces: Pieces,
 ) -> bytes:
-    """row_scores: None if the trainer scored no row (evaluation)."""
+    """Parquet bytes of a step. row_scores: None if the trainer scored no row."""
     lines = [_line(rollout, status, pieces) for rollout, status in zip(rollouts, statuses, strict=True)]
     if row_scores is not None:
         for row in row_scores.scored.nonzero()[:, 0].tolist():
