@@ -98,6 +98,7 @@ class Objects:
 
     @asynccontextmanager
     async def open(self, sha256: str) -> AsyncIterator[BinaryIO]:
+        """Open for reading in a thread. Raises ObjectNotFound."""
         file = await anyio.to_thread.run_sync(self.store.open, object_key(sha256))
         try:
             yield file
@@ -114,6 +115,7 @@ class Objects:
             )
 
     async def fetch(self, sha256: str, path: Path) -> None:
+        """Download atomically to a file. Raises ObjectNotFound."""
         await anyio.to_thread.run_sync(self.store.get_file, object_key(sha256), path)
 
     async def stream(self, sha256: str) -> AsyncIterator[bytes]:

@@ -73,6 +73,7 @@ class Guard:
         return cls(frozenset(names), tuple(networks))
 
     async def target(self, url: str) -> Target:
+        """Checked addresses of a URL. Raises AddressRefused, Unresolved."""
         parts, host, port = _parts(url)
         try:
             resolved = await (self.resolve or resolve)(host, port)

@@ -55,7 +55,7 @@ class ObjectStore(Protocol):
         pass
 
     def get(self, key: str) -> bytes:
-        pass
+        """Content of an object. Raises ObjectNotFound."""
 
     def get_file(self, key: str, path: Path) -> None:
         pass
@@ -64,7 +64,7 @@ class ObjectStore(Protocol):
         """Stream without seek, for the caller to close. Raises ObjectNotFound."""
 
     def size(self, key: str) -> int:
-        pass
+        """Bytes of an object. Raises ObjectNotFound."""
 
     def exists(self, key: str) -> bool: ...
 

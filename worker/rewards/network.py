@@ -68,6 +68,7 @@ class Retries:
     async def run(
         self, attempt: Callable[[], Awaitable[T]], on_retry: Callable[[], None] = lambda: None
     ) -> T:
+        """Result of the first attempt that works. Raises the last RequestFailed."""
         retrying = AsyncRetrying(
             retry=retry_if_exception(lambda error: isinstance(error, RequestFailed) and error.again),
             stop=stop_after_attempt(self.count + 1),
@@ -116,6 +117,7 @@ class ServerClient:
         )
 
     async def post(self, body: bytes, headers: dict[str, str], *, seconds: float) -> bytes:
+        """Send a body and return the reply. Raises RequestFailed."""
         target = await self._target(seconds)
         if target is None:
             return await post(self._client, self._url, body, headers, seconds=seconds)

@@ -31,6 +31,7 @@ class ProgramCall:
 
     @classmethod
     def from_request(cls, request: Mapping[str, Any], body: bytes) -> "ProgramCall":
+        """Validate a peer's request; raises :class:`BadRequest`."""
         try:
             runs = [ProgramRun(**fields) for fields in json.loads(body)]
             limits = ProgramLimits(**request.get("limits", {}))
@@ -48,6 +49,7 @@ class ProgramCall:
 
 
 async def run_programs(session: Session, call: ProgramCall, jail: str, scan: bool = True) -> ProgramsOutcome:
+    """Run a program. Raises :class:`JailDied`, and :class:`NeedsLibraries` if ``scan`` finds any."""
     end = time.monotonic() + _MOST_SECONDS
     too_large = source_too_large(call.source)
     results: list[ProgramResult] = []

@@ -62,6 +62,7 @@ async def change_status(
     reason: str | None = None,
     error: dict[str, Any] | None = None,
 ) -> None:
+    """Change the status of a locked job. Raises StateConflict for a forbidden transition."""
     check_transition(JobStatus(job.status), status)
     job.status, job.reason, job.error = status, reason, error
     moment = now()

@@ -121,6 +121,8 @@ async def judged(
 
 
 def chat_messages(template: Sequence[Message], row: RewardInput) -> list[dict[str, Any]]:
+    """Messages of a row. Raises UnresolvedVariable."""
+
     def fill(text: str) -> str:
         return templates.parse(text).render(row.item, row.sample)
 

@@ -1,4 +1,4 @@
-"""Form and parsing of a judge's reply."""
+"""Form and parsing of a judge's reply, by functions that raise JudgeFailed."""
 
 import json
 import math

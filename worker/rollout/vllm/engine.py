@@ -37,6 +37,7 @@ class VllmEngine:
         self._running: _RunningRequests | None = None
 
     async def generate(self, requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
+        """Sample. Raises JobFailure; ValueError for an unknown version."""
         left = dict(enumerate(requests))
         for request in requests:
             self._adapters.name(request)

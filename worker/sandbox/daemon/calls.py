@@ -39,6 +39,7 @@ class ScoringCall:
 
     @classmethod
     def from_request(cls, request: Mapping[str, Any], body: bytes = b"") -> "ScoringCall":
+        """Validate a peer's request; raises :class:`BadRequest`."""
         operation, count = request["op"], request.get("count")
         granularity, isolate = request.get("granularity", "sample"), request.get("isolate", "batch")
         if operation == "validate":
@@ -69,6 +70,7 @@ class ScoringCall:
         return region.pack_body(json.dumps(request).encode(), self.rows)
 
     async def serve(self, session: Session, jail: str, scan: bool) -> CallOutcome | Validation:
+        """Score the call. Raises :class:`JailDied`, and :class:`NeedsLibraries` if ``scan`` finds imports."""
         if self.operation == "validate":
             return await validate(session, self, scan)
         return await score(session, self, jail, scan)
@@ -103,6 +105,7 @@ class _Progress:
 
 
 async def score(session: Session, call: ScoringCall, jail: str, scan: bool = True) -> CallOutcome:
+    """Score a call's rows. After :class:`JailDied`, kill the session."""
     progress = _Progress([None] * call.count, end=time.monotonic() + call.timeouts.call)
     too_large = source_too_large(call.source)
     if too_large:

@@ -44,6 +44,7 @@ class Family:
         return [session.pid for session in self._sessions.values()]
 
     async def session(self, needs: Needs) -> Session:
+        """Start or reuse a jail; raises JailDied and :class:`LibraryBroken`."""
         session = self._sessions.get(needs)
         if session is not None and not session.worn_out:
             self._sessions.move_to_end(needs)

@@ -25,6 +25,8 @@ class JailDied(Exception):
 
 
 class Session:
+    """A started zygote. Kill it after any exception."""
+
     def __init__(self, running: Running, reader: asyncio.StreamReader, writer: asyncio.StreamWriter):
         self._running = running
         self._reader = reader
@@ -37,6 +39,7 @@ class Session:
 
     @classmethod
     async def start(cls, jail: Jail) -> "Session":
+        """Launch a zygote and wait until it is locked down; raises :class:`JailDied`."""
         ours, theirs = socket.socketpair()
         try:
             running = jail.launch(theirs)

@@ -27,9 +27,7 @@ class Converted:
 
 
 def convert(value: object) -> Converted:
-    """Number and details of a value. Raises :class:`BadValue` unless it is a number, None, or a mapping with
-    ``score``.
-    """
+    """Convert a number, None, or a mapping with ``score``; raises :class:`BadValue`."""
     if value is None:
         return Converted(applicable=False)
     if type(value) is not dict and not isinstance(value, Mapping):

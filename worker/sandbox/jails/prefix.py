@@ -65,6 +65,7 @@ def default_root() -> Path:
 
 
 def ensure_prefix(root: Path | None = None) -> Prefix:
+    """Folder for the jails, created if missing. Raises :class:`PrefixError`."""
     root = root or default_root()
     try:
         make_folder(root)

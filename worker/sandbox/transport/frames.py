@@ -64,6 +64,7 @@ def sizes(raw: bytes) -> tuple[int, int]:
 
 
 def pack_rows(rows: Sequence[RewardRow]) -> bytes:
+    """Pack rows. Raises ValueError for values that are not plain data."""
     return marshal.dumps([_row_fields(row) for row in rows], _MARSHAL)
 
 
