@@ -13,6 +13,7 @@ from backend.access.admission import Admission
 from backend.access.quotas import Bounds
 from backend.access.sender_slots import SenderSlots
 from backend.adapters.endpoints import router as adapters
+from backend.aliases.endpoints import router as aliases
 from backend.audit.endpoints import router as audit
 from backend.audit.trail import AuditTrail
 from backend.base_models import service as base_models_service
@@ -97,7 +98,7 @@ ROUTERS = (
     worker_jobs, jobs, worker_api, sign_in, api_keys, projects, members, invitations, usage, audit,
     demo, examples, datasets, dataset_prompts, dataset_uploads, dataset_reports, reward_sources,
     reward_attacks, rewards, golden,
-    judges, base_models, preflights, job_defaults, evaluations, sweeps, playground, adapters, webhooks,
+    judges, base_models, preflights, job_defaults, evaluations, sweeps, playground, aliases, adapters, webhooks,
     notifications, trackers, workers,
     openai_graders, openai_files, openai_uploads, openai_jobs, openai_checkpoints, openai_models,
     deployments, openai_chat, client_wheel, health.router, meta.router, reference, guide, shared_jobs, mail_pages,

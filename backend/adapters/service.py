@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.access.auth import Principal, require_owner
-from backend.adapters import archive, repository
+from backend.adapters import aliases, archive, repository
 from backend.adapters.card import uploaded_card, write_card
 from backend.models import Adapter, BaseModel, Checkpoint, Job, now
-from reinforge.errors import NotFound
+from reinforge.errors import NotFound, StateConflict
 from reinforge.schemas import resources
 
 
@@ -24,7 +24,10 @@ class Download:
 
 
 async def get(session: AsyncSession, project_id: str, id: str) -> Adapter:
+    """By id or alias. Raises NotFound `adapter_not_found`."""
     adapter = await repository.find(session, project_id, id)
+    if adapter is None:
+        adapter = await aliases.adapter_of(session, project_id, id)
     if adapter is None:
         raise NotFound(
             f"There is no adapter {id}.",
@@ -39,7 +42,16 @@ async def weights(session: AsyncSession, id: str | None) -> Checkpoint | None:
 
 
 async def delete(session: AsyncSession, project_id: str, id: str) -> None:
+    """A job's checkpoints stay, an uploaded adapter goes with its weights. Raises NotFound, StateConflict
+    `adapter_has_alias`.
+    """
     adapter = await get(session, project_id, id)
+    if names := await aliases.names_of(session, [adapter.id]):
+        raise StateConflict(
+            f"Aliases name the adapter: {', '.join(names[:5])}.",
+            code="adapter_has_alias",
+            hint="Point them at another adapter, or delete them.",
+        )
     if adapter.job_id is None:
         await session.delete(adapter)
     else:
@@ -47,6 +59,7 @@ async def delete(session: AsyncSession, project_id: str, id: str) -> None:
 
 
 async def remove(session: AsyncSession, who: Principal, id: str) -> None:
+    """Raises NotFound, NotAllowed, StateConflict `adapter_has_alias`."""
     adapter = await get(session, who.project_id, id)
     if adapter.job_id is not None:
         require_owner(who, "adapters of jobs")

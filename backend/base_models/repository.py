@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.data.ids import new_id
 from backend.http.cursors import cut, newest_first
-from backend.models import Adapter, BaseModel, Deployment, Job, now
+from backend.models import Adapter, AdapterAlias, BaseModel, Deployment, Job, now
 
 
 def visible_to(project_id: str) -> ColumnElement[bool]:
@@ -75,7 +75,13 @@ async def users(session: AsyncSession, key: str) -> dict[str, str]:
 
 
 async def is_deployed(session: AsyncSession, project_id: str | None, name: str) -> bool:
+    """Whether a deployment or alias of the project, or of any, has this name."""
     query = select(Deployment.id).where(Deployment.name == name)
     if project_id is not None:
         query = query.where(Deployment.project_id == project_id)
-    return await session.scalar(query.limit(1)) is not None
+    if await session.scalar(query.limit(1)) is not None:
+        return True
+    aliases = select(AdapterAlias.id).where(AdapterAlias.name == name)
+    if project_id is not None:
+        aliases = aliases.where(AdapterAlias.project_id == project_id)
+    return await session.scalar(aliases.limit(1)) is not None

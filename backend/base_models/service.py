@@ -146,7 +146,9 @@ def _exists(message: str, hint: str) -> StateConflict:
 
 
 def _deployed(id: str, hint: str) -> StateConflict:
-    return StateConflict(f"{id} is the name of a deployment.", code="name_taken", hint=hint, param="id")
+    return StateConflict(
+        f"{id} is the name of a deployment or alias.", code="name_taken", hint=hint, param="id"
+    )
 
 
 def _inspection(

@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.access.auth import Principal
+from backend.adapters import aliases
 from backend.adapters import service as adapters
 from backend.base_models import service as base_models
 from backend.data.database import flush_unique
@@ -213,13 +214,14 @@ def _view(row: Deployment, model: BaseModel, under_way: int) -> DeploymentInfo:
 
 
 async def _check_name(session: AsyncSession, project_id: str, name: str) -> None:
+    alias = await aliases.find(session, project_id, name)
     try:
         await base_models.get(session, project_id, name)
     except NotFound:
-        if name not in base_models.BUILTIN:
+        if name not in base_models.BUILTIN and alias is None:
             return
     raise InvalidInput(
-        f"{name} is a base model's name.",
+        f"{name} is the name of {'a base model' if alias is None else 'an alias'}.",
         code="name_taken",
         param="name",
         hint="Requests name models: choose a name that is not one yet.",

@@ -58,7 +58,7 @@ async def create(
     body: StandAloneCreate,
     created_by: str,
 ) -> EvaluationRow:
-    model, checkpoint = await _policy(session, project_id, body)
+    model, checkpoint, adapter = await _policy(session, project_id, body)
     dataset = await _resolve_field(datasets.get(session, project_id, body.dataset), "dataset")
     view = body.prompt_view or PromptView.model_validate(dataset.prompt_view)
     _check_view(dataset, view)
@@ -72,7 +72,7 @@ async def create(
         params={
             "model": model.id,
             "model_sha256": model.sha256,
-            "adapter": body.adapter,
+            "adapter": adapter,
             "checkpoint": checkpoint,
             "dataset": dataset.id,
             "dataset_sha256": dataset.sha256,
@@ -106,7 +106,8 @@ def _check_view(dataset: Dataset, view: PromptView) -> None:
 
 async def _policy(
     session: AsyncSession, project_id: str, body: StandAloneCreate
-) -> tuple[BaseModel, str | None]:
+) -> tuple[BaseModel, str | None, str | None]:
+    """Base model, checkpoint and adapter."""
     if body.adapter is not None:
         adapter = await _resolve_field(adapters.get(session, project_id, body.adapter), "adapter")
         if adapter.checkpoint_id is None:
@@ -116,11 +117,11 @@ async def _policy(
                 param="adapter",
                 hint="Start a job from it: its first evaluation measures the adapter.",
             )
-        return base_models.usable(await base_models.of(session, adapter)), adapter.checkpoint_id
+        return base_models.usable(await base_models.of(session, adapter)), adapter.checkpoint_id, adapter.id
     if body.checkpoint is not None:
         model = await playground.checkpoint_model(session, project_id, body.checkpoint)
-        return base_models.usable(model), body.checkpoint
-    return await base_models.get_usable(session, project_id, body.model or ""), None
+        return base_models.usable(model), body.checkpoint, None
+    return await base_models.get_usable(session, project_id, body.model or ""), None, None
 
 
 async def _reward(session: AsyncSession, project_id: str, body: StandAloneCreate) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Database schema, one file per aggregate. Importing this package registers every table."""
 
+from backend.models.alias import AdapterAlias, AdapterAliasChange
 from backend.models.audit import AuditEntry
 from backend.models.base import Base, now
 from backend.models.base_model import BaseModel
@@ -29,6 +30,8 @@ from backend.models.worker import Call, CallChunk, Worker
 
 __all__ = [
     "Adapter",
+    "AdapterAlias",
+    "AdapterAliasChange",
     "ApiKey",
     "Attempt",
     "AuditEntry",

@@ -14,6 +14,8 @@ class Project(Created, Base):
     id: Mapped[str] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(unique=True)
     served_at: Mapped[datetime | None]
+    required_card: Mapped[str | None]
+    """Conditions that a report card has to meet for a promotion."""
 
 
 class ApiKey(Created, Base):

@@ -5,6 +5,7 @@ from sqlalchemy import or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.access.auth import Reader, Writer
+from backend.adapters import aliases
 from backend.adapters import service as adapters
 from backend.base_models import service as base_models
 from backend.data.database import Session
@@ -25,7 +26,7 @@ MOST_CHECKPOINTS = 10_000
 
 @router.get("", operation_id="listWireModels")
 async def list_models(session: Session, who: Reader) -> WireList[ModelView]:
-    """Every valid `model`: base models, then deployments, adapters and checkpoints, newest first."""
+    """Every valid `model`: base models, then deployments, adapters, aliases and checkpoints, newest first."""
     bases = await session.scalars(
         select(BaseModel)
         .where(BaseModel.status == "ready", base_models.visible_to(who.project_id))
@@ -37,6 +38,8 @@ async def list_models(session: Session, who: Reader) -> WireList[ModelView]:
         views.append(_deployed(row, project))
     for adapter, job in await queries.adapters(session, who.project_id):
         views.append(_view(model_names.tuned(job, project), seconds(adapter.created_at), project))
+    for alias, _ in await aliases.all_of(session, who.project_id):
+        views.append(_view(alias.name, seconds(alias.created_at), project))
     views += await _checkpoints(session, who.project_id)
     return listed(views, has_more=False)
 
@@ -45,6 +48,8 @@ async def list_models(session: Session, who: Reader) -> WireList[ModelView]:
 async def get(model: str, session: Session, who: Reader) -> ModelView:
     if (row := await deployments.find_named(session, who.project_id, model)) is not None:
         return _deployed(row, await queries.project(session, who.project_id))
+    if (alias := await aliases.find(session, who.project_id, model)) is not None:
+        return _view(alias.name, seconds(alias.created_at), await queries.project(session, who.project_id))
     named_model = await model_names.find(session, who.project_id, model)
     if named_model.checkpoint is None or named_model.job is None:
         return _base(named_model.base, await queries.project(session, who.project_id))
@@ -63,6 +68,13 @@ async def delete(model: str, session: Session, who: Writer) -> Deleted:
     if (row := await deployments.find_named(session, who.project_id, model)) is not None:
         await deployments.remove(session, who.project_id, row.id)
         return Deleted(id=model, object="model")
+    if await aliases.find(session, who.project_id, model) is not None:
+        raise InvalidInput(
+            f"{model} is an alias.",
+            code="model_not_deletable",
+            param="model",
+            hint="DELETE /api/v1/adapters/aliases/{name} deletes it.",
+        )
     named_model = await model_names.find(session, who.project_id, model)
     if named_model.job is None:
         raise NotAllowed(

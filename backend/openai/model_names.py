@@ -1,6 +1,6 @@
 """Names of models in OpenAI's API.
 
-    starter-arith                                                a base model or deployment
+    starter-arith                                                a base model, deployment or alias
     ft:<base>:<project>:<suffix>:<8 characters>                  the adapter of a finished job
     ft:<base>:<project>:<suffix>:<8 characters>:ckpt-step-<n>    a checkpoint
 
@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from backend.adapters import aliases
 from backend.adapters import service as adapters
 from backend.base_models import service as base_models
 from backend.jobs import service as jobs
-from backend.models import BaseModel, Checkpoint, Job, Project
+from backend.models import Adapter, BaseModel, Checkpoint, Job, Project
 from reinforge.errors import NotFound
 
 CODE_LENGTH = 8
@@ -31,6 +32,20 @@ class NamedModel:
     base: BaseModel
     checkpoint: Checkpoint | None = None
     job: Job | None = None
+    alias: Adapter | None = None
+    """The adapter that an alias names; an uploaded one has no checkpoint."""
+
+    @property
+    def weights(self) -> Checkpoint | Adapter | None:
+        """None for the base model itself."""
+        return self.checkpoint or self.alias
+
+    @property
+    def model_sha256(self) -> str | None:
+        """Of the base model that the weights were trained on."""
+        if self.job is not None:
+            return self.job.model_sha256
+        return None if self.alias is None else self.alias.model_sha256
 
 
 def plain(text: str) -> str:
@@ -46,6 +61,8 @@ def tuned(job: Job, project: Project, *, step: int | None = None) -> str:
 async def find(session: AsyncSession, project_id: str, name: str) -> NamedModel:
     match = _TUNED.fullmatch(name)
     if match is None:
+        if (adapter := await aliases.adapter_of(session, project_id, name)) is not None:
+            return await _aliased(session, adapter)
         try:
             return NamedModel(await base_models.get(session, project_id, name))
         except NotFound as error:
@@ -71,6 +88,13 @@ async def find(session: AsyncSession, project_id: str, name: str) -> NamedModel:
     if job is None or checkpoint is None:
         raise not_found(name)
     return NamedModel(await base_models.of(session, job), checkpoint, job)
+
+
+async def _aliased(session: AsyncSession, adapter: Adapter) -> NamedModel:
+    base = await base_models.of(session, adapter)
+    checkpoint = await adapters.weights(session, adapter.id)
+    job = None if adapter.job_id is None else await session.get(Job, adapter.job_id)
+    return NamedModel(base, checkpoint, job, adapter)
 
 
 async def resolve(session: AsyncSession, project_id: str, name: str) -> tuple[BaseModel, Checkpoint | None]:

@@ -10,6 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend import usage
+from backend.adapters import aliases
 from backend.base_models import service as base_models
 from backend.data.database import Database
 from backend.http import sse
@@ -37,13 +38,24 @@ MOST_STOP_CHARACTERS = 200
 async def sampling(session: AsyncSession, project_id: str, body: SampleRequest) -> QueuedSampling:
     prompts = [_messages(messages, index) for index, messages in enumerate(body.prompts)]
     _check_sizes(body)
-    model = await base_models.get_usable(session, project_id, body.model)
+    aliased = None if body.checkpoint else await aliases.adapter_of(session, project_id, body.model)
+    if aliased is None:
+        model, checkpoint = await base_models.get_usable(session, project_id, body.model), body.checkpoint
+    else:
+        model, checkpoint = base_models.usable(await base_models.of(session, aliased)), aliased.checkpoint_id
+        if checkpoint is None:
+            raise InvalidInput(
+                f"{body.model} names an uploaded adapter, which the playground does not sample.",
+                code="adapter_not_servable",
+                param="model",
+                hint="Chat with it, or deploy it.",
+            )
     return QueuedSampling(
         model=model.id,
         model_key=model.key,
         model_source=model.source,
         model_sha256=model.sha256,
-        adapter=await _adapter(session, project_id, body.checkpoint, model),
+        adapter=await _adapter(session, project_id, checkpoint, model),
         prompts=prompts,
         **body.model_dump(exclude={"model", "checkpoint", "prompts"}),
     )

@@ -53,8 +53,8 @@ async def get_by_id(id: str, response: Response, session: Session, who: Reader) 
 async def rename_project(
     id: str, body: ProjectUpdate, response: Response, session: Session, match: IfMatch, who: Writer
 ) -> Project:
-    """For owners."""
-    return tagged(await service.rename(session, who, id, body.name, match), response)
+    """Rename it, or set the report card that promotions require. For owners."""
+    return tagged(await service.change(session, who, id, body, match), response)
 
 
 @router.delete("/projects/{id}", status_code=204, operation_id="deleteProject")

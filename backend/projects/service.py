@@ -13,9 +13,10 @@ from backend.keys import service as keys
 from backend.models import BrowserSession, Member, Project
 from backend.projects import repository
 from reinforge.errors import NotAllowed, StateConflict
+from reinforge.report_card import conditions
 from reinforge.schemas.keys import ApiKeyCreate
 from reinforge.schemas.projects import Project as ProjectView
-from reinforge.schemas.projects import ProjectAccess, ProjectCreate
+from reinforge.schemas.projects import ProjectAccess, ProjectCreate, ProjectUpdate
 
 
 async def project(session: AsyncSession, who: Principal) -> Project:
@@ -38,6 +39,7 @@ async def visible_projects(session: AsyncSession, who: Principal) -> list[Projec
             {
                 "id": project.id,
                 "name": project.name,
+                "required_card": project.required_card,
                 "created_at": project.created_at,
                 "role": administrator_role or role,
                 "current": project.id == who.project_id,
@@ -67,11 +69,18 @@ async def create(session: AsyncSession, who: Principal, body: ProjectCreate) -> 
     return project, secret
 
 
-async def rename(session: AsyncSession, who: Principal, id: str, name: str, match: Match) -> ProjectView:
+async def change(
+    session: AsyncSession, who: Principal, id: str, body: ProjectUpdate, match: Match
+) -> ProjectView:
+    if body.required_card is not None:
+        conditions.parse(body.required_card, "required_card")
     project = await owned(session, who, id)
     await lock_row(session, project)
     match.check(ProjectView.model_validate(project))
-    project.name = name
+    if body.name is not None:
+        project.name = body.name
+    if "required_card" in body.model_fields_set:
+        project.required_card = body.required_card
     await _store_name(session, project)
     return ProjectView.model_validate(project)
 

@@ -15,6 +15,7 @@ from reinforge.cli.evaluation import evaluate, gate, golden, judges, library, re
 from reinforge.cli.exits import Exit, exit_code
 from reinforge.cli.jobs import commands, compare, examples, preflight, presets, sweeps
 from reinforge.cli.output import Json, err, out, print_error, print_json
+from reinforge.cli.release import aliases
 from reinforge.cli.repeat import bundles, diverge
 from reinforge.client import Reinforge
 from reinforge.client.protocol import ServerUnreachable, error_from
@@ -42,6 +43,8 @@ app.command()(compare.compare)
 app.command()(bundles.bundle)
 app.command()(bundles.reproduce)
 app.command()(diverge.diverge)
+app.command()(aliases.promote)
+app.add_typer(aliases.app, name="alias")
 app.add_typer(data.datasets, name="dataset")
 rewards.app.add_typer(golden.app, name="golden")
 rewards.app.add_typer(library.app, name="library")

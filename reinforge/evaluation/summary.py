@@ -52,11 +52,12 @@ class EvaluationSummary(_Report):
 
 class Condition(_Report):
     name: str
-    """`min`, `max_regression`, `min_improvement` or `max_errors`."""
+    """`min`, `max_regression`, `min_improvement`, `max_errors`, or a condition on a report card."""
     met: bool
-    value: float
-    bound: float
-    """Lower bound of the value with the gate's confidence (for `max_errors` the value)."""
+    value: float | None
+    """None: the report card does not have it."""
+    bound: float | None
+    """Lower bound of the value with the gate's confidence (for `max_errors` and report cards the value)."""
     required: float
     message: str
 

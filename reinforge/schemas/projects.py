@@ -2,7 +2,7 @@
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import StringConstraints
+from pydantic import Field, StringConstraints
 
 from reinforge.schemas.common import Editable, Request, Timestamp
 from reinforge.schemas.keys import Role
@@ -11,11 +11,13 @@ ProjectName = Annotated[str, StringConstraints(strip_whitespace=True, min_length
 
 
 class Project(Editable):
-    EDITS: ClassVar = frozenset({"name"})
+    EDITS: ClassVar = frozenset({"name", "required_card"})
 
     object: Literal["project"] = "project"
     id: str
     name: str
+    required_card: str | None = None
+    """Conditions that the report card has to meet when an adapter is promoted."""
     created_at: Timestamp
 
 
@@ -37,7 +39,11 @@ class ProjectCreated(Project):
 
 
 class ProjectUpdate(Request):
-    name: ProjectName
+    """Fields that are left out stay."""
+
+    name: ProjectName | None = None
+    required_card: str | None = Field(default=None, min_length=1, max_length=1000)
+    """Such as `held_out_gain.low>0, witnesses=0`; null requires nothing."""
 
 
 class ProjectDelete(Request):

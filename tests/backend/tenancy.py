@@ -132,6 +132,9 @@ class Stranger:
         self.things["exports"] = self._made(f"/jobs/{job}/exports", json={"tracker": MARK})
         self.things["shares"] = self._made(f"/jobs/{job}/shares", json={})
         self.things["adapters"] = self.api.get("/adapters").json()["data"][0]["id"]
+        self.things["aliases"] = f"alias-{MARK}"
+        body = {"adapter": self.things["adapters"]}
+        self.api.put(f"/adapters/aliases/alias-{MARK}", json=body).raise_for_status()
         [(self.checkpoint,)] = self.backend.sql("SELECT id FROM checkpoint WHERE job_id = %s", job)
         self.things["evaluations"] = f"eval_{MARK}"
         self.backend.sql(

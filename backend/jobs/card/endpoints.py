@@ -22,8 +22,8 @@ LARGEST = 2**53
 _OTHERS: dict[int | str, dict[str, Any]] = {
     200: {
         "content": {
-            "text/html": {"schema": {"type": "string"}},
-            "text/markdown": {"schema": {"type": "string"}},
+            "text/html": {"schema": {"type": "string"}, "example": "<!doctype html><title>sums</title>…"},
+            "text/markdown": {"schema": {"type": "string"}, "example": "# Report card: sums\n"},
         }
     }
 }

@@ -4,6 +4,7 @@ from sqlalchemy import delete, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.access.auth import Principal, require_owner
+from backend.adapters import aliases
 from backend.jobs.lifecycle.transitions import unknown_job
 from backend.models import Adapter, Checkpoint, Deployment, Job
 from reinforge.errors import StateConflict
@@ -40,6 +41,13 @@ async def delete_job(session: AsyncSession, who: Principal, id: str) -> None:
             f"Deployments have its weights: {', '.join(names[:5])}.",
             code="job_deployed",
             hint="Point them at other weights, or stop and delete them.",
+        )
+    adapters = list(await session.scalars(select(Adapter.id).where(Adapter.job_id == id)))
+    if alias_names := await aliases.names_of(session, adapters):
+        raise StateConflict(
+            f"Aliases name its adapter: {', '.join(alias_names[:5])}.",
+            code="job_has_alias",
+            hint="Point them at another adapter, or delete them.",
         )
     await session.execute(delete(Adapter).where(Adapter.job_id == id))
     await session.execute(delete(Job).where(Job.id == id).execution_options(synchronize_session=False))

@@ -5,6 +5,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from backend.adapters import aliases
 from backend.adapters import service as adapters
 from backend.base_models import service as base_models
 from backend.jobs import repository
@@ -37,7 +38,7 @@ async def start_of(session: AsyncSession, project_id: str, spec: JobSpec) -> Sta
     if spec.adapter.start is not None:
         start = await find(session, project_id, spec.adapter.start, "adapter.start")
         _check_model(start, spec)
-    elif is_adapter(spec.model):
+    elif is_adapter(spec.model) or await aliases.find(session, project_id, spec.model) is not None:
         start = await find(session, project_id, spec.model, "model")
     else:
         return None
@@ -49,6 +50,7 @@ def is_adapter(id: str) -> bool:
 
 
 async def find(session: AsyncSession, project_id: str, id: str, param: str) -> StartAdapter:
+    """By id, or an alias of an adapter."""
     look_up = _checkpoint if id.startswith(CHECKPOINT) else _adapter
     try:
         start = await look_up(session, project_id, id)
@@ -91,10 +93,10 @@ async def _adapter(session: AsyncSession, project_id: str, id: str) -> StartAdap
     adapter = await adapters.get(session, project_id, id)
     if adapter.checkpoint_id is not None:
         return replace(
-            await _checkpoint(session, project_id, adapter.checkpoint_id), id=id, name=adapter.name
+            await _checkpoint(session, project_id, adapter.checkpoint_id), id=adapter.id, name=adapter.name
         )
     return StartAdapter(
-        id=id,
+        id=adapter.id,
         name=adapter.name,
         job=None,
         step=None,

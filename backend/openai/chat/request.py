@@ -92,9 +92,9 @@ async def _weights(
         return served.model, served.adapter, served.id
     named_model = await model_names.find(session, project_id, name)
     model = base_models.usable(named_model.base)
-    if named_model.checkpoint is None:
+    archive, pinned = named_model.weights, named_model.model_sha256
+    if archive is None:
         return model, None, None
-    pinned = None if named_model.job is None else named_model.job.model_sha256
     if pinned is not None and pinned != model.sha256:
         raise InvalidInput(
             f"The files of {model.id} have changed since {name} was trained.",
@@ -102,7 +102,6 @@ async def _weights(
             param="model",
             hint="An adapter fits only the weights it was trained on: add the old files as a model of their own.",
         )
-    archive = named_model.checkpoint
     return model, AdapterArchive(sha256=archive.sha256, bytes=archive.bytes, step=archive.step), None
 
 

@@ -176,7 +176,7 @@ async def _model(session: Session, project_id: str, name: str) -> tuple[BaseMode
         start = await start_adapter.find(session, project_id, name, "model")
         return start.model, start.id
     model = await model_names.find(session, project_id, name)
-    return model.base, None if model.checkpoint is None else model.checkpoint.id
+    return model.base, None if model.weights is None else model.weights.id
 
 
 async def _find(session: Session, project_id: str, id: str) -> Job:

@@ -1335,7 +1335,7 @@ export interface paths {
         head?: never;
         /**
          * Rename Project
-         * @description For owners.
+         * @description Rename it, or set the report card that promotions require. For owners.
          */
         patch: operations["renameProject"];
         trace?: never;
@@ -2783,6 +2783,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/adapters/aliases": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Aliases
+         * @description By name.
+         */
+        get: operations["listAliases"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/adapters/aliases/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get Alias */
+        get: operations["getAlias"];
+        /**
+         * Set Alias
+         * @description Promote an adapter: create the alias, or move it. A new one needs no If-Match.
+         *
+         *     An alias names the adapter wherever one is named: `model` of a chat or of a job, `adapter` of a deployment or
+         *     evaluation. 409 `card_not_passed` if the report card does not meet the conditions of `require` or of the project.
+         */
+        put: operations["setAlias"];
+        post?: never;
+        /**
+         * Delete Alias
+         * @description Requests that name it fail from now on; the adapter and the history stay.
+         */
+        delete: operations["deleteAlias"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/adapters/aliases/{name}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Alias Changes
+         * @description The newest 200 moves, newest first, also of a deleted alias.
+         */
+        get: operations["listAliasChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/adapters": {
         parameters: {
             query?: never;
@@ -3532,7 +3600,7 @@ export interface paths {
         };
         /**
          * List Models
-         * @description Every valid `model`: base models, then deployments, adapters and checkpoints, newest first.
+         * @description Every valid `model`: base models, then deployments, adapters, aliases and checkpoints, newest first.
          */
         get: operations["listWireModels"];
         put?: never;
@@ -3971,6 +4039,91 @@ export interface components {
             packages?: {
                 [key: string]: string;
             };
+        };
+        /** AliasChange */
+        AliasChange: {
+            /** Name */
+            name: string;
+            /** Adapter */
+            adapter?: string | null;
+            /** Previous */
+            previous?: string | null;
+            /** Job */
+            job?: string | null;
+            requirement?: components["schemas"]["CardRequirement"] | null;
+            /** Created By */
+            created_by?: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+        };
+        /** AliasChangeList */
+        AliasChangeList: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["AliasChange"][];
+        };
+        /** AliasInfo */
+        AliasInfo: {
+            /** Etag */
+            etag: string;
+            /**
+             * Object
+             * @default alias
+             * @constant
+             */
+            object?: "alias";
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Adapter */
+            adapter: string;
+            /** Adapter Name */
+            adapter_name: string;
+            /** Job */
+            job?: string | null;
+            /** Step */
+            step: number;
+            /** Model */
+            model: string;
+            /** Updated By */
+            updated_by?: string | null;
+            /**
+             * Updated At
+             * Format: date-time
+             */
+            updated_at: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+        };
+        /** AliasList */
+        AliasList: {
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+            /** Data */
+            data: components["schemas"]["AliasInfo"][];
+        };
+        /** AliasSet */
+        AliasSet: {
+            /** Adapter */
+            adapter: string;
+            /** Require */
+            require?: string | null;
         };
         /**
          * AllTokens
@@ -12205,6 +12358,8 @@ export interface components {
             id: string;
             /** Name */
             name: string;
+            /** Required Card */
+            required_card?: string | null;
             /**
              * Created At
              * Format: date-time
@@ -12225,6 +12380,8 @@ export interface components {
             id: string;
             /** Name */
             name: string;
+            /** Required Card */
+            required_card?: string | null;
             /**
              * Created At
              * Format: date-time
@@ -12285,6 +12442,8 @@ export interface components {
             id: string;
             /** Name */
             name: string;
+            /** Required Card */
+            required_card?: string | null;
             /**
              * Created At
              * Format: date-time
@@ -12298,10 +12457,15 @@ export interface components {
             /** Name */
             name: string;
         };
-        /** ProjectUpdate */
+        /**
+         * ProjectUpdate
+         * @description Fields that are left out stay.
+         */
         ProjectUpdate: {
             /** Name */
-            name: string;
+            name?: string | null;
+            /** Required Card */
+            required_card?: string | null;
         };
         /** ProjectUsage */
         ProjectUsage: {
@@ -21441,6 +21605,153 @@ export interface operations {
             422: components["responses"]["Invalid"];
             429: components["responses"]["TooOften"];
             503: components["responses"]["Unavailable"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    listAliases: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AliasList"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    getAlias: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AliasInfo"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    setAlias: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The `etag` of what the change was made from, or `*`. */
+                "if-match": string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AliasSet"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AliasInfo"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["Changed"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            428: components["responses"]["MatchMissing"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    deleteAlias: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    listAliasChanges: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AliasChangeList"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };

@@ -56,6 +56,19 @@ def rename_project(
     err.print(f"{id} is called {name}")
 
 
+@projects.command("require-card")
+def require_card(
+    id: Annotated[str, typer.Argument(help="Its id.")],
+    conditions: Annotated[
+        str | None, typer.Argument(help="Such as 'held_out_gain.low>0, witnesses=0'; left out: nothing.")
+    ] = None,
+) -> None:
+    """Set what the report card has to meet when an adapter is promoted. Owners only."""
+    with connect() as client:
+        client.projects.require_card(id, conditions)
+    err.print(f"Promotions require: {conditions or 'nothing'}", markup=False)
+
+
 @projects.command("export")
 def export_project(
     id: Annotated[str, typer.Argument(help="Its id.")],

@@ -1,7 +1,7 @@
 """`reinforge gate`"""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 from xml.etree import ElementTree
 
 import typer
@@ -11,6 +11,7 @@ from reinforge.cli import output
 from reinforge.cli.evaluation import baselines
 from reinforge.cli.exits import Exit
 from reinforge.cli.output import Json, err
+from reinforge.cli.release.card_gate import card_gate
 from reinforge.errors import InvalidInput
 from reinforge.evaluation.summary import Condition, GateReport
 from reinforge.evaluation.summary import gate as judge
@@ -18,7 +19,11 @@ from reinforge.evaluation.summary import gate as judge
 
 def gate(
     evaluation: Annotated[
-        str, typer.Argument(help="An evaluation (eval_…), or a file of `reinforge eval --out`.")
+        str,
+        typer.Argument(
+            help="An evaluation (eval_…), or a file of `reinforge eval --out`; with --require-card a job (ftjob-…) "
+            "or its card.json."
+        ),
     ],
     metric: Annotated[
         str, typer.Option(help="eval/reward, eval/pass_rate or eval/pass_any.")
@@ -43,24 +48,25 @@ def gate(
     max_errors: Annotated[
         float, typer.Option(help="Share of completions that may have no score.", min=0, max=1)
     ] = 0.05,
+    require_card: Annotated[
+        str | None,
+        typer.Option(
+            help="Conditions on the report card of a job, such as 'held_out_gain.low>0, witnesses=0'."
+        ),
+    ] = None,
     junit: Annotated[Path | None, typer.Option(help="Write a JUnit report here.")] = None,
     summary: Annotated[Path | None, typer.Option(help="Append the result as Markdown here.")] = None,
     json: Json = False,
 ) -> None:
-    """Check an evaluation against a minimum, a baseline or both. Exit 3 if a condition is not met."""
-    _check_usage(least, max_regression, min_improvement, baseline)
-    new = baselines.result(evaluation)
-    old = None if baseline is None else baselines.baseline(baseline, new.about, optional=baseline_optional)
-    report = judge(
-        new.scores, metric=metric, pass_above=new.pass_above, confidence=confidence, least=least,
-        baseline=None if old is None else old.scores, max_regression=max_regression,
-        min_improvement=min_improvement, max_errors=max_errors,
-    )  # fmt: skip
-    if old is not None:
-        report.baseline = old.about.id
-        report.notes += baselines.differences(old.about, new.about)
-    elif baseline is not None:
-        report.notes.append(f"There is no baseline {baseline!r} yet, so nothing was compared.")
+    """Check an evaluation against a minimum, a baseline or both, or a report card. Exit 3 if a condition is not met."""
+    _check_usage(least, max_regression, min_improvement, baseline, require_card)
+    if require_card is not None:
+        report = card_gate(evaluation, require_card)
+    else:
+        report = _judged(
+            evaluation, baseline, baseline_optional, metric=metric, confidence=confidence, least=least,
+            max_regression=max_regression, min_improvement=min_improvement, max_errors=max_errors,
+        )  # fmt: skip
     if junit is not None:
         junit.write_text(as_junit(report), encoding="utf-8")
     if summary is not None:
@@ -73,9 +79,32 @@ def gate(
         raise typer.Exit(Exit.GATE)
 
 
+def _judged(
+    evaluation: str, baseline: str | None, optional: bool, *, metric: str, **limits: Any
+) -> GateReport:
+    new = baselines.result(evaluation)
+    old = None if baseline is None else baselines.baseline(baseline, new.about, optional=optional)
+    scores = None if old is None else old.scores
+    report = judge(new.scores, metric=metric, pass_above=new.pass_above, baseline=scores, **limits)
+    if old is not None:
+        report.baseline = old.about.id
+        report.notes += baselines.differences(old.about, new.about)
+    elif baseline is not None:
+        report.notes.append(f"There is no baseline {baseline!r} yet, so nothing was compared.")
+    return report
+
+
 def _check_usage(
-    least: float | None, max_regression: float | None, min_improvement: float | None, baseline: str | None
+    least: float | None,
+    max_regression: float | None,
+    min_improvement: float | None,
+    baseline: str | None,
+    require_card: str | None,
 ) -> None:
+    if require_card is not None:
+        if least is not None or baseline is not None:
+            raise InvalidInput("--require-card goes without --min and --baseline.", code="usage")
+        return
     change = "--max-regression" if max_regression is not None else "--min-improvement"
     compares = max_regression is not None or min_improvement is not None
     if compares and baseline is None:
@@ -88,7 +117,8 @@ def _check_usage(
         )
     if least is None and not compares:
         raise InvalidInput(
-            "Give --min, or --max-regression or --min-improvement with --baseline.", code="usage"
+            "Give --min, --max-regression or --min-improvement with --baseline, or --require-card.",
+            code="usage",
         )
 
 
@@ -138,4 +168,7 @@ def as_markdown(report: GateReport) -> str:
 
 def _row(condition: Condition) -> str:
     word = "met" if condition.met else "**not met**"
-    return f"| {condition.name} | {condition.value:.4f} | {condition.bound:.4f} | {condition.required:g} | {word} |"
+    value, bound = (
+        "–" if number is None else f"{number:.4f}" for number in (condition.value, condition.bound)
+    )
+    return f"| {condition.name} | {value} | {bound} | {condition.required:g} | {word} |"

@@ -1,5 +1,6 @@
-"""Adapters: list, upload, download, unpack."""
+"""Adapters: list, upload, download, unpack, promote."""
 
+import builtins
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from reinforge.client.aio.downloads import extract, save
 from reinforge.client.aio.paging import iterate
 from reinforge.client.aio.transport import AsyncTransport
 from reinforge.client.shared import Progress, complete_seconds
+from reinforge.schemas.aliases import AliasChange, AliasChangeList, AliasInfo, AliasList
 from reinforge.schemas.resources import Adapter
 
 
@@ -15,10 +17,38 @@ class AsyncAdapters:
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
 
+    async def promote(
+        self, adapter: str, *, to: str, require: str | None = None, etag: str | None = None
+    ) -> AliasInfo:
+        """Create the alias `to`, or move it to this adapter. `require`: conditions on the report card, such as
+        `held_out_gain.low>0`; StateConflict `card_not_passed` if one is not met.
+        """
+        if etag is None:
+            etag = next((alias.etag for alias in await self.aliases() if alias.name == to), None)
+        body = {"adapter": adapter, "require": require}
+        headers = {"if-match": etag} if etag else {}
+        answer = await self._transport.request("PUT", f"/adapters/aliases/{to}", json=body, headers=headers)
+        return AliasInfo.model_validate(answer.json())
+
+    async def aliases(self) -> builtins.list[AliasInfo]:
+        return AliasList.model_validate(await self._transport.get("/adapters/aliases")).data
+
+    async def alias(self, name: str) -> AliasInfo:
+        return AliasInfo.model_validate(await self._transport.get(f"/adapters/aliases/{name}"))
+
+    async def alias_history(self, name: str) -> builtins.list[AliasChange]:
+        """Newest first."""
+        answer = await self._transport.get(f"/adapters/aliases/{name}/history")
+        return AliasChangeList.model_validate(answer).data
+
+    async def delete_alias(self, name: str) -> None:
+        await self._transport.delete(f"/adapters/aliases/{name}")
+
     def list(self) -> AsyncIterator[Adapter]:
         return iterate(self._transport, "/adapters", Adapter)
 
     async def get(self, id: str) -> Adapter:
+        """Get by id or alias."""
         return Adapter.model_validate(await self._transport.get(f"/adapters/{id}"))
 
     async def upload(self, folder: str | Path, *, model: str, name: str | None = None) -> Adapter:

@@ -36,6 +36,11 @@ class AsyncProjects:
             await self._transport.patch(f"/projects/{id}", {"name": name}, etag=etag)
         )
 
+    async def require_card(self, id: str, conditions: str | None, *, etag: str | None = None) -> Project:
+        """Set the conditions that a report card has to meet for a promotion; None requires nothing. Owners only."""
+        body = {"required_card": conditions}
+        return Project.model_validate(await self._transport.patch(f"/projects/{id}", body, etag=etag))
+
     async def export(self, id: str, to: str | Path) -> Path:
         """Write the project's data to the tar `to`. Owners only."""
         return await save(self._transport, f"/projects/{id}/export", to)

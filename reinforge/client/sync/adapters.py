@@ -1,6 +1,7 @@
 # Generated from reinforge/client/aio/adapters.py by scripts/sync_client.py: change that file.
-"""Adapters: list, upload, download, unpack."""
+"""Adapters: list, upload, download, unpack, promote."""
 
+import builtins
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from reinforge.client.shared import Progress, complete_seconds
 from reinforge.client.sync.downloads import extract, save
 from reinforge.client.sync.paging import iterate
 from reinforge.client.sync.transport import Transport
+from reinforge.schemas.aliases import AliasChange, AliasChangeList, AliasInfo, AliasList
 from reinforge.schemas.resources import Adapter
 
 
@@ -16,10 +18,38 @@ class Adapters:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
+    def promote(
+        self, adapter: str, *, to: str, require: str | None = None, etag: str | None = None
+    ) -> AliasInfo:
+        """Create the alias `to`, or move it to this adapter. `require`: conditions on the report card, such as
+        `held_out_gain.low>0`; StateConflict `card_not_passed` if one is not met.
+        """
+        if etag is None:
+            etag = next((alias.etag for alias in self.aliases() if alias.name == to), None)
+        body = {"adapter": adapter, "require": require}
+        headers = {"if-match": etag} if etag else {}
+        answer = self._transport.request("PUT", f"/adapters/aliases/{to}", json=body, headers=headers)
+        return AliasInfo.model_validate(answer.json())
+
+    def aliases(self) -> builtins.list[AliasInfo]:
+        return AliasList.model_validate(self._transport.get("/adapters/aliases")).data
+
+    def alias(self, name: str) -> AliasInfo:
+        return AliasInfo.model_validate(self._transport.get(f"/adapters/aliases/{name}"))
+
+    def alias_history(self, name: str) -> builtins.list[AliasChange]:
+        """Newest first."""
+        answer = self._transport.get(f"/adapters/aliases/{name}/history")
+        return AliasChangeList.model_validate(answer).data
+
+    def delete_alias(self, name: str) -> None:
+        self._transport.delete(f"/adapters/aliases/{name}")
+
     def list(self) -> Iterator[Adapter]:
         return iterate(self._transport, "/adapters", Adapter)
 
     def get(self, id: str) -> Adapter:
+        """Get by id or alias."""
         return Adapter.model_validate(self._transport.get(f"/adapters/{id}"))
 
     def upload(self, folder: str | Path, *, model: str, name: str | None = None) -> Adapter:

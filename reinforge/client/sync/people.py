@@ -35,6 +35,11 @@ class Projects:
     def rename(self, id: str, name: str, *, etag: str | None = None) -> Project:
         return Project.model_validate(self._transport.patch(f"/projects/{id}", {"name": name}, etag=etag))
 
+    def require_card(self, id: str, conditions: str | None, *, etag: str | None = None) -> Project:
+        """Set the conditions that a report card has to meet for a promotion; None requires nothing. Owners only."""
+        body = {"required_card": conditions}
+        return Project.model_validate(self._transport.patch(f"/projects/{id}", body, etag=etag))
+
     def export(self, id: str, to: str | Path) -> Path:
         """Write the project's data to the tar `to`. Owners only."""
         return save(self._transport, f"/projects/{id}/export", to)

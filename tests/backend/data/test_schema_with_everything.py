@@ -42,6 +42,7 @@ SPECIAL: dict[str, dict[str, Any]] = {
 OF = {"event": {"job_id": "job"}, "metric_point": {"series_id": "metric_series"}}
 """What refers to another table without a foreign key."""
 LATER = {
+    "adapter_alias", "adapter_alias_change",
     "audit_entry", "browser_session", "budget", "call_chunk", "checkpoint_permission", "deployment", "evaluation",
     "evaluation_completion", "evaluation_prompt", "golden_case", "invitation", "job_change", "job_export",
     "job_object", "job_prompt", "job_share", "judge", "label", "mail", "member", "prompt_draw", "sign_in_failure",

@@ -60,6 +60,8 @@ def ask(stranger: Stranger, operation: Operation, match: str | None, client: htt
     body = BODIES.get(operation.id) or stranger.body(operation)
     if operation.id == "changeDeployment":
         body = {"checkpoint": stranger.checkpoint}
+    if operation.id == "setAlias":
+        body = {"adapter": stranger.things["adapters"]}
     return client.request(operation.method.upper(), url, headers=headers, json=body)
 
 

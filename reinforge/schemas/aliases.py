@@ -1,0 +1,56 @@
+"""Aliases of adapters."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from reinforge.schemas.common import Editable, Request, Response, Timestamp
+from reinforge.schemas.report_card import CardRequirement
+
+
+class AliasSet(Request):
+    adapter: str = Field(min_length=1, max_length=100)
+    """`adp_…`"""
+    require: str | None = Field(default=None, min_length=1, max_length=1000)
+    """Conditions that the report card of the adapter's job has to meet, with those of the project."""
+
+
+class AliasInfo(Editable):
+    EDITS: ClassVar = frozenset({"adapter", "updated_at"})
+
+    object: Literal["alias"] = "alias"
+    id: str
+    name: str
+    adapter: str
+    adapter_name: str
+    job: str | None = None
+    """None: the adapter was uploaded."""
+    step: int
+    model: str
+    """Base model."""
+    updated_by: str | None = None
+    updated_at: Timestamp
+    created_at: Timestamp
+
+
+class AliasList(Response):
+    object: Literal["list"] = "list"
+    data: list[AliasInfo]
+
+
+class AliasChange(Response):
+    name: str
+    adapter: str | None = None
+    """None: the alias was deleted."""
+    previous: str | None = None
+    """Adapter before."""
+    job: str | None = None
+    requirement: CardRequirement | None = None
+    """What the report card met."""
+    created_by: str | None = None
+    created_at: Timestamp
+
+
+class AliasChangeList(Response):
+    object: Literal["list"] = "list"
+    data: list[AliasChange]
