@@ -37,6 +37,11 @@ def config_folder() -> Path:
     return Path(variable("XDG_CONFIG_HOME") or Path.home() / ".config")
 
 
+def model_cache() -> Path:
+    """Base models that commands download from the hub."""
+    return Path(variable("XDG_CACHE_HOME") or Path.home() / ".cache") / "reinforge" / "models"
+
+
 def bootstrap_api_key() -> str | None:
     return variable("REINFORGE_BOOTSTRAP_API_KEY")
 

@@ -15,6 +15,7 @@ from reinforge.cli.evaluation import evaluate, gate, golden, judges, library, re
 from reinforge.cli.exits import Exit, exit_code
 from reinforge.cli.jobs import commands, compare, examples, preflight, presets, sweeps
 from reinforge.cli.output import Json, err, out, print_error, print_json
+from reinforge.cli.publish import merge, push
 from reinforge.cli.release import aliases
 from reinforge.cli.repeat import bundles, diverge
 from reinforge.client import Reinforge
@@ -53,7 +54,9 @@ app.add_typer(judges.app, name="judge")
 app.add_typer(data.models, name="models")
 app.add_typer(commands.app, name="job")
 app.add_typer(sweeps.app, name="sweep")
+data.adapters.command("merge")(merge.merge)
 app.add_typer(data.adapters, name="adapter")
+app.command()(push.push)
 app.add_typer(deploy.app, name="deploy")
 app.add_typer(presets.app, name="presets")
 app.add_typer(examples.app, name="example")

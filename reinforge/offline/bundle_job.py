@@ -1,9 +1,6 @@
 """A bundle as the input of a trainer process: its files, the base model and `run.json`."""
 
 import hashlib
-import json
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,22 +10,9 @@ from reinforge.errors import InvalidInput
 from reinforge.grading.multi import leaves
 from reinforge.grading.source import parse_grader
 from reinforge.grading.types import EndpointGrader
+from reinforge.offline.located import locate
 from reinforge.offline.rewards import checkpoints
 from reinforge.records import RewardCode, RunManifest
-
-_LOCATE = """
-import json, sys
-from pathlib import Path
-from reinforge.errors import ReinforgeError
-from worker.models.sources import ModelStore
-store, source = ModelStore(Path(sys.argv[2])), sys.argv[1]
-try:
-    folder = Path(source) if Path(source).is_dir() else store.resolve(source, added=True)
-    print(json.dumps({"folder": str(folder.resolve()), "sha256": store.content_hash(folder)}))
-except ReinforgeError as error:
-    print(json.dumps({"error": error.message, "hint": error.hint}))
-"""
-"""Run by a process of its own: this package does not import the worker."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +27,7 @@ def prepare(
 ) -> RunManifest:
     """Write `run.json` of the same job to `out`; folder: the unpacked bundle. Raises InvalidInput."""
     check_repeatable(manifest, folder)
-    model = _model(manifest, inputs.model, out)
+    model = _model(manifest, inputs.model)
     dataset = _data(manifest.dataset, inputs.dataset, folder, "--dataset")
     held_out = manifest.held_out and _data(manifest.held_out, inputs.held_out, folder, "--held-out")
     (out / "rewards").mkdir(parents=True, exist_ok=True)  # for those that changes write
@@ -97,7 +81,7 @@ def _not_repeatable(reason: str) -> InvalidInput:
     )
 
 
-def _model(manifest: BundleManifest, folder: Path | None, out: Path) -> Path:
+def _model(manifest: BundleManifest, folder: Path | None) -> Path:
     entry = manifest.model
     if folder is None and entry.source is None:
         raise InvalidInput(
@@ -107,23 +91,16 @@ def _model(manifest: BundleManifest, folder: Path | None, out: Path) -> Path:
             hint="Give the folder of the same model with --model.",
         )
     source = str(folder or entry.source)
-    command = [sys.executable, "-c", _LOCATE, source, str(out / "models")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        last = done.stderr.strip().splitlines()[-1:] or ["it cannot be opened"]
-        raise InvalidInput(f"The model {source}: {last[0]}", code="unknown_model", param="--model")
-    place = json.loads(done.stdout.splitlines()[-1])
-    if "error" in place:
-        raise InvalidInput(place["error"], code="unknown_model", param="--model", hint=place["hint"])
-    if entry.sha256 is not None and place["sha256"] != entry.sha256:
+    place = locate(source, settings.model_cache(), "--model")
+    if entry.sha256 is not None and place.sha256 != entry.sha256:
         raise InvalidInput(
-            f"The files of {source} are not those of the job ({place['sha256'][:12]}… instead of "
+            f"The files of {source} are not those of the job ({place.sha256[:12]}… instead of "
             f"{entry.sha256[:12]}…).",
             code="model_changed",
             param="--model",
             hint="Give the folder of the same model with --model.",
         )
-    return Path(place["folder"])
+    return place.folder
 
 
 def _data(entry: BundledData, replacement: Path | None, folder: Path, option: str) -> Path:

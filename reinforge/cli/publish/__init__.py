@@ -1,0 +1,1 @@
+"""`reinforge adapter merge` and `reinforge push`."""

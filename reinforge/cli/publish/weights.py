@@ -1,0 +1,68 @@
+"""Adapters for merging and publishing: a folder, or downloaded from a server with the facts about it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from reinforge.cli.connection import connect
+from reinforge.cli.jobs.weights import choose, require_job
+from reinforge.cli.publish.card import CardFacts, base_name, facts_of
+from reinforge.client import Reinforge
+from reinforge.errors import InvalidInput, NotFound
+from reinforge.schemas.resources import BaseModelInfo, Dataset
+
+
+@dataclass(frozen=True)
+class FetchedAdapter:
+    folder: Path
+    model: BaseModelInfo | None
+    """None for a local folder."""
+    facts: CardFacts | None
+
+
+def fetch(id: str, to: Path, *, final: bool, step: int | None) -> FetchedAdapter:
+    """A local folder as it is; an adapter (adp_…) or a job's checkpoint (ftjob-…) is unpacked into `to`."""
+    if Path(id).is_dir():
+        return FetchedAdapter(Path(id).resolve(), None, None)
+    require_job(id, final=final, step=step)
+    with connect() as client:
+        if id.startswith("ftjob-"):
+            at = choose(client, id, final=final, step=step).step
+            return _checkpoint(client, id, at, client.jobs.extract_checkpoint(id, at, to))
+        adapter = client.adapters.get(id)
+        folder = client.adapters.extract(id, to)
+        if adapter.job is not None and adapter.checkpoint is not None:
+            return _checkpoint(client, adapter.job, adapter.step, folder)
+        model = client.models.get(adapter.model)
+        base, revision = base_name(model.source, model.id)
+        facts = CardFacts(adapter.name, base, model.revision or revision, model.sha256, model.licence)
+        return FetchedAdapter(folder, model, facts)
+
+
+def _checkpoint(client: Reinforge, job_id: str, step: int, folder: Path) -> FetchedAdapter:
+    job = client.jobs.get(job_id)
+    model = client.models.get(job.model)
+    checkpoint = next((one for one in client.jobs.checkpoints(job_id) if one.step == step), None)
+    if checkpoint is None:
+        raise NotFound(f"No checkpoint of step {step} is stored.", code="checkpoint_not_found")
+    return FetchedAdapter(folder, model, facts_of(model, job, checkpoint, _dataset(client, job.dataset)))
+
+
+def _dataset(client: Reinforge, id: str) -> Dataset | None:
+    try:
+        return client.datasets.get(id)
+    except NotFound:  # deleted meanwhile
+        return None
+
+
+def base_source(adapter: FetchedAdapter, base: Path | None) -> str:
+    """Raises InvalidInput `model_needed`."""
+    if base is not None:
+        return str(base)
+    if adapter.model is None:
+        raise InvalidInput(
+            "The base model of a folder is not known here.",
+            code="model_needed",
+            param="--base",
+            hint="Give its folder with --base.",
+        )
+    return adapter.model.source

@@ -1,0 +1,56 @@
+"""`reinforge adapter merge`: an adapter merged into its base model by a process of its own."""
+
+import json
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from reinforge.base_models.adapter_config import CONFIG, WEIGHTS
+from reinforge.errors import InvalidInput, StateConflict
+
+
+class MergedModel(BaseModel):
+    out: str
+    precision: list[str]
+    largest_difference: float
+    """Of log-probabilities (nats) on random tokens, from the base model with the adapter beside it in float32."""
+    archive: str | None = None
+
+
+def merge(
+    base: Path, adapter: Path, out: Path, *, archive: bool = False, card: str | None = None
+) -> MergedModel:
+    """Write a model folder to the new folder `out`, with the text `card` as README.md; `archive`: also `out.tar`.
+
+    Raises InvalidInput `merge_failed`.
+    """
+    if out.exists():
+        raise InvalidInput(f"{out} exists.", code="out_exists", hint="Choose another folder with --out.")
+    for name in (CONFIG, WEIGHTS):
+        if not (adapter / name).is_file():
+            raise InvalidInput(f"{adapter} is no adapter: it has no {name}.", code="adapter_not_found")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "worker.policy.merge", str(base), str(adapter), str(out)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    lines = done.stdout.splitlines()
+    if not lines:
+        raise StateConflict(
+            f"The process that merges ended with status {done.returncode}.",
+            code="merge_failed",
+            hint="Its output is above. It needs memory for the base model in float32.",
+        )
+    facts = json.loads(lines[-1])
+    if "error" in facts:
+        raise InvalidInput(facts["error"], code=facts["code"], hint=facts["hint"])
+    if card is not None:
+        (out / "README.md").write_text(card, encoding="utf-8")
+    path = None
+    if archive:
+        path = out.with_name(f"{out.name}.tar")
+        with tarfile.open(path, "w") as tar:
+            for file in sorted(out.iterdir()):
+                tar.add(file, arcname=file.name)
+    return MergedModel(out=str(out), archive=None if path is None else str(path), **facts)
