@@ -38,14 +38,11 @@ class SupervisedChild(Protocol):
     def start(self) -> None:
         """Start and return when ready. Raises ReinforgeError with nothing left running."""
 
-    def ask_stop(self) -> None:
-        pass
+    def ask_stop(self) -> None: ...
 
-    def hurry(self) -> None:
-        pass
+    def hurry(self) -> None: ...
 
-    def stop(self) -> None:
-        pass
+    def stop(self) -> None: ...
 
 
 @dataclass

@@ -46,19 +46,19 @@ class ObjectStore(Protocol):
 
     @property
     def parts(self) -> PartStore | None:
-        pass
+        """Multipart uploads; None without HTTP access."""
 
     def put(self, key: str, data: bytes | BinaryIO) -> None:
-        pass
+        """Save bytes, or the rest of a stream. Raises ObjectConflict."""
 
     def put_file(self, key: str, path: Path) -> None:
-        pass
+        """Copy from a file. Raises ObjectConflict."""
 
     def get(self, key: str) -> bytes:
         """Content of an object. Raises ObjectNotFound."""
 
     def get_file(self, key: str, path: Path) -> None:
-        pass
+        """Write to a file, completely or not at all. Raises ObjectNotFound."""
 
     def open(self, key: str) -> BinaryIO:
         """Stream without seek, for the caller to close. Raises ObjectNotFound."""
@@ -75,12 +75,12 @@ class ObjectStore(Protocol):
         """Objects ascending by key; `prefix` is a string, not a folder."""
 
     def presigned_put(self, key: str, *, expires_seconds: int = 3600) -> str | None:
-        pass
+        """URL for an HTTP PUT; None without HTTP access."""
 
     def presigned_get(
         self, key: str, *, expires_seconds: int = 3600, filename: str | None = None
     ) -> str | None:
-        pass
+        """URL for a download as `filename`; None without HTTP access."""
 
 
 def content_key(kind: str, sha256: str) -> str:

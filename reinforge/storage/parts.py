@@ -16,26 +16,24 @@ class PartUrl(NamedTuple):
 class PartStore(Protocol):
     """Multipart uploads; methods raise StorageError."""
 
-    def begin(self, key: str) -> str:
-        pass
+    def begin(self, key: str) -> str: ...
 
     def url(self, key: str, upload: str, number: int, *, sha256: str, expires_seconds: int) -> PartUrl:
         """Number from 1; the bucket checks the hash if it can."""
 
-    def put(self, key: str, upload: str, number: int, data: IO[bytes]) -> None:
-        pass
+    def put(self, key: str, upload: str, number: int, data: IO[bytes]) -> None: ...
 
     def sizes(self, key: str, upload: str) -> dict[int, int]:
-        pass
+        """Bytes by part. Raises ObjectNotFound after the upload's end."""
 
     def complete(self, key: str, upload: str) -> None:
-        pass
+        """Join the parts. Raises ObjectNotFound."""
 
     def abort(self, key: str) -> None:
         """Abort the key's uploads and delete the object."""
 
     def copy(self, key: str, target: str) -> None:
-        pass
+        """Copy within the bucket. Raises ObjectNotFound."""
 
 
 Named = Callable[[str], AbstractContextManager[None]]

@@ -30,7 +30,7 @@ class Segment:
 
 class Environment(Protocol):
     def start(self, prompt: Prompt) -> tuple[Segment, ...]:
-        pass
+        """Segments that the policy continues, all by the environment."""
 
     def step(self, prompt: Prompt, segments: tuple[Segment, ...]) -> tuple[Segment, ...] | None:
         """The environment's answer to all segments so far; None ends the rollout."""

@@ -25,8 +25,7 @@ class Renderer(Protocol):
 
     def render(self, conversations: Sequence[Conversation], max_tokens: int) -> list[Rendered]: ...
 
-    def plain_ids(self, text: str) -> tuple[int, ...]:
-        pass
+    def plain_ids(self, text: str) -> tuple[int, ...]: ...
 
 
 class ChatRenderer:

@@ -95,7 +95,7 @@ class Policy(Protocol):
         """Bytes of weights, gradients and optimizer state, without activations."""
 
     def log_probs(self, sequences: Sequences) -> TokenScores:
-        pass
+        """Scores under the current weights, without gradient."""
 
     def reference_log_probs(self, sequences: Sequences) -> Tensor:
         """(N, T) under the base model or a refreshed reference, without gradient."""
@@ -131,8 +131,7 @@ class Critic(Protocol):
     """Value model: predicts the remaining reward before each completion token."""
 
     @property
-    def held_bytes(self) -> int:
-        pass
+    def held_bytes(self) -> int: ...
 
     def values(self, sequences: Sequences) -> Tensor:
         """(N, T) float32, without gradient; 0 at missing tokens."""
@@ -148,8 +147,7 @@ class Critic(Protocol):
         eps: float,
         weight_decay: float,
         clip_norm: float,
-    ) -> float:
-        pass
+    ) -> float: ...
 
     def state(self) -> PolicyState: ...
 
@@ -167,8 +165,7 @@ class PolicyHost(Protocol):
         """Context that computes as this policy (None: the base model)."""
 
     @property
-    def facts(self) -> dict[str, Any]:
-        pass
+    def facts(self) -> dict[str, Any]: ...
 
 
 def empty_scores(rows: int, tokens: int) -> TokenScores:

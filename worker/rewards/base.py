@@ -99,21 +99,18 @@ class RewardsFailed(JobFailure):
 
 class Scorer(Protocol):
     @property
-    def names(self) -> tuple[str, ...]:
-        pass
+    def names(self) -> tuple[str, ...]: ...
 
     @property
     def weights(self) -> tuple[float, ...]: ...
 
     @property
-    def revisions(self) -> dict[str, str]:
-        pass
+    def revisions(self) -> dict[str, str]: ...
 
     def score(self, groups: AsyncIterable[Group]) -> AsyncGenerator[tuple[int, list[Score]], None]:
         """Scores of each group as it finishes. Raises JobFailure, always retryable."""
 
     def metrics(self) -> dict[str, float]:
-        pass
+        """Metrics since the last call."""
 
-    def state(self) -> dict[str, Any]:
-        pass
+    def state(self) -> dict[str, Any]: ...

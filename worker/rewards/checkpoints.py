@@ -158,8 +158,7 @@ class CheckpointRater(Rater):
         return [results[index] for index in range(len(rows))]
 
     @abstractmethod
-    def _question(self, row: RewardInput) -> dict[str, Any]:
-        pass
+    def _question(self, row: RewardInput) -> dict[str, Any]: ...
 
     @abstractmethod
     def _order(self, questions: list[dict[str, Any]]) -> dict[str, Any]: ...

@@ -33,7 +33,7 @@ class Rater(ABC):
         """One result per row, in order; a row's failure is its result. Raises JobFailure if none can be scored."""
 
     def spared(self, rows: int) -> None:  # noqa: B027 - most raters cost nothing
-        pass
+        """Count rows that a closed gate skipped."""
 
 
 async def side_by_side(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:

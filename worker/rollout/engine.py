@@ -61,7 +61,7 @@ class Generated:
 
 class RolloutEngine(Protocol):
     def generate(self, requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
-        pass
+        """Answer requests in any order."""
 
     def cancel(self) -> None:
         """End running requests as `cancelled`, with partial samples, from any thread."""

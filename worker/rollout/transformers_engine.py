@@ -119,7 +119,7 @@ class TransformersEngine:
         self._versions[policy] = version
 
     async def rest(self) -> None:
-        pass
+        """Keep all memory."""
 
     async def close(self) -> None:
         self._versions.clear()

@@ -16,22 +16,17 @@ class OrderRun(Protocol):
     @property
     def finished(self) -> bool: ...
 
-    def step(self) -> None:
-        pass
+    def step(self) -> None: ...
 
-    def take_events(self) -> list[Event]:
-        pass
+    def take_events(self) -> list[Event]: ...
 
-    def close(self) -> None:
-        pass
+    def close(self) -> None: ...
 
 
 class Engine(Protocol):
-    def fits(self, order: Order) -> bool:
-        pass
+    def fits(self, order: Order) -> bool: ...
 
     def start(self, order: Order, in_use: Collection[str | None], say: Say) -> OrderRun:
         """Load what is missing and begin; adapters not `in_use` may be evicted."""
 
-    def relieve(self) -> None:
-        pass
+    def relieve(self) -> None: ...

@@ -52,7 +52,7 @@ class _Run:
         return self._generation.take_events()
 
     def close(self) -> None:
-        pass
+        """Release nothing."""
 
 
 def tokens_in_cache(host: LocalHost) -> int:

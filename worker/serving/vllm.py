@@ -68,7 +68,7 @@ class VllmServing:
         return run
 
     def relieve(self) -> None:
-        pass
+        """Free nothing: the server manages its memory."""
 
     def close(self) -> None:
         held, self._held = self._held, None

@@ -26,24 +26,23 @@ class Reporter(Protocol):
     def report(self, record: type[R], **fields: Any) -> R:
         """Number, stamp and send one record. Raises OSError."""
 
-    def metrics(self, step: int, kind: Literal["train", "held_out"], values: dict[str, float | None]) -> None:
-        pass
+    def metrics(
+        self, step: int, kind: Literal["train", "held_out"], values: dict[str, float | None]
+    ) -> None: ...
 
     def blob(self, content: bytes) -> Blob:
         """Save an immutable file named by its hash."""
 
-    def commands(self) -> list[Command]:
-        pass
+    def commands(self) -> list[Command]: ...
 
     def on_cancel(self, interrupt: Callable[[], None]) -> None:
-        pass
+        """Call `interrupt` from another thread as soon as a cancel arrives."""
 
     def on_pause(self, interrupt: Callable[[], None] | None) -> None:
         """Like `on_cancel` for a pause, for work that the next attempt can repeat; None ends this."""
 
     @property
-    def cancelling(self) -> bool:
-        pass
+    def cancelling(self) -> bool: ...
 
 
 class FolderReporter:
@@ -146,8 +145,7 @@ class FolderReporter:
             if self._interrupt is not None:
                 self._interrupt()
 
-    def _send(self, line: bytes) -> None:
-        pass
+    def _send(self, line: bytes) -> None: ...
 
 
 class PipeReporter(FolderReporter):

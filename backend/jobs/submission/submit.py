@@ -71,8 +71,7 @@ class Submission(ABC, Generic[Answer]):
         return None
 
     @abstractmethod
-    async def draft(self, session: AsyncSession) -> Draft:
-        pass
+    async def draft(self, session: AsyncSession) -> Draft: ...
 
     async def reserve(self, session: AsyncSession) -> Answer | None:
         """Lock out the same request until commit; returns its answer if it came first."""
@@ -82,8 +81,7 @@ class Submission(ABC, Generic[Answer]):
         return draft
 
     @abstractmethod
-    async def answer(self, session: AsyncSession, job: Job) -> Answer:
-        pass
+    async def answer(self, session: AsyncSession, job: Job) -> Answer: ...
 
     def error_names(self) -> AbstractContextManager[None]:
         return nullcontext()

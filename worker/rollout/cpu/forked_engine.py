@@ -138,7 +138,7 @@ class ForkedEngine:
         self._send(_Publish(policy, version))
 
     async def rest(self) -> None:
-        pass
+        """Keep all memory."""
 
     async def close(self) -> None:
         if self._pipe.closed:

@@ -22,7 +22,7 @@ Export = Callable[[str, Path], None]
 
 class Probe(Protocol):
     async def look(self, api: Api, requests: Sequence[GenerateRequest], names: Sequence[str]) -> bool:
-        pass
+        """Whether the check is conclusive. Raises JobFailure, ServerLost."""
 
 
 class VllmEngine:

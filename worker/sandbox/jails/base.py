@@ -41,7 +41,7 @@ class Running:
         return self._process.pid
 
     def settled(self) -> None:
-        pass
+        """Called after the zygote's first answer. Raises OSError if its process cannot be tracked."""
 
     def ended(self) -> bool:
         return self._process.poll() is not None
