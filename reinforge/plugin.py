@@ -1,7 +1,4 @@
-"""API for packages with their own algorithm (`docs/own-algorithm.md`).
-
-It never searches for packages, so a package can import it while being loaded.
-"""
+"""API for packages with their own algorithm (`docs/own-algorithm.md`)."""
 
 from reinforge.algorithm.advantage import AdvantageModel
 from reinforge.algorithm.aggregation import AggregationModel

@@ -133,9 +133,8 @@ def delete_dataset(dataset: DatasetArgument) -> None:
 
 
 def dataset_id(client: Reinforge, id_or_name: str) -> str:
-    """Resolve a dataset's id or name; an unknown name is returned unchanged, for the server to refuse.
-
-    Raises InvalidInput `ambiguous_name` if several datasets have the name.
+    """Id of a dataset by id or name; an unknown name is returned for the server to refuse. Raises
+    InvalidInput `ambiguous_name`.
     """
     if id_or_name.startswith("file-"):
         return id_or_name

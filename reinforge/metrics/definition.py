@@ -20,7 +20,6 @@ Section = Literal[
 
 
 def _require_all(schema: dict[str, Any]) -> None:
-    """The server sends every field, also defaults."""
     schema["required"] = list(schema["properties"])
 
 

@@ -20,7 +20,7 @@ class CardSample:
     text: str
     error: str | None = None
     parts: Mapping[str, float] = field(default_factory=dict)
-    """`NAME` and `NAME/part/PART` → value of a reward or its part."""
+    """Value of a reward or its part by `NAME` or `NAME/part/PART`."""
     slice: str | None = None
     surprisal: float | None = None
     """Mean -log p of its tokens, in nat."""
@@ -34,7 +34,7 @@ class CardSample:
 
     @property
     def key(self) -> str:
-        """Equal for the same row in jobs with the same dataset."""
+        """Key of the row, equal in jobs with the same dataset."""
         return f"{self.row}:{self.prompt_hash}"
 
 
@@ -93,7 +93,6 @@ def best_at(k: int) -> Statistic:
 
 
 def sizes(samples: int) -> list[int]:
-    """1, 2, 4, … and `samples`."""
     powers = [1 << power for power in range(max(0, samples).bit_length()) if 1 << power < samples]
     return [*powers, samples] if samples > 0 else []
 

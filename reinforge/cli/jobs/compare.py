@@ -16,7 +16,6 @@ from reinforge.schemas.comparison import (
 )
 
 HEAD = 60
-"""Characters of a prompt in the table."""
 
 
 def compare(
