@@ -24,8 +24,8 @@ WORKDIR /lists
 COPY requirements.lock ./
 COPY scripts/lock.py scripts/
 RUN python scripts/lock.py print build > build.txt \
-    && python scripts/lock.py print base backend > backend.txt \
-    && python scripts/lock.py print base worker train > worker.txt \
+    && python scripts/lock.py print base backend otel > backend.txt \
+    && python scripts/lock.py print base worker train otel > worker.txt \
     && python scripts/lock.py print rewards > rewards.txt
 
 FROM ${PYTHON_IMAGE} AS base

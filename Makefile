@@ -61,13 +61,13 @@ page-packages:
 # Every file is compared with its hash in requirements.lock. torch is not among them: its builds differ by index.
 locked:
 	@$(VENV) scripts/lock.py print build > .venv/build.txt
-	@$(VENV) scripts/lock.py print base backend worker train rewards dev > .venv/packages.txt
+	@$(VENV) scripts/lock.py print base backend worker train rewards otel dev > .venv/packages.txt
 	@$(PIP) --no-deps --require-hashes --requirement .venv/build.txt
 	@$(PIP) --no-deps --require-hashes --no-build-isolation --requirement .venv/packages.txt
 
 newest:
 	@$(PIP) torch==2.13.0 $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
-	@$(PIP) --editable '.[backend,worker,train,rewards,dev]' setuptools wheel editables
+	@$(PIP) --editable '.[backend,worker,train,rewards,otel,dev]' setuptools wheel editables
 	@$(PIP) --no-deps trl==1.16.0
 
 frontend/dist/index.html: .venv/.complete $(shell find frontend/src frontend/index.html -type f 2>/dev/null)

@@ -13,7 +13,7 @@ import uvicorn
 
 from backend.settings import Settings
 from reinforge.errors import InvalidInput, ReinforgeError
-from reinforge.system import logs
+from reinforge.system import logs, tracing
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -86,6 +86,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         logs.configure(options.command)
         settings = Settings()
+        tracing.configure(options.command)
         if options.command == "migrate":
             from backend.data.migrate import upgrade
 
@@ -101,6 +102,8 @@ def main(arguments: list[str] | None = None) -> int:
     except ReinforgeError as error:
         sys.stderr.write(f"{error.message}\n{error.hint or ''}\n")
         return 1
+    finally:
+        tracing.shut_down()
     return 0
 
 

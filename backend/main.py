@@ -77,6 +77,7 @@ from backend.site.reference import router as reference
 from backend.sweeps.endpoints import router as sweeps
 from backend.telemetry.endpoints import router as metrics
 from backend.telemetry.http_figures import RequestFigures
+from backend.telemetry.http_traces import RequestTraces
 from backend.telemetry.loop_delay import measure_loop_delay
 from backend.trackers.endpoints import router as trackers
 from backend.usage.endpoints import router as usage
@@ -127,6 +128,7 @@ def create_app(settings: Settings | None = None, *, page: Path = STATIC, first_d
         app.add_middleware(WorkerListener, port=port)
     errors.install(app)
     app.add_middleware(CompressJson)
+    app.add_middleware(RequestTraces)
     app.add_middleware(RequestFigures)
     for router in ROUTERS:
         app.include_router(router)

@@ -91,6 +91,16 @@ def log_format() -> str | None:
     return variable("REINFORGE_LOG_FORMAT")
 
 
+def traces_exported() -> bool:
+    names = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+    disabled = (variable("OTEL_SDK_DISABLED") or "").lower() == "true"
+    return not disabled and any(map(variable, names))
+
+
+def trace_service_is_set() -> bool:
+    return variable("OTEL_SERVICE_NAME") is not None
+
+
 def runs_in_github_actions() -> bool:
     return variable("GITHUB_ACTIONS") == "true"
 

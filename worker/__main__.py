@@ -5,7 +5,7 @@ import logging
 import sys
 
 from reinforge.errors import ReinforgeError
-from reinforge.system import logs
+from reinforge.system import logs, tracing
 from reinforge.system.launch import raise_oom_score
 from worker.machine.gpu_assignment import pools
 from worker.machine.gpus import list_gpus
@@ -30,6 +30,7 @@ def main(arguments: list[str]) -> int:
         logs.configure("calls" if role == "calls" else "worker")
         settings = WorkerSettings()
         settings.required_token()
+        tracing.configure("calls" if role == "calls" else "worker")
         if role == "calls":
             from worker.rpc.server import serve
 
@@ -41,6 +42,8 @@ def main(arguments: list[str]) -> int:
     except ReinforgeError as error:
         sys.stderr.write(f"{error.message}\n{error.hint or ''}\n")
         return 2
+    finally:
+        tracing.shut_down()
     return 0
 
 

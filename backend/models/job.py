@@ -71,6 +71,8 @@ class Job(Created, Base):
 
     seq: Mapped[int] = mapped_column(default=0)
     """Number of the newest event, taken under the row lock."""
+    trace_context: Mapped[str | None]
+    """W3C `traceparent` of the request that queued it first."""
     attempt: Mapped[int] = mapped_column(default=0)
     lost_attempts: Mapped[int] = mapped_column(default=0)
     """Leases lost since the last resume state."""

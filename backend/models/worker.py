@@ -45,6 +45,8 @@ class Call(Created, Base):
     payload: Mapped[dict[str, Any]]
     state: Mapped[str] = mapped_column(default="waiting")
     deadline: Mapped[datetime]
+    trace_context: Mapped[str | None]
+    """W3C `traceparent` of the request that waits."""
     worker_id: Mapped[str | None]
     taken_at: Mapped[datetime | None]
     answered_at: Mapped[datetime | None]

@@ -40,6 +40,7 @@ from reinforge.errors import (
 from reinforge.parsing.json_depth import DEEPEST, is_deeper
 from reinforge.schemas.rpc.base import CallKind, RequestT, ResultT, Rpc, dump
 from reinforge.schemas.worker_api import CallMessage
+from reinforge.system import tracing
 
 ONLINE_SECONDS = 30.0
 """Time after which a worker is offline, and loses its calls."""
@@ -97,7 +98,7 @@ class Calls:
 
     async def ask(self, rpc: Rpc[RequestT, ResultT], request: RequestT, *, timeout: float) -> ResultT:
         """Call a worker and return its result, outside transactions. Raises Unavailable, or the worker's error."""
-        with timed_rpc(rpc.kind):
+        with timed_rpc(rpc.kind), tracing.span(f"rpc {rpc.kind}", kind="client"):
             return await self._ask(rpc, request, timeout)
 
     async def _ask(self, rpc: Rpc[RequestT, ResultT], request: RequestT, timeout: float) -> ResultT:
@@ -175,6 +176,7 @@ class Calls:
                     state="waiting",
                     deadline=deadline,
                     project_id=project_id,
+                    trace_context=tracing.current(),
                 )
             )
             await notify(session, "calls")
@@ -222,7 +224,13 @@ class Calls:
             call.state, call.worker_id, call.taken_at = "taken", worker, now()
             RPC_WAIT_SECONDS.labels(call.kind).observe((call.taken_at - call.created_at).total_seconds())
             remaining = (call.deadline - now()).total_seconds()
-            return CallMessage(id=call.id, kind=call.kind, payload=call.payload, deadline_seconds=remaining)
+            return CallMessage(
+                id=call.id,
+                kind=call.kind,
+                payload=call.payload,
+                deadline_seconds=remaining,
+                traceparent=call.trace_context,
+            )
 
     async def answer(self, call_id: str, result: dict[str, Any] | None, error: dict[str, Any] | None) -> None:
         async with self.database.transaction() as session:

@@ -1,7 +1,7 @@
 """Prometheus metrics read from the database at each scrape: every API process reports the same values."""
 
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, get_args
 
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from sqlalchemy import Select, and_, func, or_, select, text
@@ -22,6 +22,7 @@ from backend.models import (
     now,
 )
 from backend.rpc.client import ONLINE_SECONDS, stuck
+from reinforge.schemas.rpc.base import CallKind
 from reinforge.states import LEASED, JobStatus
 
 WORKERS_LISTED = timedelta(hours=1)
@@ -91,8 +92,9 @@ async def _calls(session: AsyncSession) -> list[Metric]:
         .where(Call.state == "waiting", Call.deadline > now())
         .group_by(Call.kind)
     )
-    for kind, count in await session.execute(query):
-        waiting.add_metric((kind,), count)
+    counts = {row[0]: row[1] for row in await session.execute(query)}
+    for kind in get_args(CallKind):
+        waiting.add_metric((kind,), counts.get(kind, 0))
     late = GaugeMetricFamily(
         "reinforge_rpc_late",
         "RPCs that have waited for more than 10 s though their project has none running.",

@@ -7,11 +7,19 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+)
 
 from reinforge.errors import ReinforgeError, Unavailable
 from reinforge.records import StepMetrics
 
+disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more for each, which no query needs
 PROCESS = CollectorRegistry()
 ProcessCollector(registry=PROCESS)
 

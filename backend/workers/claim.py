@@ -37,6 +37,7 @@ from reinforge.grading.types import EndpointGrader
 from reinforge.records import Blob, ForkStart
 from reinforge.schemas.worker_api import Claim, Claimed, ClaimedReward
 from reinforge.states import JobStatus
+from reinforge.system import tracing
 
 HELD_OUT_REWARD = "held_out/reward_mean"
 NOTHING = -1
@@ -66,6 +67,7 @@ async def claim(session: AsyncSession, body: Claim, sealer: Sealer, lease_second
             resume_step=step,
         )
     )
+    _trace_queue(job)
     await change_status(session, job, JobStatus.STARTING)
     await fair_queue.served(session, job)
     return await _claimed(session, job, token, resume, sealer, lease_seconds)
@@ -118,7 +120,17 @@ async def _claimed(
         start=Blob(sha256=job.start_sha256, bytes=job.start["bytes"])
         if job.start and job.start_sha256
         else None,
+        traceparent=job.trace_context,
     )
+
+
+def _trace_queue(job: Job) -> None:
+    """A span of the time in the queue; the root of the trace if no traced request created the job."""
+    queued_at = job.queued_at.timestamp() if job.queued_at else None
+    attributes: tracing.Attributes = {"reinforge.job": job.id, "reinforge.attempt": job.attempt}
+    queued = tracing.start("job queued", job.trace_context, at=queued_at, attributes=attributes)
+    queued.end()
+    job.trace_context = job.trace_context or queued.traceparent
 
 
 def _fork(job: Job, resume: ResumeState | None) -> ForkStart | None:

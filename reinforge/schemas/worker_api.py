@@ -91,6 +91,8 @@ class Claimed(Response):
     """`resume` belongs to the job that this one continues."""
     start: Blob | None = None
     """Archive of the adapter that training starts from."""
+    traceparent: str | None = None
+    """W3C trace context of the request that created the job."""
 
 
 CACHED_AT_ONCE = 1000
@@ -176,6 +178,8 @@ class CallMessage(Response):
     kind: CallKind
     payload: dict[str, Any]
     deadline_seconds: float
+    traceparent: str | None = None
+    """W3C trace context of the request that waits."""
 
 
 class CallAnswer(Request):

@@ -11,10 +11,10 @@ from scripts.lock import LOCK, UNHASHED, Pin, read, select
 from tests.support.closure import ROOT, closure
 
 GROUPS = {
-    "backend": ("base", "backend"),
-    "worker": ("base", "worker", "train"),
+    "backend": ("base", "backend", "otel"),
+    "worker": ("base", "worker", "train", "otel"),
     "sandbox": ("rewards",),
-    "development": ("base", "backend", "worker", "train", "rewards", "dev"),
+    "development": ("base", "backend", "worker", "train", "rewards", "otel", "dev"),
 }
 
 
@@ -47,7 +47,7 @@ def test_the_images_install_these_groups() -> None:
 
 
 def test_versions_are_those_that_the_tests_run_with() -> None:
-    installed = closure("reinforge", "backend", "worker", "train", "rewards")
+    installed = closure("reinforge", "backend", "worker", "train", "rewards", "otel")
     locked = {pin.name: pin.version for pin in pins()}
     assert {
         name: package.version.partition("+")[0] for name, package in installed.items()

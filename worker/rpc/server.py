@@ -18,6 +18,7 @@ from reinforge.schemas.rpc.models import INSPECT_MODEL, RENDER
 from reinforge.schemas.rpc.rewards import SCORE, VALIDATE, CodeScoring, ScoreRequest, ScoreResult
 from reinforge.schemas.rpc.sampling import SAMPLE
 from reinforge.schemas.worker_api import CALL_POLL_SECONDS, CallAnswer, CallMessage
+from reinforge.system import tracing
 from reinforge.system.logs import log_context
 from reinforge.system.signals import Relay
 from worker.backend_api.blob_cache import BlobCache
@@ -118,7 +119,10 @@ class CallWorker:
             try:
                 call = self._api.next_call(self._id, kinds, wait_seconds)
                 if call is not None:
-                    with log_context(call=call.id, kind=call.kind):
+                    with (
+                        log_context(call=call.id, kind=call.kind),
+                        tracing.span(f"worker {call.kind}", call.traceparent, kind="server"),
+                    ):
                         self._deliver(call, self.answer(call))
             except (BackendAway, WorkerApiRefused) as error:
                 log.info("no calls: %s", error.message)

@@ -30,6 +30,7 @@ from worker.machine.gpu_assignment import Hold
 from worker.models.sources import ModelStore
 from worker.rewards.secrets import Secrets
 from worker.supervisor import exit_diagnosis
+from worker.supervisor.attempt_trace import AttemptTrace
 from worker.supervisor.lease import HeartbeatThread, Lease
 from worker.supervisor.run_folder import RunFolder, make_run_folder, prepare
 from worker.supervisor.slots import WorkerSlot
@@ -81,10 +82,12 @@ class JobSupervisor:
             end = _ended(_not_prepared(error), sequence=1)
             return JobOutcome.DELIVERED if _post_end(self.api, claimed, end) else JobOutcome.STOPPED
         attempt = _Attempt(self, claimed, folder, lease, outbox, gpus or Hold())
+        outcome = JobOutcome.STOPPED
         try:
             outcome = attempt.run()
         finally:
             attempt.close()
+            attempt.trace.end(outcome)
             folder.close()
         log.info("%s attempt %s: %s", claimed.job, claimed.attempt, outcome)
         return outcome
@@ -114,9 +117,11 @@ class _Attempt:
     sender: OutboxSender = field(init=False)
     heart: HeartbeatThread = field(init=False)
     watchdog: Watchdog = field(init=False)
+    trace: AttemptTrace = field(init=False)
 
     def __post_init__(self) -> None:
         self.watchdog = Watchdog(self.parent.silence_limits)
+        self.trace = AttemptTrace(self.claimed, self.parent.slot.worker_id)
         self.sender = OutboxSender(
             self.parent.api,
             self.claimed,
@@ -267,6 +272,7 @@ class _Attempt:
 
     def _keep(self, record: Record) -> None:
         self.watchdog.received(record)
+        self.trace.receive(record)
         self.last_sequence = record.sequence
         self.last_step = max(self.last_step, getattr(record, "step", None) or 0)
         self.outbox.put(record)

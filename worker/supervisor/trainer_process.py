@@ -17,7 +17,7 @@ from worker.machine.gpus import hide_unwanted
 from worker.supervisor.slots import WorkerSlot, forget_process, mark, remember_process
 
 TRAINER: tuple[str, ...] = (sys.executable, "-m", "worker.trainer.main")
-_SECRETS = ("TOKEN", "SECRET", "PASSWORD", "API_KEY", "ACCESS_KEY", "DATABASE_URL", "REDIS_URL")
+_SECRETS = ("TOKEN", "SECRET", "PASSWORD", "API_KEY", "ACCESS_KEY", "DATABASE_URL", "REDIS_URL", "OTEL_")
 _MAX_LINE_BYTES = 256 << 20
 SAY_SECONDS = 1.0
 _END_SECONDS = 10.0

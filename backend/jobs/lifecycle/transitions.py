@@ -16,6 +16,7 @@ from backend.rpc.wake_ups import WakeUps
 from backend.webhooks.events import queue_job_event
 from reinforge.errors import NotFound, StateConflict
 from reinforge.states import CANCELLABLE, FINAL, PAUSABLE, JobStatus, check_transition
+from reinforge.system import tracing
 
 MAX_LOST_ATTEMPTS = 5
 LOG_TAIL_LINES = 60
@@ -85,6 +86,7 @@ async def change_status(
 
 async def enqueue(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reason: str | None = None) -> None:
     before = job.queued_at
+    job.trace_context = job.trace_context or tracing.current()
     await change_status(session, job, JobStatus.QUEUED, reason=reason)
     if reason is not None:
         job.queued_at = before

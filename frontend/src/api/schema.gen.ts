@@ -4760,6 +4760,8 @@ export interface components {
             };
             /** Deadline Seconds */
             deadline_seconds: number;
+            /** Traceparent */
+            traceparent?: string | null;
         };
         /**
          * CardAbility
@@ -5414,6 +5416,8 @@ export interface components {
             changes?: components["schemas"]["ScheduledChange"][];
             fork?: components["schemas"]["ForkStart"] | null;
             start?: components["schemas"]["Blob"] | null;
+            /** Traceparent */
+            traceparent?: string | null;
         };
         /** ClaimedReward */
         ClaimedReward: {

@@ -73,6 +73,8 @@ def test_each_process_gets_the_variables_it_needs_and_no_more(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REDIS_URL", "")
+    monkeypatch.setenv("REINFORGE_METRICS_TOKEN", "of-the-scraper-1")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Basic x")
     with Platform(home, port=0, bootstrap_api_key="rf-boot") as platform:
         eventually(lambda: {*ROLES} <= {path.name for path in (home / "seen").iterdir()})
         local = platform.url
@@ -89,6 +91,9 @@ def test_each_process_gets_the_variables_it_needs_and_no_more(
         assert env[role]["SANDBOX_SOCKET"] == env["api"]["SANDBOX_SOCKET"]
         assert not {*SECRETS, "STORAGE_URL", "REINFORGE_BOOTSTRAP_API_KEY"} & {*env[role]}
     assert not {*SECRETS, "STORAGE_URL", "REINFORGE_WORKER_TOKEN"} & {*env["sandbox"]}
+    assert all("REINFORGE_METRICS_TOKEN" not in env[role] for role in ("worker", "calls", "sandbox"))
+    assert "OTEL_EXPORTER_OTLP_HEADERS" in env["worker"]
+    assert "OTEL_EXPORTER_OTLP_HEADERS" not in env["sandbox"]
     assert all("REDIS_URL" not in variables for variables in env.values())
     assert all(variables["REINFORGE_HOME"] == str(home) for variables in env.values())
 
