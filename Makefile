@@ -198,6 +198,9 @@ proof-hostile: setup ## what others notice of 200 hostile clients and a hostile 
 proof-examples: setup ## train every example on this machine, alone: 20 minutes on two cores, ONLY=rubric for some (JSON and README in examples/)
 	@$(VENV) benchmarks/example_jobs.py $(ONLY)
 
+proof-diagnosis: setup ## jobs with mistakes and jobs without, diagnosed: hours, continues where it stopped, REPORT=1 trains nothing (JSON and series in benchmarks/results)
+	@$(VENV) benchmarks/diagnosis_zoo.py --json benchmarks/results/diagnosis_zoo.json $(if $(ONLY),--only $(ONLY)) $(if $(REPORT),--report)
+
 gpu-check: setup ## all that a GPU has to show, within 8 minutes: ONLY="right update" GPU_CHECK=gpu.json
 	@$(VENV) benchmarks/gpu_check.py $(if $(ONLY),--only $(ONLY)) --out $(or $(GPU_CHECK),benchmarks/results/gpu_check.json)
 
@@ -207,7 +210,7 @@ build: setup frontend/dist/index.html ## two wheels: the client's, and the platf
 # Ten minutes to hours, with pages of their own in docs/.
 LONG := benchmarks/learning.py benchmarks/claims.py benchmarks/completions.py benchmarks/fleet_live.py \
 	benchmarks/trainer_vs_trl.py benchmarks/time_to_reward.py benchmarks/scaling.py benchmarks/large_upload.py \
-	benchmarks/hostile.py benchmarks/prompts.py benchmarks/example_jobs.py
+	benchmarks/hostile.py benchmarks/prompts.py benchmarks/example_jobs.py benchmarks/diagnosis_zoo.py
 
 bench: setup ## measurements beside named peers (JSON in benchmarks/results)
 	@for script in $(filter-out $(LONG),$(wildcard benchmarks/*.py)); do $(VENV) $$script || exit 1; done

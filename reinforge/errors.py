@@ -46,7 +46,7 @@ class ReinforgeError(Exception):
         self.current = current
         """Present state, if the request was refused for being stale."""
         self.faults = faults
-        """Faults of a file: `bad_rows`, `good_rows`, and whether they are `skippable`."""
+        """Of a file: `bad_rows`, `good_rows`, and whether they are `skippable`; `errors` lists the first ones."""
 
     def envelope(self, request_id: str | None = None) -> dict[str, Any]:
         error = {
@@ -105,7 +105,7 @@ class RequestTooSlow(ReinforgeError):
 
 
 class DeletedMeanwhile(StateConflict):
-    """Conflict: something that the request names was deleted meanwhile."""
+    """Something that the request names was deleted during the request."""
 
     default_code = "deleted_meanwhile"
 

@@ -1,4 +1,7 @@
-"""API for packages with their own algorithm (`docs/own-algorithm.md`)."""
+"""API for packages with their own algorithm (`docs/own-algorithm.md`).
+
+It never searches for packages, so a package can import it while being loaded.
+"""
 
 from reinforge.algorithm.advantage import AdvantageModel
 from reinforge.algorithm.aggregation import AggregationModel

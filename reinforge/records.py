@@ -1,6 +1,7 @@
-"""Records that a trainer reports, numbered per attempt, and applied idempotently by `(job, attempt, sequence)`.
+"""Records that a trainer reports, numbered per attempt.
 
-Large data goes into *blobs*, uploaded before the record that names them.
+The backend applies them idempotently by `(job, attempt, sequence)`. Large data goes into
+*blobs* (`blobs/<sha256>` in the run folder), uploaded before the record that names them.
 """
 
 from typing import Annotated, Any, Literal
@@ -26,7 +27,7 @@ class Blob(RecordModel):
 
 class BaseRecord(RecordModel):
     sequence: int = Field(ge=1, le=2**31 - 1)
-    """Number from 1, without gaps inside an attempt."""
+    """From 1, without gaps inside an attempt."""
     ts: float = Field(allow_inf_nan=False)
     """Unix seconds on the worker."""
 
@@ -48,14 +49,16 @@ class Started(BaseRecord):
     """Last completed step: 0, or the resume state's."""
     steps: Count
     facts: dict[str, Any] = Field(default_factory=dict)
-    """Facts such as parameters, device, engine, versions and memory, repeated on change."""
+    """Parameters, trainable parameters, device, engine, jail, versions, loaded memory (GiB), maximum
+    tokens of a micro-batch, gradient checkpointing. Repeated on change.
+    """
 
 
 class StepMetrics(BaseRecord):
     kind: Literal["step_metrics"] = "step_metrics"
     step: Count
     values: dict[str, float | None]
-    """Values, None where not defined (never NaN)."""
+    """None: not defined at this step (never NaN)."""
 
 
 class RowStatus(RecordModel):
@@ -66,13 +69,13 @@ class RowStatus(RecordModel):
     prompt_hash: str
     row_index: Count
     reward: float | None
-    """None if failed (see `error`)."""
+    """None: failed (see `error`), not part of group statistics and loss."""
     advantage: float | None
     length: Count
     """Tokens, including the end token."""
     finish_reason: Literal["stop", "length", "cancelled"]
     error: str | None = None
-    """Status of the first failed reward."""
+    """Status of the first failed reward, from the list in `worker.rewards`."""
     text: str = ""
     """First 2,000 characters."""
 
@@ -97,6 +100,7 @@ class Rollouts(BaseRecord):
     revisions: dict[str, str] = Field(default_factory=dict)
     """Reward name → `rew_…@revision` (or hash)."""
     prompts: list[PromptHead] = Field(default_factory=list)
+    """Rows that the attempt has not reported in this split before."""
 
 
 class Evaluated(BaseRecord):
@@ -148,6 +152,7 @@ class Ended(BaseRecord):
     kind: Literal["ended"] = "ended"
     outcome: Literal["succeeded", "failed", "cancelled", "paused"]
     reason: str | None = None
+    """Stable code, for example `reward_errors`, `out_of_memory`, `disk_full`, `model_load_failed`."""
     message: str | None = None
     hint: str | None = None
     step: Count = 0
@@ -172,6 +177,7 @@ class SettingChange(RecordModel):
     setting: str
     value: float
     before: float
+    """Value when the change was requested."""
 
 
 Change = Annotated[RewardChange | SettingChange, Field(discriminator="type")]
@@ -228,7 +234,9 @@ class ScheduledChange(RecordModel):
 
 
 Carried = Literal["weights", "optimizer", "algorithm", "critic", "reference", "order"]
-"""State that a fork takes over; `order`: of prompts and sampling noise."""
+"""State that a fork takes over; `algorithm`: of the slots; `reference`: one other than the base
+model; `order`: of prompts and sampling noise.
+"""
 
 
 class ForkStart(RecordModel):
@@ -242,6 +250,7 @@ class RewardCode(RecordModel):
     name: str
     path: str
     revision: str
+    """`rew_…@3`, or `sha256:…` offline."""
     kind: Literal["python", "grader"] = "python"
 
 
@@ -251,16 +260,18 @@ class RunManifest(RecordModel):
     job: str
     attempt: int
     spec: dict[str, Any]
+    """The resolved `JobSpec`."""
     model_path: str
     dataset_path: str
-    """Rows as uploaded; the suffix is the format."""
+    """Rows as uploaded; the suffix (`.jsonl`, `.csv`, `.parquet`) is the format."""
     held_out_path: str | None = None
     dataset_numbers: list[str] = Field(default_factory=list)
+    """Columns of CSV that rewards read as numbers."""
     held_out_numbers: list[str] = Field(default_factory=list)
     rewards: list[RewardCode]
     sandbox_socket: str
     judges: dict[str, Judge] = Field(default_factory=dict)
-    """Connection by judge; keys are passed separately."""
+    """Name → connection; keys are passed separately (`worker.rewards.secrets`)."""
     judge_cache: str | None = None
     """File with judges' answers; None: memory."""
     checkpoints: dict[str, str] = Field(default_factory=dict)
@@ -269,5 +280,5 @@ class RunManifest(RecordModel):
     """Archive of the adapter that training starts from."""
     fork: ForkStart | None = None
     changes: list[ScheduledChange] = Field(default_factory=list)
-    """Changes in the order of application."""
+    """In the order of application."""
     first_sequence: int = 1

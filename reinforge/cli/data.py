@@ -133,8 +133,9 @@ def delete_dataset(dataset: DatasetArgument) -> None:
 
 
 def dataset_id(client: Reinforge, id_or_name: str) -> str:
-    """Id of a dataset by id or name; an unknown name is returned for the server to refuse. Raises
-    InvalidInput `ambiguous_name`.
+    """Resolve a dataset's id or name; an unknown name is returned unchanged, for the server to refuse.
+
+    Raises InvalidInput `ambiguous_name` if several datasets have the name.
     """
     if id_or_name.startswith("file-"):
         return id_or_name

@@ -139,7 +139,7 @@ def whoami(json: Json = False) -> None:
 
 
 def _server_of(key: str) -> str:
-    """Address of the configured server. Raises NotAuthenticated, ServerUnreachable."""
+    """The configured server address. Raises NotAuthenticated if it does not accept the key, ServerUnreachable."""
     with Reinforge(api_key=key, retries=0) as client:
         hint = "If it is for another server, give its address: reinforge login URL --key rf-…"
         try:
@@ -172,7 +172,7 @@ def _posted(http: httpx.Client, path: str, body: dict[str, Any]) -> dict[str, An
 
 
 def anywhere(arguments: list[str]) -> list[str]:
-    """Arguments with `--no-input` before the command."""
+    """Move `--no-input` before the command, so that it is accepted anywhere."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     if NO_INPUT not in arguments[:end]:
         return arguments
@@ -180,6 +180,7 @@ def anywhere(arguments: list[str]) -> list[str]:
 
 
 def main() -> None:
+    """Run the command line; exits with a code of `Exit`."""
     try:
         code = app(args=anywhere(sys.argv[1:]), standalone_mode=False)
     except ReinforgeError as error:

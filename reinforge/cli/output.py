@@ -54,6 +54,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, empty:
 
 
 def result(value: BaseModel | Sequence[BaseModel], *lines: str, json: bool) -> None:
+    """Print JSON on stdout, or lines on stderr."""
     if json:
         print_json(value)
         return
@@ -93,6 +94,7 @@ def print_error(error: ReinforgeError) -> None:
 
 
 def number(value: float | None, digits: int = 3) -> str:
+    """Format with `digits` decimals; a dash for None."""
     return "–" if value is None else f"{value:,.{digits}f}"
 
 

@@ -21,6 +21,7 @@ class HeldOutChange:
     clear: bool
     """Whether it rose beyond chance."""
     fell: bool
+    """Whether it fell from its best beyond chance."""
     worse_since: int | None
     """First step of a fall below the first evaluation, if beyond chance."""
 
@@ -37,6 +38,7 @@ def held_out_of(
     quantile = _quantile(rows)
 
     def chance(before: int, after: int) -> float:
+        """The change between two evaluations that chance explains."""
         error = math.hypot(errors.get(before, 0.0), errors.get(after, 0.0))
         return quantile * error if math.isfinite(quantile) else quantile
 
@@ -56,7 +58,7 @@ def held_out_of(
 
 
 def _quantile(rows: int | None) -> float:
-    """Standard errors of a change beyond chance; infinite with too few rows."""
+    """Standard errors that a change needs to exceed chance; infinite with too few rows."""
     if rows is None:
         return 2.0
     if rows < FEWEST_ROWS:

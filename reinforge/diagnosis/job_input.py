@@ -21,7 +21,7 @@ from reinforge.diagnosis.texts import TEXTS
 from reinforge.diagnosis.verdict import Points
 
 Series = Mapping[str, Points]
-"""Points with a value by metric key."""
+"""Metric key → points with a value. Evaluations measure `held_out/` keys, steps the others."""
 READ_KEYS = frozenset(
     {
         "held_out/reward_mean", "held_out/reward_std_error", "held_out/answer_share",
@@ -46,6 +46,7 @@ _CHART_MARGIN = 2
 class JobInput:
     series: Series
     spec: Mapping[str, Any] = field(default_factory=dict)
+    """Resolved."""
     held_out_rows: int | None = None
     leaked_rows: int | None = None
     starts: Sequence[int] = ()
@@ -53,6 +54,7 @@ class JobInput:
     best_step: int | None = None
     """Step of the best checkpoint, if it is above the base."""
     auto_rate: float | None = None
+    """The learning rate that `auto` would be."""
     ended: bool = False
 
     def curve(self, key: str) -> Points:
@@ -138,6 +140,7 @@ class JobInput:
         return max((start for start in self.starts if start < step), default=0)
 
     def fork(self, step: int, changes: Mapping[str, Any], label: str) -> Remedy:
+        """A fork from before `step`."""
         start = self.start_before(step)
         where = f"from step {start}" if start else "from the base"
         return Remedy(kind="fork", label=f"{label}, {where}", step=start, set=dict(changes))
@@ -154,6 +157,7 @@ class JobInput:
 
     @property
     def rate(self) -> float | None:
+        """The learning rate in use."""
         curve = self.curve("optimizer/learning_rate")
         value = curve[-1][1] if curve else self.setting(LEARNING_RATE)
         return float(value) if isinstance(value, int | float) and value > 0 else None
@@ -189,6 +193,7 @@ def change_text(before: float, after: float, unit: str = "") -> str:
 
 
 def is_read(key: str) -> bool:
+    """Whether a detector reads the metric."""
     in_slice = key.startswith("held_out/slice/") and key.endswith("/reward_mean")
     return key in READ_KEYS or key.startswith("reward/") or in_slice
 

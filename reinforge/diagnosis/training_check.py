@@ -1,4 +1,6 @@
-"""Training check: whether a job is training, with the findings; `verdict` judges ended jobs."""
+"""Training check: whether a job is training, at any time, with the findings and what is going well; `verdict` judges
+ended jobs.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

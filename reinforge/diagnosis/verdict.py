@@ -1,6 +1,7 @@
 """Verdict on a job's outcome: learned, no change, worse than the base, or unknown.
 
-Held-out rows are the independent observations. A claim needs a 95 % interval that excludes 0.
+Held-out rows are the independent observations, not completions of one row. A claim needs a 95 %
+interval that excludes 0. A rise contradicted by other evidence is unknown.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

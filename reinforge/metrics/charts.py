@@ -35,7 +35,10 @@ def _chart(
     negligible: Negligible | None = None,
     always: bool = False,
 ) -> MetricChart:
-    """A chart; title, unit and scale default to its first metric's."""
+    """A chart; title, unit and scale default to its first metric's.
+
+    Metrics that depend on a setting appear once measured; `always` overrides this.
+    """
     main = METRICS[about or next(iter(lines))]
     drawn = tuple(ChartLine(key, label, not METRICS[key].when) for key, label in lines.items())
     return MetricChart(

@@ -20,6 +20,7 @@ Section = Literal[
 
 
 def _require_all(schema: dict[str, Any]) -> None:
+    """The server sends every field, also defaults."""
     schema["required"] = list(schema["properties"])
 
 

@@ -129,7 +129,7 @@ def _rewards(prefix: str, rows: str, title: str, chart: str, own: str) -> Iterat
 
 
 _MAX_CHARACTERS = 500
-"""Limit on keys, since patterns take quadratic time."""
+"""Limit on keys: patterns take quadratic time, and rewards choose names of parts."""
 FAMILIES: tuple[MetricFamily, ...] = (
     *_at_k(),
     *_slices(),

@@ -48,7 +48,7 @@ def withdraw(name: str, reason: str) -> None:
 
 
 def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    """Merge settings, of which `over` wins; parts with another `type` are replaced whole."""
+    """`over` wins. Parts with another `type` are replaced whole."""
     out = dict(base)
     for key, value in over.items():
         old = out.get(key)

@@ -15,7 +15,9 @@ def recipe(
     warmup: int | None = None,
     tokens: int | None = None,
 ) -> dict[str, Any]:
-    """Published numbers as job fields; the learning rate is only in `Preset.published_rate`."""
+    """Published numbers as job fields. The learning rate is only in `Preset.published_rate`: it fits
+    the source's model.
+    """
     places = {
         ("rollout", "completions_per_prompt"): group,
         ("rollout", "prompts_per_step"): prompts,

@@ -17,6 +17,7 @@ def algorithm_of(name: str, preset: Preset) -> Algorithm:
 
 
 def single_turn_refusal(name: str, preset: Preset) -> str | None:
+    """Why a single-turn job cannot run it; None if it can."""
     try:
         turns_and_tools(algorithm_of(name, preset), _SINGLE)
     except PydanticCustomError as refusal:

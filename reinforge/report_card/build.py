@@ -47,6 +47,8 @@ class AbilitySamples:
 
 @dataclass(frozen=True)
 class CardInputs:
+    """What is stored about a job."""
+
     subject: CardSubject
     cost: CardCost
     pass_above: float

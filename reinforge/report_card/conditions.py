@@ -1,7 +1,8 @@
 """Conditions on a report card: `held_out_gain>0.02, pass@4>=0.6, witnesses=0`.
 
-A name is a figure's key for the adapter's value; `.low` and `.high` are its bounds, `KEY_gain` is adapter minus base,
-`KEY_parent_gain` adapter minus parent.
+A name is a figure's key for the adapter's value; `.low` and `.high` are its bounds, and `KEY_gain` (with the same
+bounds) is adapter minus base, `KEY_parent_gain` adapter minus parent. `ability_gain` is the smallest change of
+reward over the ability probes. `witnesses` and `findings` count.
 """
 
 import operator

@@ -29,7 +29,10 @@ def signed_bytes(manifest: CardManifest) -> bytes:
 
 
 def verify(manifest: CardManifest, files: Mapping[str, bytes], *, public_key: str | None = None) -> None:
-    """Check the signature and the files. public_key: the installation's; None: the manifest's own."""
+    """Check the signature and the files. public_key: the installation's; None: the manifest's own.
+
+    Raises InvalidInput `wrong_signature`, `file_changed`, `cryptography_missing`.
+    """
     if public_key is not None and public_key != manifest.public_key:
         raise InvalidInput(
             "The manifest was signed by another installation.",

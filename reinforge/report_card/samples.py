@@ -20,7 +20,7 @@ class CardSample:
     text: str
     error: str | None = None
     parts: Mapping[str, float] = field(default_factory=dict)
-    """Value of a reward or its part by `NAME` or `NAME/part/PART`."""
+    """`NAME` and `NAME/part/PART` → value of a reward or its part."""
     slice: str | None = None
     surprisal: float | None = None
     """Mean -log p of its tokens, in nat."""
@@ -34,7 +34,7 @@ class CardSample:
 
     @property
     def key(self) -> str:
-        """Key of the row, equal in jobs with the same dataset."""
+        """Equal for the same row in jobs with the same dataset."""
         return f"{self.row}:{self.prompt_hash}"
 
 
@@ -93,6 +93,7 @@ def best_at(k: int) -> Statistic:
 
 
 def sizes(samples: int) -> list[int]:
+    """1, 2, 4, … and `samples`."""
     powers = [1 << power for power in range(max(0, samples).bit_length()) if 1 << power < samples]
     return [*powers, samples] if samples > 0 else []
 

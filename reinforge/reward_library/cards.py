@@ -36,7 +36,7 @@ def library() -> tuple[RewardTemplate, ...]:
 
 
 def ready_reward(id: str) -> RewardTemplate:
-    """Template of a ready reward. Raises NotFound `template_not_found`."""
+    """Raises NotFound `template_not_found`."""
     for entry in library():
         if entry.id == id:
             return entry

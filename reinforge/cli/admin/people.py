@@ -216,7 +216,7 @@ def remove_member(
 
 
 def _member(client: Reinforge, who: str) -> Member:
-    """The member with this id, name or e-mail address. Raises InvalidInput unless exactly one has it."""
+    """Raises InvalidInput unless exactly one member has this id, name or e-mail address."""
     matches = [member for member in client.members.list() if who in (member.id, member.name, member.email)]
     if len(matches) != 1:
         raise InvalidInput(

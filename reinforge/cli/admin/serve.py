@@ -38,7 +38,7 @@ def _say(sentence: str) -> None:
 
 
 def need(*rooms: str) -> None:
-    """Raise Unavailable `platform_not_installed` if only the client is installed."""
+    """Raises Unavailable `platform_not_installed` if only the client is installed."""
     missing = [room for room in rooms if importlib.util.find_spec(room) is None]
     if missing:
         raise Unavailable(

@@ -15,6 +15,7 @@ from reinforge.evaluation.summary import RowScores
 from reinforge.schemas.evaluations import Evaluation, EvaluationRows
 
 SAMPLING = ("samples_per_row", "max_tokens", "temperature", "top_p", "stop")
+"""Settings that affect the result on the same rows."""
 
 
 class About(BaseModel):
@@ -54,7 +55,10 @@ class Result:
 
 
 def result(file_or_id: str) -> Result:
-    """Result from a file of `reinforge eval --out` or from the server. Raises InvalidInput, NotFound, JobFailure."""
+    """Load a result from a file of `reinforge eval --out` or from the server.
+
+    Raises InvalidInput, NotFound, JobFailure.
+    """
     if Path(file_or_id).is_file():
         return _read(Path(file_or_id))
     with connect() as client:
@@ -62,9 +66,10 @@ def result(file_or_id: str) -> Result:
 
 
 def baseline(reference: str, new: About, *, optional: bool) -> Result | None:
-    """Result to compare `new` with: a file, an id, or the newest other evaluation of that name and dataset.
+    """Find what to compare `new` with: a file, an id, or the newest other evaluation of that name and dataset.
 
-    None if `optional` and none has that name. Raises NotFound, StateConflict.
+    None if `optional` and none has that name. Raises NotFound `baseline_not_found`, or StateConflict
+    `baseline_not_comparable` if all have other datasets.
     """
     if Path(reference).is_file() or reference.startswith("eval_"):
         old = result(reference)
@@ -90,6 +95,7 @@ def baseline(reference: str, new: About, *, optional: bool) -> Result | None:
 
 
 def same_dataset(old: About, new: About) -> bool | None:
+    """Compare datasets by id, then by content hash. None if unknown."""
     if old.dataset is not None and old.dataset == new.dataset:
         return True
     if (old.dataset is None and old.dataset_sha256 is None) or (
@@ -128,7 +134,7 @@ def differences(old: About, new: About) -> list[str]:
 
 
 def _named(client: Reinforge, name: str, new: About) -> Iterator[tuple[Evaluation, About]]:
-    """Evaluations of this name, newest first, without `new`."""
+    """Newest first, without `new`, which may have its baseline's name."""
     for evaluation in client.evaluations.list(name=name, status="succeeded"):
         if evaluation.id != new.id:
             yield evaluation, _about(evaluation)

@@ -46,6 +46,7 @@ def roles(options: list[str] | None) -> ColumnRoles:
 def prompt_view(
     columns: list[str] | None, template: str | None, system_prompt: str | None
 ) -> dict[str, Any] | None:
+    """The `prompt_view` of a request; None means the dataset's own."""
     if columns is None and template is None and system_prompt is None:
         return None
     return {
@@ -56,7 +57,10 @@ def prompt_view(
 
 
 def reward_of(reward: str) -> dict[str, Any]:
-    """`reward` and `revision` of a stored reward, else `source` and any `granularity`. Raises InvalidInput."""
+    """`reward` and `revision` of a stored reward (`rew_…[@REVISION]`), else `source` and any `granularity`.
+
+    reward: a file, a stored reward's id, or a ready reward's name. Raises InvalidInput.
+    """
     if Path(reward).is_file():
         return {"source": read_source(reward)}
     if reward.startswith("rew_"):

@@ -16,6 +16,7 @@ from reinforge.schemas.comparison import (
 )
 
 HEAD = 60
+"""Characters of a prompt in the table."""
 
 
 def compare(

@@ -23,6 +23,7 @@ MINUTE = 60.0
 
 
 def push_parts(client: Reinforge, spec: JobSpec) -> JobSpec:
+    """Push datasets and rewards that are files; returns the specification with their ids."""
     raw = spec.model_dump(mode="json", exclude_unset=True)
     push_files(client, raw)
     return JobSpec.model_validate(raw)

@@ -18,7 +18,7 @@ from reinforge.spec import JobSpec
 
 
 def run(client: Reinforge, spec: JobSpec, *, file: Path, json: bool) -> None:
-    """Check and estimate `spec`. Exit 2 if the server would refuse it."""
+    """Check and estimate `spec`, whose files are replaced by ids. Exit 2 if the server would refuse it."""
     check = client.jobs.check(spec)
     figures, time = estimate(client, check), None
     if check.ok and check.spec is not None:

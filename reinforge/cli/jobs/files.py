@@ -7,7 +7,7 @@ from reinforge.client import Reinforge
 
 
 def push_files(client: Reinforge, job: dict[str, Any]) -> None:
-    """Push datasets and rewards that are files, and replace their paths by ids."""
+    """Push datasets and rewards that are files, and put their ids in place of the paths."""
     data, rewards = job.get("data"), job.get("rewards")
     for key in ("dataset", "held_out"):
         if isinstance(data, dict) and key in data:
@@ -22,6 +22,7 @@ def push_files(client: Reinforge, job: dict[str, Any]) -> None:
 
 
 def push_dataset(client: Reinforge, value: Any) -> Any:
+    """The dataset's id for a path of a file, else the value."""
     if isinstance(value, str) and value and Path(value).is_file():
         return client.datasets.push(value).id
     return value

@@ -68,6 +68,7 @@ def list_jobs(
 
 
 def state_text(job: Job) -> str:
+    """Status and verdict, such as `succeeded · no change`."""
     note = job.verdict_detail.note if job.verdict_detail else None
     return f"{job.status} · {note}" if note else str(job.status)
 

@@ -81,7 +81,7 @@ def _line(prompt: JobPrompt) -> list[str]:
 
 
 def sparkline(values: list[float]) -> str:
-    """Bars from the lowest to the highest value."""
+    """From the lowest to the highest value; values from 0 to 1 from 0 to 1."""
     if not values:
         return ""
     low, high = min(0.0, *values), max(1.0, *values)

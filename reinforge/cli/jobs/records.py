@@ -147,6 +147,7 @@ def _summary(series: Series) -> list[str]:
 
 
 def _figure(value: float | None) -> str:
+    """Four decimals, or significant digits for small values such as 1e-5."""
     return f"{value:.3g}" if value is not None and 0 < abs(value) < 0.001 else number(value, 4)
 
 

@@ -142,6 +142,7 @@ def _list_starts(starts: list[JobStart], *, json: bool) -> None:
 
 
 def _number(text: str) -> int | float:
+    """Parse a number; YAML reads 1e-5 as text. Raises ValueError."""
     return int(text) if text.strip().lstrip("-").isdigit() else float(text)
 
 
@@ -156,6 +157,7 @@ def place(text: str) -> tuple[str, Any]:
 
 
 def with_settings(spec: JobSpec, settings: list[str] | None) -> JobSpec:
+    """Apply `PATH=VALUE` settings. Raises InvalidInput."""
     raw = spec.model_dump(mode="json", exclude_unset=True)
     for path, value in map(place, settings or []):
         *parents, last = path.split(".")

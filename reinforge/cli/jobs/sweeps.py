@@ -81,7 +81,7 @@ def start(
 
 
 def _report_check(check: SweepCheck, *, json: bool) -> None:
-    """Print a check. Exit 2 if the server would refuse the sweep."""
+    """Exit 2 if the server would refuse it."""
     if json:
         output.print_json(check)
     else:
@@ -153,6 +153,7 @@ def delete(id: SweepId) -> None:
 
 
 def load(path: Path) -> dict[str, Any]:
+    """A sweep file; `job` is a job, or the path of a job file beside it. Raises InvalidInput."""
     raw = read(path)
     folder, name, job = path.resolve().parent, path.name, raw.get("job")
     if isinstance(job, str):

@@ -25,6 +25,7 @@ CURVES = (
 
 
 def sparkline(values: list[float], width: int = 32) -> str:
+    """Bars of the last `width` values."""
     values = values[-width:]
     low, high = min(values, default=0.0), max(values, default=0.0)
     span = high - low
@@ -43,6 +44,7 @@ class JobView:
         self.started = time.monotonic()
 
     def apply(self, event: JobEvent) -> bool:
+        """Apply an event; True if it completed a step."""
         data = event.data
         if event.type == "metrics" and data.get("kind") == "train":
             self.step = data["step"]
@@ -127,7 +129,7 @@ def follow(
 
 
 def until(deadline: float, events: Iterable[JobEvent]) -> Iterator[JobEvent]:
-    """Events up to `deadline`, then TimeoutError, by a thread: reads block."""
+    """Events up to `deadline` (`time.monotonic`), then TimeoutError. A thread reads them, because reads block."""
     arrived: queue.Queue[JobEvent | Exception | None] = queue.Queue()
 
     def read() -> None:

@@ -19,7 +19,10 @@ Step = Annotated[int | None, typer.Option("--step", help="Of a job: the checkpoi
 
 
 def choose(client: Reinforge, id: str, *, final: bool = False, step: int | None = None) -> Checkpoint:
-    """The job's best, final or numbered checkpoint. Raises StateConflict, NotFound."""
+    """The job's best, final or numbered checkpoint. Prints how it compares with the base model.
+
+    Raises StateConflict `no_better_checkpoint` or `no_adapter`, NotFound.
+    """
     if final and step is not None:
         raise InvalidInput("Give --final or --step, not both.", code="usage")
     job, checkpoints = client.jobs.get(id), client.jobs.checkpoints(id)
@@ -29,7 +32,7 @@ def choose(client: Reinforge, id: str, *, final: bool = False, step: int | None 
 
 
 def choose_any(client: Reinforge, id: str) -> Checkpoint:
-    """Like `choose`, but falls back to the final checkpoint."""
+    """Like `choose`, but falls back to the final checkpoint: to measure it is no risk."""
     try:
         return choose(client, id)
     except StateConflict as error:
@@ -39,6 +42,7 @@ def choose_any(client: Reinforge, id: str) -> Checkpoint:
 
 
 def require_job(id: str, *, final: bool, step: int | None) -> None:
+    """Raises InvalidInput for `--final` or `--step` without a job."""
     if not id.startswith("ftjob-") and (final or step is not None):
         raise InvalidInput("--final and --step choose a checkpoint of a job (ftjob-…).", code="usage")
 

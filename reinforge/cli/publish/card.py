@@ -17,11 +17,11 @@ _LICENCE = re.compile(r"[a-z0-9][a-z0-9.-]{0,60}")
 class CardFacts:
     name: str
     base: str
-    """Name on the hub, or id."""
+    """Its name on the hub, or its id."""
     revision: str | None = None
     base_sha256: str | None = None
     licence: str | None = None
-    """Licence of the base model."""
+    """Of the base model."""
     job: str | None = None
     step: int | None = None
     steps: int | None = None
@@ -61,7 +61,7 @@ def facts_of(
 
 
 def base_name(source: str, id: str) -> tuple[str, str | None]:
-    """Name on the hub and revision; else the id."""
+    """Name on the hub and revision; the id of a model that is not of the hub."""
     plain = source.partition("#")[0]
     if not plain.startswith("hub:"):
         return id, None
@@ -70,7 +70,7 @@ def base_name(source: str, id: str) -> tuple[str, str | None]:
 
 
 def write_card(facts: CardFacts, *, merged: str | None = None) -> str:
-    """Markdown with the hub's metadata. merged: precision of the merged weights."""
+    """Markdown with the hub's metadata. merged: precision of the merged weights; None: the adapter alone."""
     rows = [f"| {name} | {_cell(value)} |" for name, value in _table(facts, merged) if value]
     what = "the base model with the adapter merged into its weights" if merged else "a LoRA adapter"
     return "\n".join([

@@ -60,6 +60,7 @@ def push(
 
 
 def _card(adapter: FetchedAdapter, merged: bool) -> str | None:
+    """None: the folder's own card, if it has one."""
     if adapter.facts is None:
         return None
     return write_card(adapter.facts, merged="as the base model" if merged else None)
@@ -68,6 +69,7 @@ def _card(adapter: FetchedAdapter, merged: bool) -> str | None:
 def _upload(
     folder: Path, repository: str, token: str, *, private: bool, revision: str | None, card: str | None
 ) -> str:
+    """One commit with the folder's files; returns its address."""
     from huggingface_hub import CommitOperationAdd, HfApi
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
     from huggingface_hub.utils import disable_progress_bars, filter_repo_objects

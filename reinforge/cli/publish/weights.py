@@ -20,7 +20,7 @@ class FetchedAdapter:
 
 
 def fetch(id: str, to: Path, *, final: bool, step: int | None) -> FetchedAdapter:
-    """Folder of an adapter, unpacked into `to` unless it is local."""
+    """A local folder as it is; an adapter (adp_…) or a job's checkpoint (ftjob-…) is unpacked into `to`."""
     if Path(id).is_dir():
         return FetchedAdapter(Path(id).resolve(), None, None)
     require_job(id, final=final, step=step)
@@ -55,6 +55,7 @@ def _dataset(client: Reinforge, id: str) -> Dataset | None:
 
 
 def base_source(adapter: FetchedAdapter, base: Path | None) -> str:
+    """Raises InvalidInput `model_needed`."""
     if base is not None:
         return str(base)
     if adapter.model is None:

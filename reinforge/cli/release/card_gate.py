@@ -12,6 +12,7 @@ from reinforge.schemas.report_card import ReportCard
 
 
 def card_gate(file_or_job: str, require: str) -> GateReport:
+    """Raises InvalidInput, NotFound."""
     parsed = conditions.parse(require)
     card = _card(file_or_job)
     requirement = conditions.check(card, require)

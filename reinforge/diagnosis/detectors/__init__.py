@@ -68,7 +68,8 @@ _RANK = {"error": 0, "warning": 1, "info": 2}
 
 
 def diagnose(job: JobInput) -> list[JobFinding]:
-    """Findings, the most important first; those that follow from another come last, without remedies."""
+    """What is wrong, the most important first. What broke first is the cause; what follows from it comes last and has
+    no remedies of its own."""
     findings = [finding for detect in DETECTORS if (finding := detect(job)) is not None]
     places = {finding.code: place for place, finding in enumerate(findings)}
     first_step = min((points[0][0] for points in [job.curve("reward/mean")] if points), default=0)

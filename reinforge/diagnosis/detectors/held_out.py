@@ -225,6 +225,7 @@ def answers_disagree(job: JobInput) -> JobFinding | None:
 
 
 def _quarter(points: Points, first: float, last: float) -> int:
+    """Step at which a quarter of the fall had happened."""
     begun = first - (first - last) / 4
     return fall_step(points[1:], begun) or points[-1][0]
 

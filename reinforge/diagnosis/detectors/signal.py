@@ -8,14 +8,14 @@ from reinforge.diagnosis.formats import format_percent, format_reward
 from reinforge.diagnosis.job_input import JobInput
 
 SAME = 1e-6
-"""Deviation below which rewards count as equal."""
+"""Smaller deviations count as equal rewards."""
 FEWEST_STEPS = 5
 MOST_GROUPS = 0.5
 NEARLY_ALL_GROUPS = 0.6
 NEVER = 0.98
-"""Share of groups, over all steps, without reward."""
+"""Share of groups, over all steps, that get nothing."""
 NEVER_FIRST = 0.95
-"""Share of groups without reward over the first steps."""
+"""The same over the first steps."""
 HIGH = 0.9
 EARLY_STEPS = 5
 PARTIAL_CREDIT = "Read some completions: does the reward check the right part? Partial credit adds a signal."

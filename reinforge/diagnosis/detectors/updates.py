@@ -84,6 +84,7 @@ def _fall(job: JobInput) -> int | None:
 
 
 def _destroyed_unseen(job: JobInput) -> bool:
+    """Changes of a policy whose reward was never above 0."""
     reward = job.curve("reward/mean")
     if job.reward_rises or fmean(value for _, value in reward) > NEVER_REWARDED:
         return False
@@ -114,6 +115,7 @@ def _abrupt(job: JobInput, onset: int) -> bool:
 
 
 def _ratio(points: Points) -> float:
+    """Recent level over the first value."""
     if len(points) < 2 or points[0][1] <= 0:
         return 1.0
     return fmean(value for _, value in points[1:][-5:]) / points[0][1]

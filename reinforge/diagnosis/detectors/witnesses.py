@@ -12,7 +12,7 @@ from reinforge.diagnosis.job_input import JobInput, change_text
 
 FOLLOWS = 0.7
 IS = 0.95
-"""Correlation that is no side effect of right answers being longer."""
+"""Higher correlations are no side effect of right answers being longer."""
 STEPS_WITH_SPREAD = 3
 RISEN = 1.2
 PAYS_FOR_ANSWERS = 0.7
@@ -71,7 +71,7 @@ def reward_follows(job: JobInput) -> JobFinding | None:
 
 
 def _counts(job: JobInput, code: FindingCode, level: str) -> bool:
-    """Whether a feature counts: right answers may have more digits or markup than wrong ones."""
+    """What is not length has to grow as well: right answers may have more digits or markup than wrong ones."""
     if code == "reward_follows_length":
         return True
     trend = trend_of(job.curve(level))
