@@ -1,6 +1,6 @@
 """trace contexts of jobs and calls
 
-Revises: 0042
+Revises: 0043
 """
 
 from collections.abc import Sequence
@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from alembic import op
 
-revision: str = "0043"
-down_revision: str | Sequence[str] | None = "0042"
+revision: str = "0044"
+down_revision: str | Sequence[str] | None = "0043"
 branch_labels: str | Sequence[str] | None = None
 depends_on: str | Sequence[str] | None = None
 
