@@ -66,7 +66,7 @@ export function ModelPage({ id, onRemoved }: { id: string; onRemoved: () => void
       <span>added {ago(model.created_at)}</span>
     </>
   ) : (
-    <Tag>…</Tag>
+    !query.isError && <Tag>…</Tag>
   );
   return (
     <Page

@@ -56,6 +56,7 @@ function columns(
     },
     {
       head: "Destination",
+      grow: true,
       hide: "narrow",
       cell: (one) => [one.entity, one.destination].filter(Boolean).join("/"),
     },
