@@ -8,7 +8,8 @@ import { GatedButton } from "@/components/GatedButton";
 import { Notice } from "@/components/Notice";
 import { SkeletonCard } from "@/components/Skeleton";
 import { ago } from "@/lib/format";
-import type { Draft } from "../draft";
+import { type Draft, toSpec } from "../draft";
+import { useForm } from "../form";
 import { sameButSuggested } from "../suggested/suggested";
 import styles from "./Preflight.module.css";
 import { PreflightReport } from "./PreflightReport";
@@ -76,11 +77,12 @@ function Ended({ one }: { one: Preflight }) {
 
 /** A pre-flight from its start to its report. */
 export default function PreflightPanel({ id, spec, draft, refusal, onClose }: Props) {
+  const { basis } = useForm();
   const query = useQuery(preflightQuery(id));
   const heading = useRef<HTMLHeadingElement>(null);
   const one = query.data;
   const over = one !== undefined && isOver(one.status);
-  const changed = one !== undefined && !sameButSuggested(one.spec as Draft, spec, draft);
+  const changed = one !== undefined && !sameButSuggested(toSpec(basis, one.spec as Draft), spec, draft);
 
   // The button is at the end of the form: the panel scrolls into view when it opens.
   useEffect(() => {

@@ -69,6 +69,7 @@ describe("suggested values", () => {
     const after = { ...draft, limits: { steps: 134 } };
     expect(sameButSuggested(before, after, draft)).toBe(true);
     expect(sameButSuggested(before, after, after)).toBe(false);
+    expect(sameButSuggested(before, { ...before, name: "renamed", export: ["team"] }, draft)).toBe(true);
     expect(sameButSuggested(before, { ...after, model: "other" }, draft)).toBe(false);
   });
 

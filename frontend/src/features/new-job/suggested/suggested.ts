@@ -57,10 +57,13 @@ export const withFallbacks = (fields: readonly Field[], suggested: Suggested): r
         return suggestion && suggestion.becomes == null ? { ...field, fallback: suggestion.value } : field;
       });
 
-/** Whether two specifications are the same, but for sizes that the draft leaves to the suggestions. */
+/** They change nothing in training. */
+const LABELS = ["name", "metadata", "export"] as const;
+
+/** Whether two specifications train the same, but for sizes that the draft leaves to the suggestions. */
 export function sameButSuggested(one: Draft, other: Draft, draft: Draft): boolean {
   const open = SIZES.filter((path) => getAt(draft, path) === undefined);
-  const plain = (spec: Draft) => open.reduce((rest, path) => unsetAt(rest, path), spec);
+  const plain = (spec: Draft) => [...open, ...LABELS].reduce((rest, path) => unsetAt(rest, path), spec);
   return same(plain(one), plain(other));
 }
 
