@@ -3,7 +3,7 @@
 from typing import Any, Literal
 
 from reinforge.diagnosis.verdict import Outcome
-from reinforge.schemas.common import Request, Response, Timestamp
+from reinforge.schemas.common import Response, Timestamp
 
 CardFormat = Literal["json", "html", "md", "manifest"]
 FigureGroup = Literal[
@@ -177,17 +177,3 @@ class CardManifest(Response):
     """Base64 of 32 bytes."""
     signature: str
     """Base64, of the manifest without it as canonical JSON: keys sorted, no spaces, UTF-8."""
-
-
-class ProbeCreate(Request):
-    """An ability probe: base and adapter on a dataset of another skill."""
-
-    dataset: str | None = None
-    """Default: the starter's other skills, for jobs of `starter-arith`."""
-    reward: str | None = None
-    """A stored reward (`rew_…`); else `source`, default a comparison of the final answer."""
-    source: str | None = None
-    rows: int = 100
-    samples_per_row: int = 4
-    max_tokens: int | None = None
-    """Default: the job's."""

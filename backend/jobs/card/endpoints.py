@@ -8,7 +8,6 @@ from fastapi import APIRouter, Query, Request, Response
 from backend.access.auth import Reader
 from backend.data.database import Session
 from backend.data.sealing import SealerDep
-from backend.http.downloads import attachment
 from backend.http.strict_json import StrictRoute
 from backend.jobs import repository
 from backend.jobs.card.service import MEDIA_TYPES, card_of, rendered
@@ -60,7 +59,4 @@ async def get_card(
         gpu_hour_price=settings.gpu_hour_price,
     )
     content = await to_thread.run_sync(rendered, card, format, sealer)
-    headers = dict(HEADERS)
-    if format == "html":
-        headers |= attachment(f"{job.name}, report card.html")
-    return Response(content, media_type=MEDIA_TYPES[format], headers=headers)
+    return Response(content, media_type=MEDIA_TYPES[format], headers=HEADERS)

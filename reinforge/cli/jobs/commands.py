@@ -25,6 +25,7 @@ from reinforge.cli.jobs.training_check import fetch, report_check, with_check
 from reinforge.cli.jobs.watch import follow
 from reinforge.cli.output import Json, Quiet, Timeout, err, number, out
 from reinforge.cli.release.card import app as card
+from reinforge.cli.release.probe import app as probe
 from reinforge.client import Reinforge
 from reinforge.errors import InvalidInput
 from reinforge.offline.jobfile import load, schema
@@ -40,6 +41,7 @@ app.add_typer(labels)
 app.add_typer(share)
 app.add_typer(traces)
 app.add_typer(card)
+app.add_typer(probe)
 
 
 @app.command()

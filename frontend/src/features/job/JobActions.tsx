@@ -11,6 +11,7 @@ import {
   usePauseJob,
   useResumeJob,
 } from "@/api/jobs";
+import { reportCardUrl } from "@/api/reports";
 import { Confirm } from "@/components/Confirm";
 import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";
@@ -128,6 +129,18 @@ export function JobActions({ job, step, mayWrite }: Props) {
             Download adapter
           </GatedButton>
         )
+      )}
+      {isFinal(job.status) && step > 0 && (
+        <Button
+          component="a"
+          variant="default"
+          href={reportCardUrl(job.id)}
+          target="_blank"
+          rel="noopener"
+          title="Base against adapter on held-out rows, with intervals and what got worse. Opens in a new tab."
+        >
+          Report card
+        </Button>
       )}
       <NotifyMe job={job} />
       <CompareWith job={job} />

@@ -1,9 +1,16 @@
 import { Button, Menu } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import type { JobDetail } from "@/api/jobs";
-import { jobReportUrl } from "@/api/reports";
+import { jobReportUrl, reportCardUrl } from "@/api/reports";
 import { ShareLinks } from "./ShareLinks";
 import { TrackerExports } from "./TrackerExports";
+
+const CARD_FILES = [
+  ["html", "card.html", "Download as HTML"],
+  ["md", "card.md", "Download as Markdown"],
+  ["json", "card.json", "Download as JSON"],
+  ["manifest", "manifest.json", "Download the signed manifest"],
+] as const;
 
 /** What one can take along of a job: a file, or a link for people without an account. */
 export function ShareMenu({ job }: { job: JobDetail }) {
@@ -26,6 +33,13 @@ export function ShareMenu({ job }: { job: JobDetail }) {
           <Menu.Item component="a" href={jobReportUrl(job.id, 0)} download>
             Download without prompts and completions
           </Menu.Item>
+          <Menu.Divider />
+          <Menu.Label>Report card: base against adapter</Menu.Label>
+          {CARD_FILES.map(([format, file, title]) => (
+            <Menu.Item key={format} component="a" href={reportCardUrl(job.id, format)} download={file}>
+              {title}
+            </Menu.Item>
+          ))}
         </Menu.Dropdown>
       </Menu>
       {exporting && <TrackerExports job={job.id} onClose={trackers.close} />}
