@@ -17,7 +17,7 @@ from reinforge.cli.jobs import commands, compare, examples, preflight, presets, 
 from reinforge.cli.output import Json, err, out, print_error, print_json
 from reinforge.cli.publish import merge, push
 from reinforge.cli.release import aliases
-from reinforge.cli.repeat import bundles, diverge
+from reinforge.cli.repeat import bisect, bundles, diverge
 from reinforge.client import Reinforge
 from reinforge.client.protocol import ServerUnreachable, error_from
 from reinforge.errors import InvalidInput, NotAuthenticated, ReinforgeError
@@ -44,6 +44,7 @@ app.command()(compare.compare)
 app.command()(bundles.bundle)
 app.command()(bundles.reproduce)
 app.command()(diverge.diverge)
+app.command()(bisect.bisect)
 app.command()(aliases.promote)
 app.add_typer(aliases.app, name="alias")
 app.add_typer(data.datasets, name="dataset")

@@ -82,6 +82,11 @@ def listed(path: str) -> dict[str, Any]:
         (manifest(), FILES | {"rewards/0.py": b"longer"}, "has 6 bytes, its manifest says 4"),
         (manifest(), FILES | {"more": b""}, "files that its manifest does not list"),
         (manifest(), {"metrics.parquet": b"points"}, "data/dataset.jsonl is missing"),
+        (
+            manifest(),
+            {name.replace("/0", "/1"): text for name, text in FILES.items()},
+            "'rewards/1.py' stands where rewards/0.py is expected",
+        ),
     ],
 )  # fmt: skip
 def test_what_differs_from_the_manifest_is_refused(
@@ -109,6 +114,14 @@ def link(path: Path) -> None:
         tar.addfile(info)
 
 
+def link_among_the_files(path: Path) -> None:
+    write(path, listed("data/link"))
+    with tarfile.open(path, "a") as tar:
+        info = tarfile.TarInfo("data/link")
+        info.type, info.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        tar.addfile(info)
+
+
 def extended_header(path: Path) -> None:
     """Its size could fill the memory of a reader that follows it."""
     with tarfile.open(path, "w", format=tarfile.PAX_FORMAT, pax_headers={"comment": "x" * 9000}) as tar:
@@ -121,8 +134,17 @@ def cut_off(path: Path) -> None:
 
 @pytest.mark.parametrize(
     "write_file",
-    [deeply_nested, link, extended_header, cut_off, lambda path: path.write_bytes(b"no tar"), Path.touch, Path.mkdir],
-)  # fmt: skip
+    [
+        deeply_nested,
+        link,
+        link_among_the_files,
+        extended_header,
+        cut_off,
+        lambda path: path.write_bytes(b"no tar"),
+        Path.touch,
+        Path.mkdir,
+    ],
+)
 def test_other_files_are_refused(tmp_path: Path, write_file: Callable[[Path], object]) -> None:
     write_file(tmp_path / "a.tar")
     with pytest.raises(InvalidInput) as caught:
