@@ -287,8 +287,8 @@ class JobEvent(Response):
 class JobFork(Request):
     """A new job that continues another from a step, with the changes in `set`."""
 
-    step: int | None = Field(default=None, ge=1)
-    """One of `GET /jobs/{id}/starts`; default the newest."""
+    step: int | None = Field(default=None, ge=0)
+    """One of `GET /jobs/{id}/starts`; default the newest. 0: from the base, as a new job of its own."""
     name: str | None = Field(default=None, max_length=200)
     set: dict[str, Any] = Field(default_factory=dict, max_length=100)
     """Dotted path in the specification → new value, such as `optimizer.learning_rate`, `rewards` or

@@ -70,6 +70,11 @@ async def plan(session: AsyncSession, source: Job, body: JobFork) -> Fork:
     return Fork(source, start, spec, carried(before, spec, whole=start.whole))
 
 
+async def spec_from_base(session: AsyncSession, source: Job, body: JobFork) -> JobSpec:
+    """The specification of a new job that starts where the source did. Raises InvalidInput."""
+    return _changed(await spec_at(session, source, 0), body)
+
+
 def store(session: AsyncSession, job: Job, fork: Fork) -> None:
     if job.model_sha256 != fork.source.model_sha256:
         raise InvalidInput(

@@ -15,6 +15,8 @@ from backend.jobs.view import job_view
 from backend.models import Job
 from reinforge.schemas.jobs import JobDetail, JobFamily, JobFork, JobStartList
 
+FROM_BASE = 0
+
 router = APIRouter(route_class=StrictRoute)
 
 
@@ -24,7 +26,8 @@ async def fork_job(
 ) -> Response:
     """Create a job that continues from a step of this one, which is not changed.
 
-    `forked_from.carried` lists what continues unchanged; everything else starts fresh.
+    `forked_from.carried` lists what continues unchanged; everything else starts fresh. With `step` 0 the new job
+    starts where this one started, and continues nothing.
     """
     return await submit(services, ForkedJob(who, once, fingerprint(await request.body()), id, body))
 
@@ -36,7 +39,7 @@ class ForkedJob(HttpSubmission):
         super().__init__(who, once, fingerprint)
         self._source_id = source_id
         self._body = body
-        self._fork: fork.Fork
+        self._fork: fork.Fork | None = None
 
     async def draft(self, session: AsyncSession) -> Draft:
         return await self._draft_from(
@@ -45,18 +48,24 @@ class ForkedJob(HttpSubmission):
 
     async def final_draft(self, session: AsyncSession, draft: Draft) -> Draft:
         source = await transitions.lock_job(session, self._source_id, self.project_id)
-        self._body = self._body.model_copy(update={"step": self._fork.start.step})
+        if self._fork is not None:
+            self._body = self._body.model_copy(update={"step": self._fork.start.step})
         return await self._draft_from(session, source)
 
     async def answer(self, session: AsyncSession, job: Job) -> Response:
-        fork.store(session, job, self._fork)
+        if self._fork is not None:
+            fork.store(session, job, self._fork)
         await session.flush()
         return await self._once.finish(session, 201, await fair_queue.detail(session, job))
 
     async def _draft_from(self, session: AsyncSession, source: Job) -> Draft:
+        start = await stored_start(session, source)
+        if self._body.step == FROM_BASE:
+            spec = await fork.spec_from_base(session, source, self._body)
+            name = f"{source.name}, from the base"
+            return Draft(spec, spec.model_dump(mode="json"), start=start, default_name=name)
         self._fork = await fork.plan(session, source, self._body)
         spec = self._fork.spec
-        start = await stored_start(session, source)
         return Draft(spec, spec.model_dump(mode="json"), start=start, default_name=self._fork.default_name)
 
 

@@ -22,6 +22,9 @@ const ROOM = ["jobs"] as const;
 
 /** Nothing changes such a job any more. The same set as `reinforge.states.FINAL`. */
 const FINAL: ReadonlySet<JobStatus> = new Set(["succeeded", "failed", "cancelled"]);
+/** Why a job is not a plain success: its most important error, or else the verdict in short. */
+export const stateNote = ({ finding, verdict_detail }: Pick<Job, "finding" | "verdict_detail">) =>
+  finding?.severity === "error" ? finding.title : verdict_detail?.note;
 export const isFinal = (status: JobStatus) => FINAL.has(status);
 const PAUSABLE: ReadonlySet<JobStatus> = new Set(["queued", "starting", "running"]);
 /** Pausing changes such a job. The same set as `reinforge.states.PAUSABLE`. */

@@ -45,7 +45,7 @@ function applyBatch(client: QueryClient, id: string, batch: Batch, applied: numb
       void client.cancelQueries({ queryKey: jobKeys.one(id) });
       client.setQueryData<JobDetail>(
         jobKeys.one(id),
-        (old) => old && { ...old, ...(data as Partial<JobDetail>) },
+        (old) => old && { ...old, ...(data as Partial<JobDetail>), finding: old.finding ?? null },
       );
       stale.add(jobKeys.list).add(trainingCheckKey(id));
       // The last word of a job may have come with rows that no event of their own announced.
@@ -53,7 +53,8 @@ function applyBatch(client: QueryClient, id: string, batch: Batch, applied: numb
     } else if (type === "phase") phase = data as Phase;
     else if (type === "completions") stale.add(jobKeys.completions(id));
     else if (type === "checkpoint") stale.add(jobKeys.checkpoints(id));
-    else if (type === "finding") stale.add(jobKeys.findings(id)).add(trainingCheckKey(id));
+    else if (type === "finding")
+      stale.add(jobKeys.findings(id)).add(trainingCheckKey(id)).add(jobKeys.one(id));
     else if (type === "metrics" && data.kind === "held_out") stale.add(trainingCheckKey(id));
     else if (type === "change") stale.add(jobKeys.changes(id));
     else if (type === "log") lines.push(data as LogEntry);

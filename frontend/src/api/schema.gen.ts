@@ -481,7 +481,8 @@ export interface paths {
          * Fork Job
          * @description Create a job that continues from a step of this one, which is not changed.
          *
-         *     `forked_from.carried` lists what continues unchanged; everything else starts fresh.
+         *     `forked_from.carried` lists what continues unchanged; everything else starts fresh. With `step` 0 the new job
+         *     starts where this one started, and continues nothing.
          */
         post: operations["forkJob"];
         delete?: never;

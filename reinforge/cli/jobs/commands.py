@@ -13,6 +13,7 @@ from reinforge.cli.exits import Exit
 from reinforge.cli.jobs import dry_run as dry
 from reinforge.cli.jobs.defaults import app as defaults
 from reinforge.cli.jobs.defaults import push_parts, with_suggested
+from reinforge.cli.jobs.findings import app as findings
 from reinforge.cli.jobs.labels import app as labels
 from reinforge.cli.jobs.labels import state_text
 from reinforge.cli.jobs.prompts import app as prompts
@@ -42,6 +43,7 @@ app.add_typer(share)
 app.add_typer(traces)
 app.add_typer(card)
 app.add_typer(probe)
+app.add_typer(findings)
 
 
 @app.command()
@@ -109,6 +111,8 @@ def show(id: JobId, json: Json = False) -> None:
     else:
         report(job)
         report_check(check)
+        if job.finding:
+            out.print(f"  remedies   reinforge job findings {job.id}", markup=False)
 
 
 @app.command()

@@ -68,8 +68,10 @@ def list_jobs(
 
 
 def state_text(job: Job) -> str:
-    """Status and verdict, such as `succeeded · no change`."""
+    """Status with the most important error or the verdict, such as `succeeded · no change`."""
     note = job.verdict_detail.note if job.verdict_detail else None
+    if job.finding and job.finding.severity == "error":
+        note = job.finding.title
     return f"{job.status} · {note}" if note else str(job.status)
 
 

@@ -16,6 +16,7 @@ from reinforge.client.aio.downloads import extract, save
 from reinforge.client.aio.paging import iterate
 from reinforge.client.protocol import WORKER_SECONDS, Outage, error_from, retry_wait
 from reinforge.client.shared import RESTS, Progress, StreamRefused, document
+from reinforge.diagnosis.finding import Remedy
 from reinforge.evaluation.checkpoint_choice import Which, pick_checkpoint
 from reinforge.schemas.checkpoints import Checkpoint
 from reinforge.schemas.evaluations import Calibration, LabelCreate, LabelList, LabelView
@@ -52,6 +53,7 @@ from reinforge.schemas.resources import Dataset
 from reinforge.schemas.traces import TraceSelection
 from reinforge.schemas.training_checks import JobTrainingCheck
 from reinforge.spec import JobSpec
+from reinforge.states import FINAL
 
 
 class AsyncJobs(AsyncComparisons):
@@ -284,6 +286,20 @@ class AsyncJobs(AsyncComparisons):
         """What is wrong with the job: the most important first, with evidence and remedies."""
         page = await self._transport.get(f"/jobs/{id}/findings")
         return [FindingEntry.model_validate(item) for item in page["data"]]
+
+    async def apply_remedy(self, id: str, remedy: Remedy) -> JobDetail:
+        """Apply a finding's remedy: change the running job, fork it, or cancel it to use a checkpoint.
+
+        Returns the forked job, or else this one.
+        """
+        if remedy.kind == "fork":
+            return await self.fork(id, step=remedy.step, set=remedy.set)
+        if remedy.kind == "stop_and_take":
+            job = await self.get(id)
+            return job if job.status in FINAL else await self.cancel(id)
+        for setting, value in remedy.set.items():
+            await self.change_setting(id, setting, value)
+        return await self.get(id)
 
     async def training_check(self, id: str) -> JobTrainingCheck:
         """Whether the job is training, with evidence and advice."""

@@ -16,6 +16,7 @@ from reinforge.client.shared import RESTS, Progress, StreamRefused, document
 from reinforge.client.sync.comparisons import Comparisons
 from reinforge.client.sync.downloads import extract, save
 from reinforge.client.sync.paging import iterate
+from reinforge.diagnosis.finding import Remedy
 from reinforge.evaluation.checkpoint_choice import Which, pick_checkpoint
 from reinforge.schemas.checkpoints import Checkpoint
 from reinforge.schemas.evaluations import Calibration, LabelCreate, LabelList, LabelView
@@ -52,6 +53,7 @@ from reinforge.schemas.resources import Dataset
 from reinforge.schemas.traces import TraceSelection
 from reinforge.schemas.training_checks import JobTrainingCheck
 from reinforge.spec import JobSpec
+from reinforge.states import FINAL
 
 
 class Jobs(Comparisons):
@@ -280,6 +282,20 @@ class Jobs(Comparisons):
         """What is wrong with the job: the most important first, with evidence and remedies."""
         page = self._transport.get(f"/jobs/{id}/findings")
         return [FindingEntry.model_validate(item) for item in page["data"]]
+
+    def apply_remedy(self, id: str, remedy: Remedy) -> JobDetail:
+        """Apply a finding's remedy: change the running job, fork it, or cancel it to use a checkpoint.
+
+        Returns the forked job, or else this one.
+        """
+        if remedy.kind == "fork":
+            return self.fork(id, step=remedy.step, set=remedy.set)
+        if remedy.kind == "stop_and_take":
+            job = self.get(id)
+            return job if job.status in FINAL else self.cancel(id)
+        for setting, value in remedy.set.items():
+            self.change_setting(id, setting, value)
+        return self.get(id)
 
     def training_check(self, id: str) -> JobTrainingCheck:
         """Whether the job is training, with evidence and advice."""

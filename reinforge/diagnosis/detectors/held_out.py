@@ -15,6 +15,8 @@ from reinforge.diagnosis.verdict import Points
 
 LEAKED = 0.02
 PEAK, COLLAPSED, GONE = 0.05, 0.5, 0.1
+RISE_STEPS = 5
+"""Least steps before a peak."""
 AFTER_START = 1.2
 """Peak over the first reward; a lower one is no peak."""
 SLICE_FALL = 0.1
@@ -126,6 +128,8 @@ def peak_then_collapse(job: JobInput) -> JobFinding | None:
     peak_step, peak = max(smooth, key=lambda point: point[1])
     first = level_before(curve, curve[0][0] + 5) or 0.0
     now = job.recent("reward/mean") or 0.0
+    if peak_step < curve[0][0] + RISE_STEPS:
+        return None
     if peak < max(PEAK, AFTER_START * first) or now >= COLLAPSED * peak or peak - now <= job.chance(5):
         return None
     step = fall_step([point for point in curve if point[0] > peak_step], (peak + now) / 2) or peak_step

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useMemo, useState } from "react";
-import { type JobDetail, jobQuery, metricsQuery } from "@/api/jobs";
+import { type JobDetail, jobQuery, metricsQuery, stateNote } from "@/api/jobs";
 import { useJobLive } from "@/api/live";
 import { meQuery } from "@/api/session";
 import { Crumb } from "@/components/Crumb";
@@ -120,7 +120,7 @@ export function JobPage({ id, tab, children }: Props) {
   const notices = <JobNotices job={job.data} />;
   const meta = (
     <>
-      <StatePill state={job.data.status} note={job.data.verdict_detail?.note} />
+      <StatePill state={job.data.status} note={stateNote(job.data)} />
       {facts(job.data).map((fact) => (
         <Tag key={fact}>{fact}</Tag>
       ))}

@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import { SETTING } from "@/api/job-list";
-import { isFinal, type Job } from "@/api/jobs";
+import { isFinal, type Job, stateNote } from "@/api/jobs";
 import type { Column } from "@/components/DataTable";
 import { StatePill } from "@/components/StatePill";
 import { ago, duration, NOTHING, reward } from "@/lib/format";
@@ -18,7 +18,7 @@ function State({ job }: { job: Job }) {
   const { step, steps } = job.progress;
   return (
     <span className={styles.state}>
-      <StatePill state={job.status} note={job.verdict_detail?.note} />
+      <StatePill state={job.status} note={stateNote(job)} />
       {!isFinal(job.status) && step > 0 && (
         <span className={styles.place}>
           {step} of {steps}

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { sparkQuery } from "@/api/job-list";
-import { isFinal, type Job } from "@/api/jobs";
+import { isFinal, type Job, stateNote } from "@/api/jobs";
 import { Change } from "@/components/Change";
 import { Tag } from "@/components/Page";
 import { Sparkline } from "@/components/Sparkline";
@@ -75,7 +75,7 @@ export function JobCard({ job, eyebrow, open }: { job: Job; eyebrow?: string; op
           </Link>
         </h2>
         <div className={styles.meta}>
-          <StatePill state={job.status} note={job.verdict_detail?.note} />
+          <StatePill state={job.status} note={stateNote(job)} />
           <Tag>{job.model}</Tag>
           {job.reward_names.map((name) => (
             <Tag key={name}>reward “{name}”</Tag>

@@ -222,3 +222,17 @@ def test_a_fork_from_the_last_step_suggests_more_steps_in_all(backend: Backend) 
     assert refused.status_code == 422
     hint = refused.json()["error"]["hint"]
     assert f"reinforge job fork … --set limits.steps={2 * steps}" in hint
+
+
+def test_step_0_is_a_job_of_its_own_with_the_changes(backend: Backend) -> None:
+    job, _ = trained(backend)
+    made = fork(backend, job, step=0, set={"optimizer.learning_rate": 0.0005})
+    assert (made["forked_from"], made["progress"]["step"]) == (None, 0)
+    assert made["name"] == f"{backend.job(job)['name']}, from the base"
+    trainer = backend.claim(made["id"])
+    assert trainer.claimed["spec"]["optimizer"]["learning_rate"] == 0.0005
+    assert (trainer.claimed["resume_step"], trainer.claimed["resume"], trainer.claimed["fork"]) == (
+        0,
+        None,
+        None,
+    )

@@ -1,7 +1,9 @@
 import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { type Finding, findingsQuery } from "@/api/jobs";
 import { type Observation, trainingCheckQuery } from "@/api/training-check";
 import { count } from "@/lib/format";
+import { Remedies } from "./Remedies";
 import styles from "./TrainingCheck.module.css";
 
 type Props = {
@@ -37,7 +39,15 @@ const READ = new Set([
   "witness_disagrees",
 ]);
 
-function Row({ one, onRead }: { one: Observation; onRead: (() => void) | undefined }) {
+type RowProps = {
+  one: Observation;
+  onRead: (() => void) | undefined;
+  job: string;
+  stopped: boolean;
+  finding: Finding | undefined;
+};
+
+function Row({ one, onRead, job, stopped, finding }: RowProps) {
   return (
     <li className={styles.row} data-tone={TONE[one.severity]}>
       <b>
@@ -45,13 +55,15 @@ function Row({ one, onRead }: { one: Observation; onRead: (() => void) | undefin
         {one.title}
       </b>
       <p>
-        {one.message} {one.hint}
+        {one.message} {finding && !finding.cause && finding.why} {one.hint}
+        {finding?.cause && <i> Follows from another finding.</i>}
       </p>
       {onRead && READ.has(one.code) && (
         <Button variant="default" size="compact-sm" onClick={onRead}>
           See completions
         </Button>
       )}
+      {finding && <Remedies job={job} stopped={stopped} remedies={finding.remedies ?? []} />}
     </li>
   );
 }
@@ -62,6 +74,17 @@ function Row({ one, onRead }: { one: Observation; onRead: (() => void) | undefin
  */
 export function TrainingCheck({ job, step, stopped, onPick }: Props) {
   const check = useQuery(trainingCheckQuery(job, step, stopped)).data;
+  const findings = useQuery(findingsQuery(job)).data?.data ?? [];
+  const row = (one: Observation) => (
+    <Row
+      key={one.code}
+      one={one}
+      onRead={onRead}
+      job={job}
+      stopped={stopped}
+      finding={findings.find(({ code, resolved_step }) => code === one.code && resolved_step === null)}
+    />
+  );
   const onRead = step > 0 ? () => onPick(step) : undefined;
   const observations = check?.observations ?? [];
   const rest = observations.filter(({ code }) => code !== check?.summary.code);
@@ -70,7 +93,7 @@ export function TrainingCheck({ job, step, stopped, onPick }: Props) {
       <h2>
         <span>Is it training?</span> {check?.message}
       </h2>
-      <ul className={styles.list}>{check && <Row one={check.summary} onRead={onRead} />}</ul>
+      <ul className={styles.list}>{check && row(check.summary)}</ul>
       {rest.length > 0 && (
         <details className={styles.more}>
           <summary>
@@ -78,11 +101,7 @@ export function TrainingCheck({ job, step, stopped, onPick }: Props) {
               ? "Why the loss is not informative"
               : `${count(rest.length - 1, "more observation")}, and why the loss is not informative`}
           </summary>
-          <ul className={styles.list}>
-            {rest.map((one) => (
-              <Row key={one.code} one={one} onRead={onRead} />
-            ))}
-          </ul>
+          <ul className={styles.list}>{rest.map(row)}</ul>
         </details>
       )}
     </section>
