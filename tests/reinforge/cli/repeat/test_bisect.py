@@ -39,7 +39,7 @@ def test_it_is_as_fine_as_the_evaluations(job: str, run: Cli) -> None:
     printed = run("bisect", job, "--bad", "held_out<0.6")
     assert printed.code == 0, printed.err
     assert "held_out/reward_mean turned with an update of the steps 1 to 4" in printed.out
-    assert "step 1, prompt 0, completion 0: reward 1.00, advantage 0.50" in printed.out
+    assert "step 1, prompt 0, completion 0: reward 1.000, advantage 0.500" in printed.out
     assert "--rerun" in printed.err
 
 
