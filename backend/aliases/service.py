@@ -20,12 +20,12 @@ from backend.models import Adapter, AdapterAlias, AdapterAliasChange, Deployment
 from reinforge.errors import InvalidInput, NotFound, Stale, StateConflict
 from reinforge.report_card import conditions
 from reinforge.schemas.aliases import AliasChange, AliasInfo, AliasSet
-from reinforge.schemas.deployments import NAME
 from reinforge.schemas.report_card import CardRequirement
 
 MOST = 100
 """Aliases of a project."""
 HISTORY = 200
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _IDS = re.compile(r"(?i)(adp_|ftckpt_|ftjob-|ft:)")
 
 
@@ -159,7 +159,7 @@ def _note(
 
 
 async def _check_name(session: AsyncSession, project_id: str, name: str) -> None:
-    if not re.fullmatch(NAME, name) or _IDS.match(name):
+    if not _NAME.fullmatch(name) or _IDS.match(name):
         raise InvalidInput(
             f"{name[:80]!r} cannot be an alias.",
             code="invalid_name",
