@@ -29,6 +29,7 @@ from reinforge.offline import jobfile
 from reinforge.parsing import delimited, json_depth, python_source
 from reinforge.preflight import offline as records
 from reinforge.records import RECORD
+from reinforge.report_card import conditions, markdown
 from tests.fuzz import readers as r
 from worker.models import chat, licence
 from worker.rewards.judge import replies
@@ -145,6 +146,10 @@ PARSERS = (
            largest=4096, amplification=800),
     Parser("grader", text(grader_source.parse_grader), (_GRADER, _MULTI, '{"type": "multi", "@@": 1}', '{"a@@": 1}'),
            "reinforge.grading.source", largest=262_144),
+    Parser("conditions on a report card", text(conditions.parse), ("held_out_gain>0.02, a b >= @@",),
+           "reinforge.report_card.conditions", largest=1000),
+    Parser("completion in a report card", text(markdown._fenced), ("```\na `@@` b", "````"),
+           "reinforge.report_card.markdown"),
     Parser("calls of tools", text(tool_calls.split), ('<tool_call>{"name": "@@"}</tool_call>',),
            "reinforge.grading.tool_calls"),
     Parser("calls of tools in a chat", text(tools.split), ('<tool_call>{"name": "f"}</tool_call>',),
