@@ -14,6 +14,7 @@ runs each failing job again with the change of its first remedy.
 import argparse
 import json
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,8 @@ def train(runs: list[Run], jobs: int) -> None:
     keep(runs)
     existing = read_all(FOLDER)
     missing = [run for run in runs if getattr(existing.get((run.name, run.seed)), "digest", "") != run.digest]
-    with judge.serve(JUDGE_PORT):
+    judged = any("judges" in run.spec for run in missing)
+    with judge.serve(JUDGE_PORT) if judged else nullcontext():
         try:
             run_all(missing, WORK, jobs=jobs, describe=describe)
         finally:

@@ -50,8 +50,9 @@ def accuracy(run: StoredRun, step: int | None = None) -> float | None:
 def is_healed(
     run: StoredRun, job: Run, reported: list[Alarm], stored: Mapping[tuple[str, int], StoredRun]
 ) -> bool | None:
-    """Whether the first remedy helps: right sums that were lost are back by `GAIN`, or, where none were lost, the cause
-    is not reported again. None where it has not been tried, or there is none that one can press."""
+    """Whether the first remedy helps: lost right sums are back by `GAIN` (or, where none were lost, the change
+    loses none) and, in the changed job, the cause is not reported again. None where it was not tried, or where there
+    is none that one can press."""
     remedy = first_remedy(reported)
     if remedy is None:
         return None
@@ -64,7 +65,7 @@ def is_healed(
     after = stored.get((change.name, change.seed)) if change else None
     if change is None or after is None or after.digest != change.digest:
         return None
-    if lost and end is not None:
-        healed = accuracy(after)
-        return healed is not None and healed >= end + GAIN
+    healed = accuracy(after)
+    if end is not None and (healed is None or healed < end + (GAIN if lost else -GAIN)):
+        return False
     return not {alarm.code for alarm in alarms(after)} & set(FAILURES[run.name].codes)
