@@ -30,7 +30,7 @@ def configure(process: str) -> None:
         exporter = importlib.import_module("opentelemetry.exporter.otlp.proto.http.trace_exporter")
         export = importlib.import_module("opentelemetry.sdk.trace.export")
     except ImportError as error:
-        log.warning("no traces: %s. Install reinforge[otel], or unset OTEL_EXPORTER_OTLP_ENDPOINT.", error)
+        log.warning("no traces: %s. Install the extra `otel`, or unset OTEL_EXPORTER_OTLP_ENDPOINT.", error)
         return
     use(export.BatchSpanProcessor(exporter.OTLPSpanExporter()), process)
 

@@ -28,10 +28,13 @@ COMMANDS = (
     "reinforge.offline.train",
 )
 
+TRACES = ("opentelemetry.exporter.otlp.proto.http.trace_exporter", "opentelemetry.sdk.trace.export")
+
 # Of every extra by itself, and of the combinations that images and wheels have.
 PROCESSES: dict[tuple[str, ...], tuple[str, ...]] = {
     (): CLIENT,
     ("backend",): (*CLIENT, *BACKEND, *COMMANDS),
+    ("backend", "otel"): (*BACKEND, *TRACES),
     ("worker",): (*CLIENT, *QUEUE, *SANDBOX),
     ("train",): (*CLIENT, "torch", "transformers", "peft", "accelerate", "safetensors.torch", "llguidance"),
     ("worker", "train"): (*CLIENT, *QUEUE, *TRAINER, *SANDBOX),

@@ -146,5 +146,5 @@ def test_without_the_packages_it_says_what_to_install(
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
     monkeypatch.setattr("importlib.import_module", missing)
     tracing.configure("api")
-    assert "Install reinforge[otel]" in caplog.text
+    assert "Install the extra `otel`" in caplog.text
     assert tracing.current() is None
