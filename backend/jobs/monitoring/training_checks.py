@@ -122,7 +122,8 @@ async def _add(session: AsyncSession, job: Job, problem: JobFinding, rank: int, 
     fields = _fields(problem, job.step, rank)
     seq = await emit("finding", fields, step=job.step)
     session.add(FindingRow(job_id=job.id, seq=seq, ts=time.time(), **fields))
-    await queue_finding_event(session, job, fields)
+    if problem.cause is None:  # one message for what broke, none for what follows from it
+        await queue_finding_event(session, job, fields)
 
 
 async def _update(row: FindingRow, job: Job, problem: JobFinding, rank: int, emit: Emit) -> None:

@@ -14,6 +14,9 @@ from reinforge.diagnosis.job_input import (
 from reinforge.diagnosis.verdict import Points
 
 LEAKED = 0.02
+LEAST_FALL = 0.05
+"""The best of many evaluations is partly luck."""
+LEAST_RISE, EVALUATIONS = 0.1, 4
 PEAK, COLLAPSED, GONE = 0.05, 0.5, 0.1
 RISE_STEPS = 5
 """Least steps before a peak."""
@@ -52,7 +55,7 @@ def worse_than_base(job: JobInput) -> JobFinding | None:
 
 def past_best(job: JobInput) -> JobFinding | None:
     held = held_out_of(job.series, job.held_out_rows)
-    if held is None or not held.fell or held.worse_since is not None:
+    if held is None or not held.fell or held.worse_since is not None or held.best - held.last < LEAST_FALL:
         return None
     best, last = f"{format_reward(held.best)} at step {held.best_step}", format_reward(held.last)
     lower = held.best - (held.best - held.last) / 5
@@ -76,14 +79,17 @@ def no_generalization(job: JobInput) -> JobFinding | None:
     held, trend = held_out_of(job.series, job.held_out_rows), trend_of(job.curve("reward/mean"))
     if held is None or trend is None or trend.direction != "up" or held.clear:
         return None
-    if held.worse_since is not None or held.fell:
+    evaluations, gain = job.curve("held_out/reward_mean"), held.last - held.first
+    if held.worse_since is not None or held.fell or len(evaluations) < EVALUATIONS:
+        return None
+    if trend.end - trend.start < LEAST_RISE or gain > (trend.end - trend.start) / 2:
         return None
     rise = f"from {format_reward(trend.start)} to {format_reward(trend.end)}"
     first, last = format_reward(held.first), format_reward(held.last)
     return job.finding(
         "no_generalization",
         "warning",
-        job.curve("held_out/reward_mean")[-1][0],
+        evaluations[-1][0],
         f"Training reward went {rise}; held-out from {first} to {last}, which is not significant.",
         numbers={"training reward": trend.end, "held-out reward": held.last, "base": held.first},
         charts=_CURVES,

@@ -86,7 +86,9 @@ def length_bias(job: JobInput) -> JobFinding | None:
         for step, wrong in job.curve("completions/length_wrong_mean")
         if right.get(step)
     ]
-    trend = trend_of(ratios)
+    trend, longer = trend_of(ratios), trend_of(job.curve("completions/length_wrong_mean"))
+    if longer is None or longer.direction != "up":
+        return None
     if trend is None or len(ratios) < BIAS_STEPS or trend.direction != "up" or trend.end <= LONGER:
         return None
     step = step_since(ratios, lambda value: value > LONGER) or ratios[-1][0]

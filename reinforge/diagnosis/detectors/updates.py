@@ -30,7 +30,8 @@ GAP, LARGE_GAP = 0.02, 0.1
 EFFECTIVE, SMALL_EFFECTIVE = 0.9, 0.5
 COLLAPSED, SATURATED = 0.3, 0.5
 MORE_DUPLICATES = 0.15
-NEARLY_ALL = 0.9
+NEARLY_ALL = 0.8
+"""Rewards above which a low entropy is the end of learning."""
 DRIFT, FREE_DRIFT = 5.0, 1.0
 
 

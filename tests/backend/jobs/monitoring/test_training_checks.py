@@ -174,3 +174,30 @@ def test_a_long_job_is_checked_at_a_bounded_rate() -> None:
     assert all(is_due(step - 1, step) for step in range(1, 101))
     assert 300 < checks < 1000
     assert not is_due(7, 7)
+
+
+def test_the_cause_comes_first_with_a_remedy_and_names_the_job_in_lists(
+    backend: Backend, trainer: Trainer
+) -> None:
+    rate = {"optimizer/learning_rate": 0.02, "reward/std": 0.4}
+    for step in range(1, 11):
+        fine = step < 5
+        reward = {"reward/mean": 0.45 if fine else 0.0, "entropy/mean": 0.3 if fine else 2.0}
+        trainer.step(step, **reward, **rate, **{"completions/truncated_share": 0.02 if fine else 1.0})
+        if step == 3:
+            trainer.resume_state(3)
+    first, second = findings(backend, trainer)[:2]
+    assert (first["code"], first["cause"], first["step"]) == ("learning_rate_too_high", None, 5)
+    assert first["noticed_step"] >= 5 and first["why"]
+    assert {chart["metric"] for chart in first["evidence"]["charts"]} >= {"reward/mean", "entropy/mean"}
+    [fork] = first["remedies"]
+    assert (fork["kind"], fork["step"], list(fork["set"])) == ("fork", 3, ["optimizer.learning_rate"])
+    assert (second["cause"], second["remedies"]) == ("learning_rate_too_high", [])
+    [listed] = backend.api.get("/jobs").json()["data"]
+    assert listed["finding"] == {
+        "code": "learning_rate_too_high",
+        "severity": "error",
+        "title": "Learning rate is too high",
+        "step": 5,
+    }
+    assert backend.job(id_of(trainer))["finding"] == listed["finding"]
