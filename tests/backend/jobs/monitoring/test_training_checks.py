@@ -193,7 +193,8 @@ def test_the_cause_comes_first_with_a_remedy_and_names_the_job_in_lists(
     [fork] = first["remedies"]
     assert (fork["kind"], fork["step"], list(fork["set"])) == ("fork", 3, ["optimizer.learning_rate"])
     assert (second["cause"], second["remedies"]) == ("learning_rate_too_high", [])
-    [listed] = backend.api.get("/jobs").json()["data"]
+    jobs = backend.api.get("/jobs").json()["data"]
+    listed = next(job for job in jobs if job["id"] == id_of(trainer))
     assert listed["finding"] == {
         "code": "learning_rate_too_high",
         "severity": "error",
