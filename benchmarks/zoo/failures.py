@@ -14,7 +14,7 @@ from reinforge.presets import merge
 from zoo import rewards
 from zoo.rewards import python
 
-Onset = Literal["start", "accuracy_falls", "length_grows", "entropy_grows", "kl_grows"]
+Onset = Literal["start", "accuracy_falls", "held_out_falls", "length_grows", "entropy_grows", "kl_grows"]
 """From the first step on, or from the step at which the harm can be measured (`zoo.truth`). A run in which that
 never happens did not fail, and is not counted."""
 RATE = 0.00125
@@ -176,7 +176,7 @@ DATA = [
             changes=rollout(max_completion_tokens=24)),
     Failure("held-out-copied", "held-out rows copied from the training rows", ("leakage",),
             held_out="held-out-copied", steps=15),
-    Failure("two-prompts", "a data set of two prompts", ("no_generalization", "leakage"), "accuracy_falls",
+    Failure("two-prompts", "a data set of two prompts", ("no_generalization", "leakage"), "held_out_falls",
             train="two-prompts", steps=20),
     Failure("prompt-template", "prompts in the template of another model", UNREACHABLE,
             train="template", held_out="template-held-out", steps=15),

@@ -48,6 +48,11 @@ def onset(rule: Onset, train: Series, accuracy: dict[str, list[list[float]]]) ->
         base = accuracy["held_out"][0][1]
         points = [(int(step), value) for step, value in accuracy["train"]]
         return _first(points, lambda value: value <= base - ACCURACY_LOSS)
+    if rule == "held_out_falls":
+        base = accuracy["held_out"][0][1]
+        return next(
+            (int(step) for step, value in accuracy["held_out"] if value <= base - ACCURACY_LOSS), None
+        )
     if rule == "kl_grows":
         return _first(train.points("kl/mean"), lambda value: value >= KL)
     metric = "completions/length_mean" if rule == "length_grows" else "entropy/mean"
