@@ -15,6 +15,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "reinforge.cli.publish.card",
         "reinforge.offline.reproduce",
         "reinforge.offline.located",
+        "reinforge.system.logs",
         "reinforge.offline.merge",
         "backend.adapters.service",
         "backend.adapters.uploads",

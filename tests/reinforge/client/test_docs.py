@@ -1,6 +1,7 @@
 """docs/sdk.md: its code runs, and its table has every method."""
 
 import inspect
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,6 +32,7 @@ SHARE = {
     "active": True,
     "url": "http://127.0.0.1/shared/1",
 }
+EXAMPLES = Path(__file__).resolve().parents[3] / "backend" / "site" / "openapi_examples.json"
 EVALUATION: dict[str, Any] = {
     "id": "eval_1", "kind": "stand_alone", "reward": "r", "done": 1, "total": 1, "created_at": NOW,
     "status": "succeeded",
@@ -55,6 +57,7 @@ def stub() -> Iterator[StubServer]:
         ("GET", "/jobs/ftjob-1/adapter/download"): b"archive",
         ("GET", "/jobs/ftjob-1/report"): b"<html>",
         ("GET", "/jobs/ftjob-1/bundle"): b"tar",
+        ("GET", "/jobs/ftjob-1/card"): json.loads(EXAMPLES.read_text())["getJobCard"]["response"]["body"],
         ("POST", "/jobs/ftjob-1/shares"): SHARE,
         ("POST", "/datasets/file-1/render"): {"data": [], "offset": 0, "total": 1},
         ("GET", "/datasets/file-1/split"): {"seed": 7, "train": 0, "held_out": 1, "held_out_rows": [0]},
