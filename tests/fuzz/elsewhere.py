@@ -4,7 +4,6 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     "It reads what processes of this platform have written, or what they are told.": (
         "backend.jobs.report.content",
         "reinforge.cli.jobs.share",
-        "reinforge.system.logs",
         "reinforge.cli.release.card",
         "reinforge.cli.release.card_gate",
         "reinforge.report_card.manifest",
