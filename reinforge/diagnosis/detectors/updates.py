@@ -241,6 +241,9 @@ def entropy_collapse(job: JobInput) -> JobFinding | None:
     later = trend_of(job.curve("reward/mean")[-20:])
     if recent > COLLAPSED * baseline or (later is not None and later.direction == "up"):
         return None
+    held = held_out_of(job.series, job.held_out_rows)
+    if held is not None and held.clear and not held.fell:
+        return None  # a policy that has learned is more certain
     duplicates = job.curve("completions/duplicate_share")
     first = level_before(duplicates, duplicates[0][0] + 5) if duplicates else None
     more = (job.recent("completions/duplicate_share") or 0.0) - (first or 0.0)
