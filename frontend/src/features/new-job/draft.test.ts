@@ -66,6 +66,11 @@ describe("withDataset", () => {
 });
 
 describe("rewards", () => {
+  it("of a fork's specification have nothing where it states null", () => {
+    const item = { type: "python", name: "right", reward: "rew_1", source: null, revision: null };
+    expect(rewardsOf({ rewards: [item] })).toEqual([{ type: "python", name: "right", reward: "rew_1" }]);
+  });
+
   it("have names that the specification allows, each its own", () => {
     expect(rewardName("my reward (2).py", EMPTY)).toBe("my_reward_2");
     expect(rewardName("2nd", EMPTY)).toBe("reward_2nd");

@@ -40,8 +40,14 @@ export type RewardItem = {
   readonly entry?: string;
 };
 
+/** A fork's specification states all fields, as null where there is nothing. */
+const withoutNulls = (item: JsonObject) =>
+  Object.fromEntries(Object.entries(item).filter(([, value]) => value !== null));
+
 export const rewardsOf = (draft: Draft): readonly RewardItem[] =>
-  Array.isArray(draft.rewards) ? (draft.rewards.filter(isObject) as unknown as RewardItem[]) : [];
+  Array.isArray(draft.rewards)
+    ? (draft.rewards.filter(isObject).map(withoutNulls) as unknown as RewardItem[])
+    : [];
 
 const PROMPT_PARTS = ["columns", "prompt_template", "system_prompt"] as const;
 
