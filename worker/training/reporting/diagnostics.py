@@ -20,7 +20,7 @@ EQUAL_LENGTHS = 0.02
 NO_ADVANTAGE = 1e-6
 MOST_TOKENS = 512
 MOST_CHARACTERS = 4_000
-MOST_VALUES = 1_000_000
+MOST_VALUES = 200_000
 """Tokens that quantiles are taken over; of more tokens every n-th."""
 _NGRAM = 3
 _NO_DIGITS = str.maketrans("", "", "0123456789")
