@@ -34,3 +34,9 @@ async def all_of(session: AsyncSession, project_id: str) -> list[tuple[AdapterAl
     query = select(AdapterAlias, Adapter).join(Adapter, Adapter.id == AdapterAlias.adapter_id)
     query = query.where(AdapterAlias.project_id == project_id).order_by(AdapterAlias.name)
     return [(alias, adapter) for alias, adapter in await session.execute(query)]
+
+
+async def lock_adapter(session: AsyncSession, id: str) -> bool:
+    """Until the end of the transaction nobody else deletes it or names it; False: it is deleted."""
+    query = select(Adapter.id).where(Adapter.id == id, Adapter.deleted_at.is_(None))
+    return await session.scalar(query.with_for_update()) is not None

@@ -46,6 +46,7 @@ async def delete(session: AsyncSession, project_id: str, id: str) -> None:
     `adapter_has_alias`.
     """
     adapter = await get(session, project_id, id)
+    await aliases.lock_adapter(session, adapter.id)
     if names := await aliases.names_of(session, [adapter.id]):
         raise StateConflict(
             f"Aliases name the adapter: {', '.join(names[:5])}.",

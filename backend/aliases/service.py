@@ -84,6 +84,9 @@ async def promote(
     except NotFound as error:
         raise InvalidInput(error.message, code=error.code, hint=error.hint, param="adapter") from error
     requirement = await _require(session, cache, adapter, body.require, gpu_hour_price)
+    # The card takes seconds, in which somebody may delete the adapter.
+    if not await aliases.lock_adapter(session, adapter.id):
+        raise InvalidInput(f"There is no adapter {body.adapter}.", code="adapter_not_found", param="adapter")
     previous = None if alias is None else alias.adapter_id
     if alias is None:
         alias = AdapterAlias(

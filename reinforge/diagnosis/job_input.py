@@ -38,7 +38,9 @@ READ_KEYS = frozenset(
 )  # fmt: skip
 RECENT = 5
 LEARNING_RATE = "optimizer.learning_rate"
-LIVE = frozenset({LEARNING_RATE, "rollout.temperature", "algorithm.loss.kl.beta"})
+LIVE = frozenset(
+    {LEARNING_RATE, "rollout.temperature", "algorithm.loss.kl.beta", "algorithm.shaping.kl.beta"}
+)
 _CHART_MARGIN = 2
 
 
@@ -73,6 +75,15 @@ class JobInput:
             if part is None:
                 return default
         return part
+
+    @property
+    def kl(self) -> str:
+        """Path of the KL term in use: in the reward, else in the loss. Specifications refuse both together."""
+        return "algorithm.shaping.kl" if self.setting("algorithm.shaping.kl.beta") else "algorithm.loss.kl"
+
+    def with_kl(self, least: float) -> dict[str, Any]:
+        path = f"{self.kl}.beta"
+        return {path: max(least, float(self.setting(path, 0.0)))}
 
     @property
     def steps(self) -> int:
@@ -141,7 +152,7 @@ class JobInput:
 
     def fork(self, step: int, changes: Mapping[str, Any], label: str) -> Remedy:
         """A fork from before `step`."""
-        start = self.start_before(step)
+        start = self.start_before(min(step, self.setting("limits.steps", step)))
         where = f"from step {start}" if start else "from the base"
         return Remedy(kind="fork", label=f"{label}, {where}", step=start, set=dict(changes))
 

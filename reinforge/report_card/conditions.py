@@ -33,8 +33,9 @@ _BOUNDS = ("low", "high")
 _CHANGES = (("_parent_gain", "parent_change"), ("_gain", "change"))
 
 
-def parse(text: str, param: str = "require") -> list[tuple[str, str, float]]:
-    if len(text) > LONGEST:
+def parse(text: str, param: str = "require", *, texts: int = 1) -> list[tuple[str, str, float]]:
+    """Read conditions. texts: how many texts were joined by commas."""
+    if len(text) > texts * (LONGEST + 2):
         raise _invalid(f"The conditions are longer than {LONGEST} characters.", param)
     conditions = []
     for part in (part.strip() for part in text.split(",")):
@@ -45,7 +46,7 @@ def parse(text: str, param: str = "require") -> list[tuple[str, str, float]]:
             conditions.append((match["name"], match["sign"], float(match["number"])))
         except ValueError as error:
             raise _invalid(f"{part[:100]!r} is not a condition.", param) from error
-    if len(conditions) > MOST:
+    if len(conditions) > texts * MOST:
         raise _invalid(f"There are more than {MOST} conditions.", param)
     return conditions
 
@@ -61,7 +62,7 @@ def _invalid(message: str, param: str) -> InvalidInput:
 
 def check(card: ReportCard, text: str) -> CardRequirement:
     """Check of a card, whose absent values do not meet their conditions. Raises InvalidInput `invalid_condition`."""
-    conditions = [_checked(card, *condition) for condition in parse(text)]
+    conditions = [_checked(card, *condition) for condition in parse(text, texts=2)]
     return CardRequirement(
         text=text, met=all(condition.met for condition in conditions), conditions=conditions
     )
@@ -79,7 +80,8 @@ def _checked(card: ReportCard, name: str, sign: str, number: float) -> CardCondi
 def value_of(card: ReportCard, name: str) -> float | None:
     match name:
         case "witnesses":
-            return float(len(card.witnesses))
+            compared = any(figure.key == "held_out" and figure.change for figure in card.figures)
+            return float(len(card.witnesses)) if compared or card.witnesses else None
         case "findings":
             return float(len(card.findings))
     base_name, _, bound = name.rpartition(".")

@@ -21,7 +21,8 @@ async def read(session: AsyncSession, job: Job, checkpoint_id: str | None) -> li
         return []
     adapters = _newest(await _evaluations(session, job, checkpoint_id))
     bases = _newest(await _evaluations(session, job, None)) if adapters else {}
-    names = await _names(session, [row.params["dataset"] for row in adapters.values()])
+    pairs = [(adapter, bases[key]) for key, adapter in adapters.items() if key in bases][:MOST]
+    names = await _names(session, [row.params["dataset"] for row, _ in pairs])
     return [
         AbilitySamples(
             dataset=adapter.params["dataset"],
@@ -33,8 +34,7 @@ async def read(session: AsyncSession, job: Job, checkpoint_id: str | None) -> li
             adapter=await _samples(session, adapter.id),
             pass_above=adapter.params["settings"]["pass_above"],
         )
-        for key, adapter in list(adapters.items())[:MOST]
-        if (base := bases.get(key)) is not None
+        for adapter, base in pairs
     ]
 
 

@@ -47,9 +47,8 @@ async def inputs_of(
     if before is not None and (job.start or job.forked_from_id):
         parent = before
         base = await _base_of_ancestors(session, cache, job, columns, notes)
-    checkpoint = (
-        await repository.find_checkpoint(session, job.id, adapter_step) if adapter_step is not None else None
-    )
+    weights_step = job.step if adapter_step is None else adapter_step
+    checkpoint = await repository.find_checkpoint(session, job.id, weights_step)
     usage = (await comparison.usage(session, job.project_id, [job.id])).get(job.id, {})
     return CardInputs(
         subject=await _subject(session, job, adapter_step, None if checkpoint is None else checkpoint.sha256),

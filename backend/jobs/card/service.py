@@ -40,7 +40,7 @@ async def card_of(
     gpu_hour_price: float | None = None,
 ) -> ReportCard:
     if require is not None:
-        conditions.parse(require)
+        conditions.parse(require, texts=2)
     inputs = await inputs_of(
         session, cache, job, step=step, slice_column=slice_column, gpu_hour_price=gpu_hour_price
     )

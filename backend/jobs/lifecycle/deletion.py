@@ -42,7 +42,7 @@ async def delete_job(session: AsyncSession, who: Principal, id: str) -> None:
             code="job_deployed",
             hint="Point them at other weights, or stop and delete them.",
         )
-    adapters = list(await session.scalars(select(Adapter.id).where(Adapter.job_id == id)))
+    adapters = list(await session.scalars(select(Adapter.id).where(Adapter.job_id == id).with_for_update()))
     if alias_names := await aliases.names_of(session, adapters):
         raise StateConflict(
             f"Aliases name its adapter: {', '.join(alias_names[:5])}.",

@@ -65,14 +65,14 @@ async def starts(session: AsyncSession, job_id: str) -> list[Start]:
 async def plan(session: AsyncSession, source: Job, body: JobFork) -> Fork:
     start = _chosen(await starts(session, source.id), body.step)
     before = await spec_at(session, source, start.step)
-    spec = _changed(before, body)
+    spec = _changed(source, before, body)
     _check(before, spec, start.step)
     return Fork(source, start, spec, carried(before, spec, whole=start.whole))
 
 
 async def spec_from_base(session: AsyncSession, source: Job, body: JobFork) -> JobSpec:
     """The specification of a new job that starts where the source did. Raises InvalidInput."""
-    return _changed(await spec_at(session, source, 0), body)
+    return _changed(source, await spec_at(session, source, 0), body)
 
 
 def store(session: AsyncSession, job: Job, fork: Fork) -> None:
@@ -114,6 +114,17 @@ async def spec_at(session: AsyncSession, job: Job, step: int) -> JobSpec:
     return JobSpec.model_validate(spec)
 
 
+def accepts(resolved_spec: dict[str, Any], step: int, changes: Mapping[str, Any]) -> bool:
+    """Whether a specification with the changes is valid and has steps left. Does not look at the model's context."""
+    spec = copy.deepcopy(resolved_spec)
+    try:
+        for path, value in changes.items():
+            set_path(spec, path, copy.deepcopy(value))
+        return JobSpec.model_validate(spec).limits.steps > step
+    except (InvalidInput, ValidationError):
+        return False
+
+
 def set_path(spec: dict[str, Any], path: str, value: Any) -> None:
     if path == "algorithm.preset":
         spec["algorithm"] = {"preset": value}
@@ -121,7 +132,7 @@ def set_path(spec: dict[str, Any], path: str, value: Any) -> None:
     *parents, last = path.split(".")
     part: Any = spec
     for name in parents:
-        part = part.get(name) if isinstance(part, dict) else None
+        part = _part(part, name)
     if not isinstance(part, dict) or not last:
         raise InvalidInput(
             f"A specification has no field {path!r}.",
@@ -132,6 +143,15 @@ def set_path(spec: dict[str, Any], path: str, value: Any) -> None:
     part[last] = value
     if path == "optimizer.learning_rate":
         part["initial_learning_rate"] = None  # the new rate applies at once
+
+
+def _part(parent: Any, name: str) -> Any:
+    """A field of an object or, by its number, an item of a list; None without one."""
+    if isinstance(parent, dict):
+        return parent.get(name)
+    if isinstance(parent, list) and name.isascii() and name.isdecimal() and len(name) < 4:
+        return parent[int(name)] if int(name) < len(parent) else None
+    return None
 
 
 def carried(before: JobSpec, after: JobSpec, *, whole: bool) -> list[Carried]:
@@ -186,8 +206,11 @@ def _chosen(candidates: Sequence[Start], step: int | None) -> Start:
     )
 
 
-def _changed(before: JobSpec, body: JobFork) -> JobSpec:
+def _changed(source: Job, before: JobSpec, body: JobFork) -> JobSpec:
     spec = before.model_dump(mode="json") | {"name": body.name or None}
+    if "rollout.max_completion_tokens" in body.set:
+        # The resolved limit of prompts is what the old limit of completions left of the context.
+        spec["rollout"]["max_prompt_tokens"] = source.spec.get("rollout", {}).get("max_prompt_tokens")
     for path, value in body.set.items():
         set_path(spec, path, value)
     try:

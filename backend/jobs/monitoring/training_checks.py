@@ -14,7 +14,7 @@ from backend.jobs.monitoring import findings, metrics
 from backend.models import BaseModel, FindingRow, Job, MetricSeries
 from backend.webhooks.events import queue_finding_event
 from reinforge.base_models.learning_rate import auto_learning_rate
-from reinforge.diagnosis.finding import JobFinding
+from reinforge.diagnosis.finding import JobFinding, Remedy
 from reinforge.diagnosis.job_input import JobInput, is_read
 from reinforge.diagnosis.training_check import Context, check_training, reported
 from reinforge.diagnosis.verdict import Points
@@ -54,6 +54,7 @@ async def refresh(session: AsyncSession, job: Job, emit: Emit, *, ending: bool =
     rows = await _rows(session, job.id)
     current = [item for item in problems if item.severity != "info"]
     for rank, problem in enumerate(current):
+        problem.remedies = [remedy for remedy in problem.remedies if _applicable(job, remedy)]
         row = rows.get(problem.code)
         if row is None:
             await _add(session, job, problem, rank, emit)
@@ -63,6 +64,11 @@ async def refresh(session: AsyncSession, job: Job, emit: Emit, *, ending: bool =
     for code, row in rows.items():
         if code not in codes and row.resolved_step is None:
             await _resolve(row, job, emit)
+
+
+def _applicable(job: Job, remedy: Remedy) -> bool:
+    """Presets refuse some settings: a button must not end in an error."""
+    return remedy.kind != "fork" or fork.accepts(job.resolved_spec, remedy.step or 0, remedy.set)
 
 
 async def job_input(session: AsyncSession, job: Job, *, ended: bool) -> JobInput:

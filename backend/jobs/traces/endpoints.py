@@ -1,6 +1,7 @@
 """Endpoint that makes a dataset of a job's best completions."""
 
 from pathlib import Path
+from typing import IO
 
 import anyio.to_thread
 from fastapi import APIRouter, Request, Response
@@ -16,9 +17,10 @@ from backend.jobs import repository
 from backend.jobs.monitoring.object_cache import ObjectCacheDep
 from backend.jobs.traces import selection
 from backend.usage import check_storage, require_storage
+from reinforge.errors import TooLarge
 from reinforge.schemas.resources import Dataset
 from reinforge.schemas.traces import TraceSelection
-from reinforge.storage.base import scratch_file
+from reinforge.storage.base import disk_error, scratch_file
 
 router = APIRouter(tags=["jobs"], route_class=StrictRoute)
 
@@ -48,8 +50,15 @@ async def create(
     name, limit = body.name or f"{job.name}, best completions"[:200], settings.upload_limit_bytes
     with scratch_file(settings.home_folder / "uploads", "traces-") as file:
         async for lines in selection.lines(session, cache, job, chosen, body):
-            await anyio.to_thread.run_sync(file.write, lines)
-        file.flush()
+            if file.tell() + len(lines) > limit:
+                raise TooLarge(
+                    f"The completions take more than {limit:,} bytes.",
+                    code="file_too_large",
+                    param="limit",
+                    hint="Choose fewer: a smaller limit, or a higher min_reward.",
+                )
+            await anyio.to_thread.run_sync(_append, file, lines)
+        await anyio.to_thread.run_sync(_append, file, b"")
         await require_storage(session, who.project_id, file.tell())
         await session.commit()  # hold no connection during the inspection
         async with inspected(
@@ -62,3 +71,11 @@ async def create(
     dataset = await datasets.add(session, who.project_id, report, name, who.name)
     await check_storage(session, who.project_id)
     return await once.finish(session, 201, (await datasets.view(session, [dataset]))[0])
+
+
+def _append(file: IO[bytes], lines: bytes) -> None:
+    try:
+        file.write(lines)
+        file.flush()
+    except OSError as error:
+        raise disk_error(error) from error

@@ -122,10 +122,11 @@ def fork(
     if json:
         output.print_json(job)
         return
-    assert job.forked_from is not None
-    err.print(
-        f"{job.id} goes on from step {job.forked_from.step} with its {', '.join(job.forked_from.carried)}."
-    )
+    if job.forked_from is None:
+        err.print(f"{job.id} starts where {id} started.")
+    else:
+        carried = ", ".join(job.forked_from.carried)
+        err.print(f"{job.id} goes on from step {job.forked_from.step} with its {carried}.")
     out.print(job.id)
 
 

@@ -60,7 +60,14 @@ def probe_job(
                 err.print(f"{ended.id}: {message}", markup=False, soft_wrap=True)
                 raise typer.Exit(Exit.FAILED)
         ids = [evaluation.id for evaluation in started]
-        ability = next(one for one in client.jobs.card(id).abilities if one.adapter_evaluation == ids[1])
+        abilities = client.jobs.card(id).abilities
+        ability = next((one for one in abilities if one.adapter_evaluation == ids[1]), None)
+        if ability is None:
+            raise InvalidInput(
+                "The report card does not show these evaluations.",
+                code="not_on_card",
+                hint=f"Compare them yourself: {' '.join(ids)}.",
+            )
     if json:
         output.print_json(ability)
     else:

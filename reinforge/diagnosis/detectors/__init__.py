@@ -1,10 +1,13 @@
 """All detectors, and the order of what they report: causes first."""
 
+import logging
 from collections.abc import Mapping
 
 from reinforge.diagnosis.detectors import held_out, lengths, operation, signal, updates, witnesses
 from reinforge.diagnosis.finding import FindingCode, JobFinding
 from reinforge.diagnosis.job_input import Detector, JobInput
+
+log = logging.getLogger(__name__)
 
 DETECTORS: tuple[Detector, ...] = (
     operation.reward_failing, held_out.leakage, updates.sampler_mismatch, updates.learning_rate_too_high,
@@ -70,7 +73,7 @@ _RANK = {"error": 0, "warning": 1, "info": 2}
 def diagnose(job: JobInput) -> list[JobFinding]:
     """What is wrong, the most important first. What broke first is the cause; what follows from it comes last and has
     no remedies of its own."""
-    findings = [finding for detect in DETECTORS if (finding := detect(job)) is not None]
+    findings = [finding for detect in DETECTORS if (finding := _finding(detect, job)) is not None]
     places = {finding.code: place for place, finding in enumerate(findings)}
     first_step = min((points[0][0] for points in [job.curve("reward/mean")] if points), default=0)
     causes = {
@@ -87,6 +90,15 @@ def diagnose(job: JobInput) -> list[JobFinding]:
             places[finding.code],
         ),
     )
+
+
+def _finding(detect: Detector, job: JobInput) -> JobFinding | None:
+    """A fault of a detector must not refuse the records of a job."""
+    try:
+        return detect(job)
+    except (ArithmeticError, LookupError, TypeError, ValueError, StopIteration):
+        log.exception("the detector %s failed", detect.__name__)
+        return None
 
 
 def _with_cause(finding: JobFinding, causes: Mapping[FindingCode, list[JobFinding]]) -> JobFinding:

@@ -140,7 +140,7 @@ def peak_then_collapse(job: JobInput) -> JobFinding | None:
         return None
     step = fall_step([point for point in curve if point[0] > peak_step], (peak + now) / 2) or peak_step
     lower = job.lower_rate()
-    changes = ({LEARNING_RATE: lower} if lower else {}) | {"algorithm.loss.kl.beta": 0.02}
+    changes = ({LEARNING_RATE: lower} if lower else {}) | job.with_kl(0.02)
     return job.finding(
         "peak_then_collapse",
         "error" if now < GONE * peak else "warning",

@@ -1,5 +1,6 @@
 """Detectors about the length of completions."""
 
+from reinforge.algorithm.loss import BY_COMPLETION
 from reinforge.diagnosis.curve import step_since, trend_of
 from reinforge.diagnosis.finding import JobFinding, Remedy
 from reinforge.diagnosis.formats import format_number, format_percent
@@ -26,6 +27,15 @@ def _more_tokens(job: JobInput, step: int) -> Remedy | None:
     if limit is None:
         return None
     return job.fork(step, {_LIMIT: 2 * limit}, f"Continue with {2 * limit} tokens per completion")
+
+
+def _loss_per_token(job: JobInput, step: int) -> Remedy | None:
+    """Where the loss has an average over completions that can be replaced."""
+    by_completion = job.setting("algorithm.loss.ratio_level", "token") in BY_COMPLETION
+    if by_completion or job.setting("algorithm.loss.aggregation.type") != "seq_mean":
+        return None
+    change = {"algorithm.loss.aggregation": {"type": "token_mean"}}
+    return job.fork(step, change, "Continue with a loss per token")
 
 
 def truncated(job: JobInput) -> JobFinding | None:
@@ -71,11 +81,7 @@ def length_inflation(job: JobInput) -> JobFinding | None:
         charts=("completions/length_mean", "held_out/reward_mean"),
         completions=True,
         advice="Read some completions: the reward may favor length. A loss per token (Dr. GRPO) does not.",
-        remedies=(
-            job.fork(
-                step, {"algorithm.loss.aggregation": {"type": "token_mean"}}, "Continue with a loss per token"
-            ),
-        ),
+        remedies=(_loss_per_token(job, step),),
     )
 
 
@@ -92,8 +98,6 @@ def length_bias(job: JobInput) -> JobFinding | None:
     if trend is None or len(ratios) < BIAS_STEPS or trend.direction != "up" or trend.end <= LONGER:
         return None
     step = step_since(ratios, lambda value: value > LONGER) or ratios[-1][0]
-    aggregation = job.setting("algorithm.loss.aggregation.type")
-    change = {"algorithm.loss.aggregation": {"type": "token_mean"}}
     return job.finding(
         "length_bias",
         "error" if trend.end > MUCH_LONGER and not job.reward_rises else "warning",
@@ -103,9 +107,7 @@ def length_bias(job: JobInput) -> JobFinding | None:
         numbers={"ratio at the start": trend.start, "ratio": trend.end},
         charts=("completions/length_wrong_mean", "completions/length_right_mean"),
         advice="Average the loss over tokens (algorithm.loss.aggregation) instead of over completions.",
-        remedies=(
-            job.fork(step, change, "Continue with a loss per token") if aggregation == "seq_mean" else None,
-        ),
+        remedies=(_loss_per_token(job, step),),
     )
 
 

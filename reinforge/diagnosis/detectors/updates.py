@@ -28,6 +28,7 @@ CLIPPED = 0.2
 OLD_KL = 0.1
 GAP, LARGE_GAP = 0.02, 0.1
 EFFECTIVE, SMALL_EFFECTIVE = 0.9, 0.5
+_EPS_HIGH = "algorithm.loss.surrogate.eps_high"
 COLLAPSED, SATURATED = 0.3, 0.5
 MORE_DUPLICATES = 0.15
 NEARLY_ALL = 0.8
@@ -68,6 +69,8 @@ def learning_rate_too_high(job: JobInput) -> JobFinding | None:
 def _fall(job: JobInput) -> int | None:
     """Step at which the training reward lost what the base model had."""
     reward = job.curve("reward/mean")
+    if len(reward) < 2:
+        return None
     base = job.curve("held_out/reward_mean")
     start = max(base[0][1], reward[0][1] - job.chance()) if base else reward[0][1]
     after = reward[1:][-5:]
@@ -254,9 +257,9 @@ def entropy_collapse(job: JobInput) -> JobFinding | None:
         return None
     step = step_since(entropy, lambda value: value < SATURATED * baseline) or entropy[-1][0]
     lower = job.lower_rate()
-    changes = {"algorithm.loss.surrogate.eps_high": 0.28, "algorithm.loss.kl.beta": 0.02}
-    if job.setting("algorithm.loss.surrogate.eps_high") is None:
-        changes.pop("algorithm.loss.surrogate.eps_high")
+    changes = job.with_kl(0.02)
+    if (bound := job.setting(_EPS_HIGH)) is not None:
+        changes[_EPS_HIGH] = max(0.28, bound)
     if lower:
         changes[LEARNING_RATE] = lower
     return job.finding(
@@ -306,12 +309,13 @@ def entropy_blow_up(job: JobInput) -> JobFinding | None:
 
 def reference_drift(job: JobInput) -> JobFinding | None:
     distance = job.recent("kl/mean")
-    target = job.setting("algorithm.loss.kl.adaptive.target")
+    target = job.setting(f"{job.kl}.adaptive.target")
     bound = DRIFT * target if target else FREE_DRIFT
     if distance is None or distance <= bound:
         return None
     step = step_since(job.curve("kl/mean"), lambda value: value > bound) or job.last_step
-    beta = float(job.setting("algorithm.loss.kl.beta", 0.0))
+    path = f"{job.kl}.beta"
+    beta = float(job.setting(path, 0.0))
     higher = float(f"{max(0.01, 4 * beta):.2g}")
     return job.finding(
         "reference_drift",
@@ -322,12 +326,10 @@ def reference_drift(job: JobInput) -> JobFinding | None:
         numbers={"KL to the reference": distance, "target": target},
         unit="nat",
         charts=("kl/mean",),
-        advice="Raise algorithm.loss.kl.beta, or refresh the reference.",
+        advice=f"Raise {path}, or refresh the reference.",
         remedies=(
-            job.live("algorithm.loss.kl.beta", higher, f"KL β {format_number(higher)}")
-            if not target
-            else None,
-            job.fork(step, {"algorithm.loss.kl.beta": higher}, f"Continue with KL β {format_number(higher)}"),
+            job.live(path, higher, f"KL β {format_number(higher)}") if not target else None,
+            job.fork(step, {path: higher}, f"Continue with KL β {format_number(higher)}"),
             job.take_best(),
         ),
     )

@@ -137,12 +137,8 @@ def _witness(job: JobInput, name: str, key: str, change: str, r: float | None, *
 
 
 def _with_weight(job: JobInput, name: str, weight: float) -> dict[str, Any]:
-    return {
-        "rewards": [
-            {**reward, "weight": weight} if reward.get("name") == name else dict(reward)
-            for reward in job.setting("rewards", [])
-        ]
-    }
+    names = [reward.get("name") for reward in job.setting("rewards", [])]
+    return {f"rewards.{names.index(name)}.weight": weight}
 
 
 def judge_disagrees(job: JobInput) -> JobFinding | None:

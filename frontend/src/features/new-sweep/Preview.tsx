@@ -43,7 +43,7 @@ export function Preview({ check, children }: Props) {
         )}
       </p>
       {lines.length > 0 && (
-        <ol className={styles.trials}>
+        <ol className={styles.trials} aria-label="First jobs">
           {lines.map((trial) => (
             <li key={trial.number}>
               {trial.name}

@@ -1,6 +1,8 @@
 import { Button } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useNavigate } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { useAccess } from "@/api/access";
 import type { Schemas } from "@/api/client";
 import { useForkJob } from "@/api/forks";
 import { useChangeSettings } from "@/api/job-changes";
@@ -10,10 +12,12 @@ import { Failure } from "@/components/Failure";
 import styles from "./TrainingCheck.module.css";
 
 type Remedy = Schemas["Remedy"];
-type Props = { job: string; stopped: boolean; remedies: readonly Remedy[] };
+type Props = { job: string; stopped: boolean; remedies: readonly Remedy[]; children: ReactNode };
 
-/** What a finding proposes, with one press each. */
-export function Remedies({ job, stopped, remedies }: Props) {
+/** What a finding proposes, with one press each, behind other buttons. Viewers cannot press any. */
+export function Remedies({ job, stopped, remedies, children }: Props) {
+  const { refusal } = useAccess();
+  const offered = remedies.filter(({ kind }) => !(stopped && kind === "apply_live"));
   const navigate = useNavigate();
   const fork = useForkJob(job);
   const change = useChangeSettings(job);
@@ -34,15 +38,17 @@ export function Remedies({ job, stopped, remedies }: Props) {
   };
   const busy = fork.isPending || change.isPending;
   const error = fork.error ?? change.error;
-  if (remedies.length === 0) return null;
+  if (offered.length === 0 && !children) return null;
   return (
     <div className={styles.remedies}>
-      {remedies.map((remedy) => (
+      {children}
+      {offered.map((remedy) => (
         <Button
           key={remedy.label}
           variant="default"
           size="compact-sm"
-          disabled={busy || (remedy.kind === "apply_live" && change.isSuccess)}
+          title={refusal ?? undefined}
+          disabled={refusal !== null || busy || (remedy.kind === "apply_live" && change.isSuccess)}
           onClick={() => apply(remedy)}
         >
           {stopped && remedy.kind === "stop_and_take" ? `Take step ${remedy.step}` : remedy.label}

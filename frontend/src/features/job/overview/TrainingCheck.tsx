@@ -45,9 +45,12 @@ type RowProps = {
   job: string;
   stopped: boolean;
   finding: Finding | undefined;
+  /** What has its fixed room while a job runs leaves the reasons out. */
+  brief?: boolean;
 };
 
-function Row({ one, onRead, job, stopped, finding }: RowProps) {
+function Row({ one, onRead, job, stopped, finding, brief }: RowProps) {
+  const why = finding && !finding.cause && !brief ? finding.why : "";
   return (
     <li className={styles.row} data-tone={TONE[one.severity]}>
       <b>
@@ -55,15 +58,16 @@ function Row({ one, onRead, job, stopped, finding }: RowProps) {
         {one.title}
       </b>
       <p>
-        {one.message} {finding && !finding.cause && finding.why} {one.hint}
+        {one.message} {why} {one.hint}
         {finding?.cause && <i> Follows from another finding.</i>}
       </p>
-      {onRead && READ.has(one.code) && (
-        <Button variant="default" size="compact-sm" onClick={onRead}>
-          See completions
-        </Button>
-      )}
-      {finding && <Remedies job={job} stopped={stopped} remedies={finding.remedies ?? []} />}
+      <Remedies job={job} stopped={stopped} remedies={finding?.remedies ?? []}>
+        {onRead && READ.has(one.code) && (
+          <Button variant="default" size="compact-sm" onClick={onRead}>
+            See completions
+          </Button>
+        )}
+      </Remedies>
     </li>
   );
 }
@@ -75,8 +79,9 @@ function Row({ one, onRead, job, stopped, finding }: RowProps) {
 export function TrainingCheck({ job, step, stopped, onPick }: Props) {
   const check = useQuery(trainingCheckQuery(job, step, stopped)).data;
   const findings = useQuery(findingsQuery(job)).data?.data ?? [];
-  const row = (one: Observation) => (
+  const row = (one: Observation, brief?: boolean) => (
     <Row
+      brief={brief}
       key={one.code}
       one={one}
       onRead={onRead}
@@ -93,7 +98,7 @@ export function TrainingCheck({ job, step, stopped, onPick }: Props) {
       <h2>
         <span>Is it training?</span> {check?.message}
       </h2>
-      <ul className={styles.list}>{check && row(check.summary)}</ul>
+      <ul className={styles.list}>{check && row(check.summary, !stopped)}</ul>
       {rest.length > 0 && (
         <details className={styles.more}>
           <summary>
@@ -101,7 +106,7 @@ export function TrainingCheck({ job, step, stopped, onPick }: Props) {
               ? "Why the loss is not informative"
               : `${count(rest.length - 1, "more observation")}, and why the loss is not informative`}
           </summary>
-          <ul className={styles.list}>{rest.map(row)}</ul>
+          <ul className={styles.list}>{rest.map((one) => row(one))}</ul>
         </details>
       )}
     </section>
