@@ -115,20 +115,29 @@ def test_completions_are_sorted_as_requested(page: Page, group: CompletionGroup,
         assert order_on_page(page) == expected, name
 
 
+PAGE = 12
+"""Prompts that the list shows at a time."""
+
+
 def test_prompts_are_narrowed_to_those_equal_or_mixed(page: Page, job: str, step: GroupList) -> None:
     page.goto(f"/jobs/{job}?tab=completions&step={step.step}")
-    listed = page.get_by_role("navigation", name="Prompts of the step").get_by_role("listitem")
-    expect(listed).not_to_have_count(0)
-    shown = listed.count()  # a page of the list
-    expect(page.get_by_text(f"of {len(step.data)}").first).to_be_visible()
+    prompts = page.get_by_role("navigation", name="Prompts of the step")
+    listed = prompts.get_by_role("listitem")
+    place = prompts.get_by_text(re.compile(r"^\d+–\d+ of \d+ prompts$"))
+    # The list begins with the page of the chosen prompt.
+    expect(place).to_contain_text(f"of {len(step.data)} prompts")
     choice = page.get_by_label("Filter prompts")
     for name, words in (("right", "equal > 0"), ("signal", "mixed"), ("wrong", "equal ≤ 0")):
         expected = [head for head in step.data if kind(head) == words]
         choice.select_option(name)
         expect(page).to_have_url(in_address(only=name))
         expect(choice.locator("option:checked")).to_contain_text(f"({len(expected)})")
-        expect(listed).to_have_count(min(shown, len(expected)))
-        for head, row in zip(expected[:shown], listed.all(), strict=True):
+        if len(expected) > PAGE:
+            expect(place).to_contain_text(f"of {len(expected)} prompts")
+            first, last = (int(number) for number in re.findall(r"\d+", place.inner_text())[:2])
+            expected = expected[first - 1 : last]
+        expect(listed).to_have_count(len(expected))
+        for head, row in zip(expected, listed.all(), strict=True):
             expect(row).to_contain_text(words)
             expect(row).to_contain_text(head.prompt)
 

@@ -95,6 +95,10 @@ def test_a_fork_sends_values_as_a_job_file_has_them(stub: StubServer) -> None:
         "set": {"optimizer.learning_rate": 1e-5, "algorithm": {"preset": "dr_grpo"}},
     }
     assert run(stub, "fork", "ftjob-1", "--set", "limits.steps").returncode == 2
+    stub.on("POST", "/jobs/ftjob-1/fork", Answer(201, job | {"forked_from": None}))
+    done = run(stub, "fork", "ftjob-1", "--step", "0")
+    assert (done.returncode, done.stdout.strip()) == (0, "ftjob-2"), done.stderr
+    assert "starts where ftjob-1 started" in done.stderr
 
 
 def test_the_steps_to_go_on_from_are_listed(stub: StubServer) -> None:

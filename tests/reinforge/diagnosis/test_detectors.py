@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 import pytest
 
+from reinforge.diagnosis import detectors
 from reinforge.diagnosis.detectors import diagnose
 from reinforge.diagnosis.finding import FindingCode, JobFinding
 from reinforge.diagnosis.job_input import JobInput
@@ -322,3 +323,28 @@ def test_a_live_remedy_is_for_running_jobs() -> None:
 )  # fmt: skip
 def test_what_belongs_to_learning_is_no_problem(shapes: dict[str, Shape]) -> None:
     assert [item.code for item in diagnosed({**HEALTHY, **shapes}) if item.severity != "info"] == []
+
+
+def test_a_job_whose_rewards_are_nearly_all_missing_is_diagnosed() -> None:
+    findings = diagnosed({**HEALTHY, "reward/error_share": 0.9, "entropy/mean": ramp(5, 0.5, 3.0)}, steps=12)
+    assert findings[0].code == "reward_failing"
+    series = {"entropy/mean": [(step, 0.5 + step) for step in range(1, 12)], "reward/mean": [(1, 0.4)]}
+    assert diagnose(JobInput(series, spec=SPEC, held_out_rows=64))  # type: ignore[arg-type]
+
+
+def test_a_faulty_detector_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    def faulty(job: JobInput) -> JobFinding | None:
+        raise IndexError
+
+    monkeypatch.setattr(detectors, "DETECTORS", (faulty, *detectors.DETECTORS))
+    assert diagnosed(*[CASES["reward_failing"][0]])[0].code == "reward_failing"
+
+
+def test_kl_is_raised_where_it_acts_and_never_lowered() -> None:
+    algorithm = SPEC["algorithm"] | {"shaping": {"kl": {"beta": 0.05}}}
+    shapes, more, _ = CASES["reference_drift"]
+    (live, forked, *_) = diagnosed(shapes, **(more | {"spec": spec(algorithm=algorithm)}))[0].remedies
+    assert live.set == forked.set == {"algorithm.shaping.kl.beta": 0.2}
+    shapes, more, _ = CASES["entropy_collapse"]
+    (forked, *_) = diagnosed(shapes, **(more | {"spec": spec(algorithm=algorithm)}))[0].remedies
+    assert forked.set["algorithm.shaping.kl.beta"] == 0.05

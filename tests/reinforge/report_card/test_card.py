@@ -175,6 +175,18 @@ def test_without_a_base_or_many_rows_the_card_says_so() -> None:
     assert any("no change" in note for note in card.notes) and any("Only 3" in note for note in card.notes)
 
 
+def test_witnesses_that_nobody_could_look_for_do_not_count_as_0() -> None:
+    card = card_of(None, rows([[1.0]]), require="witnesses=0")
+    assert card.requirement is not None and not card.requirement.met
+
+
+def test_a_project_s_and_a_request_s_conditions_may_both_be_long() -> None:
+    half = ", ".join(["held_out>0"] * 20)
+    assert len(conditions.parse(f"{half}, {half}", texts=2)) == 40
+    with pytest.raises(InvalidInput, match="more than 20"):
+        conditions.parse(f"{half}, held_out>0")
+
+
 def test_markdown_holds_hostile_texts_as_text() -> None:
     hostile = "```\n# heading\n<script>alert(1)</script> | cell"
     card = card_of(BASE, rows([[1.0, 0.0]] * 24, text=hostile, prompt=hostile, answer="<b>|`"))

@@ -236,3 +236,21 @@ def test_step_0_is_a_job_of_its_own_with_the_changes(backend: Backend) -> None:
         None,
         None,
     )
+
+
+def test_more_completion_tokens_take_their_room_from_what_prompts_had_left(backend: Backend) -> None:
+    """The resolved limit of prompts is the context without the old completions."""
+    job, _ = trained(backend)
+    before = backend.job(job)["resolved_spec"]["rollout"]
+    more = 2 * before["max_completion_tokens"]
+    after = fork(backend, job, set={"rollout.max_completion_tokens": more})["resolved_spec"]["rollout"]
+    assert after["max_completion_tokens"] == more
+    assert after["max_prompt_tokens"] == before["max_prompt_tokens"] - more // 2
+
+
+def test_an_item_of_a_list_is_named_by_its_number(backend: Backend) -> None:
+    job, _ = trained(backend)
+    made = fork(backend, job, set={"rewards.0.weight": 2.0})
+    assert [reward["weight"] for reward in made["resolved_spec"]["rewards"]] == [2.0]
+    answer = backend.api.post(f"/jobs/{job}/fork", json={"set": {"rewards.1.weight": 2.0}})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (422, "unknown_path")
