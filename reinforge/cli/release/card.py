@@ -95,9 +95,20 @@ def report_requirement(requirement: CardRequirement) -> None:
 
 
 def _verify(client: Reinforge, id: str, folder: Path) -> None:
-    manifest = CardManifest.model_validate_json((folder / "manifest.json").read_bytes())
+    manifest = CardManifest.model_validate_json(_read(folder / "manifest.json"))
     if manifest.subject.job != id:
         raise InvalidInput(f"The card is about {manifest.subject.job}, not {id}.", code="another_job")
-    files = {name: (folder / name).read_bytes() for name in manifest.files}
+    files = {name: _read(folder / name) for name in manifest.files}
     verify(manifest, files, public_key=client.jobs.card_manifest(id).public_key)
     err.print("The files are those that this installation signed.")
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InvalidInput(
+            f"{path} cannot be read: {error.strerror}",
+            code="file_not_readable",
+            hint="Write the files with `reinforge job card JOB --format all --out FOLDER`.",
+        ) from error

@@ -12,7 +12,7 @@ from reinforge.cli.output import Json, err, number, out
 from reinforge.client import Reinforge
 from reinforge.client.shared import RESTS
 from reinforge.comparison.turning import BadCondition, Turn, find_turn, read_condition
-from reinforge.errors import InvalidInput
+from reinforge.errors import InvalidInput, StateConflict
 from reinforge.schemas.jobs import CompletionRow, JobDetail
 
 POLL_SECONDS = 1.0
@@ -98,7 +98,10 @@ def _repeat(client: Reinforge, job: JobDetail, turn: Turn) -> JobDetail:
     while repeated.status not in RESTS:
         evaluated = client.jobs.metrics(repeated.id, keys=["held_out/reward_mean"]).series
         if any(turn.bad in series.steps for series in evaluated):
-            return client.jobs.cancel(repeated.id)
+            try:
+                return client.jobs.cancel(repeated.id)
+            except StateConflict:  # it ended meanwhile
+                return client.jobs.get(repeated.id)
         time.sleep(POLL_SECONDS)
         repeated = client.jobs.get(repeated.id)
     return repeated
