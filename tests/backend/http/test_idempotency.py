@@ -63,6 +63,7 @@ MAKES: dict[str, tuple[str, Any, str]] = {
 }
 """What is made → where, with what body, and where it is listed."""
 BODIES: dict[str, Any] = {
+    "createTraceDataset": {"min_reward": 0.0},
     "createReward": {"name": "walked", "source": REWARD},
     "createDeployment": {"name": "walked", "model": "tiny"},
     "createTracker": {

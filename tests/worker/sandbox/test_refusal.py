@@ -282,7 +282,7 @@ def test_there_is_no_option_to_run_without_a_jail(capsys: pytest.CaptureFixture[
             main(["--socket", "/tmp/s", "--jail", none])
 
 
-def test_the_sandbox_reads_no_environment_but_where_its_files_lie() -> None:
+def test_the_sandbox_reads_no_environment_but_where_its_files_lie_and_how_it_logs() -> None:
     names = set()
     for file in PACKAGE.rglob("*.py"):
         tree = parse(file.read_text())
@@ -294,7 +294,7 @@ def test_the_sandbox_reads_no_environment_but_where_its_files_lie() -> None:
             reads = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)
             if reads and ast.unparse(node.value) == "os.environ":
                 names.add(ast.unparse(node.slice))
-    assert names == {"REINFORGE_PREFIX", "REINFORGE_HOME", "NLTK_DATA"}
+    assert names == {"REINFORGE_PREFIX", "REINFORGE_HOME", "REINFORGE_LOG_FORMAT", "NLTK_DATA"}
 
 
 def test_user_code_is_compiled_and_run_in_one_place_that_the_host_never_imports() -> None:
