@@ -105,7 +105,7 @@ class Result:
         return self.outcome in ("succeeded", "stopped")
 
     def to_json(self) -> str:
-        return json.dumps(_rounded(asdict(self)), separators=(",", ":"), ensure_ascii=False)
+        return json.dumps(rounded(asdict(self)), separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
     def from_json(cls, line: str) -> "Result":
@@ -353,11 +353,12 @@ def _tail(log: Path, characters: int = 2000) -> str:
     return log.read_text(encoding="utf-8", errors="replace")[-characters:] if log.exists() else ""
 
 
-def _rounded(value: Any) -> Any:
+def rounded(value: Any, digits: int = DIGITS) -> Any:
+    """Numbers in lists and dictionaries with so many significant digits."""
     if isinstance(value, float):
-        return float(f"{value:.{DIGITS}g}")
+        return float(f"{value:.{digits}g}")
     if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
+        return {key: rounded(item, digits) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_rounded(item) for item in value]
+        return [rounded(item, digits) for item in value]
     return value

@@ -47,6 +47,7 @@ def _input(run: StoredRun, spec: Mapping[str, Any], step: int, auto_rate: float 
         leaked_rows=run.facts["leaked_rows"],
         starts=starts,
         best_step=_best(run, [*starts, run.step], step),
+        checkpoints=[*starts, run.step] if step == run.step else starts,
         auto_rate=auto_rate,
         ended=step == run.step,
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from common.folder import Series
-from common.runs import ROOT, Result, Run
+from common.runs import ROOT, Result, Run, rounded
 
 from zoo.data import facts
 
@@ -51,7 +51,7 @@ class StoredRun:
     def write(self, folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{self.name}-{self.seed}.json"
-        text = json.dumps(_rounded(asdict(self)), separators=(",", ":"), ensure_ascii=False)
+        text = json.dumps(rounded(asdict(self), DIGITS), separators=(",", ":"), ensure_ascii=False)
         path.write_text(f"{text}\n", encoding="utf-8")
         return path
 
@@ -91,13 +91,3 @@ def _smaller(series: Series) -> Series:
         return not any(part in name for part in LEFT_OUT) and any(value is not None for value in values)
 
     return Series(series.steps, {name: list(v) for name, v in series.values.items() if needed(name, v)})
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, float):
-        return float(f"{value:.{DIGITS}g}")
-    if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_rounded(item) for item in value]
-    return value

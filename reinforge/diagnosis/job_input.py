@@ -54,7 +54,9 @@ class JobInput:
     starts: Sequence[int] = ()
     """Steps that a fork can continue from."""
     best_step: int | None = None
-    """Step of the best checkpoint, if it is above the base."""
+    """Step of the best checkpoint by held-out reward, if it is above the base."""
+    checkpoints: Sequence[int] = ()
+    """Steps whose checkpoint is stored."""
     auto_rate: float | None = None
     """The learning rate that `auto` would be."""
     ended: bool = False
@@ -165,6 +167,20 @@ class JobInput:
         if self.best_step is None:
             return None
         return Remedy(kind="stop_and_take", label=f"Stop and take step {self.best_step}", step=self.best_step)
+
+    def take_right(self) -> Remedy | None:
+        """The checkpoint with the most right answers, if it has more than the first evaluation.
+
+        For rewards that do not measure what they should: the best step by such a reward is the worst.
+        """
+        answers = dict(self.curve("held_out/answer_share"))
+        best = max(
+            (step for step in self.checkpoints if step in answers), key=answers.__getitem__, default=None
+        )
+        if best is None or answers[best] <= self.curve("held_out/answer_share")[0][1]:
+            return None
+        label = f"Stop and take step {best}, which has the most right answers"
+        return Remedy(kind="stop_and_take", label=label, step=best)
 
     @property
     def rate(self) -> float | None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import anyio.to_thread
-from sqlalchemy import text
+from sqlalchemy import TextClause, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.jobs.comparison import repository
@@ -103,13 +103,13 @@ def _pair(jobs: Sequence[Job]) -> dict[str, str]:
 
 
 async def _place(
-    session: AsyncSession, jobs: Sequence[Job], steps: Sequence[int], query: object
+    session: AsyncSession, jobs: Sequence[Job], steps: Sequence[int], query: TextClause
 ) -> Place | None:
     """Steps in batches, since jobs that part do so early."""
     for start in range(0, len(steps), STEPS_AT_ONCE):
         batch = steps[start : start + STEPS_AT_ONCE]
         bounds = {"first": batch[0], "last": batch[-1]}
-        row = (await session.execute(query, _pair(jobs) | bounds)).first()  # type: ignore[call-overload]
+        row = (await session.execute(query, _pair(jobs) | bounds)).first()
         if row is not None:
             return Place(row.split, row.step, row.prompt_no)
     return None

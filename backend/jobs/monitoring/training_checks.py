@@ -9,6 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.base_models.service import hidden_size
+from backend.jobs import repository
 from backend.jobs.lifecycle import fork
 from backend.jobs.monitoring import findings, metrics
 from backend.models import BaseModel, FindingRow, Job, MetricSeries
@@ -82,6 +83,7 @@ async def job_input(session: AsyncSession, job: Job, *, ended: bool) -> JobInput
         leaked_rows=_count(facts.get("leaked_rows")),
         starts=[start.step for start in await fork.starts(session, job.id)],
         best_step=job.best_step,
+        checkpoints=[row.step for row in await repository.checkpoints(session, job.id)],
         auto_rate=auto_learning_rate(size) if size else None,
         ended=ended,
     )

@@ -253,6 +253,6 @@ def _disagreement(
         charts=("held_out/answer_share", "completions/answer_share", "reward/mean"),
         completions=at,
         advice="The reward does not measure correct answers: read completions with a high reward.",
-        remedies=(job.take_best(),),
+        remedies=(job.take_right(),),
         doubt=doubt,
     )

@@ -22,11 +22,15 @@ FILLER = 0.5
 _LIMIT = "rollout.max_completion_tokens"
 
 
-def _more_tokens(job: JobInput, step: int) -> Remedy | None:
+def _more_tokens(job: JobInput, step: int, factor: int) -> Remedy | None:
     limit = job.setting(_LIMIT)
     if limit is None:
         return None
-    return job.fork(step, {_LIMIT: 2 * limit}, f"Continue with {2 * limit} tokens per completion")
+    prompt = job.setting("rollout.max_prompt_tokens")
+    more = factor * limit if prompt is None else min(factor * limit, (limit + prompt) // 2)
+    if more <= limit:
+        return None
+    return job.fork(step, {_LIMIT: more}, f"Continue with {more} tokens per completion")
 
 
 def _loss_per_token(job: JobInput, step: int) -> Remedy | None:
@@ -55,7 +59,7 @@ def truncated(job: JobInput) -> JobFinding | None:
         charts=("completions/truncated_share", "completions/length_mean"),
         completions=True,
         advice=f"Raise {_LIMIT} or reward shorter answers.",
-        remedies=(_more_tokens(job, step),),
+        remedies=(_more_tokens(job, step, 4 if whole else 2),),
         doubt=text if whole else None,
     )
 
@@ -154,6 +158,6 @@ def equal_lengths(job: JobInput) -> JobFinding | None:
         charts=("groups/equal_length_share", "completions/length_mean", "completions/repeated_share"),
         completions=True,
         advice="Pay for an absolute length, and never for length alone; require an end of the answer.",
-        remedies=(job.take_best(),),
+        remedies=(job.take_right(),),
         doubt="completions are filled up to the limit",
     )

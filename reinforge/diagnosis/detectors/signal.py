@@ -10,6 +10,8 @@ from reinforge.diagnosis.job_input import JobInput
 SAME = 1e-6
 """Smaller deviations count as equal rewards."""
 FEWEST_STEPS = 5
+LOW_TEMPERATURE = 0.5
+"""Below it, a group's completions hardly differ."""
 MOST_GROUPS = 0.5
 NEARLY_ALL_GROUPS = 0.6
 NEVER = 0.98
@@ -113,7 +115,13 @@ def groups_all_equal(job: JobInput) -> JobFinding | None:
     step = step_since(curve, lambda value: value > 0.8 * MOST_GROUPS) or curve[-1][0]
     at_first = _mean(job, "groups/all_right_share", EARLY_STEPS) > MOST_GROUPS
     learned = not at_first and (job.recent("reward/mean") or 0.0) >= 0.8
-    changes = {"algorithm.selection": {"type": "dynamic_sampling"}}
+    fork = job.fork(
+        step,
+        {"algorithm.selection": {"type": "dynamic_sampling"}},
+        "Continue with groups that differ only (dynamic sampling)",
+    )
+    if job.setting("rollout.temperature", 1.0) < LOW_TEMPERATURE:
+        fork = job.fork(step, {"rollout.temperature": 1.0}, "Continue with temperature 1")
     return job.finding(
         "groups_all_equal",
         "info" if learned else "warning",
@@ -123,10 +131,7 @@ def groups_all_equal(job: JobInput) -> JobFinding | None:
         charts=("groups/all_right_share", "groups/zero_variance_share"),
         completions=True,
         advice="If these completions are correct, use harder rows or stop; if not, the reward is too coarse.",
-        remedies=(
-            job.take_best(),
-            job.fork(step, changes, "Continue with groups that differ only (dynamic sampling)"),
-        ),
+        remedies=(job.take_best(), fork),
     )
 
 

@@ -65,7 +65,7 @@ def reward_follows(job: JobInput) -> JobFinding | None:
         charts=(key, level, "held_out/answer_share"),
         completions=EvidenceCompletions(step=job.curve(key)[-1][0], sort="-reward"),
         advice=f"Read some completions: does the reward favor {name} over the right answer?",
-        remedies=(job.take_best(),),
+        remedies=(job.take_right(),),
         doubt=f"reward follows {name} (r = {format_reward(r)})",
     )
 
@@ -130,7 +130,7 @@ def _witness(job: JobInput, name: str, key: str, change: str, r: float | None, *
             job.fork(
                 step or points[0][0], _with_weight(job, name, 1.0), f"Continue with weight 1 for {name}"
             ),
-            job.take_best(),
+            job.take_right(),
         ),
         doubt=f"{name} went {change}",
     )
@@ -167,7 +167,7 @@ def judge_disagrees(job: JobInput) -> JobFinding | None:
                     job.fork(
                         job.last_step, _with_weight(job, judge, 0.0), f"Continue with weight 0 for {judge}"
                     ),
-                    job.take_best(),
+                    job.take_right(),
                 ),
                 doubt=f"{judge} and {', '.join(rules)} disagree",
             )
@@ -208,7 +208,7 @@ def format_gaming(job: JobInput) -> JobFinding | None:
                     charts=(met, key),
                     completions=True,
                     advice="Pay for the answer only where the format is met, and little for the format alone.",
-                    remedies=(job.take_best(),),
+                    remedies=(job.take_right(),),
                     doubt="the format is met and answers get worse",
                 )
     return None

@@ -348,3 +348,36 @@ def test_kl_is_raised_where_it_acts_and_never_lowered() -> None:
     shapes, more, _ = CASES["entropy_collapse"]
     (forked, *_) = diagnosed(shapes, **(more | {"spec": spec(algorithm=algorithm)}))[0].remedies
     assert forked.set["algorithm.shaping.kl.beta"] == 0.05
+
+
+def test_a_reward_that_is_in_doubt_does_not_choose_the_checkpoint() -> None:
+    """The best step by a hacked reward is the worst."""
+    shapes = {
+        **CASES["reward_follows_length"][0],
+        "held_out/answer_share": lambda step: 0.42 + (step == 10) * 0.2,
+    }
+    (remedy,) = diagnosed(shapes, best_step=60, checkpoints=(10, 60))[0].remedies
+    assert (remedy.kind, remedy.step) == ("stop_and_take", 10)
+    assert diagnosed(shapes, best_step=60, checkpoints=(60,))[0].remedies == []
+    shapes["held_out/answer_share"] = line(0.42, 0.1)
+    assert diagnosed(shapes, best_step=60, checkpoints=(10, 60))[0].remedies == []
+
+
+def test_where_all_is_truncated_twice_the_tokens_may_not_suffice() -> None:
+    shapes, more, _ = CASES["all_truncated"]
+    roomy = SPEC["rollout"] | {"max_prompt_tokens": 1000}
+    narrow = SPEC["rollout"] | {"max_prompt_tokens": 100}
+    full = SPEC["rollout"] | {"max_prompt_tokens": 50}
+    limits = [
+        [item.set for item in diagnosed(shapes, **(more | {"spec": spec(rollout=rollout)}))[0].remedies]
+        for rollout in (roomy, narrow, full)
+    ]
+    path = "rollout.max_completion_tokens"
+    assert limits == [[{path: 256}], [{path: 82}], []]
+
+
+def test_equal_groups_at_a_low_temperature_need_a_higher_one() -> None:
+    shapes, more, _ = CASES["groups_all_equal"]
+    cold = spec(rollout=SPEC["rollout"] | {"temperature": 0.01})
+    (remedy,) = diagnosed(shapes, **(more | {"spec": cold}))[0].remedies
+    assert remedy.set == {"rollout.temperature": 1.0}

@@ -1,5 +1,6 @@
 import { NativeSelect } from "@mantine/core";
 import { useState } from "react";
+import problemStyles from "@/components/Problems.module.css";
 import { Words } from "@/components/spec/Words";
 import { arranged, byImportance, labelOf, shapeOf } from "@/lib/grader";
 import { retyped, typesOf } from "@/lib/grader-start";
@@ -153,7 +154,7 @@ export function GraderNode({ path, of, value, label, onChange }: Props) {
             if (next) onChange(retyped(value, next, of, root, hints));
           }}
         />
-        {node ? <ProblemList problems={messages} /> : <p className={styles.problems}>Unknown type.</p>}
+        {node ? <ProblemList problems={messages} /> : <p className={problemStyles.problems}>Unknown type.</p>}
         {node?.description && (
           <small>
             <Words text={node.description} />

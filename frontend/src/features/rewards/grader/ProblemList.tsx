@@ -1,4 +1,4 @@
-import styles from "./Grader.module.css";
+import styles from "@/components/Problems.module.css";
 import { messageOf, type Problems } from "./problems";
 
 /** What is wrong with a field, under it. */
