@@ -32,11 +32,11 @@ type Props = {
 export function StatePill({ state, note }: Props) {
   const [word, tone] = STATES[state] ?? [state, "off"];
   return (
-    <span className={styles.pill} data-tone={note && tone === "ok" ? "warn" : tone}>
+    <span className={styles.pill} data-tone={note && tone === "ok" ? "warn" : tone} title={note ?? undefined}>
       <i aria-hidden="true" />
-      <span>
+      <span className={styles.words}>
         {word}
-        {note && <span className={styles.note}> · {note}</span>}
+        {note && ` · ${note}`}
       </span>
     </span>
   );
