@@ -53,7 +53,7 @@ from reinforge.schemas.resources import Dataset
 from reinforge.schemas.traces import TraceSelection
 from reinforge.schemas.training_checks import JobTrainingCheck
 from reinforge.spec import JobSpec
-from reinforge.states import FINAL
+from reinforge.states import FINAL, JobStatus
 
 
 class AsyncJobs(AsyncComparisons):
@@ -296,7 +296,8 @@ class AsyncJobs(AsyncComparisons):
             return await self.fork(id, step=remedy.step, set=remedy.set)
         if remedy.kind == "stop_and_take":
             job = await self.get(id)
-            return job if job.status in FINAL else await self.cancel(id)
+            ends = job.status in FINAL or job.status == JobStatus.CANCELLING
+            return job if ends else await self.cancel(id)
         for setting, value in remedy.set.items():
             await self.change_setting(id, setting, value)
         return await self.get(id)

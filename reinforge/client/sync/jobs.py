@@ -53,7 +53,7 @@ from reinforge.schemas.resources import Dataset
 from reinforge.schemas.traces import TraceSelection
 from reinforge.schemas.training_checks import JobTrainingCheck
 from reinforge.spec import JobSpec
-from reinforge.states import FINAL
+from reinforge.states import FINAL, JobStatus
 
 
 class Jobs(Comparisons):
@@ -292,7 +292,8 @@ class Jobs(Comparisons):
             return self.fork(id, step=remedy.step, set=remedy.set)
         if remedy.kind == "stop_and_take":
             job = self.get(id)
-            return job if job.status in FINAL else self.cancel(id)
+            ends = job.status in FINAL or job.status == JobStatus.CANCELLING
+            return job if ends else self.cancel(id)
         for setting, value in remedy.set.items():
             self.change_setting(id, setting, value)
         return self.get(id)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from reinforge.client import Reinforge
+from reinforge.diagnosis.finding import Remedy
 from tests.backend.jobs.lifecycle.test_checkpoint_download import save
 from tests.backend.jobs.monitoring.test_group import group, send
 from tests.backend.server import OWNER_KEY, Backend
@@ -67,3 +68,23 @@ def test_a_checkpoint_on_disk(client: Reinforge, job: str, tmp_path: Path) -> No
 def test_jobs_by_name(client: Reinforge, job: str) -> None:
     assert [item.id for item in client.jobs.list(q="READ")] == [job]
     assert not list(client.jobs.list(q="READ", dataset="file-none"))
+
+
+def test_a_remedy_of_each_kind_is_applied(client: Reinforge, rpc_backend: Backend) -> None:
+    id = rpc_backend.create_job(name="ill")
+    trainer = rpc_backend.claim(id)
+    trainer.start()
+    trainer.step(1)
+    save(trainer, 1, b"weights")
+    rate = {"optimizer.learning_rate": 0.0005}
+
+    live = Remedy(kind="apply_live", label="Lower the rate, now", set=rate)
+    assert client.jobs.apply_remedy(id, live).id == id
+    assert [change.value for change in client.jobs.changes(id)] == [0.0005]
+    forked = client.jobs.apply_remedy(id, Remedy(kind="fork", label="Fork", step=1, set=rate))
+    assert forked.forked_from is not None and (forked.forked_from.job, forked.forked_from.step) == (id, 1)
+    again = client.jobs.apply_remedy(id, Remedy(kind="fork", label="From the base", step=0, set=rate))
+    assert (again.forked_from, again.spec["optimizer"]["learning_rate"]) == (None, 0.0005)
+    taken = client.jobs.apply_remedy(id, Remedy(kind="stop_and_take", label="Take it", step=1))
+    assert (taken.id, taken.status in ("cancelling", "cancelled")) == (id, True)
+    assert client.jobs.apply_remedy(id, Remedy(kind="stop_and_take", label="Take it", step=1)).id == id
