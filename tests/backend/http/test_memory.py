@@ -51,3 +51,16 @@ def test_what_a_burst_held_at_first_is_returned_after_it() -> None:
     for _ in range(max(REPEAT_LOOKS)):
         asyncio.run(memory.look())
     assert resident_bytes() < before + 32 * MIB
+
+
+@pytest.mark.usefixtures("_no_collector")
+def test_a_burst_that_does_not_end_is_bounded() -> None:
+    """Old objects in cycles wait for the end of a burst, but not for ever."""
+    memory = MemoryReturn()
+    before = resident_bytes()
+    for _ in range(6):
+        holder = Holder()
+        gc.collect(1)  # as long as it is used, it becomes old
+        del holder
+        asyncio.run(memory.look())
+    assert resident_bytes() < before + (300 << 20)
