@@ -4,6 +4,7 @@ A module that calls a decoder (JSON, YAML, Python's parser, patterns …) has to
 `test_parsers.py` compares them with the source.
 """
 
+import ast
 import io
 import json
 import tarfile
@@ -30,6 +31,7 @@ from reinforge.parsing import delimited, json_depth, python_source
 from reinforge.preflight import offline as records
 from reinforge.records import RECORD
 from reinforge.report_card import conditions, markdown
+from reinforge.tools import docstrings, hints, schemas_of
 from tests.fuzz import readers as r
 from worker.models import chat, licence
 from worker.rewards.judge import replies
@@ -137,6 +139,7 @@ _MULTI = (
     ' "operation": "eq"}}, "calculate_output": "@@"}'
 )
 _RECORD = '{"kind": "log", "sequence": 1, "ts": 1.0, "level": "info", "message": "@@"}'
+_TOOL = 'def add(a: int, b: "@@" = 1) -> int:\n    """Adds.\n\n    Args:\n        a: @@\n    """\n'
 _CODE = 'def grade(sample, item):\n    return float(item["answer"] in sample["output_text"])  # @@\n'
 
 PARSERS = (
@@ -226,6 +229,13 @@ PARSERS = (
            "reinforge.imports.reward_file", amplification=2000, seconds_per_character=1e-4),
     Parser("Python", text(python_source.parse), (_CODE,), "reinforge.parsing.python_source",
            refusals=(*REFUSALS, RecursionError, MemoryError), amplification=1500, seconds_per_character=3e-5),
+    Parser("tools", text(schemas_of), (_TOOL,), "reinforge.tools.source", largest=4096, amplification=3000,
+           seconds_per_character=1e-4),
+    Parser("type hint of a tool", text(lambda hint: hints.schema_of_hint(ast.Constant(hint, lineno=1, col_offset=0))),
+           ("list[@@]", "int | None"), "reinforge.tools.hints", refusals=(*REFUSALS, hints.UnsupportedHint),
+           largest=4096, amplification=3000, seconds_per_character=1e-4),
+    Parser("docstring of a tool", text(docstrings.read_docstring), ("Adds.\n\nArgs:\n    a (@@): b\n        c\n",),
+           "reinforge.tools.docstrings"),
     Parser("file of records", file("records.jsonl", records.read_records), (_RECORD + "\n",),
            "reinforge.preflight.offline", amplification=300),
     Parser("record", raw(RECORD.validate_json), (_RECORD,), "reinforge.records", amplification=300),

@@ -1,0 +1,18 @@
+"""Tools that a model may call: their schemas, read from source, and the statuses of a call."""
+
+from reinforge.tools.arguments import check_arguments
+from reinforge.tools.errors import ToolSourceError
+from reinforge.tools.schema import ToolFunction, ToolSchema
+from reinforge.tools.source import schemas_of, unique_schemas
+from reinforge.tools.statuses import CALL_STATUSES, CallStatus
+
+__all__ = [
+    "CALL_STATUSES",
+    "CallStatus",
+    "ToolFunction",
+    "ToolSchema",
+    "ToolSourceError",
+    "check_arguments",
+    "schemas_of",
+    "unique_schemas",
+]

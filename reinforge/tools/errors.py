@@ -1,0 +1,14 @@
+"""Error of a tool's source."""
+
+from reinforge.errors import InvalidInput
+
+
+class ToolSourceError(InvalidInput):
+    """A source from which no schema can be made; `line` is its place in the file, if one is at fault."""
+
+    default_code = "invalid_tool"
+
+    def __init__(self, file: str, line: int | None, message: str, *, code: str, hint: str) -> None:
+        place = f"{file}, line {line}" if line else file
+        super().__init__(f"{place}: {message}", code=code, hint=hint)
+        self.file, self.line = file, line

@@ -1,0 +1,28 @@
+"""Schema of a tool, as OpenAI's API spells it."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class ToolFunction(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$")
+    description: str = ""
+    parameters: dict[str, Any] = Field(
+        default_factory=lambda: {"type": "object", "properties": {}}, description="A JSON Schema."
+    )
+
+
+class ToolSchema(BaseModel):
+    """`{"type": "function", "function": {…}}`: what a chat template renders, and what the page shows."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    type: Literal["function"] = "function"
+    function: ToolFunction
+
+    @property
+    def name(self) -> str:
+        return self.function.name

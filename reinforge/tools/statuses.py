@@ -1,0 +1,22 @@
+"""Statuses of a tool call."""
+
+from typing import Literal, get_args
+
+CallStatus = Literal[
+    "ok",
+    "invalid_json",
+    "unknown_tool",
+    "bad_arguments",
+    "exception",
+    "timeout",
+    "memory",
+    "crashed",
+    "refused_address",
+    "unreachable",
+    "too_many",
+]
+"""`invalid_json`, `unknown_tool`, `bad_arguments`, `too_many`: the call did not run. `exception`: the tool raised an
+error, or returned what is not text or JSON. `refused_address`, `unreachable`: of servers.
+"""
+
+CALL_STATUSES: frozenset[str] = frozenset(get_args(CallStatus))

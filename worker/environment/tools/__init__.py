@@ -1,0 +1,1 @@
+"""Tools that rollouts call: jailed Python, and servers."""

@@ -1,0 +1,140 @@
+"""Protocol between the rollout loop and the tools that it runs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from reinforge.tools import CallStatus, ToolSchema
+
+MAX_RESULT_CHARACTERS = 16_384
+"""Most characters of a result; the caller may ask for fewer."""
+MAX_STATE_BYTES = 64 << 10
+
+Finding = Literal["tool_not_deterministic"]
+
+
+@dataclass(frozen=True, slots=True)
+class PastCall:
+    """A former call of the same rollout. `text` is the result as `ToolRunner.run` returned it, not the shortened
+    text that the model read.
+    """
+
+    source: int
+    name: str
+    arguments: dict[str, Any]
+    status: CallStatus
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRequest:
+    """One call that passed `check_arguments`.
+
+    rollout: any number that tells rollouts apart. item: the row of the dataset. source: index into
+    `ToolRunner.schemas`. state: `ToolResult.state` of the rollout's last call or start. history: all former calls of
+    the rollout, oldest first. seed: of the rollout, the same in every call.
+
+    Several requests of one rollout in one `run` are its calls in order: each continues the state and history of the
+    one before, whatever its own `state` and `history` say.
+    """
+
+    rollout: int
+    item: Mapping[str, Any]
+    source: int
+    name: str
+    arguments: dict[str, Any]
+    state: Any
+    history: tuple[PastCall, ...]
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """Result of one call.
+
+    text: what the model reads, never empty for a failure. state: opaque JSON text to hand to the next call.
+    ended: `reply` returned None. detail: traceback and prints, for the author. finding: why the rollout has to be
+    dropped.
+    """
+
+    status: CallStatus
+    text: str
+    state: Any
+    milliseconds: float
+    ended: bool = False
+    detail: str | None = None
+    finding: Finding | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStart:
+    """A rollout that begins."""
+
+    rollout: int
+    item: Mapping[str, Any]
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEnd:
+    """A rollout that is over: its class instances may score it."""
+
+    rollout: int
+    item: Mapping[str, Any]
+    history: tuple[PastCall, ...]
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToolReward:
+    """What `get_reward()` returned. `value` is None if no class has one, it returned None, or it failed."""
+
+    status: CallStatus
+    value: float | None
+    milliseconds: float
+    message: str | None = None
+    finding: Finding | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyRequest:
+    """One turn of the simulated user: `reply(messages, item, state)`."""
+
+    rollout: int
+    item: Mapping[str, Any]
+    messages: Sequence[Mapping[str, Any]]
+    state: Any
+    turn: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class PythonSource:
+    """Jailed source. kind: a module's public functions, or its environment class (TRL's shape)."""
+
+    file: str
+    source: str
+    kind: Literal["functions", "class"] = "functions"
+    isolate: Literal["batch", "sample"] = "batch"
+    timeout_seconds: float = 2.0
+
+
+class ToolRunner(Protocol):
+    """Runs tools. Each method returns one result per request, in order, and raises nothing for what user code or a
+    server does; JobFailure `sandbox_unavailable`, retryable, if the sandbox itself cannot be reached.
+    """
+
+    @property
+    def schemas(self) -> tuple[tuple[ToolSchema, ...], ...]:
+        """Tools of each source; names are unique over all of them."""
+
+    def start(self, rollouts: Sequence[ToolStart]) -> list[ToolResult]:
+        """Begin rollouts: the texts of `reset` joined by a newline (may be empty), and the first state."""
+
+    def run(self, requests: Sequence[ToolRequest]) -> list[ToolResult]: ...
+
+    def reward(self, rollouts: Sequence[ToolEnd]) -> list[ToolReward]: ...
+
+    def reply(self, requests: Sequence[ReplyRequest]) -> list[ToolResult]: ...
+
+    def close(self) -> None: ...
