@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
-_SECTION = re.compile(r"(Args|Arguments|Parameters|Returns?|Raises|Yields|Examples?|Notes?):[ \t]*")
-_PARAMETER = re.compile(r"\**(\w+)[ \t]*(?:\([^()\n]{0,200}\))?:[ \t]*(.*)")
+_SECTION = re.compile(r"(Args|Arguments|Parameters|Returns?|Raises|Yields|Examples?|Notes?):")
+_PARAMETER = re.compile(r"\**(\w+)[ \t]*(?:\([^()\n]{0,200}\))?:(.*)")
 _ARGUMENTS = frozenset({"Args", "Arguments", "Parameters"})
 
 
@@ -31,7 +31,7 @@ def read_docstring(text: str) -> Docstring:
             entry = _PARAMETER.fullmatch(stripped) if column <= indent else None
             if entry:
                 name = entry[1]
-                parameters[name] = [entry[2]]
+                parameters[name] = [entry[2].strip()]
             elif name:
                 parameters[name].append(stripped)
     texts = {name: " ".join(filter(None, lines)) for name, lines in parameters.items()}

@@ -20,7 +20,10 @@ _DEEPEST = 16
 
 class UnsupportedHint(Exception):
     def __init__(self, node: ast.expr) -> None:
-        self.hint = ast.unparse(node)[:100]
+        try:
+            self.hint = ast.unparse(node)[:100]
+        except RecursionError:
+            self.hint = "nested too deeply"
         super().__init__(self.hint)
 
 
