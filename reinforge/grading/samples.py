@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from reinforge.grading import tool_calls
+from reinforge.tool_calls import openai
 
 _JSON_BEGINS = tuple('{["-0123456789tfn')
 
@@ -25,10 +25,10 @@ def make_sample(text: str, extra: Mapping[str, Any] | None = None) -> dict[str, 
 
 
 def tool_fields(text: str) -> dict[str, Any]:
-    rest, calls = tool_calls.split(text)
+    rest, calls = openai.split(text)
     if not calls:
         return {}
-    called_tools = [call.as_openai(f"call_{number}") for number, call in enumerate(calls)]
+    called_tools = openai.written(calls)
     message = {"role": "assistant", "content": rest, "tool_calls": called_tools}
     return {
         "output_tools": called_tools,

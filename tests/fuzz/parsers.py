@@ -23,7 +23,7 @@ from reinforge.base_models.adapter_config import read_adapter_config
 from reinforge.cli.evaluation import golden
 from reinforge.dataset.formats import strict_json as rows_json
 from reinforge.errors import ReinforgeError
-from reinforge.grading import samples, tool_calls
+from reinforge.grading import samples
 from reinforge.grading import source as grader_source
 from reinforge.imports.read import read as read_import
 from reinforge.offline import jobfile
@@ -31,6 +31,8 @@ from reinforge.parsing import delimited, json_depth, python_source
 from reinforge.preflight import offline as records
 from reinforge.records import RECORD
 from reinforge.report_card import conditions, markdown
+from reinforge.tool_calls import openai as openai_calls
+from reinforge.tool_calls import prepared
 from reinforge.tools import docstrings, hints, schemas_of
 from tests.fuzz import readers as r
 from worker.models import chat, licence
@@ -153,12 +155,14 @@ PARSERS = (
            "reinforge.report_card.conditions", largest=1000),
     Parser("completion in a report card", text(markdown._fenced), ("```\na `@@` b", "````"),
            "reinforge.report_card.markdown"),
-    Parser("calls of tools", text(tool_calls.split), ('<tool_call>{"name": "@@"}</tool_call>',),
-           "reinforge.grading.tool_calls"),
+    Parser("calls of tools", text(openai_calls.split), ('<tool_call>{"name": "@@"}</tool_call>',),
+           "reinforge.tool_calls.openai"),
+    Parser("calls in all notations", text(r.tool_calls), ('<tool_call>{"name": "@@"}</tool_call>',),
+           "reinforge.tool_calls.base"),
     Parser("calls of tools in a chat", text(tools.split), ('<tool_call>{"name": "f"}</tool_call>',),
-           "reinforge.grading.tool_calls", amplification=400),
-    Parser("prepared calls", value(lambda arguments: tool_calls.prepared([{"tool_calls": [
-        {"function": {"arguments": json.dumps(arguments)}}]}])), module="reinforge.grading.tool_calls"),
+           "reinforge.tool_calls.openai", amplification=400),
+    Parser("prepared calls", value(lambda arguments: prepared([{"tool_calls": [
+        {"function": {"arguments": json.dumps(arguments)}}]}])), module="reinforge.tool_calls.history"),
     Parser("sample", text(samples.tool_fields), ("<tool_call>@@</tool_call>",), "reinforge.grading.samples"),
     Parser("sample's JSON", text(samples._parsed), ('{"a": "@@"}',), "reinforge.grading.samples"),
     Parser("marked passages", text(lambda content: delimited.passages(content, "<a>", "</a>")), ("<a>@@</a>",),

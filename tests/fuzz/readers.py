@@ -36,6 +36,7 @@ from reinforge.parsing import json_depth, suggestions
 from reinforge.parsing.validation import problems
 from reinforge.spec import JobSpec
 from reinforge.system import archives
+from reinforge.tool_calls import NOTATIONS
 from worker.models import inspect as model_facts
 from worker.models import safetensors, tokenizer_files
 from worker.rewards.judge import replies
@@ -234,3 +235,8 @@ def configuration(path: Path) -> object:
 
 def names(content: str) -> object:
     return model_names.plain(content), model_names._TUNED.fullmatch(content), model_sources.plain(content)
+
+
+def tool_calls(text: str) -> None:
+    for notation in NOTATIONS.values():
+        notation.read(text)

@@ -19,7 +19,7 @@ from jinja2.utils import Namespace
 from tokenizers import Tokenizer
 
 from reinforge.errors import InvalidInput
-from reinforge.grading import tool_calls
+from reinforge.tool_calls import prepared
 from worker.models.tokenizer_files import chat_template, special_tokens
 
 Message = dict[str, Any]
@@ -86,7 +86,7 @@ class PromptRenderer:
         """Like `render`, without tools where the template has no place for them."""
         if not tools or not self.takes_tools:
             return self.render(messages)
-        return self.render(tool_calls.prepared(messages), tools)
+        return self.render(prepared(messages), tools)
 
     def encode(self, text: str) -> list[int]:
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=self._template is None).ids

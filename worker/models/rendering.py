@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from jinja2 import TemplateError
 
-from reinforge.grading import tool_calls
+from reinforge.tool_calls import prepared
 from worker.models.chat import has_place_for_tools
 
 Conversation = tuple[list[dict[str, Any]], list[dict[str, Any]] | None]
@@ -60,7 +60,7 @@ class ChatRenderer:
             return "\n\n".join(message["content"] for message in messages)
         options: dict[str, Any] = {"tokenize": False, "add_generation_prompt": True}
         if tools and self.takes_tools:
-            messages, options["tools"] = tool_calls.prepared(messages), tools
+            messages, options["tools"] = prepared(messages), tools
         text: str = self._tokenizer.apply_chat_template(messages, **options)
         return text
 

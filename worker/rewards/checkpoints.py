@@ -15,11 +15,12 @@ from dataclasses import replace
 from typing import Any
 
 from reinforge.errors import InvalidInput, JobFailure
-from reinforge.grading import templates, tool_calls
+from reinforge.grading import templates
 from reinforge.grading.errors import UnresolvedVariable
 from reinforge.grading.own_types import CheckpointGrader, Classifier, ReferenceLogprob, RewardModel
 from reinforge.system import launch
 from reinforge.system.child_process import ChildProcess
+from reinforge.tool_calls import prepared
 from worker.machine.gpus import hide_unwanted
 from worker.machine.settings import DEVICE
 from worker.rewards.base import RewardResult
@@ -279,7 +280,7 @@ def _fill(text: str, row: RewardInput) -> str:
 
 
 def _prompt(row: RewardInput) -> list[dict[str, Any]]:
-    return tool_calls.prepared(row.scorable.prompt) if row.scorable.tools else row.scorable.prompt
+    return prepared(row.scorable.prompt) if row.scorable.tools else row.scorable.prompt
 
 
 def _limits(grader: CheckpointGrader) -> dict[str, Any]:

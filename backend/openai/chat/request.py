@@ -15,9 +15,9 @@ from backend.openai.chat import response_format
 from backend.rpc.queued import QueuedSampling
 from reinforge.dataset import DatasetError, render_messages
 from reinforge.errors import InvalidInput, TooLarge
-from reinforge.grading import tool_calls
 from reinforge.schemas.openai_chat import ChatRequest
 from reinforge.schemas.rpc.sampling import AdapterArchive
+from reinforge.tool_calls import prepared
 
 DEFAULT_TOKENS = 4096
 MOST_CHARACTERS = 2_000_000
@@ -144,7 +144,7 @@ def _messages(body: ChatRequest) -> list[dict[str, Any]]:
             param="messages",
         )
     try:
-        return tool_calls.prepared(render_messages({"messages": body.messages}))
+        return prepared(render_messages({"messages": body.messages}))
     except DatasetError as error:
         place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.path)
         message = error.message.replace('"messages"', "The conversation")

@@ -1,13 +1,13 @@
 """Tool calls in chat completions."""
 
 from backend.data.ids import new_id
-from reinforge.grading import tool_calls
 from reinforge.schemas.openai_chat import ToolCall
+from reinforge.tool_calls import NOTATIONS, as_openai, openai
 
 
 def split(text: str) -> tuple[str | None, list[ToolCall]]:
-    remaining, calls = tool_calls.split(text)
-    return remaining, [ToolCall.model_validate(call.as_openai(new_id("call_"))) for call in calls]
+    remaining, calls = openai.split(text)
+    return remaining, [ToolCall.model_validate(as_openai(call, new_id("call_"))) for call in calls]
 
 
 class ToolCallBuffer:
@@ -16,7 +16,7 @@ class ToolCallBuffer:
 
     def push(self, piece: str) -> str:
         text = self._held + piece
-        mark = tool_calls.MARK
+        (mark,) = NOTATIONS["hermes"].marks
         place = text.find(mark)
         if place < 0:
             ends = range(min(len(mark) - 1, len(text)), 0, -1)

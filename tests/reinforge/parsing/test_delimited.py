@@ -1,8 +1,8 @@
 """Passages between marks, in one pass. A quadratic search of these texts would not end."""
 
 from reinforge.evaluation import final_answer
-from reinforge.grading import tool_calls
 from reinforge.parsing.delimited import passages
+from reinforge.tool_calls import NOTATIONS, openai
 
 MANY = 1_000_000
 
@@ -14,6 +14,7 @@ def test_passages_go_from_an_opening_to_the_next_close() -> None:
 
 
 def test_openings_without_a_close_cost_one_pass() -> None:
-    for text in (tool_calls.MARK * MANY, (tool_calls.MARK + "\n" * 9) * MANY):
-        assert tool_calls.split(text) == (text, [])
+    (mark,) = NOTATIONS["hermes"].marks
+    for text in (mark * MANY, (mark + "\n" * 9) * MANY):
+        assert openai.split(text) == (text, [])
     assert not final_answer.is_right("<answer>" * MANY, "yes")

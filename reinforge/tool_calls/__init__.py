@@ -1,0 +1,24 @@
+"""Tool calls in completions: one table of the notations of open models."""
+
+from reinforge.tool_calls.base import (
+    AssistantMessage,
+    Notation,
+    ParsedCall,
+    Tools,
+    as_openai,
+)
+from reinforge.tool_calls.detection import read_any
+from reinforge.tool_calls.history import prepared
+from reinforge.tool_calls.table import NOTATIONS, read
+
+__all__ = [
+    "NOTATIONS",
+    "AssistantMessage",
+    "Notation",
+    "ParsedCall",
+    "Tools",
+    "as_openai",
+    "prepared",
+    "read",
+    "read_any",
+]

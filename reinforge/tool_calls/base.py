@@ -1,0 +1,125 @@
+"""What a reader of a notation returns."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+Tools = Sequence[dict[str, Any]]
+"""Tools as OpenAI describes them: {"type": "function", "function": {"name", "parameters"}}."""
+
+MOST_CALLS = 256
+"""Calls of one message that are read; later ones stay text."""
+MOST_CHARACTERS = 1 << 18
+"""Characters of one call."""
+DEEPEST = 64
+"""Levels of lists and objects in arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedCall:
+    name: str
+    """"" where it cannot be read."""
+    arguments: dict[str, Any] | None
+    """JSON values; None where they cannot be read."""
+    raw: str
+    """Text of the call with its marks."""
+    error: str | None = None
+    """Why the call cannot be read: a sentence for the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantMessage:
+    content: str
+    """Text without reasoning, calls and the marks of the turn's end."""
+    reasoning: str = ""
+    calls: tuple[ParsedCall, ...] = ()
+
+
+class CallPassage(NamedTuple):
+    """A call at `text[start:end]`."""
+
+    start: int
+    end: int
+    call: ParsedCall
+
+
+class Sections(NamedTuple):
+    """A message before its calls are read. `content` still has them."""
+
+    content: str
+    reasoning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Notation:
+    """A way of writing calls. `read` takes time linear in the text and never raises."""
+
+    name: str
+    marks: tuple[str, ...]
+    """Beginnings of a call, of which the text of a message has one; () where a call has no mark."""
+    sections: Callable[[str], Sections]
+    passages: Callable[[str, Tools], Iterable[CallPassage]]
+    """Calls of a content, in order, without overlap."""
+
+    def read(self, text: str, tools: Tools | None = None) -> AssistantMessage:
+        """Read a message, decoded with special tokens. tools: give arguments without a type in the text theirs."""
+        content, reasoning = self.sections(text)
+        rest, calls = self.split(content, tools)
+        return AssistantMessage(without_ends(rest).strip(), reasoning.strip(), calls)
+
+    def split(self, content: str, tools: Tools | None = None) -> tuple[str, tuple[ParsedCall, ...]]:
+        """Text without its calls, and the calls."""
+        pieces: list[str] = []
+        calls: list[ParsedCall] = []
+        end = 0
+        for passage in self.passages(content, tools or ()):
+            if len(calls) == MOST_CALLS:
+                break
+            pieces.append(content[end : passage.start])
+            calls.append(passage.call)
+            end = passage.end
+        return "".join([*pieces, content[end:]]), tuple(calls)
+
+
+END_MARKS = (
+    "<|im_end|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|endoftext|>",
+    "<|end_of_text|>",
+    "<|end|>",
+    "<|return|>",
+    "<|call|>",
+    "<|eot|>",
+    "<|eom|>",
+    "<|observation|>",
+    "<|user|>",
+    "<end_of_turn>",
+    "<turn|>",
+    "<|tool_response>",
+    "<eos>",
+    "</s>",
+    "<｜end▁of▁sentence｜>",
+)
+
+
+def without_ends(text: str) -> str:
+    """Text without the marks of open models for the end of a turn."""
+    end = len(text)
+    while True:
+        while end and text[end - 1].isspace():
+            end -= 1
+        mark = next((mark for mark in END_MARKS if text.endswith(mark, 0, end)), None)
+        if mark is None:
+            return text[:end]
+        end -= len(mark)
+
+
+def refused(raw: str, error: str, name: str = "") -> ParsedCall:
+    return ParsedCall(name, None, raw, error)
+
+
+def as_openai(call: ParsedCall, id: str) -> dict[str, Any]:
+    arguments = json.dumps(call.arguments or {}, ensure_ascii=False)
+    return {"id": id, "type": "function", "function": {"name": call.name, "arguments": arguments}}

@@ -1,0 +1,39 @@
+"""Calls of a completion in OpenAI's form; what cannot be read stays text."""
+
+from typing import Any
+
+from reinforge.tool_calls.base import MOST_CALLS, Notation, ParsedCall, Tools, as_openai
+from reinforge.tool_calls.detection import detect
+from reinforge.tool_calls.table import NOTATIONS
+
+
+def split(
+    text: str, notation: str | None = None, tools: Tools | None = None
+) -> tuple[str | None, list[ParsedCall]]:
+    """The text without its calls, None if it is empty, and the calls. notation: by the text's marks if None."""
+    table_entry = NOTATIONS[notation] if notation else detect(text, tools)
+    if table_entry is None:
+        return text, []
+    content = table_entry.sections(text).content
+    rest, calls = _readable(table_entry, content, tools or ())
+    if not calls:
+        return text, []
+    before = text[: len(text) - len(content)] if text.endswith(content) else ""
+    return (before + rest).strip() or None, calls
+
+
+def written(calls: list[ParsedCall]) -> list[dict[str, Any]]:
+    return [as_openai(call, f"call_{number}") for number, call in enumerate(calls)]
+
+
+def _readable(notation: Notation, content: str, tools: Tools) -> tuple[str, list[ParsedCall]]:
+    pieces: list[str] = []
+    calls: list[ParsedCall] = []
+    end = 0
+    for passage in notation.passages(content, tools):
+        if passage.call.error is not None or len(calls) == MOST_CALLS:
+            continue
+        pieces.append(content[end : passage.start])
+        calls.append(passage.call)
+        end = passage.end
+    return "".join([*pieces, content[end:]]), calls

@@ -1,0 +1,18 @@
+"""Reasoning before a message, between `<think>` and `</think>` or where the prompt opened it."""
+
+from reinforge.tool_calls.base import Sections
+
+THINK, END_THINK = "<think>", "</think>"
+
+
+def think_sections(text: str) -> Sections:
+    """The first reasoning and what follows. A prompt may have written `<think>` itself."""
+    end = text.find(END_THINK)
+    start = text.find(THINK)
+    begins = start >= 0 and not text[:start].strip()
+    if end < 0:
+        return Sections("", text[start + len(THINK) :]) if begins else Sections(text, "")
+    if start > 0 and not begins and start < end:  # opened in the middle of the answer: it is text
+        return Sections(text, "")
+    reasoning = text[start + len(THINK) if begins and start < end else 0 : end]
+    return Sections(text[end + len(END_THINK) :], reasoning)
