@@ -4,7 +4,7 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from types import TracebackType
@@ -35,6 +35,8 @@ _ROWS_PER_FAST_CALL, _CALL_SECONDS = 256, 0.1
 _RUNS_PER_CALL = 16
 _BYTES_PER_CALL = MAX_REQUEST_BYTES // 4
 _MAX_PACES = 256
+_TOOLS = "tools in a module"
+"""Distinguishes the pace of a source's tools from that of its rewards: no name of a function."""
 _RETRY_SECONDS = 0.25
 
 _Answer = TypeVar("_Answer")
@@ -79,8 +81,37 @@ class SandboxClient:
             "op": "score", "source": source, "entry": entry, "granularity": granularity, "isolate": isolate,
             "timeouts": asdict(timeouts or Timeouts()), "jail": self._jail,
         }  # fmt: skip
+        return self._score_all(options, rows, (source, entry))
+
+    def call_tools(
+        self,
+        source: str,
+        calls: Sequence[Mapping[str, Any]],
+        *,
+        isolate: Isolation = "batch",
+        timeouts: Timeouts | None = None,
+    ) -> CallOutcome:
+        """Call a module's tools; one result per call, in order. A result's `reason` is the text, `message` the state
+        or the error, `value` the reward.
+
+        calls: as `worker.sandbox.jailed.tools` reads them; the source is executed for each. Raises ``ValueError`` if
+        a call is too large to send.
+        """
+        if not calls:
+            return CallOutcome("ok")
+        options: dict[str, Any] = {
+            "op": "tools", "source": source, "granularity": "sample", "isolate": isolate,
+            "timeouts": asdict(timeouts or Timeouts()), "jail": self._jail,
+        }  # fmt: skip
+        rows = [RewardRow("", "", call) for call in calls]
+        return self._score_all(options, rows, (source, _TOOLS))
+
+    def _score_all(
+        self, options: dict[str, Any], rows: Sequence[RewardRow], pace: tuple[str, str | None]
+    ) -> CallOutcome:
+        granularity, isolate = options["granularity"], options["isolate"]
         results: dict[int, RowResult] = {}
-        pace, remaining = (source, entry), list(range(len(rows)))
+        remaining = list(range(len(rows)))
         while remaining:
             fixed = granularity == "batch" or isolate == "sample"
             most = ROWS_PER_CALL if fixed else self._paces.rows_per_call(pace)

@@ -15,6 +15,7 @@ from worker.sandbox.daemon.calls import NeedsLibraries, ScoringCall, score
 from worker.sandbox.daemon.parse import ChildRun, ProtocolError, clean_text, end_of_child, parse_run
 from worker.sandbox.daemon.session import JailDied
 from worker.sandbox.jailed import region
+from worker.sandbox.jailed.tools import clean
 from worker.sandbox.outcome import CALL_STATUSES, ROW_STATUSES
 
 ROWS = 3
@@ -86,6 +87,21 @@ def test_mutated_replies(payload: bytes) -> None:
     except ProtocolError:
         return
     check_run(run)
+
+
+@settings(max_examples=100, deadline=None)
+@given(payloads())
+def test_mutated_replies_of_tools(payload: bytes) -> None:
+    try:
+        run = parse_run(payload, 0, ROWS, texts=region.TOOL_TEXTS)
+    except ProtocolError:
+        return
+    for row in run.rows:
+        if row is not None:
+            assert row.status in ROW_STATUSES and (row.value is None or math.isfinite(row.value))
+            assert len(row.reason or "") <= region.TOOL_TEXT_BYTES
+            assert len(row.message or "") <= region.STATE_BYTES
+            assert clean(row.reason or "") == (row.reason or "")
 
 
 @settings(max_examples=200, deadline=None)

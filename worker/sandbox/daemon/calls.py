@@ -44,6 +44,8 @@ class ScoringCall:
         granularity, isolate = request.get("granularity", "sample"), request.get("isolate", "batch")
         if operation == "validate":
             count = 1
+        if operation == "tools":
+            granularity = "sample"
         if not isinstance(request.get("source"), str) or not isinstance(count, int):
             raise BadRequest("source must be text and count a number")
         if granularity not in ("sample", "group", "batch") or isolate not in ("batch", "sample"):
@@ -79,6 +81,14 @@ class ScoringCall:
         if self.operation == "validate":
             return Validation(status, message=message)
         return CallOutcome(status, message=message)
+
+    @property
+    def texts(self) -> region.Texts:
+        return region.TOOL_TEXTS if self.operation == "tools" else region.REWARD_TEXTS
+
+    @property
+    def what(self) -> str:
+        return "tool" if self.operation == "tools" else "reward"
 
     def budgets(self) -> list[float]:
         return [min(self.timeouts.sample * len(unit), self.timeouts.call) for unit in self.units]
@@ -167,13 +177,13 @@ async def _run_all(session: Session, call: ScoringCall, progress: _Progress, sca
     while unit < len(call.units):
         seconds_left = progress.end - time.monotonic()
         if seconds_left <= 0:
-            text = f"the reward call ran past its {call.timeouts.call:g} s"
+            text = f"the {call.what} call ran past its {call.timeouts.call:g} s"
             _mark(call, progress, range(unit, len(call.units)), "deadline", text)
             break
         if unit == 0:
             run = await _begin(session, call, seconds_left, scan)
         else:
-            run = _parse(await session.resume(unit, call.count, seconds_left), unit, call.count)
+            run = _parse(await session.resume(unit, call.count, seconds_left, call.texts), unit, call)
         progress.log = (progress.log + run.log)[: region.LOG_BYTES]
         _check_loaded(run, call)
         unit = _take(run, unit, call, progress)
@@ -184,19 +194,19 @@ async def _run_all(session: Session, call: ScoringCall, progress: _Progress, sca
 
 
 async def _begin(session: Session, call: ScoringCall, seconds_left: float, scan: bool) -> ChildRun:
-    rows = call.count
-    run = _parse(
-        await session.begin(call.body(scan), rows, call.budgets(), call.timeouts, seconds_left), 0, rows
+    payload = await session.begin(
+        call.body(scan), call.count, call.budgets(), call.timeouts, seconds_left, call.texts
     )
+    run = _parse(payload, 0, call)
     if scan and run.header.state == region.NEEDS and run.clean and run.progress == region.IMPORTING:
         named = run.rows[0].criteria if run.rows[0] is not None else {}
         raise NeedsLibraries(frozenset(named) & LOADABLE)
     return run
 
 
-def _parse(payload: bytes, unit: int, rows: int) -> ChildRun:
+def _parse(payload: bytes, unit: int, call: ScoringCall) -> ChildRun:
     try:
-        return parse_run(payload, unit, rows)
+        return parse_run(payload, unit, call.count, texts=call.texts)
     except ProtocolError as error:
         raise JailDied(str(error)) from error
 
@@ -227,7 +237,8 @@ def _take(run: ChildRun, start: int, call: ScoringCall, progress: _Progress) -> 
         unit += 1
     if (run.clean and unit > start) or unit == len(call.units):
         return unit
-    status, text = end_of_child(run, call.budgets()[min(unit, len(call.units) - 1)], call.timeouts.call)
+    budget = call.budgets()[min(unit, len(call.units) - 1)]
+    status, text = end_of_child(run, budget, call.timeouts.call, call.what)
     if unit > start and (unit == last or status not in ("deadline", "output_flood")):
         return unit
     progress.casualties += 1

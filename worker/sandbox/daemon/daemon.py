@@ -123,7 +123,7 @@ class Sandboxd:
         operation = request.get("op")
         if operation == "status":
             return frames.pack(self.status())
-        if operation not in ("score", "validate", "programs"):
+        if operation not in ("score", "validate", "tools", "programs"):
             raise BadRequest(f"unknown operation {operation!r}")
         kind = ProgramCall if operation == "programs" else ScoringCall
         call = kind.from_request(request, body)

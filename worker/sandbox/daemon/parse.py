@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from worker.sandbox.jailed import region
+from worker.sandbox.jailed.tools import clean
 from worker.sandbox.outcome import RowResult, RowStatus
 
 _DAMAGED = RowResult("bad_value", message="the row's reply was damaged by the reward")
@@ -39,10 +40,16 @@ class ChildRun:
         return ended and self.cause == region.ENDED_ITSELF and self.header.finished == 1
 
 
-def parse_run(payload: bytes, start: int, rows: int, output: int = region.LOG_BYTES) -> ChildRun:
-    """Parse a reply. start: the run's first unit. output: bytes of raw output."""
+def parse_run(
+    payload: bytes,
+    start: int,
+    rows: int,
+    output: int = region.LOG_BYTES,
+    texts: region.Texts = region.REWARD_TEXTS,
+) -> ChildRun:
+    """Parse a reply. start: the run's first unit. output: bytes of raw output. texts: bounds of the rows' texts."""
     space_at = region.DONE.size + region.space_offset(rows)
-    if not space_at <= len(payload) <= region.reply_cap(rows, output):
+    if not space_at <= len(payload) <= region.reply_cap(rows, output, texts):
         raise ProtocolError(f"a reply of {len(payload)} bytes for {rows} rows")
     done = region.DONE.unpack_from(payload)
     first, count, status, cause, progress, cpu, _, unit_wall, used, log_size = done
@@ -63,7 +70,7 @@ def parse_run(payload: bytes, start: int, rows: int, output: int = region.LOG_BY
     slots_at = region.DONE.size + region.slot_offset(0)
     for fields in region.SLOT.iter_unpack(payload[slots_at:space_at]):
         slot = region.RowSlot._make(fields)
-        window = slot.used()
+        window = slot.used(texts)
         if window is None or slot.at + sum(window) > used:
             prints.append("")
             results.append(_DAMAGED if slot.status else None)
@@ -73,7 +80,8 @@ def parse_run(payload: bytes, start: int, rows: int, output: int = region.LOG_BY
         printed = clean_text(space[slot.at : tail_at]) if window[0] else ""
         prints.append(printed)
         numbers = _doubles(window[2] // 8).unpack_from(space, numbers_at)
-        results.append(_row(slot, printed, space[tail_at:numbers_at], numbers) if slot.status else None)
+        row = _row(slot, printed, space[tail_at:numbers_at], numbers, texts) if slot.status else None
+        results.append(row)
     return ChildRun(
         status, cause, progress, header, results, prints, _seconds(cpu), _seconds(unit_wall), payload[log_at:]
     )
@@ -87,7 +95,7 @@ def end_of_child(
     if run.cause == region.CALL_DEADLINE:
         return "deadline", f"the {what} call ran past its {call_seconds:g} s"
     if run.cause == region.OUTPUT_FLOOD:
-        return "output_flood", f"the reward wrote more than {region.FLOOD_BYTES >> 20} MiB"
+        return "output_flood", f"the {what} wrote more than {region.FLOOD_BYTES >> 20} MiB"
     if os.WIFSIGNALED(run.status):
         number = os.WTERMSIG(run.status)
         if number == signal.SIGXCPU:
@@ -122,7 +130,14 @@ def clean_text(raw: bytes) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() or c in "\n\t" else " " for c in text)
 
 
-def _row(slot: region.RowSlot, prints: str, tail: bytes, numbers: tuple[float, ...]) -> RowResult:
+def tool_text(raw: bytes) -> str:
+    """A tool's result: all that a tokenizer and a database can take."""
+    return clean(raw.decode("utf-8", "replace"))
+
+
+def _row(
+    slot: region.RowSlot, prints: str, tail: bytes, numbers: tuple[float, ...], texts: region.Texts
+) -> RowResult:
     if slot.status > len(_STATUSES) or not _bounded((slot.score, *numbers)):
         return _DAMAGED
     status = _STATUSES[slot.status - 1]
@@ -135,6 +150,7 @@ def _row(slot: region.RowSlot, prints: str, tail: bytes, numbers: tuple[float, .
     steps = _steps(numbers[steps_at : steps_at + 2 * slot.steps]) if slot.steps else []
     if part_names is None or criteria_names is None or steps is None:
         return _DAMAGED
+    read = tool_text if texts is region.TOOL_TEXTS else clean_text
     vectors = numbers[steps_at + 2 * slot.steps :]
     return RowResult(
         status,
@@ -145,7 +161,7 @@ def _row(slot: region.RowSlot, prints: str, tail: bytes, numbers: tuple[float, .
         [list(vectors[i * slot.width : (i + 1) * slot.width]) for i in range(slot.candidates)]
         if vectors
         else [],
-        clean_text(tail[reason_at:message_at]) or None if slot.reason else None,
+        read(tail[reason_at:message_at]) or None if slot.reason else None,
         prints,
         clean_text(tail[message_at:]) or None if slot.message else None,
         1000 * _seconds(slot.wall),

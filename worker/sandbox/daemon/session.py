@@ -77,15 +77,24 @@ class Session:
         return self._running.pid
 
     async def begin(
-        self, body: bytes, rows: int, budgets: Sequence[float], timeouts: Timeouts, seconds_left: float
+        self,
+        body: bytes,
+        rows: int,
+        budgets: Sequence[float],
+        timeouts: Timeouts,
+        seconds_left: float,
+        texts: region.Texts = region.REWARD_TEXTS,
     ) -> bytes:
         self._calls += 1
+        operation = region.OP_TOOLS if texts is region.TOOL_TEXTS else region.OP_CALL
         head = region.CALL.pack(
-            region.OP_CALL, rows, len(budgets), 0, len(body), seconds_left, timeouts.load, timeouts.cpu
+            operation, rows, len(budgets), 0, len(body), seconds_left, timeouts.load, timeouts.cpu
         )
         self._writer.write(head + struct.pack(f"<{len(budgets)}d", *budgets))
         self._writer.write(body)
-        return await self._receive(region.REPLY, region.reply_cap(rows), seconds_left + _GRACE_SECONDS)
+        return await self._receive(
+            region.REPLY, region.reply_cap(rows, texts=texts), seconds_left + _GRACE_SECONDS
+        )
 
     async def run_program(
         self, body: bytes, stdin: bytes, limits: ProgramLimits, seconds_left: float
@@ -100,9 +109,13 @@ class Session:
         cap = region.reply_cap(1, limits.output + 1)
         return await self._receive(region.REPLY, cap, seconds_left + _GRACE_SECONDS)
 
-    async def resume(self, unit: int, rows: int, seconds_left: float) -> bytes:
+    async def resume(
+        self, unit: int, rows: int, seconds_left: float, texts: region.Texts = region.REWARD_TEXTS
+    ) -> bytes:
         self._writer.write(region.CALL.pack(region.OP_RESUME, rows, 0, unit, 0, seconds_left, 0.0, 0.0))
-        return await self._receive(region.REPLY, region.reply_cap(rows), seconds_left + _GRACE_SECONDS)
+        return await self._receive(
+            region.REPLY, region.reply_cap(rows, texts=texts), seconds_left + _GRACE_SECONDS
+        )
 
     async def preload(self, modules: Sequence[str]) -> str:
         body = "\n".join(modules).encode()

@@ -24,10 +24,12 @@ from .programs import FILE_NAME as PROGRAM_NAME
 from .reads import columns_read
 from .report import Prints, Report
 from .spellings import MODULE_NAME, SPELLINGS, Entry, NoReward, Row, choose_entry, find_entries, invoke
+from .tools import FILE_NAME as TOOLS_NAME
+from .tools import NotDeterministic, ToolModule, failure_text
 from .values import BadValue, Converted, convert
 
 FILE_NAME = "reward.py"
-_TRACEBACK_FILES = (FILE_NAME, PROGRAM_NAME, TEST_NAME, CALL_NAME)
+_TRACEBACK_FILES = (FILE_NAME, TOOLS_NAME, PROGRAM_NAME, TEST_NAME, CALL_NAME)
 _PROGRESS = 3
 _MAX_FRAMES = 8
 _RUNNER_FAILED = 97
@@ -57,6 +59,7 @@ class Task:
     parent: int
     libraries: Mapping[str, Sequence[str]]
     absent: Sequence[str]
+    texts: region.Texts = region.REWARD_TEXTS
 
 
 def run(task: Task, *, log: int, progress: int, stdin: int) -> NoReturn:
@@ -70,7 +73,7 @@ def run(task: Task, *, log: int, progress: int, stdin: int) -> NoReturn:
         kernel.apply_rlimits(task.rlimits)
         hole = struct.pack("<I", task.pid_hole)
         kernel.install_filter(task.filter.replace(hole, struct.pack("<I", os.getpid())))
-        report = Report(task.shared, task.rows)
+        report = Report(task.shared, task.rows, task.texts)
         request = _read(task.body)
         os.write(_PROGRESS, b"i")
         if request["op"] == "program":
@@ -123,7 +126,7 @@ def _describe(error: BaseException) -> tuple[str, int | None, int | None]:
         text = f"{type(error).__name__[:200]}: {error}"[:1000]
     except BaseException:  # noqa: BLE001 - __str__ is the reward's code too
         text = "an exception whose text could not be rendered"
-    if isinstance(error, NoReward | BadValue | ProgramExit):
+    if isinstance(error, NoReward | BadValue | ProgramExit | NotDeterministic):
         return str(error), None, None
     if isinstance(error, imports.ModuleNotAllowed):
         return str(error), error.line, None
@@ -162,11 +165,9 @@ def _serve(task: Task, request: Mapping[str, Any], report: Report) -> None:
     try:
         if request["scan"] and _needs_libraries(task, request["source"], report):
             return
-        namespace = _load(request["source"])
-        if request["op"] == "validate":
-            _report_entries(namespace, request, report)
+        entry = _prepare(request, report)
+        if entry is None:
             return
-        entry = choose_entry(namespace, request.get("entry"))
     except BaseException as error:  # noqa: BLE001 - importing a reward runs its code
         report.load_failed(*describe(error))
         return
@@ -174,6 +175,17 @@ def _serve(task: Task, request: Mapping[str, Any], report: Report) -> None:
     os.write(_PROGRESS, b"l")
     os.close(_PROGRESS)
     _score(task, request, entry, report)
+
+
+def _prepare(request: Mapping[str, Any], report: Report) -> Entry | ToolModule | None:
+    """What is called for each row; None: the request is answered."""
+    if request["op"] == "tools":
+        return ToolModule(request["source"])
+    namespace = _load(request["source"])
+    if request["op"] == "validate":
+        _report_entries(namespace, request, report)
+        return None
+    return choose_entry(namespace, request.get("entry"))
 
 
 def _program(task: Task, request: Mapping[str, Any], report: Report) -> None:
@@ -234,13 +246,17 @@ def _line_of(entry: Entry) -> int:
     return code.co_firstlineno if isinstance(code, types.CodeType) and code.co_filename == FILE_NAME else 0
 
 
-def _score(task: Task, request: Mapping[str, Any], entry: Entry, report: Report) -> None:
+def _score(task: Task, request: Mapping[str, Any], entry: Entry | ToolModule, report: Report) -> None:
     rows, units = request["rows"], request["units"]
     stop = task.start + 1 if request["isolate"] == "sample" else len(units)
     threads, single = _thread._count(), request["granularity"] == "sample"
     for unit in range(task.start, stop):
         began = report.begin(unit, units[unit][0])
-        odd = _score_unit(entry, rows, units[unit], single, report, began, first=unit == task.start)
+        first = unit == task.start
+        if isinstance(entry, ToolModule):
+            odd = _call_tool(entry, rows, unit, report, began, first=first)
+        else:
+            odd = _score_unit(entry, rows, units[unit], single, report, began, first=first)
         for timer in _TIMERS:
             signal.setitimer(timer, 0)
         slow = time.monotonic() - began[0] > task.budgets[unit] / 4
@@ -287,6 +303,33 @@ def _report_answer(row: int, answer: object, report: Report, wall: float, cpu: f
         report.row(row, _status_of(error), message=describe(error)[0], wall=wall, cpu=cpu)
     else:
         report.row(row, "ok" if value.applicable else "not_applicable", value=value, wall=wall, cpu=cpu)
+
+
+def _call_tool(
+    tools: ToolModule,
+    rows: Sequence[Row],
+    row: int,
+    report: Report,
+    began: tuple[float, float],
+    *,
+    first: bool,
+) -> bool:
+    status, value, text, odd = "ok", Converted(), "", False
+    try:
+        answer = tools.answer(rows[row]["item"])
+        status, text = "not_applicable" if answer.none else "ok", answer.state
+        value = Converted(score=answer.value, reason=answer.text)
+    except BaseException as error:  # noqa: BLE001 - a failing tool is data
+        odd = not isinstance(error, Exception) or isinstance(error, MemoryError | RecursionError)
+        if isinstance(error, MemoryError) and not first:
+            return True
+        status = "bad_value" if isinstance(error, BadValue) else _status_of(error)
+        differs = {"differs": 1.0} if isinstance(error, NotDeterministic) else {}
+        value, text = Converted(reason=failure_text(error), criteria=differs), describe(error)[0]
+        del error
+    wall, cpu = time.monotonic() - began[0], time.thread_time() - began[1]
+    report.row(row, status, value=value, message=text, wall=wall, cpu=cpu)
+    return odd
 
 
 def _status_of(error: BaseException) -> str:

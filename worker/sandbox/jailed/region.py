@@ -15,7 +15,9 @@ MAX_MAGNITUDE = 1e6
 LOG_BYTES = 16384
 FLOOD_BYTES = 8 << 20
 
-_TAIL_BYTES = (MAX_PARTS + MAX_CRITERIA) * (NAME_BYTES + 1) + REASON_BYTES + MESSAGE_BYTES
+TOOL_TEXT_BYTES = STATE_BYTES = 64 << 10
+"""A tool's result and a rollout's state take the places of reason and message."""
+
 MAX_NUMBERS = MAX_PARTS + MAX_CRITERIA + 2 * MAX_STEPS + MAX_CANDIDATE_NUMBERS
 
 LOADING, LOADED, LOAD_FAILED, NEEDS = 0, 1, 2, 3
@@ -23,6 +25,21 @@ LOADING, LOADED, LOAD_FAILED, NEEDS = 0, 1, 2, 3
 
 STATUS_CODES = {"ok": 1, "not_applicable": 2, "exception": 3, "bad_value": 4, "memory": 5}
 """Statuses that a child may report; the host determines all others."""
+
+
+class Texts(NamedTuple):
+    """Most bytes of a row's two texts."""
+
+    reason: int
+    message: int
+
+    @property
+    def row_bytes(self) -> int:
+        names = (MAX_PARTS + MAX_CRITERIA) * (NAME_BYTES + 1)
+        return PRINTS_BYTES + names + self.reason + self.message + 8 * MAX_NUMBERS
+
+
+REWARD_TEXTS, TOOL_TEXTS = Texts(REASON_BYTES, MESSAGE_BYTES), Texts(TOOL_TEXT_BYTES, STATE_BYTES)
 
 
 class Header(NamedTuple):
@@ -55,7 +72,7 @@ class RowSlot(NamedTuple):
     wall: float
     cpu: float
 
-    def used(self) -> tuple[int, int, int] | None:
+    def used(self, texts: Texts = REWARD_TEXTS) -> tuple[int, int, int] | None:
         if (
             self.parts > MAX_PARTS
             or self.criteria > MAX_CRITERIA
@@ -63,8 +80,8 @@ class RowSlot(NamedTuple):
             or self.candidates * self.width > MAX_CANDIDATE_NUMBERS
             or self.part_names > MAX_PARTS * (NAME_BYTES + 1)
             or self.criteria_names > MAX_CRITERIA * (NAME_BYTES + 1)
-            or self.reason > REASON_BYTES
-            or self.message > MESSAGE_BYTES
+            or self.reason > texts.reason
+            or self.message > texts.message
             or self.prints > PRINTS_BYTES
         ):
             return None
@@ -78,11 +95,9 @@ USED_OFFSET = 36
 SLOT = struct.Struct("<12Iddd")
 PRINTS_OFFSET = 40
 
-ROW_BYTES = PRINTS_BYTES + _TAIL_BYTES + 8 * MAX_NUMBERS
 
-
-def region_size(rows: int) -> int:
-    return space_offset(rows) + rows * ROW_BYTES
+def region_size(rows: int, texts: Texts = REWARD_TEXTS) -> int:
+    return space_offset(rows) + rows * texts.row_bytes
 
 
 def slot_offset(row: int) -> int:
@@ -105,8 +120,8 @@ HELLO = struct.Struct("<IIIBBB")
 
 CALL = struct.Struct("<cIIIIddd")
 """op, rows, units, first unit, body bytes, seconds (for the call, for loading, of CPU)."""
-OP_CALL, OP_RESUME, OP_FORGET, OP_PRELOAD, OP_PROGRAM = b"C", b"R", b"F", b"P", b"X"
-"""PRELOAD's body names modules, one a line. PROGRAM is a call of one row."""
+OP_CALL, OP_RESUME, OP_FORGET, OP_PRELOAD, OP_PROGRAM, OP_TOOLS = b"C", b"R", b"F", b"P", b"X", b"T"
+"""PRELOAD's body names modules, one a line. PROGRAM is a call of one row; TOOLS a call with larger texts."""
 
 BODY = struct.Struct("<I")
 
@@ -125,5 +140,5 @@ def pack_body(head: bytes, rows: bytes = b"") -> bytes:
     return b"".join((BODY.pack(len(head)), head, rows))
 
 
-def reply_cap(rows: int, output: int = LOG_BYTES) -> int:
-    return DONE.size + region_size(rows) + output
+def reply_cap(rows: int, output: int = LOG_BYTES, texts: Texts = REWARD_TEXTS) -> int:
+    return DONE.size + region_size(rows, texts) + output

@@ -23,8 +23,8 @@ def clip(text: str, size: int) -> bytes:
 
 
 class Report:
-    def __init__(self, shared: mmap, rows: int) -> None:
-        self._shared = shared
+    def __init__(self, shared: mmap, rows: int, texts: region.Texts = region.REWARD_TEXTS) -> None:
+        self._shared, self._texts = shared, texts
         self._space = region.space_offset(rows)
         self._at = 0
         self._printing: int | None = None
@@ -67,8 +67,8 @@ class Report:
         """Save one row's outcome, its slot last: a half-written row counts for nothing."""
         value = value or _NOTHING
         parts, criteria = _names(value.parts), _names(value.criteria)
-        reason = clip(value.reason, region.REASON_BYTES) if value.reason else b""
-        text = clip(message, region.MESSAGE_BYTES) if message else b""
+        reason = clip(value.reason, self._texts.reason) if value.reason else b""
+        text = clip(message, self._texts.message) if message else b""
         numbers = [*value.parts.values(), *value.criteria.values()]
         if value.steps or value.candidates:
             numbers += chain(chain.from_iterable(value.steps), chain.from_iterable(value.candidates))

@@ -28,6 +28,7 @@ class WatchedCall:
     flood: int = region.FLOOD_BYTES
     memory: int | None = None
     stdin: int = 0
+    texts: region.Texts = region.REWARD_TEXTS
 
 
 @dataclass(slots=True)

@@ -86,8 +86,10 @@ class Zygote:
                 self._call = None
                 self._run(self._receive(rows, units, size, load, cpu, program=True), 0, seconds_left)
                 continue
-            if op == region.OP_CALL:
+            if op in (region.OP_CALL, region.OP_TOOLS):
                 self._call = self._receive(rows, units, size, load, cpu)
+            if op == region.OP_TOOLS and self._call is not None:
+                self._call.texts = region.TOOL_TEXTS
             if op == region.OP_FORGET or self._call is None:
                 self._call = None
                 continue
@@ -128,7 +130,7 @@ class Zygote:
         _send_frame(self._channel, region.PRELOADED, [failed])
 
     def _run(self, call: WatchedCall, start: int, seconds_left: float) -> None:
-        shared = mmap(-1, region.region_size(call.rows))
+        shared = mmap(-1, region.region_size(call.rows, call.texts))
         region.HEADER.pack_into(shared, 0, region.LOADING, start, 0, 0, 0, time.monotonic(), 0.0, 0)
         log_read, log_write = os.pipe()
         progress_read, progress_write = os.pipe()
@@ -148,6 +150,7 @@ class Zygote:
             task = child.Task(
                 memoryview(call.body)[: call.size], shared, call.rows, start, call.budgets,
                 self._filter, self._pid_hole, rlimits, parent, self._libraries, self._absent,
+                call.texts,
             )  # fmt: skip
             child.run(task, log=log_write, progress=progress_write, stdin=stdin_read)
         os.close(log_write)
@@ -167,7 +170,7 @@ class Zygote:
         self, call: WatchedCall, start: int, outcome: ChildOutcome, shared: mmap, watch: Watch
     ) -> None:
         header = region.Header._make(region.HEADER.unpack_from(shared, 0))
-        used = min(header.used, call.rows * region.ROW_BYTES)
+        used = min(header.used, call.rows * call.texts.row_bytes)
         done = region.DONE.pack(
             start, call.rows, outcome.status, outcome.cause, outcome.progress,
             outcome.cpu, outcome.wall, outcome.unit_wall, used, watch.log_bytes,
