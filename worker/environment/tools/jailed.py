@@ -18,7 +18,7 @@ from worker.environment.tools.base import (
     ToolStart,
 )  # fmt: skip
 from worker.sandbox.client import SandboxClient
-from worker.sandbox.jailed.tools import digest
+from worker.sandbox.jailed.tools import mark
 from worker.sandbox.limits import Timeouts
 from worker.sandbox.outcome import RowResult
 
@@ -209,7 +209,7 @@ def _failure_text(row: RowResult, name: str, status: CallStatus, seconds: float)
 
 def _history(history: Sequence[PastCall], source: int) -> list[tuple[str, dict[str, Any], str]]:
     return [
-        (call.name, call.arguments, digest(call.status, call.text))
+        (call.name, call.arguments, mark(call.status, call.text))
         for call in history
         if call.source == source and call.status in _REPEATED
     ]

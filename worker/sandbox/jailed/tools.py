@@ -19,6 +19,7 @@ from .values import BadValue, number
 FILE_NAME, MODULE_NAME = "tools.py", "tools"
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _NUMPY_SEEDS = 1 << 32
+_LONGEST_MARK = 256
 _JSON = "return text, a number, true, false, None, or lists and dicts of these"
 
 
@@ -70,7 +71,7 @@ def failure_text(error: BaseException) -> str:
 
 def clean(text: str) -> str:
     """Text without control characters, which neither tokenizers nor databases take."""
-    return _CONTROL.sub(" ", text)
+    return text if text.isprintable() else _CONTROL.sub(" ", text)
 
 
 def shortened(text: str, most: int) -> str:
@@ -84,7 +85,10 @@ def shortened(text: str, most: int) -> str:
     return text[:head] + note + text[len(text) - (most - len(note) - head) :]
 
 
-def digest(status: str, text: str) -> str:
+def mark(status: str, text: str) -> str:
+    """What a repeated call is compared by: the result itself, or its hash if it is long."""
+    if len(text) <= _LONGEST_MARK:
+        return f"{status}={text}"
     return hashlib.sha256(f"{status}\n{text}".encode("utf-8", "replace")).hexdigest()
 
 
@@ -135,11 +139,11 @@ def _of_class(made: Callable[[], Any], call: Mapping[str, Any]) -> Answer:
 
 def _repeated(environment: object, name: str, arguments: Mapping[str, Any], most: int) -> str:
     try:
-        return digest("ok", _text(getattr(environment, name)(**arguments), most))
+        return mark("ok", _text(getattr(environment, name)(**arguments), most))
     except MemoryError:
         raise
-    except BaseException as error:  # noqa: BLE001 - it failed the first time too, or the digests differ
-        return digest("exception", failure_text(error))
+    except BaseException as error:  # noqa: BLE001 - it failed the first time too, or the marks differ
+        return mark("exception", failure_text(error))
 
 
 def _parameters(function: Callable[..., object]) -> frozenset[str] | None:

@@ -148,7 +148,7 @@ def test_each_mishap_is_one_status_with_a_text_and_its_neighbours_are_well(sandb
 
 
 @pytest.mark.parametrize("isolate", ["batch", "sample"])
-def test_a_global_of_one_rollout_is_never_seen_in_another(sandbox: SandboxClient, isolate: str) -> None:
+def test_globals_do_not_pass_from_rollout_to_rollout(sandbox: SandboxClient, isolate: str) -> None:
     tools = functions(sandbox, COUNTER, isolate=isolate)
     results = tools.run([request("count", i) for i in range(40)])
     answers = [json.loads(result.text) for result in results]
@@ -215,7 +215,7 @@ def test_a_replay_that_differs_drops_the_rollout(sandbox: SandboxClient) -> None
     assert rollout.reward().finding == "tool_not_deterministic"
 
 
-def test_one_text_is_shown_to_the_model_before_it_calls(sandbox: SandboxClient) -> None:
+def test_what_reset_returns_is_a_text_or_none(sandbox: SandboxClient) -> None:
     broken = WORDLE.replace('return f"A word', 'return 1 or f"A word')
     for source, status, text in (
         (broken, "exception", "reset() returned int; return a text or None"),
