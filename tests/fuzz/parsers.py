@@ -35,6 +35,7 @@ from reinforge.tool_calls import openai as openai_calls
 from reinforge.tool_calls import prepared
 from reinforge.tools import docstrings, hints, schemas_of
 from tests.fuzz import readers as r
+from worker.environment.tools import json_rpc
 from worker.models import chat, licence
 from worker.rewards.judge import replies
 from worker.rewards.programs import hidden_tests
@@ -142,6 +143,7 @@ _MULTI = (
 )
 _RECORD = '{"kind": "log", "sequence": 1, "ts": 1.0, "level": "info", "message": "@@"}'
 _TOOL = 'def add(a: int, b: "@@" = 1) -> int:\n    """Adds.\n\n    Args:\n        a: @@\n    """\n'
+_EVENTS = {"content-type": "text/event-stream"}
 _CODE = 'def grade(sample, item):\n    return float(item["answer"] in sample["output_text"])  # @@\n'
 
 PARSERS = (
@@ -270,6 +272,14 @@ PARSERS = (
            "worker.rewards.judge.replies"),
     Parser("judge's reply", text(r.reply), ('{"result": "@@"}', '{"ranking": [3, 1, 2], "steps": [@@]}',
            '```json\n{"result": 1}\n```', "<think>@@</think>"), "worker.rewards.judge.replies", amplification=400),
+    Parser("answer of a tool server", raw(lambda content: json_rpc.result(content, {}, 1)),
+           ('{"jsonrpc": "2.0", "id": 1, "result": {"@@": 1}}', '{"id": 1, "error": {"code": @@}}'),
+           "worker.environment.tools.json_rpc", refusals=(*REFUSALS, json_rpc.RpcError, json_rpc.RpcMalformed),
+           amplification=300),
+    Parser("events of a tool server", raw(lambda content: json_rpc.result(content, _EVENTS, 1)),
+           ('data: {"id": 1, "result": {"@@": 1}}\n\n', "data: @@\r\n\r\n"),
+           "worker.environment.tools.json_rpc", refusals=(*REFUSALS, json_rpc.RpcError, json_rpc.RpcMalformed),
+           amplification=300),
     Parser("columns of a reward", text(sandbox_parse.parse_columns), ('{"grade": ["@@"]}',),
     "worker.sandbox.daemon.parse"),
     Parser("prints of a reward", raw(sandbox_parse.clean_text), module="worker.sandbox.daemon.parse"),

@@ -3,8 +3,8 @@
 import asyncio
 import random
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -33,6 +33,10 @@ class NetworkLoop:
     def run(self, work: Coroutine[Any, Any, T]) -> Awaitable[T]:
         """Run; cancelling the returned awaitable cancels the work."""
         return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run from a thread without a loop."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def close(self) -> None:
         if not self._thread.is_alive():
@@ -101,8 +105,25 @@ def proxy_for(url: str) -> str | None:
     return proxy if "://" in proxy else f"http://{proxy}"
 
 
+@dataclass(frozen=True, slots=True)
+class ServerReply:
+    content: bytes
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What is sent and how much of the answer is read: `whole(content, headers)` ends a stream that stays open."""
+
+    body: bytes
+    headers: dict[str, str]
+    method: str = "POST"
+    accept: str = "application/json"
+    whole: Callable[[bytearray, Mapping[str, str]], bool] | None = None
+
+
 class ServerClient:
-    """POSTs to a user's server, without following redirects."""
+    """Requests to a user's server, without following redirects."""
 
     def __init__(self, url: str, guard: Guard | None, *, proxied: bool) -> None:
         self._url, self._guard = url, guard
@@ -118,18 +139,22 @@ class ServerClient:
 
     async def post(self, body: bytes, headers: dict[str, str], *, seconds: float) -> bytes:
         """Send a body and return the reply. Raises RequestFailed."""
+        return (await self.send(Exchange(body, headers), seconds=seconds)).content
+
+    async def send(self, exchange: Exchange, *, seconds: float) -> ServerReply:
+        """Raises RequestFailed."""
         target = await self._target(seconds)
         if target is None:
-            return await post(self._client, self._url, body, headers, seconds=seconds)
-        named = headers | {"host": target.host_header}
+            return await send(self._client, self._url, exchange, seconds=seconds)
+        named = replace(exchange, headers=exchange.headers | {"host": target.host_header})
         server = {"sni_hostname": target.server_name}
         for url in target.urls[:-1]:
             try:
-                return await post(self._client, url, body, named, seconds=seconds, extensions=server)
+                return await send(self._client, url, named, seconds=seconds, extensions=server)
             except RequestFailed as error:
                 if not isinstance(error.__cause__, httpx.ConnectError):  # it may have been heard
                     raise
-        return await post(self._client, target.urls[-1], body, named, seconds=seconds, extensions=server)
+        return await send(self._client, target.urls[-1], named, seconds=seconds, extensions=server)
 
     async def aclose(self) -> None:
         await self._client.aclose()
@@ -151,31 +176,30 @@ class ServerClient:
             raise RequestFailed("timeout", f"no address within {seconds:g} s", again=True) from error
 
 
-async def post(
+async def send(
     client: httpx.AsyncClient,
     url: str,
-    body: bytes,
-    headers: dict[str, str],
+    exchange: Exchange,
     *,
     seconds: float,
     extensions: dict[str, Any] | None = None,
-) -> bytes:
-    """POST within `seconds` and MAX_REPLY_BYTES. Raises RequestFailed."""
-    sent = {"content-type": "application/json", "accept": "application/json", "accept-encoding": "identity"}
+) -> ServerReply:
+    """Send within `seconds` and receive MAX_REPLY_BYTES at most. Raises RequestFailed."""
+    sent = {"content-type": "application/json", "accept": exchange.accept, "accept-encoding": "identity"}
     timeout = httpx.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS))
     try:
         async with (
             asyncio.timeout(seconds),
             client.stream(
-                "POST",
+                exchange.method,
                 url,
-                content=body,
-                headers=headers | sent,
+                content=exchange.body,
+                headers=exchange.headers | sent,
                 timeout=timeout,
                 extensions=extensions or {},
             ) as answer,
         ):
-            content = await _bounded(answer)
+            content = await _bounded(answer, exchange)
     except (TimeoutError, httpx.TimeoutException) as error:
         raise RequestFailed("timeout", f"no whole answer within {seconds:g} s", again=True) from error
     except httpx.HTTPError as error:
@@ -184,10 +208,10 @@ async def post(
     except (httpx.InvalidURL, ValueError) as error:
         raise RequestFailed("unreachable", f"the address cannot be used: {error}") from error
     _check_status(answer, content)
-    return content
+    return ServerReply(content, answer.headers)
 
 
-async def _bounded(answer: httpx.Response) -> bytes:
+async def _bounded(answer: httpx.Response, exchange: Exchange) -> bytes:
     if answer.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
         raise RequestFailed("encoded", "the answer is compressed although that was not asked for")
     content = bytearray()
@@ -195,6 +219,8 @@ async def _bounded(answer: httpx.Response) -> bytes:
         content += part
         if len(content) > MAX_REPLY_BYTES:
             raise RequestFailed("too_large", f"the answer has more than {MAX_REPLY_BYTES >> 20} MiB")
+        if exchange.whole is not None and exchange.whole(content, answer.headers):
+            break
     return bytes(content)
 
 

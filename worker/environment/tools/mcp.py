@@ -1,0 +1,237 @@
+"""Tools of an MCP server over streamable HTTP."""
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from pydantic import ValidationError
+
+from reinforge.net.outbound import Guard
+from reinforge.parsing.json_depth import is_deeper
+from reinforge.tools import CallStatus, ToolFunction, ToolSchema
+from worker.environment.tools import json_rpc
+from worker.environment.tools.base import ToolEnd, ToolRequest, ToolResult, ToolReward, ToolStart
+from worker.environment.tools.server import ServerAddress, ServerCalls, ToolServerError, rollout_headers
+from worker.rewards.network import Exchange, NetworkLoop, RequestFailed, ServerClient
+
+VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26")
+"""Protocol versions that are spoken, newest first."""
+MAX_TOOLS, MAX_PAGES, MAX_SCHEMA_BYTES = 128, 16, 32 << 10
+_ACCEPT = "application/json, text/event-stream"
+_SESSION, _VERSION = "mcp-session-id", "mcp-protocol-version"
+_INVALID_PARAMS, _NO_SUCH_METHOD = -32602, -32601
+
+
+class McpServer:
+    """Tools of one server: `initialize` and `tools/list` at creation, then one `tools/call` per call.
+
+    expected: tools as they were when the job was created. Raises ToolServerError.
+    """
+
+    starts = scores = False
+
+    def __init__(
+        self,
+        address: ServerAddress,
+        network: NetworkLoop,
+        guard: Guard,
+        *,
+        expected: Sequence[ToolSchema] | None = None,
+    ) -> None:
+        self._address, self._network = address, network
+        self._calls = ServerCalls(address, network, guard)
+        self._client = ServerClient(address.url, guard, proxied=False)
+        self._session: dict[str, str] = {}
+        self._ids = count(1)
+        try:
+            self.schemas = network.wait(self._connect())
+            if expected is not None and tuple(expected) != self.schemas:
+                raise self._error(
+                    f"its tools changed since the job was created: {_difference(expected, self.schemas)}",
+                    "tool_list_changed",
+                    "Create the job again with the tools of today, or restore the server.",
+                )
+        except BaseException:
+            self.close()
+            raise
+
+    def start(self, rollouts: Sequence[ToolStart]) -> list[ToolResult]:
+        raise NotImplementedError("an MCP server starts no rollouts")
+
+    def reward(self, rollouts: Sequence[ToolEnd], source: int) -> list[ToolReward]:
+        raise NotImplementedError("an MCP server scores no rollouts")
+
+    def call(self, requests: Sequence[ToolRequest]) -> list[ToolResult]:
+        return self._calls.run(requests, self._call)
+
+    def close(self) -> None:
+        self._network.wait(self._client.aclose())
+
+    async def _connect(self) -> tuple[ToolSchema, ...]:
+        try:
+            await self._initialize()
+            return await self._list()
+        except RequestFailed as error:
+            code = "tool_server_refused" if error.kind == "refused" else "tool_server_unreachable"
+            raise self._error(
+                error.message, code, "Check its address; it has to speak MCP over HTTP."
+            ) from error
+        except json_rpc.RpcMalformed as error:
+            raise self._error(
+                str(error), "tool_server_unusable", "Check that its address is that of MCP."
+            ) from error
+        except json_rpc.RpcError as error:
+            raise self._error(
+                f"it answers {error.code}: {error.message}",
+                "tool_server_unusable",
+                "Read the server's own log.",
+            ) from error
+
+    async def _initialize(self) -> None:
+        params = {
+            "protocolVersion": VERSIONS[0],
+            "capabilities": {},
+            "clientInfo": {"name": "reinforge", "version": "1"},
+        }
+        self._session = {}
+        answer = await self._ask("initialize", params, self._address.headers)
+        version = answer.get("protocolVersion")
+        if version not in VERSIONS:
+            raise self._error(
+                f"it speaks version {str(version)[:40]!r} of the protocol",
+                "mcp_version_unsupported",
+                f"Versions that can be used: {', '.join(VERSIONS)}.",
+            )
+        self._session[_VERSION] = str(version)
+        await self._notify("notifications/initialized")
+
+    async def _list(self) -> tuple[ToolSchema, ...]:
+        schemas: list[ToolSchema] = []
+        cursor: Any = None
+        for _ in range(MAX_PAGES):
+            params = {"cursor": cursor} if cursor is not None else {}
+            page = await self._ask("tools/list", params, self._address.headers)
+            schemas += self._offered(page.get("tools"))
+            if len(schemas) > MAX_TOOLS:
+                raise self._error(
+                    f"it has more than {MAX_TOOLS} tools", "too_many_tools", "Name some in `include`."
+                )
+            cursor = page.get("nextCursor")
+            if not isinstance(cursor, str):
+                break
+        names = {schema.name for schema in schemas}
+        if missing := sorted(self._address.include - names):
+            raise self._error(f"it has no tool {missing[0]!r}", "unknown_tool", "Correct `include`.")
+        if not schemas:
+            raise self._error("it offers no tools", "no_tools", "Check the server.")
+        if len(names) < len(schemas):
+            raise self._error("it lists a tool twice", "tool_name_twice", "Check the server.")
+        return tuple(schemas)
+
+    def _offered(self, tools: Any) -> list[ToolSchema]:
+        if not isinstance(tools, list):
+            raise json_rpc.RpcMalformed("the list of tools is no list")
+        schemas = []
+        for tool in tools:
+            name = tool.get("name") if isinstance(tool, dict) else None
+            if not isinstance(name, str):
+                raise json_rpc.RpcMalformed("a tool has no name")
+            if not self._address.include or name in self._address.include:
+                schemas.append(self._schema(name, tool))
+        return schemas
+
+    def _schema(self, name: str, tool: Mapping[str, Any]) -> ToolSchema:
+        parameters = tool.get("inputSchema")
+        if not isinstance(parameters, dict) or is_deeper(parameters, 32):
+            parameters = None
+        if parameters is None or len(json.dumps(parameters)) > MAX_SCHEMA_BYTES:
+            raise self._error(
+                f"the tool {name[:80]!r} has no schema of at most {MAX_SCHEMA_BYTES >> 10} KiB",
+                "tool_schema_invalid",
+                "Leave it out with `include`.",
+            )
+        description = tool.get("description")
+        try:
+            function = ToolFunction(
+                name=name,
+                description=description[:4000] if isinstance(description, str) else "",
+                parameters=parameters,
+            )
+        except ValidationError as error:
+            raise self._error(
+                f"the name {name[:80]!r} is not 1 to 64 letters, digits, underscores and dashes",
+                "tool_name_invalid",
+                "Leave it out with `include`.",
+            ) from error
+        return ToolSchema(function=function)
+
+    async def _call(self, request: ToolRequest) -> tuple[CallStatus, str]:
+        params = {"name": request.name, "arguments": request.arguments}
+        headers = rollout_headers(self._address, request.seed)
+        try:
+            try:
+                answer = await self._ask("tools/call", params, headers)
+            except RequestFailed as error:
+                if error.status != 404 or _SESSION not in self._session:
+                    raise
+                await self._initialize()  # the server forgot the session; the call was not run
+                answer = await self._ask("tools/call", params, headers)
+        except json_rpc.RpcError as error:
+            code: CallStatus = "exception"
+            if error.code == _INVALID_PARAMS:
+                code = "bad_arguments"
+            elif error.code == _NO_SUCH_METHOD:
+                code = "unknown_tool"
+            return code, f"{request.name}: {error.message}"
+        except (json_rpc.RpcMalformed, ToolServerError) as error:
+            return "unreachable", f"{request.name}: {error}"
+        return ("exception" if answer.get("isError") is True else "ok"), _text(answer)
+
+    async def _ask(
+        self, method: str, params: Mapping[str, Any], headers: Mapping[str, str]
+    ) -> dict[str, Any]:
+        """Raises RequestFailed, RpcError, RpcMalformed."""
+        id = next(self._ids)
+        exchange = Exchange(
+            json_rpc.request(method, params, id),
+            {**headers, **self._session},
+            accept=_ACCEPT,
+            whole=json_rpc.AnswerWatch(id),
+        )
+        reply = await self._client.send(exchange, seconds=self._address.timeout_seconds)
+        session = reply.headers.get(_SESSION, "")
+        if method == "initialize" and session.isascii() and session.isprintable() and 0 < len(session) <= 512:
+            self._session[_SESSION] = session
+        return json_rpc.result(reply.content, reply.headers, id)
+
+    async def _notify(self, method: str) -> None:
+        exchange = Exchange(
+            json_rpc.request(method, {}, None), {**self._address.headers, **self._session}, accept=_ACCEPT
+        )
+        await self._client.send(exchange, seconds=self._address.timeout_seconds)
+
+    def _error(self, message: str, code: str, hint: str) -> ToolServerError:
+        return ToolServerError(f"The tool server {self._address.name}: {message}.", code=code, hint=hint)
+
+
+def _text(answer: Mapping[str, Any]) -> str:
+    content = answer.get("content")
+    parts = []
+    for part in content if isinstance(content, list) else []:
+        kind = part.get("type") if isinstance(part, dict) else None
+        if kind == "text" and isinstance(part.get("text"), str):
+            parts.append(part["text"])
+        elif kind is not None:
+            parts.append(f"[{str(kind)[:40]} that cannot be shown]")
+    if not parts and isinstance(answer.get("structuredContent"), dict):
+        return json.dumps(answer["structuredContent"], ensure_ascii=False)
+    return "\n".join(parts)
+
+
+def _difference(before: Sequence[ToolSchema], now: Sequence[ToolSchema]) -> str:
+    old, new = {s.name: s for s in before}, {s.name: s for s in now}
+    lines = [f"{name} is gone" for name in old if name not in new]
+    lines += [f"{name} is new" for name in new if name not in old]
+    lines += [f"{name} has another schema" for name in old if name in new and old[name] != new[name]]
+    return ", ".join(lines)[:400] or "their order"
