@@ -4,19 +4,22 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import gpu_check
 import pytest
-from common.gpu import peer
-from common.gpu.job import rows_of
-from common.gpu.rows import Row, Setting, at_least, at_most
+from common.gpu import job, peer, published, right, sampling, short, update, vllm
+from common.gpu.published import rows_of
+from common.gpu.rows import NO_GPU, Row, Setting, at_least, at_most, of_gpu
 from common.measure import ROOT
 from common.number_reward import grade
 
 from worker.machine.vllm_python import vllm_python
+
+STARTER = ROOT / "worker" / "starter" / "starter-arith"
 
 
 def check(out: Path, *arguments: str, vllm: str = "/nowhere/python") -> tuple[int, dict[str, Any], str]:
@@ -33,21 +36,23 @@ def test_every_section_runs_on_the_cpu(tmp_path: Path) -> None:
     data = tmp_path / "rows.jsonl"
     rows = [{"question": f"{n}+{n + 1}=", "answer": f"Add them. #### {2 * n + 1:,}"} for n in range(40, 80)]
     data.write_text("\n".join(map(json.dumps, rows)))
-    model = ROOT / "worker" / "starter" / "starter-arith"
-    status, result, output = check(tmp_path / "out.json", "--model", str(model), "--data", str(data))
+    status, result, output = check(tmp_path / "out.json", "--model", str(STARTER), "--data", str(data))
     assert status == 0, output
-    assert "starter-arith, transformers: held-out reward" in output
-    assert list(result["sections"]) == list(gpu_check.SECTIONS)
-    for name, section in result["sections"].items():
-        assert section["rows"], name
-        assert all(row["status"] in ("passed", "waiting") for row in section["rows"]), name
-    waiting = [
-        row
-        for section in result["sections"].values()
-        for row in section["rows"]
-        if row["status"] == "waiting"
-    ]
-    assert all(row["note"] and row["value"] is None for row in waiting)
+    sections = result["sections"]
+    assert "starter-arith, engine transformers: the job succeeds" in output
+    assert "starter-arith, engine transformers: held-out reward after training" in output
+    assert list(sections) == [*gpu_check.SECTIONS, gpu_check.PUBLISHED]
+    for name, section in sections.items():
+        assert {row["status"] for row in section["rows"]} <= {"passed", "waiting"}, (name, output)
+        for row in section["rows"]:
+            assert row["value"] is None or row["limit"], f"{row['name']} is a figure, and there is no GPU"
+            assert row["note"] or row["status"] == "passed"
+    for module in (right, update, peer, sampling, short, vllm, job):
+        reached = sections[module.__name__.rpartition(".")[2]]["rows"]
+        assert not gpu_check.missing(module.names(), reached)
+    for module in (update, sampling, short, vllm, job):
+        names = [row["name"] for row in sections[module.__name__.rpartition(".")[2]]["rows"]]
+        assert names == module.names()
     assert "not measured" in output
 
 
@@ -57,10 +62,12 @@ def test_the_rows_of_vllm_run_on_the_cpu(tmp_path: Path) -> None:
     assert python is not None
     status, result, output = check(tmp_path / "out.json", "--only", "vllm", "job", vllm=str(python))
     assert status == 0, output
-    rows = [row for section in result["sections"].values() for row in section["rows"]]
-    assert {row["status"] for row in rows} == {"passed"}, output
-    assert any(row["name"] == "0.5B, vllm: the job succeeds" for row in rows)
-    assert any("probe" in row["name"] for row in rows)
+    for module in (vllm, job):
+        rows = result["sections"][module.__name__.rpartition(".")[2]]["rows"]
+        assert [row["name"] for row in rows] == module.names(), output
+        assert {row["note"] for row in rows if row["status"] == "waiting"} == {NO_GPU}, output
+    passed = {row["name"] for row in result["sections"]["vllm"]["rows"] if row["status"] == "passed"}
+    assert vllm.PROBE in passed and vllm.SAMPLES in passed
 
 
 def test_rows_of_questions_become_prompts_with_their_final_number(tmp_path: Path) -> None:
@@ -84,8 +91,53 @@ def test_a_peer_that_never_ends_well_is_a_failed_row(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("importlib.util.find_spec", lambda _: object())
     monkeypatch.setattr(peer, "_peer", lambda *_: "out of memory")
     rows = list(peer.run(Setting("cpu", True, tmp_path)))
-    assert [row.status for row in rows] == ["waiting", "failed"]
-    assert rows[0].note == "out of memory"
+    assert [row.name for row in rows] == peer.names()
+    assert [row.status for row in rows] == ["failed", "waiting", "waiting"]
+    assert "out of memory" in rows[0].note
+
+
+def test_sections_take_no_time_from_later_ones_and_end_within_eight_minutes() -> None:
+    every = gpu_check.limits(None, published=False)
+    assert every == gpu_check.SECTIONS and sum(every.values()) < 480
+    some = gpu_check.limits(["vllm", "job", "job"], published=False)
+    assert list(some) == ["vllm", "job"] and sum(some.values()) == gpu_check.TOTAL_SECONDS
+    assert gpu_check.limits(None, published=True) == every | {"published": gpu_check.PUBLISHED_SECONDS}
+
+
+def test_a_figure_of_a_tiny_model_is_not_measured(tmp_path: Path) -> None:
+    row = at_least("MFU", 0.9, 0.4, engine="e")
+    assert of_gpu(row, Setting("cuda", False, tmp_path)) == row
+    for setting in (Setting("cpu", True, tmp_path), Setting("cuda", True, tmp_path)):
+        waits = of_gpu(row, setting)
+        assert (waits.status, waits.value, waits.limit, waits.note) == ("waiting", None, "≥ 0.4", NO_GPU)
+        assert waits.details == {"engine": "e", "tiny": 0.9}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--model", "/nowhere"], "--model: /nowhere has no config.json"),
+        (["--data", "gsm8k"], "--data: these are prompts for the model that --model names"),
+        (["--model", str(STARTER), "--data", "/nowhere.jsonl"], "--data: there is no file /nowhere.jsonl"),
+    ],
+)
+def test_a_model_or_prompts_that_do_not_exist_are_refused_at_once(
+    arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        gpu_check._arguments(arguments)
+    assert reason in capsys.readouterr().err
+
+
+def test_prompts_that_cannot_be_downloaded_are_a_failed_row(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def unreachable(*_: object) -> Path:
+        raise OSError("no network")
+
+    monkeypatch.setattr(published, "rows_of", unreachable)
+    (row,) = published.run(Setting("cpu", True, tmp_path, STARTER, "gsm8k"))
+    assert row.status == "failed" and "no network" in row.note and "--data FILE" in row.note
 
 
 def test_a_value_that_is_not_a_number_fails() -> None:
@@ -98,29 +150,42 @@ def test_a_value_that_is_not_a_number_fails() -> None:
     ("section", "expected"),
     [
         ("raise RuntimeError('no such kernel')", "no such kernel"),
-        ("import time; time.sleep(60)", "stopped after"),
-        ("import os; os._exit(3)", "3"),
+        ("import time; time.sleep(600)", "stopped at its limit"),
+        ("import os; os._exit(3)", "status 3"),
     ],
 )
-def test_a_section_that_fails_keeps_the_rows_before(
+def test_a_section_that_ends_early_keeps_its_rows_and_names_the_others(
     section: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    marker = tmp_path / "second row"
     lines = section.replace("; ", "\n    ")
     (tmp_path / "broken_section.py").write_text(
-        "from common.gpu.rows import Row\n\ndef run(setting):\n    yield Row('first', 'passed')\n    " + lines
+        "from common.gpu.rows import Row\n\ndef names():\n    return ['first', 'second']\n\n"
+        "def run(setting):\n    yield Row('first: gap', 'passed')\n"
+        f"    open({str(marker)!r}, 'w').close()\n    " + lines
     )
     monkeypatch.syspath_prepend(tmp_path)
+    if expected.startswith("stopped"):
+        monkeypatch.setattr(gpu_check, "_wait", lambda *_: exists(marker))
     options = gpu_check._arguments(["--device", "cpu", "--tiny"])
-    section_result = gpu_check.section("broken_section", 8.0, options)
-    assert [row["status"] for row in section_result["rows"]] == ["passed", "failed"]
-    assert expected in section_result["rows"][1]["note"]
+    rows = gpu_check.section("broken_section", time.monotonic() + 250, options)["rows"]
+    assert [(row["name"], row["status"]) for row in rows] == [
+        ("first: gap", "passed"),
+        ("broken_section", "failed"),
+        ("second", "waiting"),
+    ]
+    assert expected in rows[1]["note"] and "not reached" in rows[2]["note"]
+
+
+def exists(marker: Path) -> None:
+    """The limit comes when the first row is written."""
+    while not marker.exists():
+        time.sleep(0.02)
 
 
 def test_an_architecture_that_fails_leaves_the_others(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from common.gpu import right
-
     def rows(name: str, *_: object) -> Iterator[Row]:
         if name == "qwen3":
             raise RuntimeError("no kernel image is available")
@@ -128,5 +193,13 @@ def test_an_architecture_that_fails_leaves_the_others(
 
     monkeypatch.setattr(right, "_architecture", rows)
     result_rows = list(right.run(Setting("cpu", True, tmp_path)))
-    assert [row.status for row in result_rows] == ["failed", "failed", "passed", "passed"]
-    assert "no kernel image" in result_rows[0].note
+    statuses = {row.name: row.status for row in result_rows}
+    assert statuses == {
+        "qwen2": "passed",
+        "qwen3/float32": "failed",
+        "qwen3/bf16": "failed",
+        "llama": "passed",
+        "gemma3_text": "passed",
+        "qwen3_moe": "passed",
+    }
+    assert all("no kernel image" in row.note for row in result_rows if row.status == "failed")

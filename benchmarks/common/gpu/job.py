@@ -1,13 +1,12 @@
 """Section `job`: whole offline jobs through `reinforge train`'s own code, by each engine that this machine has."""
 
-import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from common.gpu.models import RANK, shape_of
-from common.gpu.rows import Row, Setting, at_least, figure, holds, waiting
+from common.gpu.rows import NO_GPU, Row, Setting, at_least, figure, holds, of_gpu, waiting
 from common.measure import ROOT
 from common.random_model import prompts, save
 from reinforge.errors import ReinforgeError
@@ -16,21 +15,32 @@ from reinforge.spec import JobSpec
 from worker.machine.vllm_python import CPU_BUILD, vllm_build, vllm_missing
 
 ADDITIONS = ROOT / "examples" / "arithmetic"
-REWARD = ROOT / "benchmarks" / "common" / "number_reward.py"
-MOST_ROWS = 2000
+STEPS = 12
 GAIN = 0.1
 """Of the held-out reward that the starter model has to win on the device."""
+STARTER = "starter model, engine transformers, additions"
+ENGINES = ("vllm", "transformers")
+SUCCEEDS, GAINED, PEAK = "the job succeeds", "held-out reward gained", "peak memory"
+PARTS = ("generate", "score", "update")
+TIMES = (*PARTS, "rest of the step", PEAK)
+
+
+def names() -> list[str]:
+    steps = [f"{_label(engine)}: {part}" for engine in ENGINES for part in (SUCCEEDS, *TIMES)]
+    return [f"{STARTER}: {SUCCEEDS}", f"{STARTER}: {GAINED}", *steps]
 
 
 def run(setting: Setting) -> Iterator[Row]:
     yield from _learns(setting)
-    if setting.model is not None:
-        yield from _published(setting)
-    for engine in ("vllm", "transformers"):
+    for engine in ENGINES:
         if engine == "vllm" and (missing := no_vllm(setting)):
-            yield waiting("0.5B, vllm: two steps", missing)
+            yield from (waiting(f"{_label(engine)}: {part}", missing) for part in (SUCCEEDS, *TIMES))
             continue
         yield from _steps(engine, setting)
+
+
+def _label(engine: str) -> str:
+    return f"0.5B, engine {engine}"
 
 
 def no_vllm(setting: Setting) -> str | None:
@@ -56,24 +66,22 @@ def _learns(setting: Setting) -> Iterator[Row]:
                 "reference": "<answer>{{item.answer}}</answer>",
             }
         ],
-        "rollout": _rollout(4, 4, 56) if setting.tiny else _rollout(24, 8, 56),
+        # Not auto: where vLLM is installed, its start would take longer than the job.
+        "rollout": (rollout(4, 4, 56) if setting.tiny else rollout(24, 8, 56)) | {"engine": "transformers"},
         "evaluation": {"every_steps": 99, "rows": 8 if setting.tiny else 64, "samples_per_row": 2},
-        "limits": {"steps": 2 if setting.tiny else 24, "checkpoint_every": 99},
+        "limits": {"steps": 2 if setting.tiny else STEPS, "checkpoint_every": 99},
     }
-    records, failure = _finished(job, setting.folder / "learns")
+    records, failure = finished(job, setting.folder / "learns")
+    yield holds(f"{STARTER}: {SUCCEEDS}", failure is None, failure or _device(records))
     if failure is not None:
-        yield holds("starter model, additions: the job succeeds", False, failure)
         return
-    yield holds("starter model, additions: the job succeeds", True, _device(records))
     rewards = [r["values"]["held_out/reward_mean"] for r in records if r["kind"] == "evaluated"]
-    gain = rewards[-1] - rewards[0]
-    name = "starter model, additions: held-out reward gained"
     about = {"from": rewards[0], "to": rewards[-1]}
-    yield figure(name, gain, "", **about) if setting.tiny else at_least(name, gain, GAIN, "", **about)
+    yield of_gpu(at_least(f"{STARTER}: {GAINED}", rewards[-1] - rewards[0], GAIN, "", **about), setting)
 
 
 def _steps(engine: str, setting: Setting) -> Iterator[Row]:
-    """Two steps of 16 × 8 completions of 256 tokens, without vLLM of 64."""
+    """Two steps of 16 × 8 completions of 256 tokens, by transformers of 64."""
     tokens = 16 if setting.tiny else {"vllm": 256, "transformers": 64}[engine]
     shape = shape_of("0.5B", setting)
     model = setting.folder / "model"
@@ -96,50 +104,37 @@ def _steps(engine: str, setting: Setting) -> Iterator[Row]:
                 "reference": "w7" if setting.tiny else "w777",
             }
         ],
-        "rollout": (_rollout(2, 4, tokens) if setting.tiny else _rollout(16, 8, tokens)) | {"engine": engine},
+        "rollout": (rollout(2, 4, tokens) if setting.tiny else rollout(16, 8, tokens)) | {"engine": engine},
         "adapter": {"rank": RANK},
         "optimizer": {"learning_rate": 1e-5},
         "evaluation": {"rows": 0},
         "limits": {"steps": 2, "checkpoint_every": 99},
     }
-    yield from _times(f"0.5B, {engine}", job, setting.folder / f"steps-{engine}")
+    yield from times(_label(engine), job, setting.folder / f"steps-{engine}", setting)
 
 
-def _published(setting: Setting) -> Iterator[Row]:
-    """The model that the user named, on the data that the user named."""
-    assert setting.model is not None
-    data = rows_of(setting.data or "gsm8k", setting.folder)
-    engine = "transformers" if no_vllm(setting) else "vllm"
-    job = {
-        "model": str(setting.model),
-        "data": {"dataset": str(data), "held_out_rows": 32},
-        "rewards": [{"type": "python", "name": "answer", "path": str(REWARD)}],
-        "rollout": (_rollout(2, 4, 16) if setting.tiny else _rollout(32, 8, 512)) | {"engine": engine},
-        "evaluation": {"every_steps": 20, "rows": 32, "samples_per_row": 1},
-        "limits": {"steps": 2 if setting.tiny else 20},
-    }
-    yield from _times(f"{setting.model.name}, {engine}", job, setting.folder / "published")
-
-
-def _times(label: str, job: dict[str, Any], out: Path) -> Iterator[Row]:
+def times(label: str, job: dict[str, Any], out: Path, setting: Setting) -> Iterator[Row]:
     """Whether the job succeeds, and where the time of its last step goes."""
-    records, failure = _finished(job, out)
+    records, failure = finished(job, out)
+    yield holds(f"{label}: {SUCCEEDS}", failure is None, failure or _device(records))
     if failure is not None:
-        yield holds(f"{label}: the job succeeds", False, failure)
         return
-    yield holds(f"{label}: the job succeeds", True, _device(records))
     values = [r["values"] for r in records if r["kind"] == "step_metrics"][-1]
-    parts = {name: values[f"time/{name}"] for name in ("generate", "score", "update")}
+    parts = {name: values[f"time/{name}"] for name in PARTS}
     for name, seconds in parts.items():
-        yield figure(f"{label}: {name}", seconds, "s")
-    yield figure(f"{label}: rest of the step", values["time/step"] - sum(parts.values()), "s")
-    if "memory/peak" in values:
-        yield figure(f"{label}: peak memory", values["memory/peak"], "GiB")
-    for reward in [r["values"]["held_out/reward_mean"] for r in records if r["kind"] == "evaluated"]:
-        yield figure(f"{label}: held-out reward", reward, "")
+        yield of_gpu(figure(f"{label}: {name}", seconds, "s"), setting)
+    rest = values["time/step"] - sum(parts.values())
+    yield of_gpu(figure(f"{label}: rest of the step", rest, "s"), setting)
+    name = f"{label}: {PEAK}"
+    held = values.get("memory/peak")
+    yield waiting(name, NO_GPU) if held is None else of_gpu(figure(name, held, "GiB"), setting)
+    for number, row in enumerate(r for r in records if r["kind"] == "evaluated"):
+        reward = row["values"]["held_out/reward_mean"]
+        name = f"{label}: held-out reward {'after' if number else 'before'} training"
+        yield of_gpu(figure(name, reward, "", step=row.get("step")), setting)
 
 
-def _finished(job: dict[str, Any], out: Path) -> tuple[list[dict[str, Any]], str | None]:
+def finished(job: dict[str, Any], out: Path) -> tuple[list[dict[str, Any]], str | None]:
     """The records of the job, and why it did not succeed."""
     try:
         ended = train(JobSpec.model_validate(job), out)
@@ -155,31 +150,9 @@ def _device(records: list[dict[str, Any]]) -> str:
     return str([r["facts"]["device"] for r in records if r["kind"] == "started"][-1])
 
 
-def _rollout(prompts: int, completions: int, tokens: int) -> dict[str, Any]:
+def rollout(prompts: int, completions: int, tokens: int) -> dict[str, Any]:
     return {
         "prompts_per_step": prompts,
         "completions_per_prompt": completions,
         "max_completion_tokens": tokens,
     }
-
-
-def rows_of(data: str, folder: Path) -> Path:
-    """A JSONL file with `messages` and `answer`: the user's, or made of rows with `question` and `answer`, as GSM8K has
-    them. `gsm8k` itself is downloaded, which needs a network and the package `datasets`."""
-    if data == "gsm8k":
-        from datasets import load_dataset
-
-        rows = load_dataset("openai/gsm8k", "main", split="train")
-    else:
-        rows = [json.loads(line) for line in Path(data).read_text(encoding="utf-8").splitlines()]
-        if not rows or "question" not in rows[0]:
-            return Path(data)
-    file = folder / "published.jsonl"
-    with file.open("w", encoding="utf-8") as out:
-        for row in itertools.islice(rows, MOST_ROWS):
-            answer = row["answer"].rpartition("####")[2].strip().replace(",", "")
-            out.write(
-                json.dumps({"messages": [{"role": "user", "content": row["question"]}], "answer": answer})
-                + "\n"
-            )
-    return file

@@ -11,25 +11,36 @@ from pathlib import Path
 
 import torch
 
-from common.gpu.rows import Row, Setting, figure, holds, waiting
+from common.gpu.rows import NO_GPU, Row, Setting, figure, holds, of_gpu, waiting
 from common.matrix import peak
 from worker.machine.vllm_python import vllm_missing, vllm_version
 
-PACKAGES = ("torch", "transformers", "peft", "numpy", "triton", "bitsandbytes")
+PACKAGES = ("torch", "transformers", "peft", "numpy")
+CARD = ("gpu", "driver", "torch's CUDA", "gpu/memory")
 REPEATS = 5
 
 
 def run(setting: Setting) -> Iterator[Row]:
     yield holds("python", True, platform.python_version())
     for package in PACKAGES:
-        yield holds(package, True, _version(package))
+        yield holds(package, True, version(package))
+    yield _triton()
     vllm = vllm_version()
     yield holds("vLLM", True, vllm) if vllm else waiting("vLLM", vllm_missing())
     if setting.device == "cuda":
         yield from _card()
+    else:
+        yield from (waiting(name, NO_GPU) for name in CARD)
     yield _compiler()
-    yield figure("peak/matrix", peak(setting.device) / 1e12, "TFLOP/s")
+    yield of_gpu(figure("peak/matrix", peak(setting.device) / 1e12, "TFLOP/s"), setting)
     yield from _copies(setting)
+
+
+def _triton() -> Row:
+    try:
+        return holds("triton", True, version("triton"))
+    except PackageNotFoundError:
+        return waiting("triton", "not installed: it comes with torch for CUDA")
 
 
 def _card() -> Iterator[Row]:
@@ -63,14 +74,11 @@ def _copies(setting: Setting) -> Iterator[Row]:
     size = 2**22 if setting.tiny else 2**31
     source = torch.empty(size, dtype=torch.uint8, device=setting.device)
     target = torch.empty_like(source)
-    yield figure("copy/device", 2 * size / _best(setting, target, source) / 1e9, "GB/s")
-    if setting.device != "cuda":
-        return
+    yield of_gpu(figure("copy/device", 2 * size / _best(setting, target, source) / 1e9, "GB/s"), setting)
     for name, pinned in (("pinned", True), ("pageable", False)):
-        host = torch.empty(size // 4, dtype=torch.uint8, pin_memory=pinned)
-        yield figure(
-            f"copy/from {name} memory", len(host) / _best(setting, target[: len(host)], host) / 1e9, "GB/s"
-        )
+        host = torch.empty(size // 4, dtype=torch.uint8, pin_memory=pinned and setting.device == "cuda")
+        rate = len(host) / _best(setting, target[: len(host)], host) / 1e9
+        yield of_gpu(figure(f"copy/from {name} memory", rate, "GB/s"), setting)
 
 
 def _best(setting: Setting, target: torch.Tensor, source: torch.Tensor) -> float:
@@ -82,10 +90,3 @@ def _best(setting: Setting, target: torch.Tensor, source: torch.Tensor) -> float
         setting.wait()
         seconds.append(time.perf_counter() - began)
     return min(seconds)
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"

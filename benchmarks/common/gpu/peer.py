@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from common.gpu.models import RANK, sequences, shape_of, trainable
-from common.gpu.rows import Row, Setting, at_least, figure, waiting
-from common.gpu.update import FEW, TINY, step
+from common.gpu.rows import Row, Setting, at_least, figure, of_gpu, waiting
+from common.gpu.update import ENGINE, FEW, Load, step
 from common.measure import ROOT, visible_devices
 from common.random_model import prompts, save
 
@@ -25,34 +25,39 @@ WHOLE_GIB = 100
 STEPS = 3
 GOAL = 2.0
 """Times TRL's update."""
-SECONDS = 60
+SECONDS = 45
+"""For each run of TRL."""
+SIZE = "1.5B"
+THEIRS, OURS, RATIO = (
+    f"{SIZE}, {FEW.label}: {part}" for part in ("TRL's update", "our update", "TRL's update ÷ ours")
+)
+
+
+def names() -> list[str]:
+    return [THEIRS, OURS, RATIO]
 
 
 def run(setting: Setting) -> Iterator[Row]:
-    name = "1.5B: update beside TRL's"
     if importlib.util.find_spec("trl") is None:
-        yield waiting(name, "TRL is not installed")
+        yield from (waiting(name, "TRL is not installed") for name in names())
         return
-    load = TINY if setting.tiny else FEW
+    load = FEW.fitted(setting)
     folder = setting.folder / "model"
-    shape = shape_of("1.5B", setting)
-    save(folder, shape, device=setting.device)
-    runs = {parts: _peer(folder, load.groups, load.per_group, load.prompt, load.completion, parts, setting)
-            for parts in _parts(setting)}  # fmt: skip
-    for parts, result in runs.items():
-        if isinstance(result, str):
-            yield waiting(f"1.5B: TRL in {parts} parts", result)
-    if all(isinstance(result, str) for result in runs.values()):
-        yield Row(name, "failed", note="TRL ended early in all of its sizes")
+    save(folder, shape_of(SIZE, setting), device=setting.device)
+    setting.reset_peak()  # what this process keeps would be missing to TRL's
+    runs = {parts: _peer(folder, load, parts, setting) for parts in _parts(setting)}
+    failures = {parts: result for parts, result in runs.items() if isinstance(result, str)}
+    if len(failures) == len(runs):
+        yield Row(THEIRS, "failed", note=f"TRL ended early: {next(iter(failures.values()))}")
+        yield from (waiting(name, "there is no update of TRL to compare with") for name in (OURS, RATIO))
         return
     best = min((min(r["steps"][1:]), parts) for parts, r in runs.items() if not isinstance(r, str))
-    model = trainable("1.5B", setting)
+    model = trainable(SIZE, setting)
     rows = sequences(model.shape, load.groups, load.per_group, load.prompt, load.completion)
     ours = min([step(model, rows, setting) for _ in range(STEPS)][1:])
-    yield figure(f"1.5B, {load.label}: TRL's update", best[0], "s", parts=best[1])
-    yield figure(f"1.5B, {load.label}: our update", ours, "s")
-    ratio = best[0] / ours
-    yield figure(name, ratio, "×") if setting.tiny else at_least(name, ratio, GOAL, "×")
+    yield of_gpu(figure(THEIRS, best[0], "s", parts=best[1], ended_early=failures), setting)
+    yield of_gpu(figure(OURS, ours, "s", engine=ENGINE), setting)
+    yield of_gpu(at_least(RATIO, best[0] / ours, GOAL, "×", engine=ENGINE), setting)
 
 
 def _parts(setting: Setting) -> tuple[int, ...]:
@@ -63,16 +68,14 @@ def _parts(setting: Setting) -> tuple[int, ...]:
     return MICRO_BATCHES
 
 
-def _peer(
-    model: Path, groups: int, per_group: int, prompt: int, completion: int, parts: int, setting: Setting
-) -> dict[str, Any] | str:
+def _peer(model: Path, load: Load, parts: int, setting: Setting) -> dict[str, Any] | str:
     """What TRL's run wrote, or why it ended early."""
     job = {
-        "prompts": prompts(groups * STEPS, prompt, shape_of("1.5B", setting).vocabulary),
+        "prompts": prompts(load.groups * STEPS, load.prompt, shape_of(SIZE, setting).vocabulary),
         "rollout": {
-            "prompts_per_step": groups,
-            "completions_per_prompt": per_group,
-            "max_completion_tokens": completion,
+            "prompts_per_step": load.groups,
+            "completions_per_prompt": load.per_group,
+            "max_completion_tokens": load.completion,
         },
         "micro_batches": parts,
         "limits": {"steps": STEPS},

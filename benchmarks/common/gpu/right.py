@@ -66,12 +66,19 @@ class Result:
         return float(torch.nn.functional.cosine_similarity(self.gradient, exact.gradient, dim=0))
 
 
+def names() -> list[str]:
+    return [name for name, _, _ in _cases()]
+
+
 def run(setting: Setting) -> Iterator[Row]:
-    for name in EXACT if setting.tiny else ARCHITECTURES:
+    for name, architecture, dtype in _cases():
+        yield from _guarded(name, lambda a=architecture, d=dtype: _architecture(a, d, setting))  # type: ignore[misc]
+
+
+def _cases() -> Iterator[tuple[str, str, torch.dtype]]:
+    for name in ARCHITECTURES:
         for dtype in (torch.float32, torch.bfloat16) if name in EXACT else (torch.bfloat16,):
-            yield from _guarded(
-                f"{name}/{_short(dtype)}", lambda n=name, d=dtype: _architecture(n, d, setting)
-            )  # type: ignore[misc]
+            yield f"{name}/{_short(dtype)}", name, dtype
 
 
 def _guarded(name: str, rows: Callable[[], Iterator[Row]]) -> Iterator[Row]:

@@ -1,20 +1,21 @@
 """Rows of a check: a name, what was measured, and whether it holds."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
 
 Status = Literal["passed", "failed", "waiting"]
+NO_GPU = "needs a GPU and full sizes"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     name: str
     status: Status
-    """`waiting`: what the row needs is not on this machine; `note` says what."""
+    """`waiting`: not measured, for the reason in `note`."""
     value: float | None = None
     unit: str = ""
     limit: str = ""
@@ -37,6 +38,11 @@ class Setting:
     """A published model to train, for the section `job`."""
     data: str | None = None
     """Its prompts: `gsm8k` or a JSONL file."""
+
+    @property
+    def full(self) -> bool:
+        """Whether figures are those of a GPU."""
+        return self.device == "cuda" and not self.tiny
 
     def wait(self) -> None:
         """Until the device has done all its work."""
@@ -69,6 +75,14 @@ def at_most(name: str, value: float, limit: float, unit: str = "", **details: An
 def at_least(name: str, value: float, limit: float, unit: str = "", **details: Any) -> Row:
     """Passes where `value` ≥ `limit`; NaN fails."""
     return Row(name, "passed" if value >= limit else "failed", value, unit, f"≥ {limit:g}", details=details)
+
+
+def of_gpu(row: Row, setting: Setting) -> Row:
+    """The row, or a waiting one: a figure of a tiny model, or of a CPU, says nothing about a GPU."""
+    if setting.full:
+        return row
+    details = row.details if row.value is None else row.details | {"tiny": row.value}
+    return replace(row, status="waiting", value=None, note=NO_GPU, details=details)
 
 
 def holds(name: str, condition: bool, note: str = "", **details: Any) -> Row:

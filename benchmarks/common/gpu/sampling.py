@@ -1,4 +1,4 @@
-"""Section `sampling`: the trainer's own sampler, by the number of rows decoded together."""
+"""Section `sampling`: the engine `transformers`, by the number of rows decoded together."""
 
 import time
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import torch
 
 from common.gpu.models import Trainable, sequences, trainable
-from common.gpu.rows import Row, Setting, figure
+from common.gpu.rows import Row, Setting, figure, of_gpu
 from worker.rollout.decoder import Decoder
 from worker.rollout.decoding import DecodeBatch, Part
 from worker.rollout.engine import GenerateRequest, NoiseKey, Sampling
@@ -15,14 +15,25 @@ from worker.rollout.noise import Stream
 ROWS, PER_PROMPT = (8, 128, 512), 8
 TOKENS, WARM = 16, 4
 PROMPT = 512
+PARTS = ("one token of each", "sampling")
+
+
+def names() -> list[str]:
+    return [label + part for label in map(_label, ROWS) for part in PARTS]
 
 
 def run(setting: Setting) -> Iterator[Row]:
     model = trainable("1.5B", setting)
-    for rows in (8,) if setting.tiny else ROWS:
-        seconds = _decode(model, rows, setting)
-        yield figure(f"1.5B, {rows} rows: one token of each", 1000 * seconds, "ms")
-        yield figure(f"1.5B, {rows} rows: sampling", rows / seconds, "tokens/s")
+    for rows in ROWS:
+        decoded = PER_PROMPT if setting.tiny else rows
+        seconds = _decode(model, decoded, setting)
+        values = (1000 * seconds, "ms"), (decoded / seconds, "tokens/s")
+        for part, (value, unit) in zip(PARTS, values, strict=True):
+            yield of_gpu(figure(_label(rows) + part, value, unit), setting)
+
+
+def _label(rows: int) -> str:
+    return f"1.5B, engine transformers, {rows} rows: "
 
 
 def _decode(model: Trainable, rows: int, setting: Setting) -> float:

@@ -1,24 +1,29 @@
-"""Section `update`: forward, backward and the optimizer at the sizes of published models."""
+"""Section `update`: forward, backward and the optimizer at the sizes of published models.
+
+Completions are given, so no sampling engine takes part.
+"""
 
 import statistics
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch._dynamo.utils import counters
 from torch.profiler import ProfilerActivity, profile
 
 from common.gpu.models import Trainable, batch_of, sequences, trainable, weighted
-from common.gpu.rows import Row, Setting, at_least, figure, holds
+from common.gpu.rows import NO_GPU, Row, Setting, at_least, figure, holds, of_gpu, waiting
 from common.matrix import peak, update_flops
 from reinforge.errors import JobFailure
 from worker.machine.memory import is_out_of_memory
 from worker.policy.base import Sequences
 
 STEP = {"learning_rate": 1e-6, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.0, "clip_norm": 1.0}
-GOAL, GOAL_CARD = 0.40, "H200"
-"""Share of the matrix peak (MFU), at 1.5B and 7B, on this card. An H100 has the same peak and 0.7 of its bandwidth."""
+GOAL, GOAL_CARD, GOAL_SIZES = 0.40, "H200", ("1.5B", "7B")
+"""Share of the matrix peak (MFU) with rows of one micro-batch or more, on this card. An H100 has the same peak, and by
+data sheets 0.7 of its bandwidth."""
+ENGINE = "PyTorch trainer, completions given"
 LONGEST_KERNELS = 24
 LAUNCHES = ("cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel", "cuLaunchKernelEx")
 """The profiler's names of kernel launches."""
@@ -38,55 +43,77 @@ class Load:
         return f"{self.groups} × {self.per_group} rows of {self.prompt:,} + {self.completion:,}"
 
     @property
+    def rows(self) -> int:
+        return self.groups * self.per_group
+
+    @property
     def completion_tokens(self) -> int:
-        return self.groups * self.per_group * self.completion
+        return self.rows * self.completion
+
+    def fitted(self, setting: Setting) -> "Load":
+        return replace(TINY, per_group=min(self.per_group, TINY.per_group)) if setting.tiny else self
 
 
 MANY, LONG, SINGLE = Load(16, 8, 512, 512), Load(4, 8, 1024, 1024), Load(1, 1, 1024, 31_744)
 FEW = Load(4, 8, 512, 512)
 PLAN: dict[str, tuple[Load, ...]] = {"0.5B": (MANY,), "1.5B": (MANY, LONG, SINGLE), "7B": (FEW,)}
+PROFILED = "1.5B"
 TINY = Load(2, 4, 96, 24)
+SPREAD = ("first step", "update", "log-probabilities")
+PROFILE = ("kernel launches", "time in kernels")
+MEASURES = ("update", "MFU", "peak memory")
+
+
+def names() -> list[str]:
+    expected = []
+    for size, loads in PLAN.items():
+        expected += [f"{_spread_label(size)}: {part}" for part in SPREAD]
+        if size == PROFILED:
+            expected += [f"{size}, {FEW.label}: {part}" for part in PROFILE]
+        expected += [f"{size}, {load.label}: {part}" for load in loads for part in MEASURES]
+    return expected
 
 
 def run(setting: Setting) -> Iterator[Row]:
     limit = peak(setting.device)
-    for name, loads in PLAN.items():
-        model = trainable(name, setting)
-        yield from _spread(name, model, setting)
-        if name == "1.5B":  # before a long row turns gradient checkpointing on
-            yield from _profile(name, model, TINY if setting.tiny else FEW, setting)
-        for load in (TINY,) if setting.tiny else loads:
+    for size, loads in PLAN.items():
+        model = trainable(size, setting)
+        yield from _spread(size, model, setting)
+        if size == PROFILED:  # before a long row turns gradient checkpointing on
+            yield from _profile(size, model, setting)
+        for load in loads:
             try:
-                yield from _measure(name, model, load, setting, limit)
+                yield from _measure(size, model, load, setting, limit)
             except (JobFailure, RuntimeError, MemoryError) as error:
                 if not (is_out_of_memory(error) or getattr(error, "code", None) == "out_of_memory"):
                     raise
-                yield holds(f"{name}, {load.label}", False, str(error))
+                yield holds(f"{size}, {load.label}: update", False, str(error))
         del model
         setting.reset_peak()
 
 
-def _measure(name: str, model: Trainable, load: Load, setting: Setting, limit: float) -> Iterator[Row]:
+def _measure(size: str, model: Trainable, load: Load, setting: Setting, limit: float) -> Iterator[Row]:
     """Tokens per second and MFU of the faster of two steps, after one that does not count."""
-    rows = sequences(model.shape, load.groups, load.per_group, load.prompt, load.completion)
+    run = load.fitted(setting)
+    rows = sequences(model.shape, run.groups, run.per_group, run.prompt, run.completion)
     setting.reset_peak()
     seconds = min([step(model, rows, setting) for _ in range(3)][1:])
-    flops = load.groups * update_flops(model.shape, load.prompt, load.completion, load.per_group)
-    label = f"{name}, {load.label}"
-    facts = model.policy.passes.facts | {"layout": model.policy.layout}
-    yield figure(f"{label}: update", load.completion_tokens / seconds, "completion tokens/s", **facts)
-    share = flops / seconds / limit
-    name = f"{label}: MFU"
-    has_goal = (
-        not setting.tiny and model.shape.hidden >= 1536 and load is not SINGLE and _card_has_goal(setting)
-    )
-    yield at_least(name, share, GOAL) if has_goal else figure(name, share, "")
-    if (held := setting.peak_gib()) is not None:
-        yield figure(f"{label}: peak memory", held, "GiB")
+    flops = run.groups * update_flops(model.shape, run.prompt, run.completion, run.per_group)
+    label = f"{size}, {load.label}"
+    facts = model.policy.passes.facts | {"layout": model.policy.layout, "engine": ENGINE}
+    rate = run.completion_tokens / seconds
+    yield of_gpu(figure(f"{label}: update", rate, "completion tokens/s", **facts), setting)
+    share, name = flops / seconds / limit, f"{label}: MFU"
+    has_goal = size in GOAL_SIZES and load is not SINGLE and _card_has_goal(setting)
+    row = at_least(name, share, GOAL, engine=ENGINE) if has_goal else figure(name, share, "", engine=ENGINE)
+    yield of_gpu(row, setting)
+    held, name = setting.peak_gib(), f"{label}: peak memory"
+    yield waiting(name, NO_GPU) if held is None else of_gpu(figure(name, held, "GiB"), setting)
 
 
 def _card_has_goal(setting: Setting) -> bool:
-    return setting.device == "cuda" and GOAL_CARD in torch.cuda.get_device_name()
+    """Whether MFU has a limit; without a GPU it is the one that a run on the card will have."""
+    return not setting.full or GOAL_CARD in torch.cuda.get_device_name()
 
 
 def step(model: Trainable, rows: Sequences, setting: Setting) -> float:
@@ -98,33 +125,41 @@ def step(model: Trainable, rows: Sequences, setting: Setting) -> float:
     return time.perf_counter() - began
 
 
-def _spread(name: str, model: Trainable, setting: Setting) -> Iterator[Row]:
+def _spread_label(size: str) -> str:
+    return f"{size}, {FEW.rows} rows of unequal length"
+
+
+def _spread(size: str, model: Trainable, setting: Setting) -> Iterator[Row]:
     """Completions of a quarter to the whole length, as a job has them, and log-probabilities without gradient."""
-    load = TINY if setting.tiny else FEW
+    load = FEW.fitted(setting)
     rows = sequences(
         model.shape, load.groups, load.per_group, load.prompt, load.completion, shortest=load.completion // 4
     )
     tokens = sum(map(len, rows.completions))
     seconds = [step(model, rows, setting) for _ in range(3)]
-    label = f"{name}, {load.groups * load.per_group} rows of unequal length"
-    yield figure(f"{label}: first step", seconds[0], "s")
-    yield figure(f"{label}: update", tokens / statistics.median(seconds[1:]), "completion tokens/s")
     setting.wait()
     began = time.perf_counter()
     model.policy.log_probs(rows)
     setting.wait()
-    yield figure(f"{label}: log-probabilities", tokens / (time.perf_counter() - began), "completion tokens/s")
+    scoring = time.perf_counter() - began
+    values = (
+        (seconds[0], "s"),
+        (tokens / statistics.median(seconds[1:]), "completion tokens/s"),
+        (tokens / scoring, "completion tokens/s"),
+    )
+    for part, (value, unit) in zip(SPREAD, values, strict=True):
+        yield of_gpu(figure(f"{_spread_label(size)}: {part}", value, unit), setting)
 
 
-def _profile(name: str, model: Trainable, load: Load, setting: Setting) -> Iterator[Row]:
+def _profile(size: str, model: Trainable, setting: Setting) -> Iterator[Row]:
     """Kernel launches of a step, and where its time goes."""
+    load = FEW.fitted(setting)
     rows = sequences(model.shape, load.groups, load.per_group, load.prompt, load.completion)
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if setting.device == "cuda" else [])]
     with profile(activities=activities) as trace:
         step(model, rows, setting)
     averages = trace.key_averages()
     launches = sum(event.count for event in averages if event.key in LAUNCHES)
-    yield figure(f"{name}, {load.label}: kernel launches", launches, "")
     key = "self_device_time_total" if setting.device == "cuda" else "self_cpu_time_total"
     own = [
         e
@@ -134,7 +169,11 @@ def _profile(name: str, model: Trainable, load: Load, setting: Setting) -> Itera
     total = sum(getattr(e, key) for e in own)
     longest = sorted(own, key=lambda e: -getattr(e, key))[:LONGEST_KERNELS]
     shares = {e.key[:90]: round(getattr(e, key) / total, 4) for e in longest} if total else {}
-    compiled = counters["stats"]["unique_graphs"]
-    yield figure(
-        f"{name}, {load.label}: time in kernels", total / 1e6, "s", longest=shares, kernels_compiled=compiled
-    )
+    about = {
+        "longest": shares,
+        "kernels_compiled": counters["stats"]["unique_graphs"],
+        "gradient_checkpointing": model.policy.passes.facts["gradient_checkpointing"],
+    }
+    first, second = (f"{size}, {FEW.label}: {part}" for part in PROFILE)
+    yield of_gpu(figure(first, launches, ""), setting)
+    yield of_gpu(figure(second, total / 1e6, "s", **about), setting)

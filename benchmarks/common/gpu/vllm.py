@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import torch
 
 from common.gpu.job import no_vllm
 from common.gpu.models import RANK, move, sequences, shape_of
-from common.gpu.rows import Row, Setting, at_most, figure, holds, waiting
+from common.gpu.rows import NO_GPU, Row, Setting, at_most, figure, holds, of_gpu, waiting
 from common.random_model import Shape, save
 from reinforge.errors import JobFailure
 from reinforge.spec import JobSpec
@@ -27,7 +27,6 @@ from worker.rollout.vllm.probe import AdapterProbe
 from worker.rollout.vllm.server import VllmServer
 from worker.trainer.engines import describe, options, scorer
 
-NAMES = ("start", "gap of log-probabilities", "probe", "sampling", "a new adapter", "rest and waking")
 POLICY = "policy"
 PER_PROMPT = 8
 LARGEST_GAP = 0.3
@@ -41,17 +40,43 @@ class Load:
     completion: int = 256
 
 
+SIZE = "1.5B"
+SIZES, START, PROBE = (f"{SIZE}: {part}" for part in ("sizes", "start", "probe"))
+ADAPTER, REST, AFTER, SAMPLES = (
+    f"{SIZE}: {part}"
+    for part in ("a new adapter", "rest", "a new adapter after a rest", "samples after a rest")
+)
+ARMS = {"base": None, "adapter": POLICY}
+
+
+def names() -> list[str]:
+    gaps = [_gap(how) for how in ARMS]
+    rates = [_rate(rows, how) for rows in Load().rows for how in ARMS]
+    return [SIZES, START, *gaps, PROBE, *rates, ADAPTER, REST, AFTER, SAMPLES]
+
+
+def _gap(how: str) -> str:
+    return f"{SIZE}, {how}: mean gap of log-probabilities"
+
+
+def _rate(rows: int, how: str) -> str:
+    return f"{SIZE}, engine vllm, {rows:,} rows, {how}: sampling"
+
+
 def run(setting: Setting) -> Iterator[Row]:
     if missing := no_vllm(setting):
-        yield from (waiting(f"1.5B: {name}", missing) for name in NAMES)
+        yield from (waiting(name, missing) for name in names())
         return
-    name = "1.5B"
-    bench = Bench(shape_of(name, setting), setting, Load((8,), 24, 16) if setting.tiny else Load())
+    bench = Bench(
+        shape_of(SIZE, setting),
+        setting,
+        replace(Load(), prompt=24, completion=16) if setting.tiny else Load(),
+    )
     try:
-        yield from bench.rows(name)
+        yield from bench.rows()
     except JobFailure as error:
         end = (getattr(error, "traceback", "") or "").strip().splitlines()[-12:]
-        yield holds(f"{name}: the server works", False, error.message, log=end)
+        yield holds(f"{SIZE}: the server works", False, error.message, log=end)
     finally:
         bench.close()
 
@@ -93,31 +118,33 @@ class Bench:
         self.version = 0
         self.shape = shape
 
-    def rows(self, name: str) -> Iterator[Row]:
-        if self.setting.device == "cuda":
-            yield holds(f"{name}: sizes", True, describe(self.chosen))
-        yield figure(f"{name}: start", self._publish(), "s")
-        yield from self._gaps(name)
-        yield self._probe(name)
+    def rows(self) -> Iterator[Row]:
+        on_gpu = self.setting.device == "cuda"
+        yield holds(SIZES, True, describe(self.chosen)) if on_gpu else waiting(SIZES, NO_GPU)
+        yield self._figure(START, self._publish(), "s")
+        yield from self._gaps()
+        yield self._probe()
         for rows in self.load.rows:
-            for policy in (None, POLICY):
-                seconds, samples = self._sample(policy, rows, self.load.completion)
+            for how, policy in ARMS.items():
+                sampled = PER_PROMPT if self.setting.tiny else rows
+                seconds, samples = self._sample(policy, sampled, self.load.completion)
                 tokens = sum(len(sample.token_ids) for _, sample in samples)
-                how = "base" if policy is None else "adapter"
-                yield figure(f"{name}, {rows} rows, {how}: sampling", tokens / seconds, "tokens/s")
-        yield figure(f"{name}: a new adapter", self._publish(), "s")
-        resting = self._timed(self.engine.rest())
-        yield figure(f"{name}: rest", resting, "s")
-        yield figure(f"{name}: a new adapter after a rest", self._publish(), "s")
+                yield self._figure(_rate(rows, how), tokens / seconds, "tokens/s")
+        yield self._figure(ADAPTER, self._publish(), "s")
+        yield self._figure(REST, self._timed(self.engine.rest()), "s")
+        yield self._figure(AFTER, self._publish(), "s")
         _, samples = self._sample(POLICY, 8, 8)
-        yield holds(f"{name}: samples after a rest", len(samples) == 8)
+        yield holds(SAMPLES, len(samples) == 8)
+
+    def _figure(self, name: str, value: float, unit: str) -> Row:
+        return of_gpu(figure(name, value, unit), self.setting)
 
     def close(self) -> None:
         self.loop.run_until_complete(self.engine.close())
 
-    def _gaps(self, name: str) -> Iterator[Row]:
+    def _gaps(self) -> Iterator[Row]:
         """Between what the server says of its samples and what the trainer says of the same tokens."""
-        for how, policy in (("base", None), ("adapter", POLICY)):
+        for how, policy in ARMS.items():
             _, samples = self._sample(policy, 32, min(64, self.load.completion))
             rows = Sequences([prompt for prompt, _ in samples], [s.token_ids for _, s in samples], 1.0)
             scores = self.policy.log_probs(rows).logprobs if policy else self.policy.reference_log_probs(rows)
@@ -128,11 +155,10 @@ class Bench:
                 ]
             )
             details = {"p95": float(gaps.quantile(0.95)), "largest": float(gaps.max()), "tokens": len(gaps)}
-            label = f"{name}, {how}: mean gap of log-probabilities"
-            yield at_most(label, float(gaps.mean()), LARGEST_GAP, "nats", **details)
+            yield at_most(_gap(how), float(gaps.mean()), LARGEST_GAP, "nats", **details)
 
-    def _probe(self, name: str) -> Row:
-        """The look that a job takes after its first update."""
+    def _probe(self) -> Row:
+        """The probe of a job, which runs after its first update."""
         messages: list[str] = []
         self.engine._probe = AdapterProbe(
             scorer(lambda rows: self.policy.log_probs(rows).logprobs),
@@ -144,8 +170,8 @@ class Bench:
         try:
             self._sample(POLICY, 8, 8)
         except JobFailure as error:
-            return holds(f"{name}: probe", False, error.message)
-        return holds(f"{name}: probe", True, "; ".join(messages))
+            return holds(PROBE, False, error.message)
+        return holds(PROBE, True, "; ".join(messages))
 
     def _publish(self) -> float:
         self.version += 1
