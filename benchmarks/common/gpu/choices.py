@@ -75,7 +75,9 @@ def _serving(setting: Setting) -> Row:
         refused = False
     place = choose(None, gpus, large, ram=None, requested="auto", best="vllm")
     leaves_the_gpu = refused and place.engine == "transformers" and place.gpu is None
-    return holds("a playground leaves a job its GPU", leaves_the_gpu, f"{place.engine} on the CPU; vLLM is refused")
+    return holds(
+        "a playground leaves a job its GPU", leaves_the_gpu, f"{place.engine} on the CPU; vLLM is refused"
+    )
 
 
 def _loaded(setting: Setting) -> Iterator[Row]:

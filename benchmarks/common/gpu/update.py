@@ -62,22 +62,24 @@ TINY = Load(2, 4, 96, 24)
 SPREAD = ("first step", "update", "log-probabilities")
 PROFILE = ("kernel launches", "time in kernels")
 MEASURES = ("update", "MFU", "peak memory")
+FUSED, COMPILED = "norms, gates and rotary positions are fused", "graphs that torch compiled for all sizes"
 
 
 def names() -> list[str]:
     expected = []
     for size, loads in PLAN.items():
-        expected += [f"{_spread_label(size)}: {part}" for part in SPREAD]
+        expected += [f"{size}: {FUSED}", *(f"{_spread_label(size)}: {part}" for part in SPREAD)]
         if size == PROFILED:
             expected += [f"{size}, {FEW.label}: {part}" for part in PROFILE]
         expected += [f"{size}, {load.label}: {part}" for load in loads for part in MEASURES]
-    return expected
+    return [*expected, COMPILED]
 
 
 def run(setting: Setting) -> Iterator[Row]:
     limit = peak(setting.device)
     for size, loads in PLAN.items():
         model = trainable(size, setting)
+        yield _fused(size, model, setting)
         yield from _spread(size, model, setting)
         if size == PROFILED:  # before a long row turns gradient checkpointing on
             yield from _profile(size, model, setting)
@@ -90,6 +92,14 @@ def run(setting: Setting) -> Iterator[Row]:
                 yield holds(f"{size}, {load.label}: update", False, str(error))
         del model
         setting.reset_peak()
+    yield of_gpu(figure(COMPILED, counters["stats"]["unique_graphs"], ""), setting)
+
+
+def _fused(size: str, model: Trainable, setting: Setting) -> Row:
+    name, counts = f"{size}: {FUSED}", model.host.facts["fused"]
+    if setting.device == "cpu":
+        return waiting(name, NO_GPU)
+    return holds(name, bool(counts) and all(counts.values()), str(counts))
 
 
 def _measure(size: str, model: Trainable, load: Load, setting: Setting, limit: float) -> Iterator[Row]:
@@ -171,7 +181,6 @@ def _profile(size: str, model: Trainable, setting: Setting) -> Iterator[Row]:
     shares = {e.key[:90]: round(getattr(e, key) / total, 4) for e in longest} if total else {}
     about = {
         "longest": shares,
-        "kernels_compiled": counters["stats"]["unique_graphs"],
         "gradient_checkpointing": model.policy.passes.facts["gradient_checkpointing"],
     }
     first, second = (f"{size}, {FEW.label}: {part}" for part in PROFILE)
