@@ -137,7 +137,15 @@ def section(module: str, deadline: float, options: argparse.Namespace) -> dict[s
     """Run a section in a process of its own: `{"seconds", "rows"}`. What it prints is shown only when it ends early."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="gpu-check-", dir=_scratch()) as folder:
-        setting = Setting(options.device, options.tiny, Path(folder), options.model, options.data)
+        setting = Setting(
+            options.device,
+            options.tiny,
+            Path(folder),
+            options.model,
+            options.data,
+            deadline=deadline,
+            whole=options.only is None,
+        )
         rows, names, log = (Path(folder) / name for name in ("rows.jsonl", "names.json", "log"))
         process = multiprocessing.get_context("forkserver").Process(
             target=_run, args=(module, setting, rows, names, log)

@@ -13,7 +13,7 @@ import gpu_check
 import pytest
 from common.gpu import job, peer, published, right, sampling, short, update, vllm
 from common.gpu.published import rows_of
-from common.gpu.rows import NO_GPU, Row, Setting, at_least, at_most, of_gpu
+from common.gpu.rows import NO_GPU, NO_TIME, Row, Setting, at_least, at_most, of_gpu
 from common.measure import ROOT
 from common.number_reward import grade
 
@@ -111,6 +111,30 @@ def test_a_figure_of_a_tiny_model_is_not_measured(tmp_path: Path) -> None:
         waits = of_gpu(row, setting)
         assert (waits.status, waits.value, waits.limit, waits.note) == ("waiting", None, "≥ 0.4", NO_GPU)
         assert waits.details == {"engine": "e", "tiny": 0.9}
+
+
+def test_where_vllm_is_installed_the_other_engine_gives_way(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sampling, "no_vllm", lambda _: None)
+    rows = list(sampling.run(Setting("cuda", False, tmp_path, whole=True)))
+    assert [row.name for row in rows] == sampling.names()
+    assert {(row.status, row.value) for row in rows} == {("waiting", None)}
+    assert "--only sampling" in rows[0].note
+
+
+def test_a_job_is_not_begun_without_the_time_for_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    begun: list[str] = []
+    monkeypatch.setattr(job, "no_vllm", lambda _: None)
+    monkeypatch.setattr(job, "_steps", lambda engine, _: begun.append(engine) or [])
+    monkeypatch.setattr(job, "_learns", lambda _: begun.append("starter") or [])
+    late = Setting("cuda", False, tmp_path, deadline=time.monotonic() + 32)
+    rows = list(job.run(late))
+    assert begun == ["transformers"]
+    assert {row.note for row in rows} == {NO_TIME}
+    begun.clear()
+    assert not list(job.run(Setting("cuda", False, tmp_path)))
+    assert begun == ["vllm", "transformers", "starter"]
 
 
 @pytest.mark.parametrize(

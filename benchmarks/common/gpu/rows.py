@@ -1,5 +1,7 @@
 """Rows of a check: a name, what was measured, and whether it holds."""
 
+import math
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,6 +11,7 @@ import torch
 
 Status = Literal["passed", "failed", "waiting"]
 NO_GPU = "needs a GPU and full sizes"
+NO_TIME = "no time is left: --only SECTION gives it more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,13 @@ class Setting:
     """A published model to train, for the section `job`."""
     data: str | None = None
     """Its prompts: `gsm8k` or a JSONL file."""
+    deadline: float = math.inf
+    """Of this section, by `time.monotonic`."""
+    whole: bool = False
+    """Whether all sections run, so that time is short."""
+
+    def has_time(self, seconds: float) -> bool:
+        return not self.full or self.deadline - time.monotonic() >= seconds
 
     @property
     def full(self) -> bool:

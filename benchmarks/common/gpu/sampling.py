@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 import torch
 
+from common.gpu.job import no_vllm
 from common.gpu.models import Trainable, sequences, trainable
-from common.gpu.rows import Row, Setting, figure, of_gpu
+from common.gpu.rows import Row, Setting, figure, of_gpu, waiting
 from worker.rollout.decoder import Decoder
 from worker.rollout.decoding import DecodeBatch, Part
 from worker.rollout.engine import GenerateRequest, NoiseKey, Sampling
@@ -23,6 +24,10 @@ def names() -> list[str]:
 
 
 def run(setting: Setting) -> Iterator[Row]:
+    if setting.whole and setting.device == "cuda" and no_vllm(setting) is None:
+        note = "vLLM samples here, and needs the time: --only sampling"
+        yield from (waiting(name, note) for name in names())
+        return
     model = trainable("1.5B", setting)
     for rows in ROWS:
         decoded = PER_PROMPT if setting.tiny else rows
