@@ -9,7 +9,7 @@ from reinforge.system import logs, tracing
 from reinforge.system.launch import raise_oom_score
 from worker.machine.gpu_assignment import pools
 from worker.machine.gpus import list_gpus
-from worker.settings import WorkerSettings
+from worker.settings import read_settings
 
 CALLS_OOM_SCORE = 200
 """Killed after trainers and served models, before the API and the database."""
@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
     logging.getLogger("httpx").setLevel(logging.WARNING)
     try:
         logs.configure("calls" if role == "calls" else "worker")
-        settings = WorkerSettings()
+        settings = read_settings()
         settings.required_token()
         tracing.configure("calls" if role == "calls" else "worker")
         if role == "calls":

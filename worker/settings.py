@@ -4,7 +4,7 @@ import socket
 from pathlib import Path
 from typing import Literal
 
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from reinforge.errors import InvalidInput
@@ -51,6 +51,14 @@ class WorkerSettings(BaseSettings):
     """2: each job also takes a GPU for its vLLM server."""
     jobs_per_gpu: int = Field(default=1, ge=1, le=64, validation_alias="REINFORGE_JOBS_PER_GPU")
     """Jobs that share a GPU, the same on all workers of a machine."""
+    vllm_gpu_memory: float | None = Field(
+        default=None, gt=0, le=1, validation_alias="REINFORGE_VLLM_GPU_MEMORY"
+    )
+    """vLLM's share of a GPU; unset: what the job needs."""
+    vllm_sleep: Literal["on", "cache", "off"] | None = Field(
+        default=None, validation_alias="REINFORGE_VLLM_SLEEP"
+    )
+    """What vLLM releases during updates; unset: what the trainer needs."""
     gpu_locks: Path | None = Field(default=None, validation_alias="REINFORGE_GPU_LOCKS")
     """Unset: `gpus` in `home`."""
 
@@ -75,3 +83,18 @@ class WorkerSettings(BaseSettings):
         folder = self.home.resolve().joinpath(*parts)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return folder
+
+
+def read_settings() -> WorkerSettings:
+    """Settings of the environment. Raises InvalidInput `invalid_setting` with the variable as `param`."""
+    try:
+        return WorkerSettings()
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        variable = str(first["loc"][0])
+        raise InvalidInput(
+            f"{variable} is {first['input']!r}: {first['msg'][:1].lower()}{first['msg'][1:]}.",
+            code="invalid_setting",
+            param=variable,
+            hint="docs/install.md#settings lists the settings of a worker. Correct or unset it, then start again.",
+        ) from error

@@ -13,7 +13,7 @@ from typing import Any
 
 from reinforge.errors import InvalidInput
 from worker.machine.gpus import ORDER, VISIBLE, Gpu, list_gpus
-from worker.settings import WorkerSettings
+from worker.settings import WorkerSettings, read_settings
 
 SAMPLER_VARIABLE = "REINFORGE_VLLM_DEVICES"
 TRAINERS, SAMPLERS, PER_JOB = (
@@ -271,7 +271,7 @@ class JobGpus:
 
 def placement_report() -> dict[str, Any]:
     try:
-        return {"jobs": pools(list_gpus(), WorkerSettings()).jobs}
+        return {"jobs": pools(list_gpus(), read_settings()).jobs}
     except InvalidInput as error:
         refusal: dict[str, Any] = error.envelope()["error"]
         return refusal

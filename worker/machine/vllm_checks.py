@@ -4,11 +4,20 @@ from pathlib import Path
 
 from transformers import AutoConfig
 
-from reinforge.errors import JobFailure
+from reinforge.errors import InvalidInput, JobFailure
 from worker.machine import settings
 from worker.machine.vllm_compiler import HINT, missing_compiler
 from worker.machine.vllm_python import CPU_BUILD, vllm_build, vllm_python
 from worker.rollout.vllm.tensor_parallel import check_tensor_parallel
+from worker.settings import read_settings
+
+
+def check_settings() -> None:
+    """Raise JobFailure `invalid_setting`. A worker has checked them at its start, `reinforge train` has not."""
+    try:
+        read_settings()
+    except InvalidInput as error:
+        raise JobFailure(error.message, code=error.code, hint=error.hint, retryable=True) from error
 
 
 def check_gpu_build() -> None:

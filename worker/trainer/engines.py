@@ -12,7 +12,7 @@ from reinforge.spec import JobSpec
 from worker.machine import settings
 from worker.machine.gpus import gpu_present
 from worker.machine.memory import available_ram
-from worker.machine.vllm_checks import check_devices, check_gpu_build
+from worker.machine.vllm_checks import check_devices, check_gpu_build, check_settings
 from worker.machine.vllm_python import VARIABLE, vllm_missing, vllm_python, vllm_version
 from worker.policy.base import Sequences
 from worker.policy.host import LocalHost
@@ -40,6 +40,7 @@ _MOST_CACHE_BYTES = 4 * _GIB
 def check_engine(spec: JobSpec, model: Path | None = None) -> dict[str, str]:
     if spec.rollout.engine != "vllm":
         return {}
+    check_settings()
     version = vllm_version()
     if version is None:
         raise JobFailure(

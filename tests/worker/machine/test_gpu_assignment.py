@@ -11,9 +11,18 @@ import pytest
 
 from reinforge.errors import InvalidInput
 from worker.machine import gpus as machine
-from worker.machine.gpu_assignment import GpuLocks, Hold, JobGpus, Placement, Pools, place, pools
+from worker.machine.gpu_assignment import (
+    GpuLocks,
+    Hold,
+    JobGpus,
+    Placement,
+    Pools,
+    place,
+    placement_report,
+    pools,
+)
 from worker.machine.gpus import Gpu, list_gpus, parse_nvidia_smi, visible
-from worker.settings import WorkerSettings
+from worker.settings import WorkerSettings, read_settings
 
 SMI = """0, GPU-aaaa-1, NVIDIA H100 80GB HBM3, 81559, 81000
 1, GPU-bbbb-2, NVIDIA H100 80GB HBM3, 81559, 20000
@@ -28,6 +37,9 @@ VARIABLES = (
     "JOBS_PER_GPU",
     "GPU_LOCKS",
     "DEVICE",
+    "SERVING_ENGINE",
+    "VLLM_GPU_MEMORY",
+    "VLLM_SLEEP",
 )
 
 
@@ -133,16 +145,46 @@ def test_an_impossible_placement_is_refused_with_its_setting(
     assert (refused.value.code, refused.value.param) == ("impossible_placement", param)
 
 
-def test_the_worker_says_so_at_its_start() -> None:
-    environment = os.environ | {
-        "REINFORGE_TRAINER_DEVICES": "9",
-        "REINFORGE_WORKER_TOKEN": "t",
-        "CUDA_VISIBLE_DEVICES": "",
-    }
+@pytest.mark.parametrize(
+    ("variable", "value", "reason"),
+    [
+        ("REINFORGE_GPUS_PER_JOB", "3", "less than or equal to 2"),
+        ("REINFORGE_GPUS_PER_JOB", "two", "valid integer"),
+        ("REINFORGE_JOBS_PER_GPU", "0", "greater than or equal to 1"),
+        ("REINFORGE_DEVICE", "gpu", "'auto', 'cpu' or 'cuda'"),
+        ("REINFORGE_SERVING_ENGINE", "sglang", "'auto', 'transformers' or 'vllm'"),
+        ("REINFORGE_VLLM_GPU_MEMORY", "half", "valid number"),
+        ("REINFORGE_VLLM_GPU_MEMORY", "40", "less than or equal to 1"),
+        ("REINFORGE_VLLM_GPU_MEMORY", "0", "greater than 0"),
+        ("REINFORGE_VLLM_GPU_MEMORY", "nan", "input should be"),
+        ("REINFORGE_VLLM_SLEEP", "yes", "'on', 'cache' or 'off'"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_refused_with_its_variable(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, reason: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(InvalidInput) as refused:
+        read_settings()
+    assert (refused.value.code, refused.value.param) == ("invalid_setting", variable)
+    assert refused.value.message.startswith(f"{variable} is {value!r}: input should be")
+    assert reason in refused.value.message and refused.value.hint
+    assert placement_report()["param"] == variable, "reinforge up"
+
+
+@pytest.mark.parametrize(
+    ("variable", "message"),
+    [
+        ("REINFORGE_TRAINER_DEVICES", "REINFORGE_TRAINER_DEVICES names GPU 9"),
+        ("REINFORGE_GPUS_PER_JOB", "REINFORGE_GPUS_PER_JOB is '9': input should be"),
+    ],
+)
+def test_the_worker_says_so_at_its_start(variable: str, message: str) -> None:
+    environment = os.environ | {variable: "9", "REINFORGE_WORKER_TOKEN": "t", "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(
         [sys.executable, "-P", "-m", "worker"], env=environment, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 2 and "REINFORGE_TRAINER_DEVICES names GPU 9" in done.stderr
+    assert done.returncode == 2 and message in done.stderr and "Traceback" not in done.stderr
 
 
 def test_a_job_gets_the_first_free_gpu() -> None:

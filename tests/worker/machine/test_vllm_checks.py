@@ -9,10 +9,12 @@ import pytest
 from transformers import AutoConfig
 
 from reinforge.errors import JobFailure
+from tests.support.small_jobs import small_spec
 from worker.machine import vllm_checks, vllm_compiler
-from worker.machine.settings import VLLM_DEVICES
+from worker.machine.settings import VLLM_DEVICES, VLLM_GPU_MEMORY
 from worker.machine.vllm_compiler import missing_compiler
 from worker.rollout.vllm.tensor_parallel import check_tensor_parallel
+from worker.trainer.engines import check_engine
 
 
 @pytest.fixture
@@ -120,6 +122,13 @@ def test_a_job_on_a_gpu_is_paused_before_anything_is_loaded(
     with pytest.raises(JobFailure) as caught:
         vllm_checks.check_gpu_build()
     assert (caught.value.code, caught.value.retryable) == (code, True) and caught.value.hint
+
+
+def test_a_setting_of_vllm_that_cannot_be_read_pauses_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VLLM_GPU_MEMORY, "half")
+    with pytest.raises(JobFailure, match=f"{VLLM_GPU_MEMORY} is 'half'") as caught:
+        check_engine(small_spec(rollout__engine="vllm"))
+    assert (caught.value.code, caught.value.retryable) == ("invalid_setting", True) and caught.value.hint
 
 
 def test_devices_are_checked_against_the_models_configuration(
