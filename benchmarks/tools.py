@@ -4,7 +4,8 @@ A class repeats all former calls of its rollout, so turn 32 costs more than turn
 results before. `child per call` is `isolate: sample`, for tools that run what a model wrote.
 
 Wanted on two quiet cores, 95th percentile: 40 ms with a shared child, 60 ms at turn 32, 1.5 s with a child per call.
-`load` is the machine's when it was measured.
+`load` is the machine's when it was measured; `cpu` is the processor time of client, daemon and jails for a turn, which
+load changes little: on a quiet machine a turn takes no longer.
 """
 
 import os
@@ -15,6 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 from common.measure import ROOT, machine, median, parser, table, write
 
 from worker.environment.tools.base import PastCall, PythonSource, ToolRequest
@@ -90,35 +92,48 @@ def run(tools: Tools, requests: list[ToolRequest]) -> list[Any]:
     return results
 
 
-def timed(tools: Tools, requests: list[ToolRequest], rounds: int) -> dict[str, float]:
+def cpu_seconds(daemon: psutil.Process) -> float:
+    """Of this process, the daemon, its jails, and their children that have ended."""
+    own = time.process_time()
+    return own + sum(sum(process.cpu_times()[:4]) for process in (daemon, *daemon.children(recursive=True)))
+
+
+def timed(daemon: psutil.Process, tools: Tools, requests: list[ToolRequest], rounds: int) -> dict[str, float]:
     """Milliseconds of a turn."""
     run(tools, requests)
-    times = []
+    times, began = [], cpu_seconds(daemon)
     for _ in range(rounds):
         started = time.perf_counter()
         run(tools, requests)
         times.append(1000 * (time.perf_counter() - started))
+    cpu = 1000 * (cpu_seconds(daemon) - began) / rounds
     times.sort()
     return {
         "median": median(times),
         "best": times[0],
+        "cpu": cpu,
         "p95": times[min(len(times) - 1, int(0.95 * len(times)))],
     }
 
 
-def measure(client: SandboxClient, rounds: int) -> dict[str, dict[str, float]]:
+def measure(client: SandboxClient, pid: int, rounds: int) -> dict[str, dict[str, float]]:
     def tools(source: str, **options: Any) -> Tools:
         return Tools({"tools.py": JailedSource(client, PythonSource("tools.py", source, **options))})
 
+    daemon = psutil.Process(pid)
     shared = tools(CLASS, kind="class")
-    results = {"functions, shared child": timed(tools(FUNCTION), function_calls(), rounds)}
+    results = {"functions, shared child": timed(daemon, tools(FUNCTION), function_calls(), rounds)}
     for turn in TURNS:
-        results[f"class, turn {turn}"] = timed(shared, class_calls(histories_of(shared, turn)), rounds)
+        results[f"class, turn {turn}"] = timed(
+            daemon, shared, class_calls(histories_of(shared, turn)), rounds
+        )
     few = max(3, rounds // 7)
-    results["functions, child per call"] = timed(tools(FUNCTION, isolate="sample"), function_calls(), few)
+    results["functions, child per call"] = timed(
+        daemon, tools(FUNCTION, isolate="sample"), function_calls(), few
+    )
     alone = tools(CLASS, kind="class", isolate="sample")
     requests = class_calls(histories_of(shared, TURNS[-1]))
-    results[f"class, turn {TURNS[-1]}, child per call"] = timed(alone, requests, few)
+    results[f"class, turn {TURNS[-1]}, child per call"] = timed(daemon, alone, requests, few)
     return results
 
 
@@ -148,12 +163,13 @@ def main() -> None:
                         print(f"jail {letter} does not hold here")
                         continue
                     with SandboxClient(socket) as client:
-                        jails[letter] = measure(client, rounds)
+                        jails[letter] = measure(client, daemon.pid, rounds)
                 finally:
                     daemon.terminate()
         print(f"\nJail {letter}, {ROLLOUTS} rollouts with one call each, medians of {rounds}; load {load}\n")
-        head = ("turn", "median ms", "best", "p95")
-        table(head, [(name, row["median"], row["best"], row["p95"]) for name, row in jails[letter].items()])
+        head = ("turn", "median ms", "best", "p95", "cpu")
+        columns = ("median", "best", "p95", "cpu")
+        table(head, [(name, *(row[column] for column in columns)) for name, row in jails[letter].items()])
     write("tools", {"machine": about, "load": load, "rounds": rounds, "rollouts": ROLLOUTS, "jails": jails})
 
 
