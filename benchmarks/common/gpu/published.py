@@ -5,16 +5,12 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from common.gpu.job import SUCCEEDS, TIMES, no_vllm, rollout, times
+from common.gpu.job import no_vllm, rollout, times
 from common.gpu.rows import Row, Setting, holds
 from common.measure import ROOT
 
 REWARD = ROOT / "benchmarks" / "common" / "number_reward.py"
 MOST_ROWS = 2000
-
-
-def names() -> list[str]:
-    return [SUCCEEDS, *TIMES]
 
 
 def run(setting: Setting) -> Iterator[Row]:
