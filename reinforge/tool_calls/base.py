@@ -101,6 +101,8 @@ END_MARKS = (
     "<eos>",
     "</s>",
     "<｜end▁of▁sentence｜>",
+    "<｜tool▁calls▁begin｜>",
+    "<｜tool▁calls▁end｜>",
 )
 
 

@@ -1,18 +1,37 @@
-"""The notation of a message whose model is not known, by the marks of its text."""
+"""The notation of a message whose model is not known, by its text."""
 
-from reinforge.tool_calls.base import AssistantMessage, Notation, Tools
+from reinforge.tool_calls.base import AssistantMessage, Notation, ParsedCall, Tools
+from reinforge.tool_calls.notations.glm import GLM
+from reinforge.tool_calls.notations.llama import LLAMA, PARAMETERS
 from reinforge.tool_calls.table import NOTATIONS
+
+_CLUES = {LLAMA.name: (PARAMETERS,)}
 
 
 def detect(text: str, tools: Tools | None = None) -> Notation | None:
     """The first notation in the table with a readable call in the text."""
+    names = {tool["function"]["name"] for tool in tools or () if _has_name(tool)}
     for notation in NOTATIONS.values():
-        if not notation.marks or not any(mark in text for mark in notation.marks):
+        if not any(clue in text for clue in _CLUES.get(notation.name, notation.marks)):
             continue
-        if any(call.error is None for call in notation.read(text, tools).calls):
+        if any(_is_evident(notation, call, names) for call in notation.read(text, tools).calls):
             return notation
     return None
 
 
 def read_any(text: str, tools: Tools | None = None) -> AssistantMessage:
     return (detect(text, tools) or NOTATIONS["hermes"]).read(text, tools)
+
+
+def _is_evident(notation: Notation, call: ParsedCall, names: set[str]) -> bool:
+    """Whether the text is a call: what GLM and Llama write may be an answer."""
+    if call.error is not None:
+        return False
+    if notation is LLAMA or (notation is GLM and not call.arguments):
+        return call.name in names
+    return True
+
+
+def _has_name(tool: object) -> bool:
+    function = tool.get("function") if isinstance(tool, dict) else None
+    return isinstance(function, dict) and isinstance(function.get("name"), str)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from reinforge.tool_calls.base import MOST_CALLS, Notation, ParsedCall, Tools, as_openai
+from reinforge.tool_calls.base import MOST_CALLS, Notation, ParsedCall, Tools, as_openai, without_ends
 from reinforge.tool_calls.detection import detect
 from reinforge.tool_calls.table import NOTATIONS
 
@@ -19,7 +19,7 @@ def split(
     if not calls:
         return text, []
     before = text[: len(text) - len(content)] if text.endswith(content) else ""
-    return (before + rest).strip() or None, calls
+    return without_ends(before + rest).strip() or None, calls
 
 
 def written(calls: list[ParsedCall]) -> list[dict[str, Any]]:

@@ -35,6 +35,14 @@ def checked(value: Any) -> Any:
     return value
 
 
+def json_prefix(text: str, place: int) -> int:
+    """The end of the JSON value that begins at `place`. Raises ValueError."""
+    try:
+        return _DECODER.raw_decode(text, place)[1]
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+
+
 def json_object(text: str) -> dict[str, Any]:
     """Parse an object. Raises ValueError."""
     value = json_value(text)

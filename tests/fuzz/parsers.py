@@ -33,6 +33,7 @@ from reinforge.records import RECORD
 from reinforge.report_card import conditions, markdown
 from reinforge.tool_calls import openai as openai_calls
 from reinforge.tool_calls import prepared
+from reinforge.tool_calls.notations.literals import Literals
 from reinforge.tools import docstrings, hints, schemas_of
 from tests.fuzz import readers as r
 from worker.environment.tools import json_rpc
@@ -159,8 +160,16 @@ PARSERS = (
            "reinforge.report_card.markdown"),
     Parser("calls of tools", text(openai_calls.split), ('<tool_call>{"name": "@@"}</tool_call>',),
            "reinforge.tool_calls.openai"),
-    Parser("calls in all notations", text(r.tool_calls), ('<tool_call>{"name": "@@"}</tool_call>',),
-           "reinforge.tool_calls.base"),
+    Parser("calls in all notations", text(r.tool_calls), (
+        '<tool_call>{"name": "@@"}</tool_call>',
+        "<tool_call><function=f><parameter=a>@@</parameter></function></tool_call>",
+        "<tool_call>f<arg_key>a</arg_key><arg_value>@@</arg_value></tool_call>", '[TOOL_CALLS][{"name": "@@"}]',
+        '<|tool_call>call:f{a:<|"|>@@<|"|>}<tool_call|>', "<|tool_call_start|>[f(a='@@')]<|tool_call_end|>",
+        '<|channel|>commentary to=functions.f<|message|>{"a": "@@"}<|call|>', "<｜tool▁call▁begin｜>f<｜tool▁sep｜>{}",
+        '<atem:function_calls><atem:invoke name="f">@@</atem:invoke></atem:function_calls>',
+        '{"name": "f", "parameters": {"a": "@@"}}'), "reinforge.tool_calls.base", amplification=400),
+    Parser("values that are nearly JSON", text(lambda content: Literals(content).value()), ("{a: '@@', b: [1, None]}",),
+           "reinforge.tool_calls.notations.literals", refusals=(*REFUSALS, ValueError)),
     Parser("calls of tools in a chat", text(tools.split), ('<tool_call>{"name": "f"}</tool_call>',),
            "reinforge.tool_calls.openai", amplification=400),
     Parser("prepared calls", value(lambda arguments: prepared([{"tool_calls": [

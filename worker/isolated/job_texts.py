@@ -1,14 +1,21 @@
 """Converts prompts and completions between text and token ids, in a child process without torch."""
 
+import json
 import sys
+from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from reinforge.errors import InvalidInput
 from worker.isolated.process import Work, serve
+from worker.models.continuation import TemplateContinuation
 from worker.models.rendering import ChatRenderer
 from worker.models.token_bytes import token_entries
+
+_MOST_TEMPLATES = 16
+_templates: dict[str, TemplateContinuation] = {}
+"""Continuations by folder, tools and ids that end turns."""
 
 
 def describe(folder: Path, _: dict[str, Any]) -> dict[str, Any]:
@@ -25,6 +32,32 @@ def prompts(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 def plain_ids(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
     """{text} → {ids}."""
     return {"ids": _renderer(folder).plain_ids(payload["text"])}
+
+
+def continuation(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
+    """{tools, stop_ids, reply} → fields of `ContinuationProof`. Raises InvalidInput `template_not_continuable`."""
+    return asdict(_continuation(folder, payload).prove(reply=payload["reply"]))
+
+
+def suffixes(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
+    """{tools, stop_ids, turns: [[messages, id that ended the turn]]} → {ids}. Raises InvalidInput
+    `template_not_continuable`.
+    """
+    template = _continuation(folder, payload)
+    return {"ids": [template.suffix(messages, ended_by) for messages, ended_by in payload["turns"]]}
+
+
+def _continuation(folder: Path, payload: dict[str, Any]) -> TemplateContinuation:
+    key = f"{folder} {json.dumps([payload['tools'], payload['stop_ids']])}"
+    if (template := _templates.get(key)) is None:
+        if len(_templates) >= _MOST_TEMPLATES:
+            _templates.clear()
+        renderer, tokenizer = _renderer(folder), _tokenizer(folder)
+        ends = {id: tokenizer.decode([id], skip_special_tokens=False) for id in payload["stop_ids"]}
+        template = _templates[key] = TemplateContinuation(
+            renderer.conversation_text, renderer.plain_ids, ends, payload["tools"]
+        )
+    return template
 
 
 def decoded(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
@@ -99,6 +132,8 @@ def _work() -> dict[str, Work]:
         "describe": describe,
         "prompts": prompts,
         "plain_ids": plain_ids,
+        "continuation": continuation,
+        "suffixes": suffixes,
         "decode": decoded,
         "entries": entries,
         "grammar_tokens": grammar_tokens,

@@ -4,6 +4,7 @@ Templates are untrusted programs and run in Jinja's sandbox.
 """
 
 import json
+from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -42,7 +43,9 @@ class PromptRenderer:
         default, for_tools = chat_template(folder), chat_template(folder, tools=True)
         try:
             self._template = _environment().from_string(default.text) if default else None
-            self._tool_template = _environment().from_string(for_tools.text) if for_tools else None
+            self._tool_template = self._template
+            if for_tools is not None and for_tools != default:
+                self._tool_template = _environment().from_string(for_tools.text)
             takes_tools = for_tools is not None and has_place_for_tools(for_tools.text)
         except TemplateError as error:
             raise InvalidInput(
@@ -53,8 +56,17 @@ class PromptRenderer:
 
         self.takes_tools = takes_tools
 
-    def render(self, messages: list[Message], tools: list[dict[str, Any]] | None = None) -> str:
-        """The prompt up to where the assistant begins; without a template, the bare texts. Raises InvalidInput."""
+    def render(
+        self,
+        messages: list[Message],
+        tools: list[dict[str, Any]] | None = None,
+        *,
+        generation: bool = True,
+    ) -> str:
+        """The prompt up to where the assistant begins; without a template, the bare texts. Raises InvalidInput.
+
+        generation: False leaves out the beginning of the assistant's turn.
+        """
         if tools and not self.takes_tools:
             raise InvalidInput(
                 "The model's chat template has no place for tools.",
@@ -76,7 +88,7 @@ class PromptRenderer:
                 messages=plain,
                 tools=tools or None,
                 documents=None,
-                add_generation_prompt=True,
+                add_generation_prompt=generation,
                 **self._specials,
             )
         except (TemplateError, TypeError, ValueError, KeyError, AttributeError) as error:
@@ -91,6 +103,11 @@ class PromptRenderer:
     def encode(self, text: str) -> list[int]:
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=self._template is None).ids
         return ids
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Text with special tokens."""
+        text: str = self._tokenizer.decode(list(ids), skip_special_tokens=False)
+        return text
 
     def count(self, texts: list[str]) -> list[int]:
         encodings = self._tokenizer.encode_batch(texts, add_special_tokens=self._template is None)

@@ -39,6 +39,12 @@ class ChatRenderer:
     def render(self, conversations: Sequence[Conversation], max_tokens: int) -> list[Rendered]:
         return [self._rendered(messages, tools, max_tokens) for messages, tools in conversations]
 
+    def conversation_text(
+        self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, generation: bool
+    ) -> str:
+        """A conversation, up to its end or to where the assistant begins. Raises anything."""
+        return self._text(messages, tools, generation=generation)
+
     def plain_ids(self, text: str) -> tuple[int, ...]:
         return tuple(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
@@ -55,10 +61,12 @@ class ChatRenderer:
             return Rendered("", (), 0, "the tokenizer makes no token of it")
         return Rendered(text, ids, len(ids)) if len(ids) <= max_tokens else Rendered("", (), len(ids))
 
-    def _text(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None) -> str:
+    def _text(
+        self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, *, generation: bool = True
+    ) -> str:
         if not self.has_template:
             return "\n\n".join(message["content"] for message in messages)
-        options: dict[str, Any] = {"tokenize": False, "add_generation_prompt": True}
+        options: dict[str, Any] = {"tokenize": False, "add_generation_prompt": generation}
         if tools and self.takes_tools:
             messages, options["tools"] = prepared(messages), tools
         text: str = self._tokenizer.apply_chat_template(messages, **options)

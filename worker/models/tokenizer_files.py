@@ -46,6 +46,15 @@ def chat_template(folder: Path, *, tools: bool = False) -> ChatTemplate | None:
     return ChatTemplate(template, "tokenizer_config.json") if isinstance(template, str) else None
 
 
+def stop_ids(folder: Path) -> list[int]:
+    """Ids that end the model's output, by its configuration files."""
+    ids: set[int] = set()
+    for name in ("config.json", "generation_config.json"):
+        value = read_json(folder / name).get("eos_token_id")
+        ids.update(id for id in (value if isinstance(value, list) else [value]) if isinstance(id, int))
+    return sorted(ids)
+
+
 def special_tokens(folder: Path) -> dict[str, str]:
     config = read_json(folder / "special_tokens_map.json") | read_json(folder / "tokenizer_config.json")
     extra = config.get("extra_special_tokens")

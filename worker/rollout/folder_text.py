@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from reinforge.errors import InvalidInput, JobFailure
-from worker.isolated.process import Apart
+from worker.environment.continuation import NewMessages
+from worker.isolated.process import Apart, batches
 from worker.rollout.text import Text
 
 SECONDS = 60.0
@@ -41,6 +42,22 @@ class FolderText(Text):
     def grammar_ids(self, vocabulary: int, end_ids: Sequence[int], text: str) -> list[int]:
         payload = {"vocabulary": vocabulary, "end_ids": list(end_ids), "text": text}
         ids: list[int] = self._ask("tokenize", payload)["ids"]
+        return ids
+
+    def prove_continuation(
+        self, tools: list[dict[str, Any]], stop_ids: Sequence[int], *, reply: bool
+    ) -> dict[str, Any]:
+        """Fields of `Continuation`. Raises JobFailure `template_not_continuable`."""
+        return self._ask("continuation", {"tools": tools, "stop_ids": list(stop_ids), "reply": reply})
+
+    def suffixes(
+        self, tools: list[dict[str, Any]], stop_ids: Sequence[int], turns: Sequence[NewMessages]
+    ) -> list[list[int]]:
+        """Ids that follow every turn. Raises JobFailure `template_not_continuable`."""
+        ids: list[list[int]] = []
+        for batch in batches(turns):
+            payload = {"tools": tools, "stop_ids": list(stop_ids), "turns": batch}
+            ids += self._ask("suffixes", payload)["ids"]
         return ids
 
     def close(self) -> None:

@@ -15,21 +15,46 @@ def between(opening: str, closing: str, read: Inner) -> Callable[[str, Tools], I
             inner_start = start + len(opening)
             close = text.find(closing, inner_start)
             if close < 0:
-                raw = text[start:]
-                yield CallPassage(
-                    start, len(text), refused(raw, f"The call has no end: {closing} is missing.")
-                )
+                yield CallPassage(start, len(text), no_end(text[start:], closing))
                 return
             end = close + len(closing)
-            yield CallPassage(start, end, _call(text[inner_start:close], text[start:end], tools, read))
+            yield CallPassage(start, end, guarded(read, text[inner_start:close], text[start:end], tools))
 
     return passages
 
 
-def _call(inner: str, raw: str, tools: Tools, read: Inner) -> ParsedCall:
+def guarded(read: Inner, inner: str, raw: str, tools: Tools) -> ParsedCall:
+    """The call, with the reason where it cannot be read."""
     if len(raw) > MOST_CHARACTERS:
         return refused(raw, f"The call is longer than {MOST_CHARACTERS} characters.")
     try:
         return read(inner, raw, tools)
     except ValueError as error:
         return refused(raw, f"The call cannot be read: {error}.")
+
+
+def no_end(raw: str, closing: str) -> ParsedCall:
+    return refused(raw, f"The call has no end: {closing} is missing.")
+
+
+def skip(text: str, place: int) -> int:
+    """The place of the next character that is no white space."""
+    while place < len(text) and text[place].isspace():
+        place += 1
+    return place
+
+
+def after(text: str, mark: str, place: int) -> int:
+    """The place behind `mark`, which comes next. Raises ValueError."""
+    place = skip(text, place)
+    if not text.startswith(mark, place):
+        raise ValueError(f"{mark} is missing")
+    return place + len(mark)
+
+
+def until(text: str, mark: str, place: int) -> int:
+    """The place of the next `mark`. Raises ValueError."""
+    end = text.find(mark, place)
+    if end < 0:
+        raise ValueError(f"{mark} is missing")
+    return end

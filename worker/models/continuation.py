@@ -1,0 +1,281 @@
+"""What a chat template writes between a sampled turn and the next one: the suffix of new messages.
+
+The history is never rendered again: templates drop reasoning from it, or write it in another way than the model did.
+A suffix is the text that follows the sampled turn however the conversation began. Runs templates of strangers:
+use it in `worker.isolated` only.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from reinforge.errors import InvalidInput
+from reinforge.tool_calls import NOTATIONS
+
+Message = dict[str, Any]
+Tools = list[dict[str, Any]]
+Render = Callable[[list[Message], Tools | None, bool], str]
+"""(messages, tools, whether to open the assistant's turn) → text. May raise anything."""
+
+CODE = "template_not_continuable"
+_PROBES = ("plain", '{"a": [1, null]}', "é 'x' \"y\"\n  z", "1")
+_SHAPE_LIMIT = 64
+_MARK = "rfsentinel"
+
+
+@dataclass(frozen=True, slots=True)
+class ContinuationProof:
+    notation: str
+    parallel_calls: bool
+    """Whether a turn may have several calls."""
+    reply: bool
+    """Whether a user's reply may follow an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """What precedes the suffix behind the first of the fixed histories, by the token that ended the turn."""
+
+    by_end: dict[int, str]
+    open: str
+    """The same without the end of the turn."""
+
+
+@dataclass
+class TemplateContinuation:
+    """Continuation of conversations with some tools by one template. Raises InvalidInput `template_not_continuable`."""
+
+    render: Render
+    encode: Callable[[str], Sequence[int]]
+    ends: Mapping[int, str]
+    """Tokens that end the model's turn, and their texts."""
+    tools: Tools
+    _heads: dict[tuple[tuple[str, str], ...], _Head] = field(default_factory=dict)
+
+    def prove(self, *, reply: bool = False) -> ContinuationProof:
+        """Try every kind of turn. reply: whether a user's reply has to be possible."""
+        if not self.tools:
+            raise not_continuable("there are no tools")
+        name = _name(self.tools[0])
+        opening = self._text([{"role": "user", "content": "x"}], generation=True)
+        if name not in opening:
+            raise not_continuable("the template has no place for tools")
+        notation = choose_notation(self.render)
+        result: Message = {"role": "tool", "name": name}
+        self._try([result])
+        return ContinuationProof(notation, self._can([result, result]), self._checked_reply(reply))
+
+    def suffix(self, messages: Sequence[Message], ended_by: int | None) -> list[int]:
+        """Tokens that follow a turn: its end, if `ended_by` is no end of the template's, and the messages.
+
+        ended_by: the turn's last token if it ends turns.
+        """
+        text, end = self._suffix_text(messages, ended_by, 0)
+        if end is None:
+            return list(self.encode(text))
+        ids = list(self.encode(self.ends[end] + text))
+        if not ids or ids[0] != end:
+            raise not_continuable(f"the tokenizer does not keep {self.ends[end]!r} apart from what follows")
+        return ids[1:]
+
+    def ends_of(self, messages: Sequence[Message]) -> list[int]:
+        """Tokens by which the template ends a turn before these messages."""
+        return list(self._head(_shape(messages)).by_end)
+
+    def _checked_reply(self, required: bool) -> bool:
+        reply: list[Message] = [{"role": "user"}]
+        if required:
+            self._try(reply)
+            return True
+        return self._can(reply)
+
+    def _can(self, shape: list[Message]) -> bool:
+        try:
+            self._try(shape)
+        except InvalidInput:
+            return False
+        return True
+
+    def _try(self, shape: list[Message]) -> None:
+        """Check that suffixes do not depend on the history."""
+        for probe in _PROBES:
+            messages = [message | {"content": f"{probe}{place}"} for place, message in enumerate(shape)]
+            head = self._head(_shape(messages))
+            for end in [*head.by_end, None]:
+                suffixes = {self._suffix_text(messages, end, number)[0] for number in range(3)}
+                if len(suffixes) != 1:
+                    raise not_continuable("what follows a turn depends on what came before it")
+        for end in head.by_end:
+            self.suffix(messages, end)
+
+    def _suffix_text(
+        self, messages: Sequence[Message], ended_by: int | None, history: int
+    ) -> tuple[str, int | None]:
+        """The text, and the end that precedes it."""
+        shape = _shape(messages)
+        head = self._head(shape, history)
+        before = head.by_end.get(ended_by) if ended_by is not None else None
+        text = self._text(
+            self._conversation(shape, history, [str(message["content"]) for message in messages])
+        )
+        start = head.open if before is None else before
+        if not text.startswith(start):
+            raise not_continuable("what precedes a message depends on the message")
+        return text[len(start) :], ended_by if before is not None else None
+
+    def _head(self, shape: tuple[tuple[str, str], ...], history: int = 0) -> _Head:
+        key = (*shape, ("", str(history)))
+        if (head := self._heads.get(key)) is None:
+            if len(self._heads) >= _SHAPE_LIMIT:
+                self._heads.clear()
+            head = self._heads[key] = self._new_head(shape, history)
+        return head
+
+    def _new_head(self, shape: tuple[tuple[str, str], ...], history: int) -> _Head:
+        contents = [f"{_MARK}{place}" for place in range(len(shape))]
+        texts = [self._text(self._conversation(shape, number, contents)) for number in range(3)]
+        tail = texts[0][len(texts[0]) - min(_common(texts[0][::-1], text[::-1]) for text in texts[1:]) :]
+        places = [tail.find(content) for content in contents]
+        if min(places) < 0 or places != sorted(places):
+            raise not_continuable(
+                "the template writes a tool's result into the model's own turn, or writes it differently "
+                "behind another history"
+            )
+        between = tail[: places[0]]
+        ends = {id: between.find(end) for id, end in self.ends.items()}
+        ends = {id: place for id, place in ends.items() if place >= 0}
+        if not ends:
+            raise not_continuable("the template ends a turn by no token that ends the model's output")
+        text, start = texts[history], len(texts[history]) - len(tail)
+        by_end = {id: text[: start + place + len(self.ends[id])] for id, place in ends.items()}
+        return _Head(by_end, text[: start + min(ends.values())])
+
+    def _conversation(
+        self, shape: tuple[tuple[str, str], ...], history: int, contents: Sequence[str]
+    ) -> list[Message]:
+        """One of three fixed histories, and messages with these contents."""
+        calls = [name or _name(self.tools[0]) for role, name in shape if role == "tool"]
+        messages = _history(history, calls, _name(self.tools[0]))
+        results = 0
+        for (role, _), content in zip(shape, contents, strict=True):
+            message: Message = {"role": role, "content": content}
+            if role == "tool":
+                message |= {"tool_call_id": _id(results), "name": calls[results]}
+                results += 1
+            messages.append(message)
+        return messages
+
+    def _text(self, messages: list[Message], *, generation: bool = True) -> str:
+        return rendered(self.render, messages, self.tools, generation)
+
+
+def choose_notation(render: Render) -> str:
+    """The first notation in which the template's own call is read back. Raises InvalidInput."""
+    user = {"role": "user", "content": f"{_MARK}u"}
+    refusal: InvalidInput | None = None
+    for calls in (_PROBE_CALLS, _PROBE_CALLS[:1]):
+        try:
+            opening = rendered(render, [user], [_TOOL], True)
+            whole = rendered(render, [user, _assistant(calls)], [_TOOL], False)
+        except InvalidInput as error:
+            refusal = error
+            continue
+        text = whole[_common(opening, whole) :]
+        for notation in NOTATIONS.values():
+            read = notation.read(text, [_TOOL]).calls
+            if [(call.name, call.arguments) for call in read] == calls:
+                return notation.name
+        refusal = None
+    raise refusal or not_continuable("its way of writing calls is none that can be read")
+
+
+def rendered(render: Render, messages: list[Message], tools: Tools | None, generation: bool) -> str:
+    try:
+        return render(messages, tools, generation)
+    except Exception as error:
+        raise not_continuable(f"it refuses a conversation with calls: {str(error)[:300]}") from error
+
+
+def not_continuable(reason: str) -> InvalidInput:
+    return InvalidInput(
+        f"The model's chat template cannot continue a conversation with tools: {reason}.",
+        code=CODE,
+        hint="docs/tools.md lists the templates that can. Use another model, or a single turn.",
+        param="environment.type",
+    )
+
+
+# ── Fixed conversations ────────────────────────────────────────────────────────────────────────────────────
+
+
+_TOOL: dict[str, Any] = {
+    "type": "function",
+    "function": {
+        "name": "look_up",
+        "description": "Look up.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "text": {"type": "string", "description": "Text."},
+                "count": {"type": "integer", "description": "Count."},
+                "exact": {"type": "boolean", "description": "Exact."},
+                "tags": {"type": "array", "items": {"type": "string"}, "description": "Tags."},
+            },
+            "required": ["text"],
+        },
+    },
+}
+_PROBE_CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("look_up", {"text": 'a "b"', "count": 3, "exact": True, "tags": ["x", "y"]}),
+    ("look_up", {"text": "12"}),
+]
+
+
+def _history(number: int, calls: Sequence[str], name: str) -> list[Message]:
+    """Histories that differ in length, texts and reasoning, up to the last turn's end."""
+    if number == 0:
+        return [{"role": "user", "content": "x"}, _turn(calls, 1)]
+    if number == 1:
+        old = {"role": "tool", "tool_call_id": _id(0), "name": name, "content": "old"}
+        last = _turn(calls, 22)
+        # Templates that write a text beside calls elsewhere than the model did cannot continue its turn.
+        last["content"] = last["content"] or "C\nC"
+        return [{"role": "user", "content": "zz"}, _turn([name], 7), old, last]
+    return [
+        {"role": "user", "content": "First."},
+        {"role": "assistant", "content": "Answer."},
+        {"role": "user", "content": "Second?"},
+        _turn(calls, 333) | {"reasoning_content": "Because."},
+    ]
+
+
+def _turn(calls: Sequence[str], value: int) -> Message:
+    if not calls:
+        return {"role": "assistant", "content": f"Number {value}"}
+    return _assistant([(call, {"a": value}) for call in calls])
+
+
+def _assistant(calls: Sequence[tuple[str, dict[str, Any]]]) -> Message:
+    entries = [
+        {"id": _id(place), "type": "function", "function": {"name": name, "arguments": arguments}}
+        for place, (name, arguments) in enumerate(calls)
+    ]
+    return {"role": "assistant", "content": "", "tool_calls": entries}
+
+
+def _id(place: int) -> str:
+    return f"call{place:05d}"  # nine characters, which Mistral's templates want
+
+
+def _common(first: str, second: str) -> int:
+    """Length of the common beginning."""
+    pairs = zip(first, second, strict=False)
+    return next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(first), len(second)))
+
+
+def _shape(messages: Sequence[Message]) -> tuple[tuple[str, str], ...]:
+    return tuple((str(message["role"]), str(message.get("name") or "")) for message in messages)
+
+
+def _name(tool: dict[str, Any]) -> str:
+    return str(tool["function"]["name"])

@@ -1,0 +1,33 @@
+"""ContinuationProof that a model's chat template can continue conversations with tools."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from worker.models.chat import PromptRenderer, renderer
+from worker.models.continuation import TemplateContinuation
+from worker.models.tokenizer_files import special_tokens, stop_ids
+
+
+def prove_continuation(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
+    """{tools, reply} → fields of `ContinuationProof`, in a child process. Raises InvalidInput
+    `template_not_continuable`.
+    """
+    return asdict(folder_continuation(folder, payload["tools"]).prove(reply=payload["reply"]))
+
+
+def folder_continuation(folder: Path, tools: list[dict[str, Any]]) -> TemplateContinuation:
+    prompts = renderer(folder)
+
+    def text(messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, generation: bool) -> str:
+        return prompts.render(messages, tools, generation=generation)
+
+    return TemplateContinuation(text, prompts.encode, _ends(folder, prompts), tools)
+
+
+def _ends(folder: Path, prompts: PromptRenderer) -> dict[int, str]:
+    """Tokens that end the model's output, and their texts."""
+    ids = stop_ids(folder)
+    if (end := special_tokens(folder).get("eos_token")) is not None:
+        ids += prompts.encode(end)[:1]
+    return {id: prompts.decode([id]) for id in ids}
