@@ -27,7 +27,7 @@ PIP := $(VENV) -m pip install --quiet --progress-bar off
 
 .DEFAULT_GOAL := help
 .PHONY: help setup locked newest torch page-packages demo up vllm quick check check-python check-page audit sbom test rooms test-vllm test-containers test-attack chaos test-chaos soak \
-	proof-defences proof-fuzz proof-upload proof-hostile proof-examples gpu-check fleet build e2e bench screens clean
+	proof-defences proof-fuzz proof-upload proof-hostile proof-examples proof-agents gpu-check fleet build e2e bench screens clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -194,6 +194,9 @@ e2e: setup frontend/dist/index.html ## the main job, end to end, on this machine
 
 proof-hostile: setup ## what others notice of 200 hostile clients and a hostile member: three minutes, JSON in benchmarks/results
 	@$(VENV) benchmarks/hostile.py
+
+proof-agents: setup ## tokens of 10,000 random turns with tools, ONLY=continuation for some parts: minutes (JSON in benchmarks/results)
+	@$(VENV) benchmarks/agents_proof.py $(if $(ONLY),--only $(ONLY))
 
 proof-examples: setup ## train every example on this machine, alone: 20 minutes on two cores, ONLY=rubric for some (JSON and README in examples/)
 	@$(VENV) benchmarks/example_jobs.py $(ONLY)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from reinforge.tool_calls import openai
+from reinforge.tool_calls import Tools, openai
 
 _JSON_BEGINS = tuple('{["-0123456789tfn')
 
@@ -24,8 +24,8 @@ def make_sample(text: str, extra: Mapping[str, Any] | None = None) -> dict[str, 
     } | fields
 
 
-def tool_fields(text: str) -> dict[str, Any]:
-    rest, calls = openai.split(text)
+def tool_fields(text: str, tools: Tools | None = None) -> dict[str, Any]:
+    rest, calls = openai.split(text, tools=tools)
     if not calls:
         return {}
     called_tools = openai.written(calls)

@@ -61,6 +61,8 @@ class Notation:
     sections: Callable[[str], Sections]
     passages: Callable[[str, Tools], Iterable[CallPassage]]
     """Calls of a content, in order, without overlap."""
+    special_tokens: bool = False
+    """Whether its marks are special tokens, which texts of completions leave out."""
 
     def read(self, text: str, tools: Tools | None = None) -> AssistantMessage:
         """Read a message, decoded with special tokens. tools: give arguments without a type in the text theirs."""

@@ -10,12 +10,17 @@ from reinforge.tool_calls.table import NOTATIONS
 def split(
     text: str, notation: str | None = None, tools: Tools | None = None
 ) -> tuple[str | None, list[ParsedCall]]:
-    """The text without its calls, None if it is empty, and the calls. notation: by the text's marks if None."""
+    """The text without its calls, None if it is empty, and the calls. notation: by the text's marks if None.
+
+    Where the notation's marks are special tokens, `text` has these, and the reasoning is left out, too.
+    """
     table_entry = NOTATIONS[notation] if notation else detect(text, tools)
     if table_entry is None:
         return text, []
     content = table_entry.sections(text).content
     rest, calls = _readable(table_entry, content, tools or ())
+    if table_entry.special_tokens:  # the text has marks that are nobody's content
+        return without_ends(rest).strip() or (None if calls else ""), calls
     if not calls:
         return text, []
     before = text[: len(text) - len(content)] if text.endswith(content) else ""

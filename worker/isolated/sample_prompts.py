@@ -2,16 +2,18 @@
 
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from reinforge.errors import InvalidInput
 from reinforge.schemas.rpc.sampling import SamplingPrompts
 from worker.models.chat import PromptRenderer, renderer
+from worker.models.continuation import choose_notation
 from worker.models.inspect import context_length
 from worker.models.tokenizer_files import read_json
 
 
 def sample_prompts(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """`SamplingPrompts` → {prompts: [`SamplePrompt`]}. Raises InvalidInput."""
+    """`SamplingPrompts` → {prompts: [`SamplePrompt`], notation of tool calls or None}. Raises InvalidInput."""
     request = SamplingPrompts.model_validate(payload)
     chat = renderer(folder)
     context = context_length(read_json(folder / "config.json")) or 2**31
@@ -35,7 +37,22 @@ def sample_prompts(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
                 param=param,
             )
         prompts.append({"ids": ids, "max_tokens": min(request.max_tokens, context - len(ids))})
-    return {"prompts": prompts}
+    return {"prompts": prompts, "notation": _notation(chat) if request.tools else None}
+
+
+def _notation(chat: PromptRenderer) -> str | None:
+    """Notation of the template's calls, None if it is not one that can be read."""
+    if (notation := _notations.get(chat)) is None:
+        try:
+            notation = choose_notation(chat.conversation_text)
+        except InvalidInput:
+            notation = ""
+        _notations[chat] = notation
+    return notation or None
+
+
+_notations: WeakKeyDictionary[PromptRenderer, str] = WeakKeyDictionary()
+"""By renderer; "" where calls cannot be read."""
 
 
 def _rendered(chat: PromptRenderer, messages: list[dict[str, Any]], tools: list[Any] | None) -> str:

@@ -94,6 +94,11 @@ class PromptRenderer:
         except (TemplateError, TypeError, ValueError, KeyError, AttributeError) as error:
             raise _unrenderable(f"{type(error).__name__}: {error}") from error
 
+    def conversation_text(
+        self, messages: list[Message], tools: list[dict[str, Any]] | None, generation: bool
+    ) -> str:
+        return self.render(messages, tools, generation=generation)
+
     def render_row(self, messages: list[Message], tools: list[dict[str, Any]] | None) -> str:
         """Like `render`, without tools where the template has no place for them."""
         if not tools or not self.takes_tools:

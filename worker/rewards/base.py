@@ -31,7 +31,7 @@ class Scorable:
         prompt: list[dict[str, Any]],
         tools: list[dict[str, Any]] | None,
     ) -> Self:
-        return cls(completion, item, prompt, tool_fields(completion) if tools else {}, tools)
+        return cls(completion, item, prompt, tool_fields(completion, tools) if tools else {}, tools)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from worker.models.chat import PromptRenderer, renderer
-from worker.models.continuation import TemplateContinuation
+from worker.models.continuation import TemplateContinuation, choose_notation
 from worker.models.tokenizer_files import special_tokens, stop_ids
 
 
@@ -18,11 +18,12 @@ def prove_continuation(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 
 def folder_continuation(folder: Path, tools: list[dict[str, Any]]) -> TemplateContinuation:
     prompts = renderer(folder)
+    return TemplateContinuation(prompts.conversation_text, prompts.encode, _ends(folder, prompts), tools)
 
-    def text(messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, generation: bool) -> str:
-        return prompts.render(messages, tools, generation=generation)
 
-    return TemplateContinuation(text, prompts.encode, _ends(folder, prompts), tools)
+def notation_of(folder: Path) -> str:
+    """Raises InvalidInput `template_not_continuable`."""
+    return choose_notation(renderer(folder).conversation_text)
 
 
 def _ends(folder: Path, prompts: PromptRenderer) -> dict[int, str]:

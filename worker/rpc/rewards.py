@@ -74,5 +74,6 @@ def score(sandbox: SandboxClient | None, request: CodeScoring) -> ScoreResult:
 
 
 def _row(row: ScoreRow) -> RewardRow:
-    sample = tool_fields(row.completion) if tools_of(row.item) else {}
+    tools = tools_of(row.item)
+    sample = tool_fields(row.completion, tools) if tools else {}
     return RewardRow(row.prompt, row.completion, row.item, group=0, sample=sample)

@@ -86,6 +86,7 @@ class Sampler:
             stop=request.stop,
             top_logprobs=request.top_logprobs,
             json_schema=request.json_schema,
+            notation=answer["notation"],
         )
 
     def _files(self, call_id: str, request: SamplingRequest, chunks: "_Chunks") -> Path:

@@ -9,6 +9,11 @@ Event = dict[str, Any]
 Say = Callable[[str], None]
 
 
+def prompt_event(order: Order, number: int, tokens: int) -> Event:
+    notation = {} if order.notation is None else {"notation": order.notation}
+    return {"type": "prompt", "prompt": number, "tokens": tokens, **notation}
+
+
 class OrderRun(Protocol):
     @property
     def order(self) -> Order: ...

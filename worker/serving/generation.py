@@ -8,9 +8,9 @@ from worker.rollout.engine import GenerateRequest, NoiseKey, Sampling
 from worker.rollout.folder_text import FolderText
 from worker.rollout.noise import Stream
 from worker.rollout.transformers_engine import plan
-from worker.serving.engine import Event
+from worker.serving.engine import Event, prompt_event
 from worker.serving.grammar import Grammar, GrammarRows
-from worker.serving.text import BatchDecoder, TextStream
+from worker.serving.text import BatchDecoder, TextStream, decoding
 from worker.serving.token_log import TokenLog, TokenTexts
 from worker.serving_client.protocol import Order
 
@@ -21,7 +21,7 @@ class Generation:
     def __init__(self, order: Order, base: LoadedModel, text: FolderText, tokens_in_cache: int) -> None:
         self.order = order
         self._base = base
-        self._decode = BatchDecoder(text.completions)
+        self._decode = BatchDecoder(decoding(order, text))
         self._plan = plan(_requests(order, base), tokens_in_cache)
         self._batch: DecodeBatch | None = None
         self._places: list[Event] = []
@@ -33,8 +33,7 @@ class Generation:
         self._log: TokenLog | None = None
         self._reported: list[int] = []
         self._events: list[Event] = [
-            {"type": "prompt", "prompt": number, "tokens": len(prompt.ids)}
-            for number, prompt in enumerate(order.prompts)
+            prompt_event(order, number, len(prompt.ids)) for number, prompt in enumerate(order.prompts)
         ]
 
     @property

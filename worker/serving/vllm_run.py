@@ -13,8 +13,8 @@ from reinforge.errors import InvalidInput, ReinforgeError
 from worker.rollout.engine import GenerateRequest, NoiseKey, Sampling
 from worker.rollout.noise import Stream
 from worker.rollout.vllm.api import Api, Piece, ServerLost, ServerRefused, completion
-from worker.serving.engine import Event
-from worker.serving.text import BatchDecoder, TextStream
+from worker.serving.engine import Event, prompt_event
+from worker.serving.text import BatchDecoder, TextStream, decoding
 from worker.serving.token_log import IMPOSSIBLE, TokenTexts
 from worker.serving.vllm_model import ServedModel
 from worker.serving_client.protocol import Order
@@ -41,14 +41,13 @@ class VllmRun:
         self._quiet_seconds, self._last_output_at = quiet_seconds, time.monotonic()
         requests = _requests(order, model)
         self._texts = TokenTexts(model.text.entries)
-        self._decode = BatchDecoder(model.text.completions)
+        self._decode = BatchDecoder(decoding(order, model.text))
         self._rows = [
             [_Row(order, model, self._decode, self._texts, number, sample) for sample in range(request.n)]
             for number, request in enumerate(requests)
         ]
         self._events: list[Event] = [
-            {"type": "prompt", "prompt": number, "tokens": len(request.prompt_ids)}
-            for number, request in enumerate(requests)
+            prompt_event(order, number, len(request.prompt_ids)) for number, request in enumerate(requests)
         ]
         self._inbox: queue.SimpleQueue[tuple[int, Piece | Exception]] = queue.SimpleQueue()
         self._tasks = [

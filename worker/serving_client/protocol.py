@@ -32,6 +32,8 @@ class Order(BaseModel):
     """Alternatives per token; None: no log-probabilities."""
 
     json_schema: dict[str, Any] | None = None
+    notation: str | None = None
+    """Notation of tool calls, if there are tools; its marks stay in the text."""
 
 
 class Reply(BaseModel):

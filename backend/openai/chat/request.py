@@ -46,7 +46,7 @@ class ChatCall:
     deployment: str | None
     n: int
     logprobs: bool
-    tools: bool
+    tools: list[dict[str, Any]] | None
 
 
 async def validate_chat(session: AsyncSession, project_id: str, body: ChatRequest) -> ChatCall:
@@ -80,7 +80,7 @@ async def validate_chat(session: AsyncSession, project_id: str, body: ChatReques
         deployment=deployment,
         n=body.n or 1,
         logprobs=bool(body.logprobs),
-        tools=tools is not None,
+        tools=tools,
     )
 
 

@@ -68,7 +68,7 @@ class Chunks:
             "model": run.chat.name,
             "system_fingerprint": run.chat.fingerprint,
         }
-        self._holders = [tools.ToolCallBuffer() for _ in range(run.chat.n)]
+        self._buffers: dict[int, tools.ToolCallBuffer] = {}
 
     async def first(self, seconds: float) -> None:
         """Wait until the model has started, so that earlier errors get a status. Raises ReinforgeError."""
@@ -106,7 +106,7 @@ class Chunks:
         return self._end(event) if isinstance(event, DoneEvent) else []
 
     def _piece(self, index: int, text: str, logprobs: list[Any] | None) -> list[bytes]:
-        emitted = self._holders[index].push(text) if self._run.chat.tools else text
+        emitted = self._buffer(index).push(text) if self._run.chat.tools else text
         return [self._chunk(index, {"content": emitted}, logprobs=logprobs)] if emitted or logprobs else []
 
     def _end(self, event: DoneEvent) -> list[bytes]:
@@ -115,7 +115,7 @@ class Chunks:
         # The last piece of text came before as a delta; log-probabilities of what makes no text are left.
         frames = self._piece(index, "", event.logprobs) if event.logprobs else []
         if self._run.chat.tools:
-            text, calls = self._holders[index].rest()
+            text, calls = self._buffer(index).rest()
             if text:
                 frames.append(self._chunk(index, {"content": text}))
             if calls:
@@ -123,6 +123,12 @@ class Chunks:
                 frames.append(self._chunk(index, {"tool_calls": listed}))
                 reason = _reason(reason, calls)
         return [*frames, self._chunk(index, {}, reason=reason)]
+
+    def _buffer(self, index: int) -> tools.ToolCallBuffer:
+        """Buffer of a choice, made once the notation is known."""
+        if index not in self._buffers:
+            self._buffers[index] = tools.ToolCallBuffer(self._run.notation, self._run.chat.tools)
+        return self._buffers[index]
 
     def _chunk(
         self,
@@ -141,7 +147,7 @@ class Chunks:
 
 
 def _choice(run: ChatRun, index: int, end: DoneEvent, logprobs: list[Any]) -> Choice:
-    text, calls = tools.split(end.text) if run.chat.tools else (end.text, [])
+    text, calls = tools.split(end.text, run.notation, run.chat.tools) if run.chat.tools else (end.text, [])
     return Choice(
         index=index,
         message=ChatMessage(content=text, tool_calls=calls or None),

@@ -27,6 +27,8 @@ class ChatRun:
     def __init__(self, database: Database, stream: CallStream[NoResult], chat: ChatCall) -> None:
         self.chat = chat
         self._database, self._stream = database, stream
+        self.notation: str | None = None
+        """Notation of the model's tool calls, once the prompt is rendered."""
         self._prompt_tokens = 0
         self._tokens: dict[int, int] = {}
 
@@ -66,6 +68,7 @@ class ChatRun:
     def _count(self, event: RpcEvent) -> None:
         if isinstance(event, PromptEvent):
             self._prompt_tokens += event.tokens
+            self.notation = event.notation
         elif isinstance(event, DeltaEvent | DoneEvent):
             self._tokens[event.sample] = event.tokens or 0
 

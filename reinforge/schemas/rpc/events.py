@@ -25,6 +25,8 @@ class PromptEvent(RpcModel):
     type: Literal["prompt"]
     prompt: int
     tokens: int
+    notation: str | None = None
+    """Notation of the model's tool calls, if there are tools and it can be read."""
 
 
 class DeltaEvent(RpcModel):

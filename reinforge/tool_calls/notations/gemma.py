@@ -31,4 +31,4 @@ def _read(inner: str, raw: str, tools: Tools) -> ParsedCall:
     return ParsedCall(name, checked(arguments), raw)
 
 
-GEMMA = Notation("gemma", (OPENING,), _sections, between(OPENING, CLOSING, _read))
+GEMMA = Notation("gemma", (OPENING,), _sections, between(OPENING, CLOSING, _read), special_tokens=True)

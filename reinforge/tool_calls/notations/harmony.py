@@ -30,10 +30,11 @@ def _passages(text: str, tools: Tools) -> Iterator[CallPassage]:
     while (start := text.find(START, end)) >= 0:
         mark = text.find(MESSAGE, start)
         close = text.find(CALL, start)
-        if mark < 0 or close < 0:
-            yield CallPassage(start, len(text), no_end(text[start:], CALL))
+        if mark < 0:
+            yield CallPassage(start, len(text), no_end(text[start:], MESSAGE))
             return
-        end = close + len(CALL)
+        # A turn's last token ends its call, and may have been left out.
+        end, close = (close + len(CALL), close) if close >= 0 else (len(text), len(text))
         yield CallPassage(start, end, guarded(_read, text[start:close], text[start:end], tools))
 
 
@@ -46,4 +47,4 @@ def _read(inner: str, raw: str, tools: Tools) -> ParsedCall:
     return ParsedCall(name[:end], json_object(body), raw)
 
 
-HARMONY = Notation("harmony", (RECIPIENT,), _sections, _passages)
+HARMONY = Notation("harmony", (RECIPIENT,), _sections, _passages, special_tokens=True)

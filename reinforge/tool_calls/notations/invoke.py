@@ -43,4 +43,6 @@ def _read(inner: str, raw: str, tools: Tools) -> ParsedCall:
     return ParsedCall(name, arguments, raw)
 
 
-INVOKE_XML = Notation("invoke_xml", (OPENING,), _sections, between(OPENING, CLOSING, _read))
+INVOKE_XML = Notation(
+    "invoke_xml", (OPENING,), _sections, between(OPENING, CLOSING, _read), special_tokens=True
+)

@@ -46,4 +46,4 @@ def _named(inner: str, raw: str, tools: Tools) -> ParsedCall:
     return ParsedCall(name, json_object(arguments), raw)
 
 
-MISTRAL = Notation("mistral", (OPENING,), think_sections, _passages)
+MISTRAL = Notation("mistral", (OPENING,), think_sections, _passages, special_tokens=True)

@@ -51,4 +51,4 @@ def _calls(inner: str, raw: str) -> list[ParsedCall]:
     return calls
 
 
-PYTHON_LIST = Notation("python_list", (OPENING,), think_sections, _passages)
+PYTHON_LIST = Notation("python_list", (OPENING,), think_sections, _passages, special_tokens=True)
