@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, StorageState, expect
+from playwright.sync_api import Browser, Locator, Page, Route, StorageState, expect
 
 from reinforge.client import Reinforge
 from reinforge.errors import NotFound
@@ -351,6 +351,73 @@ WATCH_SHIFTS = """() => {
             window.shifts.push([entry.value, entry.sources.map(one => name(one.node))]);
     }).observe({type: 'layout-shift'});
 }"""
+
+
+LONG = (
+    "Completions went from 30.5 to 45.7 tokens and the reward did not rise in any of the last forty steps. "
+    * 3
+)
+
+
+def changed(body: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+    return body | {key: value for key, value in change.items() if key in body}
+
+
+def long_answers(page: Page, job: str) -> None:
+    """All that is written about a job from now on is as long as it can be: answers, advice, notes, numbers."""
+    one = {"code": "truncated", "severity": "warning", "title": LONG[:60], "message": LONG, "hint": LONG}
+    remedies = [{"kind": "fork", "label": f"{LONG[:30]} {at}", "step": 1, "set": {}} for at in range(4)]
+    note = one | {"step": 1, "evidence": {}, "source": "trainer", "resolved_step": None, "why": LONG}
+    note |= {"cause": None, "remedies": []}
+    answers: dict[str, dict[str, Any]] = {
+        "training-check": {"message": LONG, "summary": one, "observations": [one, one | {"code": "other"}]},
+        "findings": {"data": [note | {"source": "training_check", "remedies": remedies}, note]},
+        "": {"finding": note | {"severity": "error"}, "attempt": 12},
+    }
+
+    def answer(route: Route) -> None:
+        name = re.sub(r".*/jobs/[^/?]+/?|[?].*", "", route.request.url)
+        response = route.fetch()
+        body = response.json()
+        if name == "metrics":
+            for series in body["series"]:
+                series["values"] = [0.012345 if at % 2 else 123.45678 for at in range(len(series["values"]))]
+            return route.fulfill(response=response, json=body)
+        return route.fulfill(response=response, json=changed(body, answers[name]))
+
+    page.route(re.compile(rf"/api/v1/jobs/{job}(/training-check|/findings|/metrics)?([?].*)?$"), answer)
+
+
+# Headline charts and what stands above them: the first and last pixel of each on the whole page.
+PLACES = """() => [...document.querySelectorAll('main nav, [role=toolbar], [class*=_big_] figure')].map(one => {
+    const {top, bottom} = one.getBoundingClientRect();
+    return [one.querySelector('h3')?.textContent ?? one.ariaLabel, top + window.scrollY, bottom - top];
+})"""
+
+
+def test_long_and_short_words_take_the_same_room(
+    page: Page, client: Reinforge, start: Callable[..., str]
+) -> None:
+    job = start()
+    eventually(lambda: step_of(client, job) >= 1, within=SOON / 1000, what="the first step")
+    places: list[dict[int, list[tuple[str, float, float]]]] = []
+    for words in (re.compile("Is it training"), re.compile(LONG[:60])):
+        page.goto(f"/jobs/{job}")
+        expect(page.get_by_role("region", name="Is it training?")).to_contain_text(words)
+        expect(page.locator("[aria-busy=true]")).to_have_count(0)
+        expect(page.locator("figure").nth(5)).to_be_attached()  # the headline, and what is measured
+        page.get_by_role("button", name="Freeze view").click()
+        places.append({})
+        for width in (1440, 1280, 1024, 901, 768, 641, 414, 390, 360):
+            page.set_viewport_size({"width": width, "height": 900})
+            places[-1][width] = page.evaluate(PLACES)
+        page.set_viewport_size({"width": 1440, "height": 900})
+        if len(places) == 1:
+            long_answers(page, job)
+    page.unroute_all(behavior="ignoreErrors")
+    short, long = places
+    assert {name for name, *_ in short[390]} >= {"Job sections", "Curves", "Reward"}
+    assert long == short
 
 
 def test_nothing_moves_while_steps_arrive(page: Page, client: Reinforge, start: Callable[..., str]) -> None:

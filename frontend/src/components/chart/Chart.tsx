@@ -141,7 +141,7 @@ export function Chart(props: Props) {
   const sentence = summary + unshown;
   const rows = SENTENCE_ROWS[height < SMALL ? "small" : "large"][Math.min(lines.length, 3)];
   return (
-    <figure className={styles.figure} ref={figure}>
+    <figure className={styles.figure} data-live={space.live} ref={figure}>
       <figcaption className={styles.caption}>
         <h3>{title}</h3>
         {props.help && <Help title={title} {...props.help} />}

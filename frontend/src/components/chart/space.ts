@@ -11,6 +11,8 @@ export type ChartSpace = {
   allSteps?: number | undefined;
   /** The step the job is at, while it is under way. */
   current: number | null;
+  /** Steps are still to come: what changes with them has a fixed size. */
+  live?: boolean | undefined;
   range: Range | null;
   /** Steps at which something was changed, marked in every chart. */
   marks?: readonly number[] | undefined;

@@ -1,10 +1,11 @@
 import { Anchor } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type Finding, findingsQuery, type JobDetail, logsQuery, queuePlaceQuery } from "@/api/jobs";
+import { type Finding, findingsQuery, isFinal, type JobDetail, logsQuery, queuePlaceQuery } from "@/api/jobs";
 import { Notice } from "@/components/Notice";
 import { count } from "@/lib/format";
 import styles from "./JobNotices.module.css";
+import { isOwn } from "./overview/TrainingCheck";
 import { isStopped, queueStory, REASONS, sayReason } from "./reasons";
 
 /** Last lines of the log that stand with a failure. */
@@ -90,8 +91,8 @@ function FindingNotice({ finding }: { finding: Finding }) {
 /** Why the job waits or stopped, what the server warned of, what was noticed on the way. */
 export function JobNotices({ job }: { job: JobDetail }) {
   const findings = useQuery(findingsQuery(job.id)).data?.data ?? [];
-  // Those of the training check are shown there.
-  const others = findings.filter(({ source }) => source !== "training_check");
+  // Those of the training check are shown there, and while steps arrive the others too: a notice would move the page.
+  const others = isStopped(job.status) || isFinal(job.status) ? findings.filter(isOwn) : [];
   const newest = others.toSorted((a, b) => b.step - a.step).slice(0, MOST);
   return (
     <div className={styles.stack}>

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useMemo, useState } from "react";
-import { type JobDetail, jobQuery, metricsQuery, stateNote } from "@/api/jobs";
+import { isFinal, type JobDetail, jobQuery, metricsQuery, stateNote } from "@/api/jobs";
 import { useJobLive } from "@/api/live";
 import { meQuery } from "@/api/session";
 import { Crumb } from "@/components/Crumb";
@@ -14,6 +14,7 @@ import { useShortcuts } from "@/lib/shortcuts";
 import { Connection } from "./Connection";
 import { JobActions } from "./JobActions";
 import { JobNotices } from "./JobNotices";
+import styles from "./JobPage.module.css";
 import { JobLabels } from "./labels/JobLabels";
 import { RenameJob } from "./labels/RenameJob";
 import { AnswerRow } from "./overview/AnswerRow";
@@ -51,7 +52,6 @@ function facts(job: JobDetail): string[] {
     `${job.preset_title ?? "Custom algorithm"} · G ${rollout?.completions_per_prompt ?? 8} × ${rollout?.prompts_per_step ?? 16} prompts`,
     `LoRA r ${adapter?.rank ?? 16}`,
     ...job.reward_names.map((name) => `reward “${name}”`),
-    ...(job.attempt > 1 ? [`attempt ${job.attempt}`] : []),
   ];
 }
 
@@ -79,6 +79,27 @@ function Tabs({ id, tab }: { id: string; tab: Tab }) {
         </Link>
       ))}
     </TabNav>
+  );
+}
+
+/** What changes while the job is under way: on a line of its own then, which does not wrap. */
+function State({ job, connection }: { job: JobDetail; connection: ReactNode }) {
+  const state = <StatePill state={job.status} note={stateNote(job)} />;
+  const attempt = job.attempt > 1 && <Tag>attempt {job.attempt}</Tag>;
+  if (!isFinal(job.status)) {
+    return (
+      <div className={styles.state}>
+        {state}
+        {attempt}
+        {connection}
+      </div>
+    );
+  }
+  return (
+    <>
+      {state}
+      {attempt}
+    </>
   );
 }
 
@@ -110,7 +131,7 @@ export function JobPage({ id, tab, children }: Props) {
         <Skeleton height={6} />
         <div style={{ height: 36 }} role="status" aria-label="Loading" />
         <Tabs id={id} tab={tab} />
-        {tab === undefined && <AnswerRow series={series} />}
+        {tab === undefined && <AnswerRow series={series} live={false} />}
       </Page>
     );
   }
@@ -120,11 +141,13 @@ export function JobPage({ id, tab, children }: Props) {
   const notices = <JobNotices job={job.data} />;
   const meta = (
     <>
-      <StatePill state={job.data.status} note={stateNote(job.data)} />
+      <State
+        job={job.data}
+        connection={<Connection state={state} held={held} onHold={setHeld} step={step} />}
+      />
       {facts(job.data).map((fact) => (
         <Tag key={fact}>{fact}</Tag>
       ))}
-      <Connection state={state} held={held} onHold={setHeld} step={step} />
     </>
   );
   return (
@@ -142,7 +165,7 @@ export function JobPage({ id, tab, children }: Props) {
         <Failure title="Could not load curves" error={metrics.error} retry={() => void metrics.refetch()} />
       )}
       {stopped && notices}
-      {tab === undefined && <AnswerRow series={series} />}
+      {tab === undefined && <AnswerRow series={series} live={!isFinal(job.data.status)} />}
       {!stopped && notices}
       {tab === undefined && <JobLabels key={id} job={job.data} />}
       {children(job.data, series)}

@@ -12,7 +12,7 @@ export function ProgressLine({ job, series, phase }: Props) {
   const step = Math.max(job.progress.step, lastStep(series));
   const now = doing(job, phase);
   const times = isFinal(job.status) ? null : stepTimes(series);
-  const words = [`Step ${step} of ${steps}`, now, times && `last step: ${times}`].filter(Boolean).join(" · ");
+  const words = [`Step ${step} of ${steps}`, now].filter(Boolean).join(" · ");
   return (
     <>
       <div
@@ -30,7 +30,8 @@ export function ProgressLine({ job, series, phase }: Props) {
       </div>
       <div className={styles.text} data-moving={!isFinal(job.status) || undefined}>
         <span>{words}</span>
-        <span>{timeLine(job, series)}</span>
+        {times && <span className={styles.times}>last step: {times}</span>}
+        <span className={styles.left}>{timeLine(job, series)}</span>
       </div>
     </>
   );

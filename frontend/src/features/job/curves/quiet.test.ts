@@ -3,7 +3,7 @@ import type { Metrics } from "@/api/jobs";
 import definitions from "@/lib/fixtures/metrics.json" with { type: "json" };
 import { seriesMap } from "../series";
 import { chartGroups, type Definitions, HEADLINE } from "./charts";
-import { arranged, isQuiet, withoutRepeated } from "./quiet";
+import { arranged, inPlace, isQuiet, LATE, withoutRepeated } from "./quiet";
 import { readPins, toggled } from "./use-pins";
 
 const META = definitions as Definitions;
@@ -37,6 +37,28 @@ describe("a quiet chart", () => {
     const flat = { "groups/all_wrong_share": [0, 0] };
     expect(quiet("dead-groups", { ...flat, "groups/all_right_share": [0, 0] })).toBe(true);
     expect(quiet("dead-groups", { ...flat, "groups/all_right_share": [0, 0.2] })).toBe(false);
+  });
+});
+
+describe("a chart that is measured later", () => {
+  const keys = ["held_out/pass@1", "held_out/pass@4", "held_out/best@1", "held_out/best@4"];
+  const before = chartGroups([], META);
+  const places = new Set(before.flatMap(({ charts }) => charts.map(({ id }) => id)));
+  const ids = (groups: readonly { charts: readonly { id: string }[] }[]) =>
+    groups.map(({ charts }) => charts.map(({ id }) => id));
+
+  it("follows the others, which keep their places", () => {
+    const values = Object.fromEntries(keys.map((key, at) => [key, [at, at + 1]]));
+    const after = inPlace(chartGroups(keys, META), places, series(values));
+    expect(ids(after.slice(0, -1))).toEqual(ids(before));
+    expect(after.at(-1)?.title).toBe(LATE);
+    expect(ids(after).at(-1)).toContain("pass-at-k");
+  });
+
+  it("is not shown where it repeats another", () => {
+    const values = Object.fromEntries(keys.map((key) => [key, [0, 1]]));
+    expect(ids(inPlace(chartGroups(keys, META), places, series(values))).flat()).not.toContain("best-at-k");
+    expect(inPlace(before, places, series({}))).toEqual(before);
   });
 });
 

@@ -42,6 +42,25 @@ export function withoutRepeated(groups: readonly ChartGroup[], series: SeriesMap
   });
 }
 
+/** Title of the section for charts that came while the page was open. */
+export const LATE = "New charts";
+
+/** Charts that `places` has, as they are there; what was measured later follows in a section of its own. */
+export function inPlace(
+  all: readonly ChartGroup[],
+  places: ReadonlySet<string>,
+  series: SeriesMap,
+): ChartGroup[] {
+  const placed = all.flatMap((group) => {
+    const charts = group.charts.filter(({ id }) => group.title === HEADLINE || places.has(id));
+    return charts.length > 0 ? [{ ...group, charts }] : [];
+  });
+  const late = withoutRepeated(all, series)
+    .filter(({ title }) => title !== HEADLINE)
+    .flatMap(({ charts }) => charts.filter(({ id }) => !places.has(id)));
+  return late.length > 0 ? [...placed, { title: LATE, charts: late }] : placed;
+}
+
 export type Arrangement = { pinned: ChartDef[]; groups: ChartGroup[]; quiet: ChartDef[] };
 
 /** Pinned charts first, then the groups without them, then the quiet ones; the headline keeps its place. */

@@ -54,7 +54,8 @@ export function useChartSpaceOf(
   pick.current = onPick;
   const last = lastOnAxis(view, step, job.progress.steps);
   const whole = Math.max(job.progress.steps, step, 1);
-  const current = isFinal(job.status) || step === 0 ? null : step;
+  const live = !isFinal(job.status) || undefined;
+  const current = live && step > 0 ? step : null;
   const startedAt = job.started_at;
   const axis = useMemo(() => axisOf(view.axis, series, startedAt), [view.axis, series, startedAt]);
   const { range, smoothing, log } = view;
@@ -64,6 +65,7 @@ export function useChartSpaceOf(
       lastStep: last,
       allSteps: whole,
       current,
+      live,
       range,
       marks,
       smoothing,
@@ -73,6 +75,6 @@ export function useChartSpaceOf(
       ...zoom,
       onPick: (at: number) => pick.current(at),
     }),
-    [axis, last, whole, current, range, marks, smoothing, log, job.id, job.name, zoom],
+    [axis, last, whole, current, live, range, marks, smoothing, log, job.id, job.name, zoom],
   );
 }

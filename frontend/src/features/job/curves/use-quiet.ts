@@ -1,7 +1,7 @@
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import type { SeriesMap } from "../series";
 import type { ChartGroup } from "./charts";
-import { ENOUGH_STEPS, isQuiet } from "./quiet";
+import { ENOUGH_STEPS, inPlace, isQuiet, withoutRepeated } from "./quiet";
 
 const NONE: ReadonlySet<string> = new Set();
 
@@ -22,4 +22,21 @@ export function useQuiet(
     setQuiet(enough ? new Set(charts.filter((def) => isQuiet(def, series)).map(({ id }) => id)) : NONE);
   }
   return quiet;
+}
+
+/** The charts in their sections, each where it was when the first steps came: a new one moves none of them. */
+export function usePlaces(
+  all: readonly ChartGroup[],
+  series: SeriesMap,
+  { step, ready }: { step: number; ready: boolean },
+): readonly ChartGroup[] {
+  const [places, setPlaces] = useState<ReadonlySet<string>>();
+  const groups = useMemo(
+    () => (places ? inPlace(all, places, series) : withoutRepeated(all, series)),
+    [all, places, series],
+  );
+  if (places === undefined && ready && step > 0) {
+    setPlaces(new Set(groups.flatMap((group) => group.charts.map(({ id }) => id))));
+  }
+  return groups;
 }

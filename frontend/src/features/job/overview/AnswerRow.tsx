@@ -108,7 +108,7 @@ function throughput(series: SeriesMap): Answer {
 }
 
 /** Six numbers that answer "is it working?" without reading a chart. */
-export function AnswerRow({ series }: { series: SeriesMap }) {
+export function AnswerRow({ series, live }: { series: SeriesMap; live: boolean }) {
   const answers = [
     heldOut(series),
     trainReward(series),
@@ -124,7 +124,7 @@ export function AnswerRow({ series }: { series: SeriesMap }) {
     return help && text && <Help title={title} text={text} guide={help.guide} />;
   };
   return (
-    <dl className={styles.answers}>
+    <dl className={styles.answers} data-live={live || undefined}>
       {answers.map(({ title, value, unit, note }) => (
         <div key={title} className={styles.answer}>
           <dt>

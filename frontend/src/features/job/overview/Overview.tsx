@@ -12,11 +12,11 @@ import { metricHelp } from "@/lib/metric-help";
 import { type ChartDef, type ChartGroup, chartGroups, HEADLINE, searchText } from "../curves/charts";
 import { KlCard } from "../curves/KlCard";
 import { MetricChart } from "../curves/MetricChart";
-import { arranged, withoutRepeated } from "../curves/quiet";
+import { arranged } from "../curves/quiet";
 import { Toolbar } from "../curves/Toolbar";
 import { useChartSpaceOf, useVisibleSeries, useZoom } from "../curves/use-curves";
 import { usePins } from "../curves/use-pins";
-import { useQuiet } from "../curves/use-quiet";
+import { usePlaces, useQuiet } from "../curves/use-quiet";
 import { lastOnAxis, matcher, type View, withLog } from "../curves/view-state";
 import { Family } from "../forks/Family";
 import { lastStep, type SeriesMap } from "../series";
@@ -74,9 +74,9 @@ export function Overview({ job, series, view, onView, onPick }: Props) {
     () => (meta.data ? chartGroups(keys ? keys.split("\n") : [], meta.data) : []),
     [keys, meta.data],
   );
-  const groups = useMemo(() => withoutRepeated(defined, series), [defined, series]);
   const [pins, togglePin] = usePins();
   const ready = useQuery(metricsQuery(job.id)).data !== undefined && meta.data !== undefined;
+  const groups = usePlaces(defined, series, { step, ready });
   const quiet = useQuiet(groups, series, step, { ready, ended: isFinal(job.status) });
   const charts = groups.flatMap((group) => group.charts);
 
