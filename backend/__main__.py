@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import contextlib
-import gc
 import json
 import logging
 import socket
@@ -32,13 +31,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _api(settings: Settings, host: str, port: int, *, first_demo: bool) -> None:
+    from backend.http.memory import prepare_server
     from backend.http.server import ServerConfig, raise_descriptor_limit
     from backend.main import create_app
 
     app = create_app(settings, first_demo=first_demo)
-    # What is there by now stays; a collector that walks it again with every large request takes half of its time.
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
+    prepare_server()
     raise_descriptor_limit()
     config = ServerConfig(
         app,

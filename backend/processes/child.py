@@ -7,7 +7,7 @@ import struct
 import sys
 from typing import BinaryIO
 
-from reinforge.system.memory import resident_bytes, return_freed_memory
+from reinforge.system.memory import resident_bytes, return_freed_memory, return_large_blocks_at_once
 from reinforge.system.priority import give_way
 
 LENGTH = struct.Struct("<Q")
@@ -19,6 +19,7 @@ def main(arguments: list[str]) -> None:
     memory = int(arguments[0])
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    return_large_blocks_at_once()
     give_way(NICE)
     # What a library prints must not be taken for an answer.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")

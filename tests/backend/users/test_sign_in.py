@@ -253,8 +253,7 @@ def test_the_setting_of_trusted_proxies_reaches_the_server(
 
     monkeypatch.setattr("uvicorn.Server.run", run)
     monkeypatch.setattr("backend.http.server.raise_descriptor_limit", lambda: None)
-    monkeypatch.setattr("gc.freeze", lambda: None)
-    monkeypatch.setattr("gc.set_threshold", lambda *_: None)
+    monkeypatch.setattr("backend.http.memory.prepare_server", lambda: None)
     monkeypatch.setenv("REINFORGE_HOME", str(tmp_path))
     monkeypatch.setenv("REINFORGE_TRUSTED_PROXIES", "172.16.0.0/12")
     assert main(["api"]) == 0
