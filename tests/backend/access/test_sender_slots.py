@@ -7,15 +7,24 @@ from typing import Any
 import httpx
 from fastapi import Request
 
-from backend.access.sender_slots import PROJECT_PLACES, STRANGER_PLACES, STRANGERS, SenderSlot, SenderSlots
+from backend.access.sender_slots import (
+    CALM_SECONDS,
+    CROWD_WAITING,
+    PROJECT_PLACES,
+    STRANGER_PLACES,
+    STRANGERS,
+    SenderSlot,
+    SenderSlots,
+)
 from tests.backend.access.test_admission import Line
 from tests.backend.access.test_work_slots import settled
 from tests.backend.server import OWNER_KEY, Backend, wait_until
 
 
-def request(token: str = "") -> Request:
+def request(token: str = "", address: str = "") -> Request:
     headers = [(b"authorization", f"Bearer {token}".encode())] if token else []
-    return Request({"type": "http", "headers": headers})
+    client = (address, 1) if address else None
+    return Request({"type": "http", "headers": headers, "client": client})
 
 
 async def begun(places: list[SenderSlot]) -> list[asyncio.Task[Any]]:
@@ -105,6 +114,90 @@ def test_a_sender_has_half_of_its_slots_while_others_use_theirs() -> None:
     asyncio.run(test())
 
 
+def test_crowds_share_one_slot_while_somebody_else_is_active() -> None:
+    async def test() -> None:
+        slots = SenderSlots()
+        for name in "ab":
+            slots.remember(request(name), f"proj_{name}")
+        places = {
+            sender: [slots.place(request(token)) for _ in range(CROWD_WAITING + PROJECT_PLACES + 2)]
+            for sender, token in (("a", "a"), (STRANGERS, "wrong"))
+        }
+        tasks = [task for line in places.values() for task in await begun(line)]
+
+        async def finished() -> str:
+            """Sender of the one request under way, which ends."""
+            (place,) = [place for line in places.values() for place in line if place.held]
+            place.leave()
+            await settled()
+            return place._sender
+
+        page = slots.place(request("b"))
+        await begun([page])
+        assert page.held
+        for place in [place for line in places.values() for place in line if place.held][1:]:
+            place.leave()
+            await settled()
+        assert sum(place.held for line in places.values() for place in line) == 1
+        turns = [await finished() for _ in range(5)]
+        assert set(turns[1:3]) == set(turns[3:5]) == {"proj_a", STRANGERS}, turns
+        page.leave()
+        await finished()  # still one at a time, for CALM_SECONDS
+        slots._calm["proj_b"] -= 2 * CALM_SECONDS
+        await finished_all(places)
+        await asyncio.gather(*tasks)
+        assert not slots._held
+        assert not slots._waiting
+        assert not slots._crowds
+
+    async def finished_all(places: dict[str, list[SenderSlot]]) -> None:
+        while running := [place for line in places.values() for place in line if place.held]:
+            assert len(running) <= PROJECT_PLACES + STRANGER_PLACES
+            for place in running:
+                place.leave()
+            await settled()
+
+    asyncio.run(test())
+
+
+def test_a_crowd_alone_has_all_its_slots() -> None:
+    async def test() -> None:
+        slots = SenderSlots()
+        slots.remember(request("a"), "proj_a")
+        places = [slots.place(request("a")) for _ in range(3 * CROWD_WAITING)]
+        tasks = await begun(places)
+        for place in places[: 2 * CROWD_WAITING]:
+            assert sum(held(places)) == PROJECT_PLACES
+            place.leave()
+            await settled()
+        for place in places:
+            place.leave()
+            await settled()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(test())
+
+
+def test_strangers_take_turns_by_address() -> None:
+    async def test() -> None:
+        slots = SenderSlots()
+        crowd = [slots.place(request(address="192.0.2.1")) for _ in range(50)]
+        tasks = await begun(crowd)
+        person = slots.place(request(address="192.0.2.2"))
+        tasks += await begun([person])
+        for place in crowd[:2]:
+            place.leave()
+            await settled()
+        assert person.held
+        for place in [person, *crowd]:
+            place.leave()
+            await settled()
+        await asyncio.gather(*tasks)
+        assert not slots._waiting
+
+    asyncio.run(test())
+
+
 def test_a_request_that_lasts_gives_its_place_back() -> None:
     async def test() -> None:
         slots = SenderSlots()
@@ -139,7 +232,8 @@ def test_a_request_waits_for_slots_of_its_own_sender_only(backend: Backend) -> N
         assert httpx.get(f"{backend.url}/healthz").status_code == 200
         assert backend.worker_api.post("/jobs/claim", json={"worker": "wrk_test"}).status_code < 500
         assert not late.done()
-        loop = slots._waiting[STRANGERS][0].get_loop()
+        (line,) = slots._waiting[STRANGERS]._lines.values()
+        loop = line[0].get_loop()
         for _ in range(STRANGER_PLACES):
             loop.call_soon_threadsafe(slots.leave, STRANGERS)
         assert late.result(20).status_code == 422
