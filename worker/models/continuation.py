@@ -193,7 +193,10 @@ def rendered(render: Render, messages: list[Message], tools: Tools | None, gener
     try:
         return render(messages, tools, generation)
     except Exception as error:
-        raise not_continuable(f"it refuses a conversation with calls: {str(error)[:300]}") from error
+        if isinstance(error, InvalidInput) and error.code == "tools_not_supported":
+            raise not_continuable("the template has no place for tools") from error
+        reason = str(error)[:300].rstrip(".")
+        raise not_continuable(f"the template refuses a conversation with calls: {reason}") from error
 
 
 def not_continuable(reason: str) -> InvalidInput:

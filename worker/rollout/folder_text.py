@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from reinforge.errors import InvalidInput, JobFailure
-from worker.environment.continuation import NewMessages
 from worker.isolated.process import Apart, batches
 from worker.rollout.text import Text
 
@@ -51,7 +50,10 @@ class FolderText(Text):
         return self._ask("continuation", {"tools": tools, "stop_ids": list(stop_ids), "reply": reply})
 
     def suffixes(
-        self, tools: list[dict[str, Any]], stop_ids: Sequence[int], turns: Sequence[NewMessages]
+        self,
+        tools: list[dict[str, Any]],
+        stop_ids: Sequence[int],
+        turns: Sequence[tuple[Sequence[dict[str, Any]], int | None]],
     ) -> list[list[int]]:
         """Ids that follow every turn. Raises JobFailure `template_not_continuable`."""
         ids: list[list[int]] = []
