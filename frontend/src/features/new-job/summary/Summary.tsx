@@ -66,7 +66,7 @@ export function Summary({ quick, full, looking, children }: Props) {
         {lines.map(({ name, text, note, bad }) => (
           <div key={name} className={styles.line}>
             <dt>{name}</dt>
-            <dd data-bad={bad || undefined}>
+            <dd data-bad={bad || undefined} title={text}>
               {text}
               {note && <small>{note}</small>}
             </dd>
@@ -76,6 +76,8 @@ export function Summary({ quick, full, looking, children }: Props) {
       <p className={styles.looking} role="status">
         {looking ? "A worker is checking prompts and rewards." : ""}
       </p>
+      {children}
+      {/* Below the buttons, which must not move when a warning comes. */}
       {warnings.length > 0 && (
         <ul className={page.warnings}>
           {warnings.map((warning) => (
@@ -83,7 +85,6 @@ export function Summary({ quick, full, looking, children }: Props) {
           ))}
         </ul>
       )}
-      {children}
     </aside>
   );
 }

@@ -42,7 +42,7 @@ const product = (...values: (Json | undefined)[]) => {
   return Number.isFinite(result) ? result : null;
 };
 
-/** Counts of the summary: the server's if they are there, else computed from the form. */
+/** Counts of the summary, one line each whatever is known, so that Start stays in place: the server's if they are there, else computed from the form. */
 export function summaryLines({ facts, rows, steps, prompts, completions }: Sizes): Line[] {
   const perStep = facts.completions_per_step ?? product(prompts, completions);
   const all = facts.completions ?? product(steps, prompts, completions);
@@ -66,13 +66,19 @@ export function summaryLines({ facts, rows, steps, prompts, completions }: Sizes
     { name: "Total completions", text: all === null ? NOTHING : count(all, "completion") },
     {
       name: "Epochs",
-      text: facts.epochs != null ? number(facts.epochs) : NOTHING,
-      note: facts.epochs != null && facts.epochs < 1 ? "some rows are not used" : undefined,
+      text:
+        facts.epochs != null
+          ? `${number(facts.epochs)}${facts.epochs < 1 ? ", some rows unused" : ""}`
+          : NOTHING,
     },
     {
       name: "Longest prompt",
-      text: longest != null ? count(longest, "token") : NOTHING,
-      note: limit != null ? `limit ${number(limit)}` : undefined,
+      text:
+        longest != null && limit != null
+          ? `${number(longest)} of ${count(limit, "token")}`
+          : longest != null
+            ? count(longest, "token")
+            : NOTHING,
       bad: longest != null && limit != null && longest > limit,
     },
     { name: "Reward sandbox", text: facts.jail ? jailName(facts.jail) : NOTHING },
