@@ -12532,6 +12532,8 @@ export interface components {
             prompt: number;
             /** Tokens */
             tokens: number;
+            /** Notation */
+            notation?: string | null;
         };
         /**
          * PromptHead
