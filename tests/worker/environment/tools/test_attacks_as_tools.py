@@ -22,7 +22,7 @@ _WRAP = {
     "reply": _TOOL.format(name="attack", call='_attack(item) if text == "ATTACK" else 0.5'),
 }
 _WHOLE = [*ATTACKS, *REPLY_ATTACKS]
-_PARTS = 6
+_PARTS = 8
 
 
 def complaints(path: Path, client: SandboxClient, item: dict[str, object]) -> list[str]:
@@ -34,8 +34,8 @@ def complaints(path: Path, client: SandboxClient, item: dict[str, object]) -> li
          "history": [], "seed": "1", "most": 4000}
         for text in ("fine", "ATTACK", "fine")
     ]  # fmt: skip
-    rows = send(client, PythonSource("attack.py", source, timeout_seconds=0.2), calls, "tool")
-    results = [result_of(row, "tool", None, 0.2) for row in rows]
+    rows = send(client, PythonSource("attack.py", source, timeout_seconds=0.4), calls, "tool")
+    results = [result_of(row, "tool", None, 0.4) for row in rows]
     wrong = [
         str(result) for result in results if result.status not in CALL_STATUSES or len(result.text) > 4000
     ]
