@@ -45,6 +45,7 @@ def _input(run: StoredRun, spec: Mapping[str, Any], step: int, auto_rate: float 
         spec=spec,
         held_out_rows=run.facts["held_out_rows"],
         leaked_rows=run.facts["leaked_rows"],
+        training_prompts=run.facts["train_prompts"],
         starts=starts,
         best_step=_best(run, [*starts, run.step], step),
         checkpoints=[*starts, run.step] if step == run.step else starts,

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 FindingCode = Literal[
     "all_truncated", "answers_disagree", "domain_interference", "entropy_blow_up", "entropy_collapse",
     "equal_lengths", "format_gaming", "gradient_not_finite", "groups_all_equal", "groups_all_wrong",
-    "judge_disagrees", "leakage", "learning_rate_too_high", "learning_rate_too_low", "length_bias",
+    "judge_disagrees", "kl_too_strong", "leakage", "learning_rate_too_high", "learning_rate_too_low", "length_bias",
     "length_collapse", "length_inflation", "no_generalization", "no_repeated_states", "one_sided_groups",
     "past_best", "peak_then_collapse", "ratio_blow_up", "reference_drift", "reward_constant",
     "reward_domination", "reward_failing", "reward_follows_digits", "reward_follows_format",
@@ -76,5 +76,7 @@ class JobFinding(_Part):
     remedies: list[Remedy] = Field(default_factory=list)
     cause: FindingCode | None = None
     """Finding that this one follows from; it has no remedies of its own then."""
+    earliest: int | None = Field(default=None, exclude=True)
+    """First step at which it may have begun, where only evaluations show it."""
     doubt: str | None = Field(default=None, exclude=True)
     """Why a rising reward proves nothing; part of a sentence."""

@@ -51,6 +51,8 @@ class JobInput:
     """Resolved."""
     held_out_rows: int | None = None
     leaked_rows: int | None = None
+    training_prompts: int | None = None
+    """Different prompts among the training rows."""
     starts: Sequence[int] = ()
     """Steps that a fork can continue from."""
     best_step: int | None = None
@@ -92,6 +94,13 @@ class JobInput:
         return len(self.curve("reward/mean"))
 
     @property
+    def passes(self) -> float | None:
+        """How often a prompt was trained on."""
+        if not self.training_prompts:
+            return None
+        return self.steps * float(self.setting("rollout.prompts_per_step", 16)) / self.training_prompts
+
+    @property
     def last_step(self) -> int:
         return max((points[-1][0] for points in self.series.values() if points), default=0)
 
@@ -120,6 +129,7 @@ class JobInput:
         advice: str | None = None,
         remedies: Sequence[Remedy | None] = (),
         doubt: str | None = None,
+        earliest: int | None = None,
     ) -> JobFinding:
         at = EvidenceCompletions(step=max(step, 1)) if completions is True else completions or None
         evidence = FindingEvidence(
@@ -146,6 +156,7 @@ class JobInput:
             evidence=evidence,
             remedies=[remedy for remedy in remedies if remedy is not None],
             doubt=doubt,
+            earliest=earliest,
         )
 
     def start_before(self, step: int) -> int:
@@ -157,6 +168,10 @@ class JobInput:
         start = self.start_before(min(step, self.setting("limits.steps", step)))
         where = f"from step {start}" if start else "from the base"
         return Remedy(kind="fork", label=f"{label}, {where}", step=start, set=dict(changes))
+
+    def from_base(self, changes: Mapping[str, Any], label: str) -> Remedy:
+        """A new job with the changes, which continues nothing."""
+        return Remedy(kind="fork", label=f"{label}, from the base", step=0, set=dict(changes))
 
     def live(self, path: str, value: float, label: str) -> Remedy | None:
         if self.ended or path not in LIVE or self.setting(path) is None:

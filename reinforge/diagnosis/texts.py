@@ -56,6 +56,10 @@ TEXTS: dict[FindingCode, FindingText] = {
         "Judge and rule disagree",
         "One of them measures something else than you want, and the policy follows the larger one.",
     ),
+    "kl_too_strong": FindingText(
+        "KL penalty is too strong",
+        "Any step away from the reference costs more than its reward pays, so the policy stays where it is.",
+    ),
     "leakage": FindingText(
         "Held-out rows are in the training data",
         "The held-out reward then measures memory, and looks better than the model is.",
@@ -131,7 +135,7 @@ TEXTS: dict[FindingCode, FindingText] = {
     ),
     "reward_follows_length": FindingText(
         "Reward follows length",
-        "The policy can raise the reward by writing more, right or wrong.",
+        "The policy can raise the reward by writing more, or less, right or wrong.",
     ),
     "reward_follows_repetition": FindingText(
         "Reward follows repetition",

@@ -173,7 +173,7 @@ class TrainerJob:
             facts |= {"engine": spec.rollout.engine, "jail": jail, "versions": versions() | engine_versions}
             facts |= {"machine": machine_kind()}
             facts |= {"memory_gib": peak_memory_gib(), "held_out_rows": len(prompts.held_out)}
-            facts |= {"leaked_rows": prompts.leaked_rows}
+            facts |= {"leaked_rows": prompts.leaked_rows, "training_prompts": prompts.different}
             self._report_start(facts)
             self._log_setup(facts, prompts)
             engine = self._engine(base, texts, host, prompts)

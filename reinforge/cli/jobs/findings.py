@@ -2,7 +2,8 @@
 
 import json as json_format
 import shlex
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import typer
 
@@ -12,16 +13,35 @@ from reinforge.cli.jobs.steer import JobId
 from reinforge.cli.output import Json, out
 from reinforge.diagnosis.finding import EvidenceNumber, Remedy
 from reinforge.diagnosis.formats import format_number
+from reinforge.errors import InvalidInput
 from reinforge.schemas.findings import FindingEntry
 
 app = typer.Typer()
 
 
+LONGEST_COMMAND = 200
+"""Characters; the command of a longer remedy names the finding instead."""
+
+
 @app.command()
-def findings(id: JobId, json: Json = False) -> None:
+def findings(
+    id: JobId,
+    apply: Annotated[
+        str | None, typer.Option("--apply", metavar="CODE", help="Apply the first remedy of this finding.")
+    ] = None,
+    json: Json = False,
+) -> None:
     """What is wrong with a job, the most important first, with evidence and the commands that remedy it."""
     with connect() as client:
         entries = client.jobs.findings(id)
+        if apply is not None:
+            remedy = _first_remedy(entries, apply)
+            job = client.jobs.apply_remedy(id, remedy)
+            if json:
+                output.print_json(job.model_dump(mode="json"))
+            else:
+                out.print(f"{remedy.label}: {job.id}", markup=False, soft_wrap=True)
+            return
     if json:
         output.print_json([entry.model_dump(mode="json") for entry in entries])
         return
@@ -29,6 +49,19 @@ def findings(id: JobId, json: Json = False) -> None:
         _print(id, entry)
     if not entries:
         out.print("No findings.")
+
+
+def _first_remedy(entries: Sequence[FindingEntry], code: str) -> Remedy:
+    chosen = next((entry for entry in entries if entry.code == code and entry.remedies), None)
+    if chosen is None:
+        codes = ", ".join(entry.code for entry in entries if entry.remedies)
+        raise InvalidInput(
+            f"The job has no finding {code!r} with a remedy.",
+            code="no_remedy",
+            param="apply",
+            hint=f"It has: {codes}." if codes else "None of its findings has a remedy.",
+        )
+    return chosen.remedies[0]
 
 
 def _print(id: str, entry: FindingEntry) -> None:
@@ -46,7 +79,10 @@ def _print(id: str, entry: FindingEntry) -> None:
         lines.append(f"  hint       {entry.hint}")
     for remedy in entry.remedies:
         lines.append(f"  remedy     {remedy.label}")
-        lines += [f"             {command}" for command in commands(id, remedy)]
+        own = commands(id, remedy)
+        if remedy is entry.remedies[0] and max(map(len, own)) > LONGEST_COMMAND:
+            own = [f"reinforge job findings {id} --apply {entry.code}"]
+        lines += [f"             {command}" for command in own]
     for line in [*lines, ""]:
         out.print(line, markup=False, soft_wrap=True)
 

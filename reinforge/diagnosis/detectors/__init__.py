@@ -16,8 +16,8 @@ DETECTORS: tuple[Detector, ...] = (
     lengths.equal_lengths, held_out.reward_hacking, updates.entropy_blow_up, updates.entropy_collapse,
     held_out.peak_then_collapse, held_out.worse_than_base, updates.ratio_blow_up, updates.reference_drift,
     lengths.length_collapse, lengths.length_inflation, lengths.length_bias, signal.groups_all_wrong,
-    signal.groups_all_equal, signal.signal_stalled, updates.learning_rate_too_low, held_out.past_best,
-    held_out.no_generalization, held_out.domain_interference, witnesses.reward_domination,
+    signal.groups_all_equal, signal.signal_stalled, updates.learning_rate_too_low, updates.kl_too_strong,
+    held_out.past_best, held_out.no_generalization, held_out.domain_interference, witnesses.reward_domination,
     witnesses.reward_labels_collapsed, witnesses.rubric_saturated, operation.reward_slow,
     operation.one_sided_groups, operation.no_repeated_states,
 )  # fmt: skip
@@ -30,7 +30,16 @@ _HACK_FOLLOWS: frozenset[FindingCode] = _LOST_SIGNAL | frozenset(
     {
         "all_truncated", "truncated", "length_inflation", "length_bias", "answers_disagree", "equal_lengths",
         "reward_hacking", "no_generalization", "entropy_blow_up", "format_gaming", "witness_disagrees",
-        "judge_disagrees",
+        "judge_disagrees", "reference_drift",
+    }
+)  # fmt: skip
+_WRONG_REWARD_FOLLOWS = _HACK_FOLLOWS - {
+    "answers_disagree", "format_gaming", "witness_disagrees", "judge_disagrees", "entropy_blow_up"
+}  # fmt: skip
+_DRIFT_FOLLOWS: frozenset[FindingCode] = _LOST_SIGNAL | frozenset(
+    {
+        "all_truncated", "truncated", "length_inflation", "length_collapse", "equal_lengths", "entropy_blow_up",
+        "past_best", "peak_then_collapse",
     }
 )  # fmt: skip
 _BROKEN_FOLLOWS: frozenset[FindingCode] = _LOST_SIGNAL | frozenset(
@@ -51,9 +60,13 @@ CONSEQUENCES: Mapping[FindingCode, frozenset[FindingCode]] = {
     "reward_follows_repetition": _HACK_FOLLOWS,
     "reward_follows_digits": _HACK_FOLLOWS,
     "reward_follows_format": _HACK_FOLLOWS,
-    "witness_disagrees": _LOST_SIGNAL | {"reward_hacking"},
-    "judge_disagrees": _LOST_SIGNAL | {"reward_domination"},
-    "answers_disagree": _LOST_SIGNAL | {"reward_hacking"},
+    "witness_disagrees": _WRONG_REWARD_FOLLOWS,
+    "judge_disagrees": _WRONG_REWARD_FOLLOWS | {"reward_domination"},
+    "answers_disagree": _WRONG_REWARD_FOLLOWS,
+    "format_gaming": _WRONG_REWARD_FOLLOWS | {"answers_disagree"},
+    "reward_domination": _LOST_SIGNAL | {"answers_disagree", "length_collapse", "length_inflation"},
+    "reference_drift": _DRIFT_FOLLOWS,
+    "no_generalization": frozenset({"worse_than_base", "past_best", "length_bias"}),
     "reward_hacking": frozenset({"worse_than_base", "past_best"}),
     "all_truncated": _LOST_SIGNAL | {"reward_unreachable", "equal_lengths", "length_inflation"},
     "reward_unreachable": _LOST_SIGNAL
@@ -114,6 +127,7 @@ def _explains(cause: JobFinding, effect: JobFinding, first_step: int) -> bool:
         return False
     if cause.code in CONSEQUENCES.get(effect.code, ()):
         return cause.step < effect.step
+    began = cause.step if cause.earliest is None else min(cause.step, cause.earliest)
     # What was wrong from the first step on has no cause that began later.
     tolerance = TOLERANCE if effect.step > first_step else 0
-    return cause.step <= effect.step + tolerance
+    return began <= effect.step + tolerance

@@ -1,9 +1,11 @@
 """Detectors on held-out rows: worse than base, past the best, no gain, hacking, leakage, slices."""
 
-from reinforge.diagnosis.curve import trend_of
-from reinforge.diagnosis.finding import EvidenceCompletions, JobFinding
+from typing import Any
+
+from reinforge.diagnosis.curve import Trend, trend_of
+from reinforge.diagnosis.finding import EvidenceCompletions, JobFinding, Remedy
 from reinforge.diagnosis.formats import format_number, format_percent, format_reward
-from reinforge.diagnosis.held_out_change import ANSWERS, held_out_of
+from reinforge.diagnosis.held_out_change import ANSWERS, HeldOutChange, held_out_of
 from reinforge.diagnosis.job_input import (
     LEARNING_RATE,
     JobInput,
@@ -11,6 +13,7 @@ from reinforge.diagnosis.job_input import (
     fall_step,
     level_before,
 )
+from reinforge.diagnosis.reward_remedies import reward_remedies
 from reinforge.diagnosis.verdict import Points
 
 LEAKED = 0.02
@@ -24,7 +27,12 @@ AFTER_START = 1.2
 """Peak over the first reward; a lower one is no peak."""
 SLICE_FALL = 0.1
 HACKED_RISE = 0.05
+MEMORIZED_PASSES = 2.0
+"""Passes over the training rows below which the policy cannot know them by heart."""
+FEWEST_ROWS = 20
+"""Rows that a remedy of leakage holds out at least."""
 SMOOTHING = 0.8
+ALIKE = 0.5
 _CURVES = ("held_out/reward_mean", "reward/mean")
 
 
@@ -79,6 +87,8 @@ def no_generalization(job: JobInput) -> JobFinding | None:
     held, trend = held_out_of(job.series, job.held_out_rows), trend_of(job.curve("reward/mean"))
     if held is None or trend is None or trend.direction != "up" or held.clear:
         return None
+    if held.worse_since is not None and _memorized(job):
+        return _knows_by_heart(job, held, trend)
     evaluations, gain = job.curve("held_out/reward_mean"), held.last - held.first
     if held.worse_since is not None or held.fell or len(evaluations) < EVALUATIONS:
         return None
@@ -98,13 +108,47 @@ def no_generalization(job: JobInput) -> JobFinding | None:
     )
 
 
+def _memorized(job: JobInput) -> bool:
+    return job.passes is not None and job.passes >= MEMORIZED_PASSES
+
+
+def _knows_by_heart(job: JobInput, held: HeldOutChange, trend: Trend) -> JobFinding:
+    """The same reward rose on rows seen often and fell on others."""
+    assert held.worse_since is not None
+    rise = f"from {format_reward(trend.start)} to {format_reward(trend.end)}"
+    fall = f"from {format_reward(held.first)} to {format_reward(held.last)}"
+    return job.finding(
+        "no_generalization",
+        "error",
+        held.worse_since,
+        f"Each of {job.training_prompts} prompts was trained on {format_number(job.passes or 0)} times: the reward "
+        f"rose {rise}, held-out reward fell {fall}.",
+        numbers={
+            "training prompts": job.training_prompts,
+            "passes": job.passes,
+            "held-out reward": held.last,
+        },
+        charts=_CURVES,
+        completions=EvidenceCompletions(step=held.worse_since, split="held_out"),
+        advice="Use more and more varied rows, or fewer steps.",
+        remedies=(job.take_best(),),
+        doubt=f"held-out reward fell {fall} while the training reward rose",
+        earliest=_since_evaluation(job, held.worse_since),
+    )
+
+
+def _since_evaluation(job: JobInput, step: int) -> int:
+    """The first step that an evaluation at `step` is the first to see."""
+    return max((at for at, _ in job.curve("held_out/reward_mean") if at < step), default=0) + 1
+
+
 def reward_hacking(job: JobInput) -> JobFinding | None:
     """The training reward rose, and a held-out measure fell beyond chance."""
     trend = trend_of(job.curve("reward/mean"))
     held = held_out_of(job.series, job.held_out_rows)
     if held is None or trend is None or trend.direction != "up" or trend.end - trend.start < HACKED_RISE:
         return None
-    if held.worse_since is None:
+    if held.worse_since is None or _memorized(job):
         return None
     rise = f"from {format_reward(trend.start)} to {format_reward(trend.end)}"
     fall = f"from {format_reward(held.first)} to {format_reward(held.last)}"
@@ -117,7 +161,7 @@ def reward_hacking(job: JobInput) -> JobFinding | None:
         charts=_CURVES,
         completions=EvidenceCompletions(step=held.worse_since, split="held_out"),
         advice="Stop, and read the completions with the highest rewards.",
-        remedies=(job.take_best(),),
+        remedies=(*reward_remedies(job), job.take_best()),
         doubt=f"held-out reward fell {fall} while the training reward rose",
     )
 
@@ -170,11 +214,17 @@ def leakage(job: JobInput) -> JobFinding | None:
         charts=("held_out/reward_mean",),
         completions=EvidenceCompletions(step=0, split="held_out"),
         advice="Split by prompt (data.split_by: prompt), or remove the rows from one of the sets.",
-        remedies=(job.fork(0, {"data.split_by": "prompt"}, "Train again, split by prompt"),)
-        if job.setting("data.held_out") is None
-        else (),
+        remedies=(_split_again(job, rows),),
         doubt=f"{format_percent(leaked / rows)} of held-out rows are trained on",
     )
+
+
+def _split_again(job: JobInput, rows: int) -> Remedy:
+    changes: dict[str, Any] = {"data.split_by": "prompt"}
+    if job.setting("data.held_out") is not None:
+        changes |= {"data.held_out": None, "data.held_out_rows": max(rows, FEWEST_ROWS)}
+        return job.from_base(changes, "Hold out rows of the training set instead, split by prompt")
+    return job.from_base(changes, "Train again, split by prompt")
 
 
 def domain_interference(job: JobInput) -> JobFinding | None:
@@ -209,7 +259,7 @@ def answers_disagree(job: JobInput) -> JobFinding | None:
     """Declared answers fell while the reward did not, on held-out rows or in training."""
     answers = held_out_of(job.series, job.held_out_rows, ANSWERS)
     held = held_out_of(job.series, job.held_out_rows)
-    if answers is not None and answers.worse_since is not None:
+    if answers is not None and answers.worse_since is not None and not _fell_alike(held, answers):
         fall = f"from {format_reward(answers.first)} to {format_reward(answers.last)}"
         step = _quarter(job.curve(ANSWERS[0]), answers.first, answers.last)
         text = f"The share of held-out completions that end in the reference answer fell {fall}."
@@ -234,6 +284,15 @@ def answers_disagree(job: JobInput) -> JobFinding | None:
     return None
 
 
+def _fell_alike(reward: HeldOutChange | None, answers: HeldOutChange) -> bool:
+    """Whether the reward of the same rows lost as large a share: then it agrees with the answers."""
+    if reward is None or reward.worse_since is None or reward.first <= 0:
+        return False
+    return (reward.first - reward.last) / reward.first >= ALIKE * (
+        answers.first - answers.last
+    ) / answers.first
+
+
 def _quarter(points: Points, first: float, last: float) -> int:
     """Step at which a quarter of the fall had happened."""
     begun = first - (first - last) / 4
@@ -253,6 +312,7 @@ def _disagreement(
         charts=("held_out/answer_share", "completions/answer_share", "reward/mean"),
         completions=at,
         advice="The reward does not measure correct answers: read completions with a high reward.",
-        remedies=(job.take_right(),),
+        remedies=reward_remedies(job),
         doubt=doubt,
+        earliest=_since_evaluation(job, step) if held else None,
     )

@@ -1,11 +1,14 @@
 """Detectors about the length of completions."""
 
+from statistics import fmean
+
 from reinforge.algorithm.loss import BY_COMPLETION
 from reinforge.diagnosis.curve import step_since, trend_of
 from reinforge.diagnosis.finding import JobFinding, Remedy
 from reinforge.diagnosis.formats import format_number, format_percent
 from reinforge.diagnosis.held_out_change import held_out_of
 from reinforge.diagnosis.job_input import JobInput, change_text, level_before
+from reinforge.diagnosis.reward_remedies import reward_remedies
 
 TRUNCATED = 0.2
 ALL_TRUNCATED = 0.9
@@ -14,6 +17,8 @@ NEARLY_ALL_TRUNCATED = 0.7
 INFLATED, DOUBLED = 1.5, 2.0
 LONGER, MUCH_LONGER = 1.3, 1.7
 BIAS_STEPS = 20
+GROWN_STEPS = 5
+"""Steps after the growth whose reward is compared with that before."""
 SHORT = 0.3
 EQUAL_GROUPS = 0.5
 NEAR_LIMIT = 0.9
@@ -59,7 +64,7 @@ def truncated(job: JobInput) -> JobFinding | None:
         charts=("completions/truncated_share", "completions/length_mean"),
         completions=True,
         advice=f"Raise {_LIMIT} or reward shorter answers.",
-        remedies=(_more_tokens(job, step, 4 if whole else 2),),
+        remedies=(_more_tokens(job, step, 8 if whole else 4),),
         doubt=text if whole else None,
     )
 
@@ -74,6 +79,8 @@ def length_inflation(job: JobInput) -> JobFinding | None:
         return None
     curve = job.curve("completions/length_mean")
     step = step_since(curve, lambda value: value > (1 + INFLATED) / 2 * length.start) or curve[-1][0]
+    if _pays(job, step):
+        return None
     change = change_text(length.start, length.end, "tokens")
     return job.finding(
         "length_inflation",
@@ -87,6 +94,18 @@ def length_inflation(job: JobInput) -> JobFinding | None:
         advice="Read some completions: the reward may favor length. A loss per token (Dr. GRPO) does not.",
         remedies=(_loss_per_token(job, step),),
     )
+
+
+def _pays(job: JobInput, grown: int) -> bool:
+    """Whether the reward is higher since the length grew, was so before something else took it, or is too new."""
+    reward = job.curve("reward/mean")
+    after = [value for step, value in reward if step >= grown]
+    before = level_before(reward, grown) or 0.0
+
+    def higher(values: list[float]) -> bool:
+        return fmean(values) > before + job.chance(len(values)) / 3
+
+    return len(after) < GROWN_STEPS or higher(after) or higher(after[: 2 * GROWN_STEPS])
 
 
 def length_bias(job: JobInput) -> JobFinding | None:
@@ -158,6 +177,6 @@ def equal_lengths(job: JobInput) -> JobFinding | None:
         charts=("groups/equal_length_share", "completions/length_mean", "completions/repeated_share"),
         completions=True,
         advice="Pay for an absolute length, and never for length alone; require an end of the answer.",
-        remedies=(job.take_right(),),
+        remedies=reward_remedies(job),
         doubt="completions are filled up to the limit",
     )

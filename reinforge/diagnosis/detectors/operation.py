@@ -4,6 +4,7 @@ from reinforge.diagnosis.curve import step_since
 from reinforge.diagnosis.finding import JobFinding
 from reinforge.diagnosis.formats import format_number, format_percent
 from reinforge.diagnosis.job_input import JobInput
+from reinforge.diagnosis.reward_remedies import reward_answers
 
 ERRORS, MANY_ERRORS = 0.02, 0.2
 SLOW_SHARE, SLOW_SECONDS = 0.5, 1.0
@@ -26,6 +27,7 @@ def reward_failing(job: JobInput) -> JobFinding | None:
         charts=("reward/error_share",),
         completions=True,
         advice="The messages are shown with the completions. Fix the reward: a running job can change it.",
+        remedies=(reward_answers(job),) if share > MANY_ERRORS else (),
         doubt=f"rewards fail on {format_percent(share)} of completions" if share > MANY_ERRORS else None,
     )
 

@@ -3,9 +3,10 @@
 from statistics import fmean
 
 from reinforge.diagnosis.curve import step_since
-from reinforge.diagnosis.finding import JobFinding
+from reinforge.diagnosis.finding import JobFinding, Remedy
 from reinforge.diagnosis.formats import format_percent, format_reward
 from reinforge.diagnosis.job_input import JobInput
+from reinforge.diagnosis.reward_remedies import pays_for_answers, reward_answers
 
 SAME = 1e-6
 """Smaller deviations count as equal rewards."""
@@ -20,6 +21,8 @@ NEVER_FIRST = 0.95
 """The same over the first steps."""
 HIGH = 0.9
 EARLY_STEPS = 5
+LARGEST_GROUP, MORE_COMPLETIONS, FEWEST_PROMPTS = 64, 4, 4
+"""Completions per prompt and factor of completions per step that a remedy goes to; prompts per step it leaves."""
 PARTIAL_CREDIT = "Read some completions: does the reward check the right part? Partial credit adds a signal."
 STALLED_SHARE = 0.99
 STALLED_STEPS = 20
@@ -39,8 +42,6 @@ def reward_unreachable(job: JobInput) -> JobFinding | None:
     if not never or not nothing_at_first or job.reward_rises:
         return None
     step = reward[0][0]
-    group = int(job.setting("rollout.completions_per_prompt", 8))
-    easier = {"data.sampling": "frontier", "rollout.completions_per_prompt": 2 * group}
     return job.finding(
         "reward_unreachable",
         "error",
@@ -50,9 +51,30 @@ def reward_unreachable(job: JobInput) -> JobFinding | None:
         charts=("reward/mean", "groups/all_wrong_share"),
         completions=True,
         advice=PARTIAL_CREDIT,
-        remedies=(job.fork(step, easier, "Continue with more completions per prompt"),),
+        remedies=(reward_answers(job), _larger_groups(job, step)),
         doubt="no completion is rewarded",
     )
+
+
+def _larger_groups(job: JobInput, step: int) -> Remedy | None:
+    """So many completions that every second group has a reward; none if no group ever had one."""
+    wrong = _mean(job, "groups/all_wrong_share")
+    if not 0 < wrong < 1:
+        return None
+    group, prompts = (
+        int(job.setting(f"rollout.{name}", default))
+        for name, default in (("completions_per_prompt", 8), ("prompts_per_step", 16))
+    )
+    needed = 2 * group
+    while wrong ** (needed / group) > MOST_GROUPS and needed < LARGEST_GROUP:
+        needed *= 2
+    fewer = min(prompts, max(FEWEST_PROMPTS, MORE_COMPLETIONS * group * prompts // needed))
+    changes = {
+        "rollout.completions_per_prompt": needed,
+        "rollout.prompts_per_step": fewer,
+        "data.sampling": "frontier",
+    }
+    return job.fork(step, changes, f"Continue with {needed} completions per prompt")
 
 
 def _lowest(job: JobInput) -> float:
@@ -78,6 +100,7 @@ def reward_constant(job: JobInput) -> JobFinding | None:
         charts=("reward/std", "reward/mean"),
         completions=True,
         advice="Read some completions: does the reward check the right part? Partial credit adds a signal.",
+        remedies=(reward_answers(job),),
         doubt="all completions score the same",
     )
 
@@ -89,8 +112,6 @@ def groups_all_wrong(job: JobInput) -> JobFinding | None:
         return None
     curve = job.curve("groups/all_wrong_share")
     step = step_since(curve, lambda value: value > 0.8 * MOST_GROUPS) or curve[-1][0]
-    group = int(job.setting("rollout.completions_per_prompt", 8))
-    changes = {"rollout.completions_per_prompt": 2 * group, "data.sampling": "frontier"}
     return job.finding(
         "groups_all_wrong",
         "error" if wrong > NEARLY_ALL_GROUPS and not job.reward_rises else "warning",
@@ -101,7 +122,7 @@ def groups_all_wrong(job: JobInput) -> JobFinding | None:
         completions=True,
         advice="Use easier rows, a reward with partial credit, more completions per prompt or more tokens per "
         "completion.",
-        remedies=(job.fork(step, changes, f"Continue with {2 * group} completions per prompt"),),
+        remedies=(reward_answers(job), _larger_groups(job, step)),
     )
 
 
@@ -114,7 +135,10 @@ def groups_all_equal(job: JobInput) -> JobFinding | None:
     curve = job.curve("groups/all_right_share")
     step = step_since(curve, lambda value: value > 0.8 * MOST_GROUPS) or curve[-1][0]
     at_first = _mean(job, "groups/all_right_share", EARLY_STEPS) > MOST_GROUPS
-    learned = not at_first and (job.recent("reward/mean") or 0.0) >= 0.8
+    reward = job.recent("reward/mean") or 0.0
+    learned = not at_first and (
+        reward >= 0.8 or reward > _mean(job, "reward/mean", EARLY_STEPS) + job.chance(5) / 3
+    )
     fork = job.fork(
         step,
         {"algorithm.selection": {"type": "dynamic_sampling"}},
@@ -131,7 +155,15 @@ def groups_all_equal(job: JobInput) -> JobFinding | None:
         charts=("groups/all_right_share", "groups/zero_variance_share"),
         completions=True,
         advice="If these completions are correct, use harder rows or stop; if not, the reward is too coarse.",
-        remedies=(job.take_best(), fork),
+        remedies=(reward_answers(job), fork) if _far_from_answers(job) else (fork, job.take_best()),
+    )
+
+
+def _far_from_answers(job: JobInput) -> bool:
+    """Whether equal rewards are paid for something else than right answers."""
+    right = job.recent("completions/answer_share")
+    return (
+        right is not None and right < HIGH * (job.recent("reward/mean") or 0.0) and not pays_for_answers(job)
     )
 
 

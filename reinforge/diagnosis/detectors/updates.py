@@ -22,6 +22,8 @@ FEWEST_STEPS = 3
 SMALL_RATE = 0.2
 """Share of the automatic rate below which a rate is too low."""
 UNMOVED_STEPS = 30
+FEWEST_UNMOVED_STEPS = 10
+"""Enough where all steps together move less than one at the automatic rate."""
 UNMOVED_ENTROPY = 0.05
 MANY_EQUAL = 0.6
 CLIPPED = 0.2
@@ -34,6 +36,13 @@ MORE_DUPLICATES = 0.15
 NEARLY_ALL = 0.8
 """Rewards above which a low entropy is the end of learning."""
 DRIFT, FREE_DRIFT = 5.0, 1.0
+DRIFT_BEGUN = 0.1
+"""Share of the bound from which on the policy is on its way."""
+STRONG_KL, USUAL_KL = 1.0, 0.04
+HELD_KL = 0.05
+"""KL per token below which the policy has hardly left the reference."""
+KL_STEPS = 15
+FEW_UPDATES = 4
 
 
 def learning_rate_too_high(job: JobInput) -> JobFinding | None:
@@ -51,6 +60,10 @@ def learning_rate_too_high(job: JobInput) -> JobFinding | None:
     fork = lower and job.fork(
         onset, {LEARNING_RATE: lower}, f"Continue with learning rate {format_number(lower)}"
     )
+    updates = int(job.setting("algorithm.updates_per_step", 1))
+    if updates > FEW_UPDATES and not _rate_is_extreme(job):  # a usual rate, applied too often
+        path, label = "algorithm.updates_per_step", f"Continue with {FEW_UPDATES} updates per step"
+        fork = job.fork(onset, {path: FEW_UPDATES}, label)
     return job.finding(
         "learning_rate_too_high",
         "error",
@@ -151,7 +164,9 @@ def _rate_is_extreme(job: JobInput) -> bool:
 
 def learning_rate_too_low(job: JobInput) -> JobFinding | None:
     rate, entropy = job.rate, trend_of(job.curve("entropy/mean"))
-    if rate is None or job.auto_rate is None or entropy is None or job.steps < UNMOVED_STEPS:
+    if rate is None or job.auto_rate is None or entropy is None or job.steps < FEWEST_UNMOVED_STEPS:
+        return None
+    if job.steps < UNMOVED_STEPS and job.steps * rate >= job.auto_rate:
         return None
     moved = abs(entropy.end - entropy.start) > UNMOVED_ENTROPY * abs(entropy.start)
     equal = job.recent("groups/zero_variance_share") or 0.0
@@ -159,7 +174,6 @@ def learning_rate_too_low(job: JobInput) -> JobFinding | None:
         return None
     change = {LEARNING_RATE: job.auto_rate}
     label = f"Continue with learning rate {format_number(job.auto_rate)}"
-    last = job.last_step + 1
     return job.finding(
         "learning_rate_too_low",
         "warning",
@@ -170,7 +184,34 @@ def learning_rate_too_low(job: JobInput) -> JobFinding | None:
         advice=f"Raise the learning rate to {format_number(job.auto_rate)}.",
         remedies=(
             job.live(LEARNING_RATE, job.auto_rate, f"Learning rate {format_number(job.auto_rate)}"),
-            job.fork(last, change, label),
+            job.from_base(change, label),
+        ),
+    )
+
+
+def kl_too_strong(job: JobInput) -> JobFinding | None:
+    """One nat from the reference costs more than a reward of one standard deviation pays, and nothing moved."""
+    path = f"{job.kl}.beta"
+    beta, distance = float(job.setting(path, 0.0)), job.recent("kl/mean")
+    if beta < STRONG_KL or distance is None or job.steps < KL_STEPS or job.reward_rises:
+        return None
+    held = held_out_of(job.series, job.held_out_rows)
+    equal = job.recent("groups/zero_variance_share") or 0.0
+    if distance >= HELD_KL or equal > MANY_EQUAL or (held is not None and held.clear):
+        return None
+    label = f"KL β {format_number(USUAL_KL)}"
+    return job.finding(
+        "kl_too_strong",
+        "warning",
+        job.curve("reward/mean")[0][0],
+        f"With a KL β of {format_number(beta)} the policy is {format_number(distance)} nat per token from the "
+        f"reference after {job.steps} steps, and the reward does not rise.",
+        numbers={"KL β": beta, "KL to the reference": distance},
+        charts=("kl/mean", "reward/mean"),
+        advice=f"Lower {path} to {format_number(USUAL_KL)}.",
+        remedies=(
+            job.live(path, USUAL_KL, label),
+            job.from_base({path: USUAL_KL}, f"Train again with {label}"),
         ),
     )
 
@@ -283,6 +324,8 @@ def entropy_blow_up(job: JobInput) -> JobFinding | None:
     bound = ENTROPY_MOVED[1] * trend.start
     step = fall_step([(at, -value) for at, value in entropy], -bound) or entropy[-1][0]
     bonus, lower = _bonus(job), job.lower_rate()
+    if not bonus and job.reward_rises:
+        return None  # what is rewarded is more varied than what the base wrote
     if bonus:
         remedy = job.fork(
             step, {"algorithm.loss.entropy": {"type": "none"}}, "Continue without entropy bonus"
@@ -313,7 +356,7 @@ def reference_drift(job: JobInput) -> JobFinding | None:
     bound = DRIFT * target if target else FREE_DRIFT
     if distance is None or distance <= bound:
         return None
-    step = step_since(job.curve("kl/mean"), lambda value: value > bound) or job.last_step
+    step = step_since(job.curve("kl/mean"), lambda value: value > DRIFT_BEGUN * bound) or job.last_step
     path = f"{job.kl}.beta"
     beta = float(job.setting(path, 0.0))
     higher = float(f"{max(0.01, 4 * beta):.2g}")

@@ -1,6 +1,7 @@
 """Detectors of rewards that pay for something else: length, repetition, digits, format, other rewards."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from itertools import permutations
 from statistics import fmean
 from typing import Any
 
@@ -8,27 +9,38 @@ from reinforge.diagnosis.curve import mean_of, step_since, trend_of
 from reinforge.diagnosis.finding import EvidenceCompletions, FindingCode, JobFinding
 from reinforge.diagnosis.formats import format_percent, format_reward
 from reinforge.diagnosis.held_out_change import ANSWERS, held_out_of
-from reinforge.diagnosis.job_input import JobInput, change_text
+from reinforge.diagnosis.job_input import JobInput, change_text, level_before
+from reinforge.diagnosis.reward_remedies import (
+    AGAINST,
+    AGREEMENT_STEPS,
+    STEPS_WITH_SPREAD,
+    disagreeing_witness,
+    pays_for_answers,
+    reward_remedies,
+    rewards,
+)
+from reinforge.diagnosis.verdict import Points
 
 FOLLOWS = 0.7
 IS = 0.95
 """Higher correlations are no side effect of right answers being longer."""
-STEPS_WITH_SPREAD = 3
 RISEN = 1.2
-PAYS_FOR_ANSWERS = 0.7
-"""Correlation with right answers, above which the reward measures them."""
-AGAINST = -0.2
-UNRELATED = 0.1
-WITNESS_RISE = 0.1
-AGREEMENT_STEPS = 5
+PASS_OR_FAIL = 0.9
+"""Variance over the largest that its range allows, above which a reward has two levels."""
 FORMAT_MET, ACCURACY_LOST = 0.9, 0.1
-DOMINANT, IGNORED = 0.9, 0.2
+DOMINANT, IGNORED = 0.85, 0.2
+DOMINATION_STEPS = 3
+"""A domination may be short: what it teaches ends the differences that it pays for."""
+DOMINANT_FRACTION = 0.01
+MEANT_TO_COUNT = 0.1
+"""Share of the larger weight below which a reward is meant to count little."""
 LABEL_SHARE, LABEL_STEPS = 0.95, 10
 SATURATED, NEVER_MET, SATURATED_SHARE = 0.95, 0.05, 0.5
 JUDGED = frozenset({"score_model", "label_model", "ranking_judge", "multi"})
 
+_LENGTH = "reward/length_correlation"
 _FEATURES: tuple[tuple[FindingCode, str, str, str], ...] = (
-    ("reward_follows_length", "reward/length_correlation", "completions/length_mean", "length"),
+    ("reward_follows_length", _LENGTH, "completions/length_mean", "length"),
     (
         "reward_follows_repetition",
         "reward/repetition_correlation",
@@ -47,27 +59,47 @@ def reward_follows(job: JobInput) -> JobFinding | None:
         for code, key, level, name in _FEATURES
         if len(job.curve(key)) >= STEPS_WITH_SPREAD and _counts(job, code, level)
     ]
-    if not candidates or _pays_for_answers(job):
+    if not candidates or pays_for_answers(job):
         return None
     r, code, key, level, name = max(candidates)
+    shorter = mean_of(job.curve(_LENGTH)) if len(job.curve(_LENGTH)) >= STEPS_WITH_SPREAD else 0.0
+    inverse = shorter <= -IS and -shorter > r and _graded(job)
+    if inverse:
+        r, code, key, level, name = shorter, *_FEATURES[0]
     answers = held_out_of(job.series, job.held_out_rows, ANSWERS)
-    if r < (IS if answers is not None and answers.clear else FOLLOWS):
+    if not inverse and r < (IS if answers is not None and answers.clear else FOLLOWS):
         return None
-    step = next(step for step, value in job.curve(key) if value >= FOLLOWS)
+    step = next(step for step, value in job.curve(key) if abs(value) >= FOLLOWS)
+    kind = f"completions with more {name}"
+    if code == "reward_follows_length":
+        kind = "longer completions" if r > 0 else "shorter completions"
     return job.finding(
         code,
         "error",
         step,
-        f"Within groups, completions with more {name} get higher rewards (r = {format_reward(r)})."
-        if code != "reward_follows_length"
-        else f"Within groups, longer completions get higher rewards (r = {format_reward(r)}).",
+        f"Within groups, {kind} get higher rewards (r = {format_reward(r)}).",
         numbers={"correlation": r},
         charts=(key, level, "held_out/answer_share"),
         completions=EvidenceCompletions(step=job.curve(key)[-1][0], sort="-reward"),
         advice=f"Read some completions: does the reward favor {name} over the right answer?",
-        remedies=(job.take_right(),),
+        remedies=reward_remedies(job),
         doubt=f"reward follows {name} (r = {format_reward(r)})",
     )
+
+
+def _graded(job: JobInput) -> bool:
+    """Whether rewards have levels. Passes and failures are two sorts of text, and passes may be the shorter sort."""
+    lowest, highest = (
+        extreme((value for _, value in job.curve(key)), default=0.0)
+        for extreme, key in ((min, "reward/p10"), (max, "reward/p90"))
+    )
+    spread = dict(job.curve("reward/std"))
+    shares = [
+        spread[step] ** 2 / ((highest - mean) * (mean - lowest))
+        for step, mean in job.curve("reward/mean")
+        if spread.get(step) and lowest < mean < highest
+    ]
+    return bool(shares) and fmean(shares) < PASS_OR_FAIL
 
 
 def _counts(job: JobInput, code: FindingCode, level: str) -> bool:
@@ -78,39 +110,16 @@ def _counts(job: JobInput, code: FindingCode, level: str) -> bool:
     return trend is not None and trend.direction == "up" and trend.end > RISEN * trend.start
 
 
-def _pays_for_answers(job: JobInput) -> bool:
-    points = job.curve("reward/answer_correlation")
-    return len(points) >= STEPS_WITH_SPREAD and mean_of(points) >= PAYS_FOR_ANSWERS
-
-
-def _rewards(job: JobInput) -> list[Mapping[str, Any]]:
-    return [reward for reward in job.setting("rewards", []) if reward.get("name")]
-
-
 def witness_disagrees(job: JobInput) -> JobFinding | None:
-    main = trend_of(job.curve("reward/mean"))
-    if main is None or main.direction != "up":
+    disagreement = disagreeing_witness(job)
+    if disagreement is None:
         return None
-    for reward in _rewards(job):
-        if reward.get("weight") != 0:
-            continue
-        name = reward["name"]
-        key = f"reward/{name}/mean"
-        trend, relation = trend_of(job.curve(key)), job.curve(f"reward/{name}/advantage_correlation")
-        if trend is None:
-            continue
-        r = mean_of(relation) if len(relation) >= AGREEMENT_STEPS else None
-        against = r is not None and r <= AGAINST
-        fell = trend.direction == "down"
-        unmoved = (
-            trend.direction == "flat"
-            and main.end - main.start >= WITNESS_RISE
-            and r is not None
-            and r < UNRELATED
-        )
-        if fell or against or unmoved:
-            return _witness(job, name, key, change_text(trend.start, trend.end), r, fell=fell)
-    return None
+    name, fell = disagreement
+    key, relation = f"reward/{name}/mean", job.curve(f"reward/{name}/advantage_correlation")
+    trend = trend_of(job.curve(key))
+    assert trend is not None
+    r = mean_of(relation) if len(relation) >= AGREEMENT_STEPS else None
+    return _witness(job, name, key, change_text(trend.start, trend.end), r, fell=fell)
 
 
 def _witness(job: JobInput, name: str, key: str, change: str, r: float | None, *, fell: bool) -> JobFinding:
@@ -121,16 +130,16 @@ def _witness(job: JobInput, name: str, key: str, change: str, r: float | None, *
         "witness_disagrees",
         "error" if fell else "warning",
         step or points[0][0],
-        f"Reward {name}, of weight 0, went {change} while the trained reward rose.",
+        f"Reward {name}, of weight 0, went {change} while the trained reward did not fall.",
         numbers={"correlation with the advantage": r},
         charts=(key, "reward/mean", f"held_out/{name}/mean"),
         completions=EvidenceCompletions(step=points[-1][0], sort="-reward"),
         advice=f"Read completions with a high reward and a low {name}; give {name} a weight.",
         remedies=(
+            *reward_remedies(job),
             job.fork(
                 step or points[0][0], _with_weight(job, name, 1.0), f"Continue with weight 1 for {name}"
             ),
-            job.take_right(),
         ),
         doubt=f"{name} went {change}",
     )
@@ -142,9 +151,9 @@ def _with_weight(job: JobInput, name: str, weight: float) -> dict[str, Any]:
 
 
 def judge_disagrees(job: JobInput) -> JobFinding | None:
-    rewards = [reward for reward in _rewards(job) if reward.get("weight") != 0]
-    judged = [reward["name"] for reward in rewards if reward.get("type") in JUDGED or reward.get("judges")]
-    rules = [reward["name"] for reward in rewards if reward["name"] not in judged]
+    paid = [reward for reward in rewards(job) if reward.get("weight") != 0]
+    judged = [reward["name"] for reward in paid if reward.get("type") in JUDGED or reward.get("judges")]
+    rules = [reward["name"] for reward in paid if reward["name"] not in judged]
     for judge in judged:
         points = job.curve(f"reward/{judge}/others_correlation")[-20:]
         trend = trend_of(job.curve(f"reward/{judge}/mean"))
@@ -208,38 +217,67 @@ def format_gaming(job: JobInput) -> JobFinding | None:
                     charts=(met, key),
                     completions=True,
                     advice="Pay for the answer only where the format is met, and little for the format alone.",
-                    remedies=(job.take_right(),),
+                    remedies=reward_remedies(job),
                     doubt="the format is met and answers get worse",
                 )
     return None
 
 
 def reward_domination(job: JobInput) -> JobFinding | None:
-    names = [reward["name"] for reward in _rewards(job) if reward.get("weight") != 0]
-    levels = {
-        name: value
-        for name in names
-        if len(job.curve(key := f"reward/{name}/advantage_correlation")) >= AGREEMENT_STEPS
-        and (value := job.recent(key)) is not None
+    """One reward decided the advantage for some steps, and does so still, or the other has not recovered."""
+    paid = [reward for reward in rewards(job) if reward.get("weight") != 0]
+    curves = {
+        reward["name"]: points
+        for reward in paid
+        if len(points := job.curve(f"reward/{reward['name']}/advantage_correlation")) >= DOMINATION_STEPS
     }
-    if len(levels) < 2:
+    weights = {reward["name"]: abs(float(reward.get("weight", 1.0))) for reward in paid}
+    since = [
+        (step, largest, smallest)
+        for largest, smallest in permutations(curves, 2)
+        if weights[smallest] >= MEANT_TO_COUNT * weights[largest]
+        and (step := _dominated_since(job, curves[largest], curves[smallest], smallest)) is not None
+    ]
+    if not since:
         return None
-    largest, smallest = max(levels, key=lambda name: levels[name]), min(levels, key=lambda name: levels[name])
-    if levels[largest] <= DOMINANT or levels[smallest] >= IGNORED:
-        return None
-    key = f"reward/{largest}/advantage_correlation"
-    step = step_since(job.curve(key), lambda value: value > DOMINANT) or job.curve(key)[0][0]
+    step, largest, smallest = min(since)
+    levels = {name: mean_of(_from(curves[name], step)) for name in (largest, smallest)}
+    place = next(place for place, reward in enumerate(rewards(job)) if reward["name"] == largest)
+    weight = DOMINANT_FRACTION * float(rewards(job)[place].get("weight", 1.0))
     return job.finding(
         "reward_domination",
         "warning",
         step,
         f"{largest} decides the advantage (r = {format_reward(levels[largest])}); {smallest} does not count "
         f"(r = {format_reward(levels[smallest])}).",
-        numbers=dict(levels),
-        charts=[f"reward/{name}/advantage_correlation" for name in levels],
+        numbers=levels,
+        charts=[f"reward/{name}/advantage_correlation" for name in curves],
         advice="Normalize each reward on its own (MO-GRPO, GDPO), or change their weights.",
-        remedies=(job.fork(step, {"algorithm.preset": "mo_grpo"}, "Continue with MO-GRPO"),),
+        remedies=(
+            job.fork(
+                step, {f"rewards.{place}.weight": weight}, f"Continue with weight {weight:g} for {largest}"
+            ),
+            job.fork(step, {"algorithm.preset": "mo_grpo"}, "Continue with MO-GRPO"),
+        ),
     )
+
+
+def _from(points: Points, step: int) -> Points:
+    return [point for point in points if point[0] >= step][:DOMINATION_STEPS]
+
+
+def _dominated_since(job: JobInput, large: Points, small: Points, ignored: str) -> int | None:
+    def dominates(window: Points, other: Points) -> bool:
+        complete = len(other) == DOMINATION_STEPS
+        return complete and mean_of(window) > DOMINANT and mean_of(other) < IGNORED
+
+    starts = [step for step, _ in large[: len(large) - DOMINATION_STEPS + 1]]
+    first = next((step for step in starts if dominates(_from(large, step), _from(small, step))), None)
+    if first is None or dominates(large[-DOMINATION_STEPS:], small[-DOMINATION_STEPS:]):
+        return first
+    level = level_before(job.curve(f"reward/{ignored}/mean"), first + 1)
+    now = job.recent(f"reward/{ignored}/mean")
+    return first if level is not None and now is not None and now < level else None
 
 
 def reward_labels_collapsed(job: JobInput) -> JobFinding | None:

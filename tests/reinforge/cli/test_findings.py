@@ -56,3 +56,21 @@ def test_commands_of_other_remedies() -> None:
     assert commands("j", live) == ["reinforge job change j rollout.temperature=0.8"]
     take = Remedy(kind="stop_and_take", label="", step=10)
     assert commands("j", take) == ["reinforge job cancel j", "reinforge adapter download j"]
+
+
+def test_a_remedy_is_applied_by_the_code_of_its_finding(stub: StubServer) -> None:
+    stub.on("POST", "/jobs/ftjob-1/fork", Answer(201, JOB | {"id": "ftjob-2"}))
+    assert (
+        run(stub, "job", "findings", "ftjob-1", "--apply", CAUSE["code"]).stdout
+        == f"{FORK['label']}: ftjob-2\n"
+    )
+    refused = run(stub, "job", "findings", "ftjob-1", "--apply", "all_truncated")
+    assert refused.returncode != 0 and "It has: learning_rate_too_high." in refused.stderr
+
+
+def test_a_remedy_with_a_long_command_is_named(stub: StubServer) -> None:
+    reward = {"type": "python", "name": "answer", "source": "def grade(sample, item):\n    return 1.0\n" * 20}
+    remedy = FORK | {"set": {"rewards": [reward]}}
+    stub.on("GET", "/jobs/ftjob-1/findings", Answer(200, {"data": [CAUSE | {"remedies": [remedy]}]}))
+    lines = run(stub, "job", "findings", "ftjob-1").stdout.splitlines()
+    assert "             reinforge job findings ftjob-1 --apply learning_rate_too_high" in lines

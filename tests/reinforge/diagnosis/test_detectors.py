@@ -208,6 +208,8 @@ CASES: dict[str, tuple[dict[str, Shape], dict[str, Any], tuple[int, int]]] = {
     "reward_domination": (
         {**HEALTHY, "reward/main/advantage_correlation": 0.98, "reward/judge/advantage_correlation": 0.05},
         {"spec": spec(rewards=REWARDS)}, (1, 1)),
+    "kl_too_strong": (
+        {**FLAT, "kl/mean": 0.002}, {"spec": spec(algorithm={"loss": {"kl": {"beta": 10.0}}})}, (1, 1)),
     "reward_labels_collapsed": ({**HEALTHY, "reward/judge/label/neutral": 0.97}, {}, (1, 1)),
     "rubric_saturated": (
         {**FLAT, "reward/main/part/a": 0.99, "reward/main/part/b": 0.0, "reward/main/part/c": 0.4}, {}, (1, 1)),
@@ -356,14 +358,85 @@ def test_a_reward_that_is_in_doubt_does_not_choose_the_checkpoint() -> None:
         **CASES["reward_follows_length"][0],
         "held_out/answer_share": lambda step: 0.42 + (step == 10) * 0.2,
     }
-    (remedy,) = diagnosed(shapes, best_step=60, checkpoints=(10, 60))[0].remedies
-    assert (remedy.kind, remedy.step) == ("stop_and_take", 10)
-    assert diagnosed(shapes, best_step=60, checkpoints=(60,))[0].remedies == []
+    (fork, take) = diagnosed(shapes, best_step=60, checkpoints=(10, 60))[0].remedies
+    assert (take.kind, take.step) == ("stop_and_take", 10)
+    assert diagnosed(shapes, best_step=60, checkpoints=(60,))[0].remedies == [fork]
     shapes["held_out/answer_share"] = line(0.42, 0.1)
-    assert diagnosed(shapes, best_step=60, checkpoints=(10, 60))[0].remedies == []
+    assert diagnosed(shapes, best_step=60, checkpoints=(10, 60))[0].remedies == [fork]
+    assert (fork.kind, fork.step, list(fork.set)) == ("fork", 0, ["rewards"])
 
 
-def test_where_all_is_truncated_twice_the_tokens_may_not_suffice() -> None:
+def test_a_reward_that_follows_length_is_replaced_by_what_the_data_or_a_witness_says() -> None:
+    shapes, more, _ = CASES["reward_follows_length"]
+    (answers,) = diagnosed(shapes, **more)[0].remedies
+    (reward,) = answers.set["rewards"]
+    assert (answers.step, reward["type"], reward["name"]) == (0, "python", "answer")
+    undeclared = {key: shape for key, shape in shapes.items() if "answer" not in key}
+    assert diagnosed(undeclared, **more)[0].remedies == []
+    witnessed, more, _ = CASES["witness_disagrees"]
+    trusted = diagnosed(undeclared | {key: witnessed[key] for key in witnessed if "witness" in key}, **more)[
+        0
+    ]
+    assert trusted.remedies[0].set == {"rewards": [{"name": "witness", "type": "python", "weight": 1.0}]}
+
+
+def test_short_completions_that_get_more_are_a_problem_only_of_graded_rewards() -> None:
+    shapes = {
+        **HEALTHY,
+        "reward/length_correlation": -0.99,
+        "reward/answer_correlation": 0.2,
+        "held_out/answer_share": 0.4,
+    }
+    graded = {"reward/p10": 0.1, "reward/p90": 0.9, "reward/std": 0.1}
+    pass_or_fail = {"reward/p10": 0.0, "reward/p90": 1.0, "reward/std": 0.49}
+    assert diagnosed({**shapes, **graded})[0].code == "reward_follows_length"
+    assert "reward_follows_length" not in [item.code for item in diagnosed({**shapes, **pass_or_fail})]
+
+
+def test_memorized_rows_are_no_hacked_reward() -> None:
+    shapes, more, _ = CASES["reward_hacking"]
+    many = diagnosed(shapes, training_prompts=5000, **more)
+    few = diagnosed({**shapes, "held_out/answer_share": ramp(ONSET, 0.5, 0.1)}, training_prompts=2, **more)
+    assert (many[0].code, few[0].code, few[0].severity) == ("reward_hacking", "no_generalization", "error")
+    assert {"reward_hacking", "answers_disagree"}.isdisjoint(item.code for item in few)
+
+
+def test_a_domination_that_has_ended_is_reported_until_the_other_reward_is_back() -> None:
+    shapes = {
+        **HEALTHY,
+        "reward/main/advantage_correlation": since(5, 0.95, 0.1),
+        "reward/judge/advantage_correlation": since(5, 0.05, 0.8),
+    }
+    for end, reported in ((0.1, True), (0.9, False)):
+        findings = diagnosed({**shapes, "reward/judge/mean": line(0.5, end)}, spec=spec(rewards=REWARDS))
+        assert ("reward_domination" in [item.code for item in findings]) is reported
+    small = [REWARDS[0], REWARDS[1] | {"weight": 0.01}]
+    assert diagnosed({**shapes, "reward/judge/mean": line(0.5, 0.1)}, spec=spec(rewards=small)) == []
+
+
+def test_more_completions_are_proposed_only_where_some_are_rewarded() -> None:
+    shapes, more, _ = CASES["groups_all_wrong"]
+    unpaid = {key: shape for key, shape in shapes.items() if "answer" not in key}
+    (remedy,) = diagnosed(unpaid, **more)[0].remedies
+    assert remedy.set["rollout.completions_per_prompt"] == 16  # 0.6 of groups of 8: 0.6² of groups of 16
+    assert diagnosed({**unpaid, "groups/all_wrong_share": 1.0}, **more)[0].remedies == []
+
+
+def test_a_usual_rate_applied_too_often_needs_fewer_updates() -> None:
+    shapes = {**HEALTHY, **DESTROYED, "optimizer/learning_rate": 0.001}
+    often = spec(algorithm=SPEC["algorithm"] | {"updates_per_step": 32})
+    assert diagnosed(shapes, spec=often)[0].remedies[0].set == {"algorithm.updates_per_step": 4}
+
+
+def test_held_out_rows_that_leak_are_replaced() -> None:
+    shapes, more, _ = CASES["leakage"]
+    own = spec(data={"dataset": "rows", "held_out": "others"})
+    sets = [diagnosed(shapes, **(more | {"spec": declared}))[0].remedies[0].set for declared in (SPEC, own)]
+    replaced = {"data.split_by": "prompt", "data.held_out": None, "data.held_out_rows": 64}
+    assert sets == [{"data.split_by": "prompt"}, replaced]
+
+
+def test_a_limit_that_truncates_all_is_raised_far_and_within_the_context() -> None:
     shapes, more, _ = CASES["all_truncated"]
     roomy = SPEC["rollout"] | {"max_prompt_tokens": 1000}
     narrow = SPEC["rollout"] | {"max_prompt_tokens": 100}
@@ -373,7 +446,7 @@ def test_where_all_is_truncated_twice_the_tokens_may_not_suffice() -> None:
         for rollout in (roomy, narrow, full)
     ]
     path = "rollout.max_completion_tokens"
-    assert limits == [[{path: 256}], [{path: 82}], []]
+    assert limits == [[{path: 512}], [{path: 82}], []]
 
 
 def test_equal_groups_at_a_low_temperature_need_a_higher_one() -> None:

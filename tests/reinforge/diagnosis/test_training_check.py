@@ -248,7 +248,7 @@ def test_collapsed_entropy_is_a_problem_only_while_there_is_much_to_learn() -> N
         ("sampler_mismatch", {"sampler/gap_mean": 0.2}),
         ("ratio_blow_up", {"policy/clip_high_share": 0.5}),
         ("reward_failing", {"reward/error_share": 0.1}),
-        ("entropy_blow_up", {"entropy/mean": rising(0.2, 2)}),
+        ("entropy_blow_up", {"entropy/mean": rising(0.2, 2), "reward/mean": wobble(0.4)}),
     ],
 )
 def test_a_problem_has_evidence_and_advice(code: str, shapes: dict[str, Shape]) -> None:

@@ -88,6 +88,11 @@ class JobPrompts:
         return Prompt(row.index, row.item, row.messages, text, ids, row_hash(hashed), row.tools)
 
     @property
+    def different(self) -> int:
+        """Different prompts among the training rows."""
+        return len({prompt_key(normalised(row.messages)) for row in self.train})
+
+    @property
     def leaked_rows(self) -> int:
         """Held-out rows whose prompt is trained on as well."""
         trained = {prompt_key(normalised(row.messages)) for row in self.train} if self.held_out else set()

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from reinforge.diagnosis.job_input import JobInput
+from reinforge.diagnosis.reward_remedies import reward_answers
 from tests.backend.server import REWARD, Backend, Trainer
 
 pytestmark = pytest.mark.usefixtures("rpc_backend")
@@ -254,3 +256,14 @@ def test_an_item_of_a_list_is_named_by_its_number(backend: Backend) -> None:
     assert [reward["weight"] for reward in made["resolved_spec"]["rewards"]] == [2.0]
     answer = backend.api.post(f"/jobs/{job}/fork", json={"set": {"rewards.1.weight": 2.0}})
     assert (answer.status_code, answer.json()["error"]["code"]) == (422, "unknown_path")
+
+
+def test_the_remedy_of_a_wrong_reward_is_a_job_with_another_reward(backend: Backend) -> None:
+    job, _ = trained(backend)
+    series = {"held_out/answer_share": [(0, 0.4)], "reward/mean": [(1, 0.5)]}
+    remedy = reward_answers(JobInput(series))
+    assert remedy is not None
+    made = fork(backend, job, step=remedy.step, set=remedy.set)
+    assert [(reward["name"], reward["weight"]) for reward in made["resolved_spec"]["rewards"]] == [
+        ("answer", 1.0)
+    ]
