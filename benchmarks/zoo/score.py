@@ -90,6 +90,9 @@ def totals(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "delay_largest": max(delays, default=None),
         "remedies_tried": len(tried),
         "healed": _share(sum(row["healed"] for row in tried), len(tried)),
+        "without_remedy": sorted(
+            {row["name"] for row in failing if "remedy" in row and row["remedy"] is None}
+        ),
         "false_alarms_per_job_hour": round(alarms / hours, 2) if hours else None,
         "kinds": len({row["name"] for row in failing}),
         "constructed": sorted({row["name"] for row in meant if row["kind"] == "constructed"}),

@@ -5,7 +5,7 @@ import json
 import pytest
 from common.folder import Series
 from common.preset_jobs import single_turn
-from diagnosis_zoo import DATA, FOLDER, failing_runs, healthy_runs, scored
+from diagnosis_zoo import DATA, FITTED_SEEDS, FOLDER, SEEDS, failing_runs, healthy_runs, scored
 from zoo import truth
 from zoo.failures import CONSTRUCTED, REAL, Onset
 from zoo.score import confusion, totals
@@ -22,7 +22,9 @@ def runs() -> dict[tuple[str, int], StoredRun]:
 
 
 def test_stored_runs_are_of_the_jobs_as_they_are_now(runs: dict[tuple[str, int], StoredRun]) -> None:
-    jobs = {(run.name, run.seed): run for run in (*failing_runs((0, 1, 2)), *healthy_runs())}
+    seeds = (*FITTED_SEEDS, *SEEDS)
+    jobs = {(run.name, run.seed): run for run in failing_runs(seeds)}
+    jobs |= {(run.name, run.seed): run for seed in seeds for run in healthy_runs(seed)}
     measured = {key: run for key, run in runs.items() if run.kind in ("failing", "healthy")}
     assert {key: run.digest for key, run in measured.items()} == {key: jobs[key].digest for key in measured}
     assert len({run.name for run in measured.values() if run.kind == "failing"}) >= 20
@@ -33,11 +35,12 @@ def test_stored_runs_are_of_the_jobs_as_they_are_now(runs: dict[tuple[str, int],
 
 def test_the_diagnosis_is_as_good_as_recorded(runs: dict[tuple[str, int], StoredRun]) -> None:
     recorded = json.loads(FOLDER.with_suffix(".json").read_text(encoding="utf-8"))
-    now = totals(list(scored(runs)))
-    assert (now["failing"], now["healthy"]) == (recorded["failing"], recorded["healthy"])
-    for share in ("recall", "right_first", "in_time"):
-        assert now[share] >= recorded[share], share
-    assert now["false_alarms"] <= recorded["false_alarms"]
+    for stored, seeds in ((recorded, SEEDS), (recorded["fitted"], FITTED_SEEDS)):
+        now = totals(list(scored(runs, seeds)))
+        assert (now["failing"], now["healthy"]) == (stored["failing"], stored["healthy"])
+        for share in ("recall", "right_first", "in_time"):
+            assert now[share] >= stored[share], share
+        assert now["false_alarms"] <= stored["false_alarms"]
 
 
 def test_stored_runs_are_small() -> None:
@@ -49,8 +52,9 @@ def test_stored_runs_are_small() -> None:
 def test_few_failures_are_constructed() -> None:
     assert len({failure.name for failure in CONSTRUCTED}) <= 4
     assert len({failure.name for failure in REAL}) == len(REAL)
-    assert len(healthy_runs()) == len(single_turn())
-    assert all(str(DATA) in run.spec["data"]["dataset"] for run in healthy_runs())
+    assert len(healthy_runs(SEEDS[0])) == len(single_turn())
+    assert all(str(DATA) in run.spec["data"]["dataset"] for run in healthy_runs(SEEDS[0]))
+    assert {*SEEDS}.isdisjoint(FITTED_SEEDS)
 
 
 @pytest.mark.parametrize(
