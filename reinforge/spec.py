@@ -13,6 +13,7 @@ from reinforge.algorithm.rules import JobFacts
 from reinforge.algorithm.rules import check as check_rules
 from reinforge.algorithm.slots import Algorithm, fill_critic, fill_lengths, fill_mismatch, fill_packages
 from reinforge.base_models.learning_rate import AUTO, auto_initial_learning_rate, auto_learning_rate
+from reinforge.diagnosis.finding import FindingCode
 from reinforge.presets import apply_preset
 from reinforge.reward_spec import Judge, Name, Reward
 
@@ -213,6 +214,18 @@ class LimitsSpec(SpecModel):
     """
 
 
+FindingAction = Literal["stop", "pause", "lower_rate"]
+
+
+class DiagnosisSpec(SpecModel):
+    """What the server does by itself when the diagnosis reports a problem; by default nothing."""
+
+    on_finding: dict[FindingCode, FindingAction] = Field(default_factory=dict)
+    """Code of a finding → `stop` (cancel the job), `pause`, or `lower_rate` (the automatic learning rate, or a tenth).
+    Once for each finding that follows from no other. `reinforge train` ignores it.
+    """
+
+
 class JobSpec(SpecModel):
     """One fine-tuning job."""
 
@@ -242,6 +255,8 @@ class JobSpec(SpecModel):
     """Sampling and scoring of held-out rows."""
     limits: LimitsSpec = LimitsSpec()
     """When the job ends and what it saves."""
+    diagnosis: DiagnosisSpec = DiagnosisSpec()
+    """Automatic actions of the diagnosis."""
     seed: int = Field(default=0, ge=0, le=2**31 - 1)
     """Seed of held-out split, row order and sampling."""
     metadata: dict[str, str] = Field(default_factory=dict, max_length=16)

@@ -25,7 +25,7 @@ async def end_attempt(
     await count_time(session, job, attempt)
     attempt.ended_at, attempt.outcome, attempt.reason = now(), record.outcome, record.reason
     if job.status == JobStatus.CANCELLING:
-        await change_status(session, job, JobStatus.CANCELLED, reason="requested")
+        await change_status(session, job, JobStatus.CANCELLED, reason=job.reason, error=job.error)
         return
     if await _goes_on(session, job, attempt, record, wake_ups):
         return

@@ -10,11 +10,11 @@ class AuditEntry(Response):
     id: str
     created_at: Timestamp
     actor: str
-    """Id of a user or API key."""
+    """Id of a user or API key, or `diagnosis`."""
     actor_name: str
     """Name at that time."""
     action: str
-    """Operation id of the API."""
+    """Operation id of the API, or an automatic action such as `diagnosis.stop`."""
     target: str | None = None
     """Id of the object."""
     details: dict[str, Any] = {}

@@ -21,6 +21,7 @@ from reinforge.system import tracing
 MAX_LOST_ATTEMPTS = 5
 LOG_TAIL_LINES = 60
 PAUSE_REQUESTED = "pause_requested"
+CANCEL_REQUESTED = "requested"
 _TO_PAUSE = ("checkpoint", "pause")
 _WITHOUT_WORKER = frozenset({JobStatus.VALIDATING, JobStatus.QUEUED, JobStatus.PAUSED})
 
@@ -94,7 +95,10 @@ async def enqueue(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reason:
     after_commit(session, lambda: wake_ups.send(job.id))
 
 
-async def cancel(session: AsyncSession, job: Job) -> None:
+async def cancel(
+    session: AsyncSession, job: Job, *, reason: str = CANCEL_REQUESTED, error: dict[str, Any] | None = None
+) -> None:
+    """Cancel a locked job, at once or by a command. Raises StateConflict."""
     status = JobStatus(job.status)
     if status not in CANCELLABLE:
         raise StateConflict(
@@ -103,10 +107,10 @@ async def cancel(session: AsyncSession, job: Job) -> None:
             hint="It is being cancelled already." if status is JobStatus.CANCELLING else "It has ended.",
         )
     if status in _WITHOUT_WORKER:
-        await change_status(session, job, JobStatus.CANCELLED, reason="requested")
+        await change_status(session, job, JobStatus.CANCELLED, reason=reason, error=error)
         return
     session.add(JobCommand(id=new_id("cmd_"), job_id=job.id, kind="cancel"))
-    await change_status(session, job, JobStatus.CANCELLING, reason="requested")
+    await change_status(session, job, JobStatus.CANCELLING, reason=reason, error=error)
 
 
 async def pause(
@@ -180,7 +184,7 @@ async def try_again(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reaso
     """
     job.lost_attempts += 1
     if job.status == JobStatus.CANCELLING:
-        await change_status(session, job, JobStatus.CANCELLED, reason="requested")
+        await change_status(session, job, JobStatus.CANCELLED, reason=job.reason, error=job.error)
     elif job.status == JobStatus.PAUSING:
         await change_status(session, job, JobStatus.PAUSED, reason=job.reason, error=job.error)
     elif job.lost_attempts < MAX_LOST_ATTEMPTS:
@@ -193,7 +197,7 @@ async def try_again(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reaso
 async def end_overdue(session: AsyncSession, job: Job, waited: timedelta) -> None:
     await _end_attempt_from_here(session, job, "overdue")
     if job.status == JobStatus.CANCELLING:
-        await change_status(session, job, JobStatus.CANCELLED, reason="requested")
+        await change_status(session, job, JobStatus.CANCELLED, reason=job.reason, error=job.error)
         return
     error = {
         "code": "pause_overdue",

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from backend.base_models.service import hidden_size
 from backend.jobs import repository
 from backend.jobs.lifecycle import fork
-from backend.jobs.monitoring import findings, metrics
+from backend.jobs.monitoring import finding_actions, findings, metrics
 from backend.models import BaseModel, FindingRow, Job, MetricSeries
 from backend.webhooks.events import queue_finding_event
 from reinforge.base_models.learning_rate import auto_learning_rate
@@ -51,16 +51,20 @@ async def view(session: AsyncSession, job: Job) -> JobTrainingCheck:
 async def refresh(session: AsyncSession, job: Job, emit: Emit, *, ending: bool = False) -> None:
     if job.purpose != "train":
         return
-    problems = reported(await job_input(session, job, ended=ending))
+    read = await job_input(session, job, ended=ending)
+    problems = reported(read)
     rows = await _rows(session, job.id)
     current = [item for item in problems if item.severity != "info"]
     for rank, problem in enumerate(current):
         problem.remedies = [remedy for remedy in problem.remedies if _applicable(job, remedy)]
         row = rows.get(problem.code)
+        new = row is None or row.resolved_step is not None
         if row is None:
             await _add(session, job, problem, rank, emit)
         else:
             await _update(row, job, problem, rank, emit)
+        if new and not ending:
+            await finding_actions.act(session, job, problem, read)
     codes = {problem.code for problem in current}
     for code, row in rows.items():
         if code not in codes and row.resolved_step is None:
@@ -81,6 +85,7 @@ async def job_input(session: AsyncSession, job: Job, *, ended: bool) -> JobInput
         spec=job.resolved_spec,
         held_out_rows=_count(facts.get("held_out_rows")),
         leaked_rows=_count(facts.get("leaked_rows")),
+        training_prompts=_count(facts.get("training_prompts")),
         starts=[start.step for start in await fork.starts(session, job.id)],
         best_step=job.best_step,
         checkpoints=[row.step for row in await repository.checkpoints(session, job.id)],

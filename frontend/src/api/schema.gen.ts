@@ -6466,6 +6466,20 @@ export interface components {
             completion_tokens: number;
         };
         /**
+         * DiagnosisSpec
+         * @description What the server does by itself when the diagnosis reports a problem; by default nothing.
+         */
+        DiagnosisSpec: {
+            /**
+             * On Finding
+             * @description Code of a finding → `stop` (cancel the job), `pause`, or `lower_rate` (the automatic learning rate, or a tenth).
+             *     Once for each finding that follows from no other. `reinforge train` ignores it.
+             */
+            on_finding?: {
+                [key: string]: "stop" | "pause" | "lower_rate";
+            };
+        };
+        /**
          * Divergence
          * @description Where two jobs part; null where nothing of the kind differs.
          */
@@ -7327,7 +7341,7 @@ export interface components {
         /** FindingEntry */
         FindingEntry: {
             /** Code */
-            code: ("all_truncated" | "answers_disagree" | "domain_interference" | "entropy_blow_up" | "entropy_collapse" | "equal_lengths" | "format_gaming" | "gradient_not_finite" | "groups_all_equal" | "groups_all_wrong" | "judge_disagrees" | "leakage" | "learning_rate_too_high" | "learning_rate_too_low" | "length_bias" | "length_collapse" | "length_inflation" | "no_generalization" | "no_repeated_states" | "one_sided_groups" | "past_best" | "peak_then_collapse" | "ratio_blow_up" | "reference_drift" | "reward_constant" | "reward_domination" | "reward_failing" | "reward_follows_digits" | "reward_follows_format" | "reward_follows_length" | "reward_follows_repetition" | "reward_hacking" | "reward_labels_collapsed" | "reward_slow" | "reward_unreachable" | "rubric_saturated" | "sampler_mismatch" | "signal_stalled" | "truncated" | "witness_disagrees" | "worse_than_base") | string;
+            code: ("all_truncated" | "answers_disagree" | "domain_interference" | "entropy_blow_up" | "entropy_collapse" | "equal_lengths" | "format_gaming" | "gradient_not_finite" | "groups_all_equal" | "groups_all_wrong" | "judge_disagrees" | "kl_too_strong" | "leakage" | "learning_rate_too_high" | "learning_rate_too_low" | "length_bias" | "length_collapse" | "length_inflation" | "no_generalization" | "no_repeated_states" | "one_sided_groups" | "past_best" | "peak_then_collapse" | "ratio_blow_up" | "reference_drift" | "reward_constant" | "reward_domination" | "reward_failing" | "reward_follows_digits" | "reward_follows_format" | "reward_follows_length" | "reward_follows_repetition" | "reward_hacking" | "reward_labels_collapsed" | "reward_slow" | "reward_unreachable" | "rubric_saturated" | "sampler_mismatch" | "signal_stalled" | "truncated" | "witness_disagrees" | "worse_than_base") | string;
             /**
              * Severity
              * @enum {string}
@@ -7361,7 +7375,7 @@ export interface components {
              */
             remedies?: components["schemas"]["Remedy"][];
             /** Cause */
-            cause?: ("all_truncated" | "answers_disagree" | "domain_interference" | "entropy_blow_up" | "entropy_collapse" | "equal_lengths" | "format_gaming" | "gradient_not_finite" | "groups_all_equal" | "groups_all_wrong" | "judge_disagrees" | "leakage" | "learning_rate_too_high" | "learning_rate_too_low" | "length_bias" | "length_collapse" | "length_inflation" | "no_generalization" | "no_repeated_states" | "one_sided_groups" | "past_best" | "peak_then_collapse" | "ratio_blow_up" | "reference_drift" | "reward_constant" | "reward_domination" | "reward_failing" | "reward_follows_digits" | "reward_follows_format" | "reward_follows_length" | "reward_follows_repetition" | "reward_hacking" | "reward_labels_collapsed" | "reward_slow" | "reward_unreachable" | "rubric_saturated" | "sampler_mismatch" | "signal_stalled" | "truncated" | "witness_disagrees" | "worse_than_base") | null;
+            cause?: ("all_truncated" | "answers_disagree" | "domain_interference" | "entropy_blow_up" | "entropy_collapse" | "equal_lengths" | "format_gaming" | "gradient_not_finite" | "groups_all_equal" | "groups_all_wrong" | "judge_disagrees" | "kl_too_strong" | "leakage" | "learning_rate_too_high" | "learning_rate_too_low" | "length_bias" | "length_collapse" | "length_inflation" | "no_generalization" | "no_repeated_states" | "one_sided_groups" | "past_best" | "peak_then_collapse" | "ratio_blow_up" | "reference_drift" | "reward_constant" | "reward_domination" | "reward_failing" | "reward_follows_digits" | "reward_follows_format" | "reward_follows_length" | "reward_follows_repetition" | "reward_hacking" | "reward_labels_collapsed" | "reward_slow" | "reward_unreachable" | "rubric_saturated" | "sampler_mismatch" | "signal_stalled" | "truncated" | "witness_disagrees" | "worse_than_base") | null;
             /**
              * Source
              * @default trainer
@@ -9522,6 +9536,13 @@ export interface components {
              *     }
              */
             limits?: components["schemas"]["LimitsSpec"];
+            /**
+             * @description Automatic actions of the diagnosis.
+             * @default {
+             *       "on_finding": {}
+             *     }
+             */
+            diagnosis?: components["schemas"]["DiagnosisSpec"];
             /**
              * Seed
              * @description Seed of held-out split, row order and sampling.

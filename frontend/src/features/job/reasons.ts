@@ -54,6 +54,7 @@ export const REASONS: Record<string, readonly [title: string, text?: string]> = 
     "For limits.early_stop.no_signal_steps steps nearly all rewards within groups were equal.",
   ],
   no_checkpoint: ["no adapter"],
+  diagnosis: ["by the diagnosis, as its specification asks"],
 };
 
 const STATUS: Partial<Record<JobStatus, string>> = {
@@ -61,6 +62,8 @@ const STATUS: Partial<Record<JobStatus, string>> = {
   paused: "Paused",
   succeeded: "Ended early",
   queued: "Queued again",
+  cancelling: "Cancelling",
+  cancelled: "Cancelled",
 };
 
 /** States whose reason is a notice. */

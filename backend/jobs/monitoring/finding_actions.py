@@ -1,0 +1,59 @@
+"""Automatic actions of the diagnosis: what `diagnosis.on_finding` of a job's specification asks for."""
+
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.data.ids import new_id
+from backend.jobs.lifecycle import changes, transitions
+from backend.models import AuditEntry, Job
+from reinforge.diagnosis.finding import JobFinding
+from reinforge.diagnosis.job_input import LEARNING_RATE, JobInput
+from reinforge.errors import InvalidInput
+from reinforge.schemas.job_changes import SettingChangeCreate
+from reinforge.states import JobStatus
+
+REASON = "diagnosis"
+ACTOR = "Diagnosis"
+"""In the audit log and in the list of a job's changes."""
+
+
+async def act(session: AsyncSession, job: Job, finding: JobFinding, read: JobInput) -> None:
+    """Do what the specification of a locked, running job asks for on a finding that is new."""
+    action = read.setting("diagnosis.on_finding", {}).get(finding.code)
+    if action is None or finding.cause is not None or job.status != JobStatus.RUNNING:
+        return
+    await session.flush()  # a change reads the job's row again
+    details: dict[str, Any] = {"name": job.name, "kind": finding.code}
+    if action == "lower_rate":
+        rate = read.lower_rate()
+        if rate is None or not await _lower(session, job, rate):
+            return
+        details["amount"] = rate
+    else:
+        end = transitions.cancel if action == "stop" else transitions.pause
+        await end(session, job, reason=REASON, error=_error(finding))
+    entry = AuditEntry(
+        id=new_id("aud_"),
+        project_id=job.project_id,
+        actor=REASON,
+        actor_name=ACTOR,
+        action=f"diagnosis.{action}",
+        target=job.id,
+        details=details,
+    )
+    session.add(entry)
+
+
+async def _lower(session: AsyncSession, job: Job, rate: float) -> bool:
+    """Whether the job has a learning rate that can be changed."""
+    try:
+        await changes.add_setting(session, job, SettingChangeCreate(setting=LEARNING_RATE, value=rate), ACTOR)
+    except InvalidInput:
+        return False
+    return True
+
+
+def _error(finding: JobFinding) -> dict[str, Any]:
+    message = f"{finding.title}: {finding.message}"
+    return {"code": REASON, "message": message, "hint": finding.advice, "traceback": None}
