@@ -9,7 +9,7 @@ import { Legend, type Mark } from "./Legend";
 import { type ChartBand, type ChartLine, drawingOf, within } from "./model";
 import { logRange, valueRange } from "./scale";
 import { smoothUnit } from "./smooth";
-import { useChartSpace } from "./space";
+import { type FindingMark, useChartSpace } from "./space";
 import { Tools } from "./Tools";
 import { useNear } from "./use-near";
 
@@ -30,6 +30,8 @@ type Props = {
   tick?: ((value: number) => string) | undefined;
   /** One sentence in words: what the curve does. */
   summary: string;
+  /** Where problems began that this chart shows; the summary names them. */
+  findings?: readonly FindingMark[];
   /** What the metric means, and where the guide says more. */
   help?: { text: string; guide: string } | undefined;
   log?: boolean;
@@ -44,6 +46,7 @@ const SMALL = 150;
 /** Rows that are kept free for the sentence of so many lines, so that nothing moves when it grows. */
 const SENTENCE_ROWS = { small: [2, 2, 3, 4], large: [1, 1, 2, 3] };
 const NO_LABELS: ReadonlySet<string> = new Set();
+const NO_FINDINGS: readonly FindingMark[] = [];
 
 /**
  * Curves over steps, time or tokens as a figure: title, unit, legend with the values under the crosshair, plot or
@@ -192,6 +195,7 @@ export function Chart(props: Props) {
               log={log}
               height={height}
               tick={props.tick ?? tick}
+              findings={props.findings ?? NO_FINDINGS}
               label={`${title}: ${sentence} Use the arrow keys to read single points.`}
               onCursor={setIndex}
               onFocused={setFocused}

@@ -6,7 +6,7 @@ import uPlot from "uplot";
 import { roundUp } from "./axis";
 import { type Drawing, plotData, within } from "./model";
 import { type Live, plotOptions } from "./options";
-import { useChartSpace } from "./space";
+import { type FindingMark, useChartSpace } from "./space";
 import { around } from "./zoom";
 
 type Props = {
@@ -17,6 +17,7 @@ type Props = {
   log: boolean;
   height: number;
   tick: (value: number) => string;
+  findings: readonly FindingMark[];
   label: string;
   onCursor: (index: number | null) => void;
   onFocused: (focused: boolean) => void;
@@ -50,12 +51,22 @@ export default function Plot(props: Props) {
   const right = Math.max(guessed ? roundUp(end) : end, left + 1e-6);
   const current = space.current === null ? null : axis.at(space.current);
   const marks = (space.marks ?? []).map(axis.at);
-  const live: Live = { axis, window: [left, right], values, current, marks, tick: props.tick };
+  const findings = props.findings.map(({ step, color }) => ({ at: axis.at(step), color }));
+  const live: Live = { axis, window: [left, right], values, current, marks, findings, tick: props.tick };
   const latest = useRef({ ...props, live, data, space });
   latest.current = { ...props, live, data, space };
   const restore = useRef(() => {});
   const shape = JSON.stringify(drawing.columns);
-  const frame = [axis.kind, left, right, values[0], values[1], current, ...marks].join(" ");
+  const frame = [
+    axis.kind,
+    left,
+    right,
+    values[0],
+    values[1],
+    current,
+    ...marks,
+    JSON.stringify(findings),
+  ].join(" ");
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: shape and scheme stand for what the options are made of
   useEffect(() => {

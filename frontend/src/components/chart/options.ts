@@ -13,6 +13,8 @@ export type Live = {
   current: number | null;
   /** Places at which something was changed. */
   marks: readonly number[];
+  /** Places at which a problem began, and their color tokens. */
+  findings: readonly { at: number; color: string }[];
   /** How a number of the value axis is written; short. */
   tick: (value: number) => string;
 };
@@ -156,6 +158,11 @@ function drawMarks(u: uPlot, { marks, window }: Live, accent: string) {
   for (const mark of marks) upright(u, mark, window, accent, [6, 3]);
 }
 
+/** Solid lines where a problem began. */
+function drawFindings(u: uPlot, { findings, window }: Live) {
+  for (const { at, color } of findings) upright(u, at, window, token(color), []);
+}
+
 const onlyCrosshair = (type: string) => type === "mousemove" || type === "mouseleave";
 
 /** uPlot's options for a chart in the look of the current theme. */
@@ -188,7 +195,11 @@ export function plotOptions(look: Look): uPlot.Options {
       },
     },
     hooks: {
-      draw: [(u) => drawCurrent(u, look.live(), ink), (u) => drawMarks(u, look.live(), accent)],
+      draw: [
+        (u) => drawCurrent(u, look.live(), ink),
+        (u) => drawMarks(u, look.live(), accent),
+        (u) => drawFindings(u, look.live()),
+      ],
       setCursor: [(u) => look.onCursor(u.cursor.idx ?? null)],
       setSelect: [
         (u) => {

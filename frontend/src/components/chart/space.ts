@@ -2,6 +2,14 @@ import { createContext, useContext } from "react";
 import { type Axis, STEPS } from "./axis";
 import type { Range } from "./zoom";
 
+/** A line in one chart, where a problem began. */
+export type FindingMark = {
+  step: number;
+  title: string;
+  /** Name of a color token. */
+  color: "bad" | "warn" | "ink3";
+};
+
 /** What the charts of a screen share: the axis, the visible range, how lines are drawn, the crosshair. */
 export type ChartSpace = {
   axis: Axis;

@@ -1,8 +1,10 @@
 import { useMemo } from "react";
 import { Chart } from "@/components/chart/Chart";
 import type { ChartLine } from "@/components/chart/model";
+import type { FindingMark } from "@/components/chart/space";
 import type { Range } from "@/components/chart/zoom";
 import type { MetricHelp } from "@/lib/metric-help";
+import { marksSentence } from "../overview/finding-marks";
 import { pick, type SeriesMap } from "../series";
 import { linesSentence } from "./chart-sentence";
 import type { ChartDef } from "./charts";
@@ -14,6 +16,8 @@ type Props = {
   range: Range | null;
   height: number;
   help: MetricHelp | undefined;
+  /** Where problems began that the chart shows. */
+  findings: readonly FindingMark[];
   log: boolean;
   onLog: (() => void) | undefined;
   onMaximise?: (() => void) | undefined;
@@ -21,7 +25,7 @@ type Props = {
 };
 
 /** A chart of the catalogue over a job's series; redrawn only when one of its own series has new points. */
-export function MetricChart({ def, series, range, ...rest }: Props) {
+export function MetricChart({ def, series, range, findings, ...rest }: Props) {
   const sources = def.lines.map((line) => pick(series, line.key));
   const bandSources = (def.band ? [def.band.low, def.band.high, ...BAND_KEYS] : []).map((key) =>
     pick(series, key),
@@ -46,7 +50,8 @@ export function MetricChart({ def, series, range, ...rest }: Props) {
       max={def.max}
       format={def.format}
       tick={def.tick}
-      summary={summary}
+      summary={summary + marksSentence(findings)}
+      findings={findings}
       {...rest}
     />
   );

@@ -3,7 +3,7 @@ import { useViewportSize } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useMemo } from "react";
 import { changesQuery } from "@/api/job-changes";
-import { isFinal, type JobDetail, metricsQuery } from "@/api/jobs";
+import { findingsQuery, isFinal, type JobDetail, metricsQuery } from "@/api/jobs";
 import { metaQuery } from "@/api/meta";
 import { ChartSpaceProvider } from "@/components/chart/space";
 import { Failure } from "@/components/Failure";
@@ -22,6 +22,7 @@ import { Family } from "../forks/Family";
 import { lastStep, type SeriesMap } from "../series";
 import { Changes } from "./Changes";
 import { marksOf } from "./change-words";
+import { marksByMetric, marksOn } from "./finding-marks";
 import styles from "./Overview.module.css";
 import { QuietCharts } from "./QuietCharts";
 import { TrainingCheck } from "./TrainingCheck";
@@ -65,6 +66,8 @@ export function Overview({ job, series, view, onView, onPick }: Props) {
   const zoom = useZoom(view, onView, last);
   const changes = useQuery(changesQuery(job.id)).data?.data;
   const marks = useMemo(() => marksOf(changes ?? []), [changes]);
+  const findings = useQuery(findingsQuery(job.id)).data?.data;
+  const problems = useMemo(() => marksByMetric(findings ?? []), [findings]);
   const space = useChartSpaceOf(job, series, view, zoom, marks, onPick);
 
   const beta = ((job.resolved_spec ?? job.spec) as KlSpec).algorithm?.loss?.kl?.beta ?? 0;
@@ -98,6 +101,10 @@ export function Overview({ job, series, view, onView, onPick }: Props) {
         series={visible}
         range={view.range}
         height={height}
+        findings={marksOn(
+          def.lines.map(({ key }) => key),
+          problems,
+        )}
         help={metricHelp(def.about || (def.lines[0]?.key ?? ""), meta.data)}
         log={view.log !== "all" && view.log.includes(def.id)}
         onLog={() => onView(withLog(view, def.id))}
