@@ -16,6 +16,12 @@ Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Large = Annotated[int, Field(ge=0, le=2**63 - 1)]
 
 
+CompletionEnd = Literal[
+    "stop", "length", "cancelled", "environment", "max_turns", "max_tool_calls", "context"
+]
+"""Why a completion ended. `environment`: its environment ended it; `context`: the model's context is full."""
+
+
 class RecordModel(BaseModel):
     model_config = ConfigDict(extra="forbid", ser_json_inf_nan="null")
 
@@ -72,12 +78,17 @@ class RowStatus(RecordModel):
     """None: failed (see `error`), not part of group statistics and loss."""
     advantage: float | None
     length: Count
-    """Tokens, including the end token."""
-    finish_reason: Literal["stop", "length", "cancelled"]
+    """Tokens of the policy, including the end token."""
+    finish_reason: CompletionEnd
     error: str | None = None
     """Status of the first failed reward, from the list in `worker.rewards`."""
     text: str = ""
     """First 2,000 characters."""
+    turns: Count = 1
+    """Turns of the policy."""
+    tool_calls: Count = 0
+    tool_errors: Count = 0
+    """Calls of tools with another status than `ok`."""
 
 
 class PromptHead(RecordModel):

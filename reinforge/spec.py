@@ -14,6 +14,7 @@ from reinforge.algorithm.rules import check as check_rules
 from reinforge.algorithm.slots import Algorithm, fill_critic, fill_lengths, fill_mismatch, fill_packages
 from reinforge.base_models.learning_rate import AUTO, auto_initial_learning_rate, auto_learning_rate
 from reinforge.diagnosis.finding import FindingCode
+from reinforge.environment_spec import EnvironmentSpec, SingleTurnSpec, ToolsSpec
 from reinforge.presets import apply_preset
 from reinforge.reward_spec import Judge, Name, Reward
 
@@ -56,18 +57,6 @@ class DataSpec(SpecModel):
     """
 
 
-# ── Environment ─────────────────────────────────────────────────────────────────────────────────────────────
-
-
-class SingleTurnSpec(SpecModel):
-    """One prompt, one completion."""
-
-    type: Literal["single_turn"] = "single_turn"
-
-
-Environment = Annotated[SingleTurnSpec, Field(discriminator="type")]
-
-
 # ── Rollout, adapter, optimizer, evaluation, limits ─────────────────────────────────────────────────────────
 
 
@@ -96,6 +85,20 @@ class RolloutSpec(SpecModel):
     """Sample among the likeliest tokens with this total probability; 1 for all."""
     stop: list[str] = Field(default_factory=list, max_length=16)
     """Texts that end a completion."""
+
+
+def check_rollout_with_tools(rollout: RolloutSpec) -> None:
+    if rollout.stop:
+        raise fault_at(
+            "rollout.stop",
+            "with environment `tools` a turn ends with the model's own end token, after which its chat template "
+            "continues: leave rollout.stop empty",
+        )
+    if rollout.engine == "vllm":
+        raise fault_at(
+            "rollout.engine",
+            "environment `tools` is sampled by the trainer in this version: use engine `transformers` or `auto`",
+        )
 
 
 class Lora(SpecModel):
@@ -237,8 +240,8 @@ class JobSpec(SpecModel):
     """
     data: DataSpec
     """Rows to train on, and how they become prompts."""
-    environment: Environment = SingleTurnSpec()
-    """What happens around a completion."""
+    environment: EnvironmentSpec = SingleTurnSpec()
+    """What happens around a completion: nothing, or calls of tools over several turns."""
     rewards: list[Reward] = Field(min_length=1, max_length=16)
     """Scores of a completion; the reward is their weighted sum."""
     judges: dict[Name, Judge] = Field(default_factory=dict, max_length=16)
@@ -284,6 +287,8 @@ class JobSpec(SpecModel):
             max_completion_tokens=self.rollout.max_completion_tokens,
         )
         check_rules(self.algorithm, job)
+        if isinstance(self.environment, ToolsSpec):
+            check_rollout_with_tools(self.rollout)
         per_step = self.rollout.prompts_per_step * self.rollout.completions_per_prompt
         if per_step > MOST_COMPLETIONS_PER_STEP:
             raise fault_at(
@@ -326,7 +331,8 @@ class JobSpec(SpecModel):
             if self.optimizer.initial_learning_rate is None:
                 spec["optimizer"]["initial_learning_rate"] = auto_initial_learning_rate(hidden_size)
         if self.rollout.engine == "auto":
-            spec["rollout"]["engine"] = "transformers" if self.rollout.top_p < 1 else engine
+            by_trainer = self.rollout.top_p < 1 or isinstance(self.environment, ToolsSpec)
+            spec["rollout"]["engine"] = "transformers" if by_trainer else engine
         if self.adapter.alpha is None:
             spec["adapter"]["alpha"] = 2.0 * self.adapter.rank
         fill_lengths(spec["algorithm"], self.rollout.max_completion_tokens)

@@ -20,6 +20,7 @@ from backend.models import EvaluationRow, Job, now
 from backend.rewards import service as rewards
 from backend.rpc.client import Calls
 from reinforge.dataset import ColumnRoles
+from reinforge.environment_spec import SINGLE_TURN
 from reinforge.errors import InvalidInput, ReinforgeError
 from reinforge.evaluation.calibration import paid
 from reinforge.evaluation.replay import Rescored, compare
@@ -31,6 +32,17 @@ log = logging.getLogger(__name__)
 
 ROWS_PER_CALL = 256
 ROOM_SECONDS = 120.0
+
+
+def refuse_turns(job: Job, what: str, param: str) -> None:
+    """Refuse what reads or samples completions of one turn. Raises InvalidInput `environment_not_supported`."""
+    if job.resolved_spec["environment"]["type"] != SINGLE_TURN:
+        raise InvalidInput(
+            f"{what} covers one turn per completion, and {job.id} has an environment with tools.",
+            code="environment_not_supported",
+            param=param,
+            hint="Held-out evaluations of the job itself run its environment: see docs/agents.md.",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +59,7 @@ class ReplacementReward:
 
 
 async def look_up(session: AsyncSession, job: Job, body: ReplayCreate) -> ReplacementReward:
+    refuse_turns(job, "A replay", "job")
     pinned = await pinned_reward(session, job.id, body.reward)
     name = pinned.name
     reward_spec = next(candidate for candidate in job.resolved_spec["rewards"] if candidate["name"] == name)

@@ -17,7 +17,8 @@ from backend.datasets import service as datasets
 from backend.datasets.prompts import rendering
 from backend.datasets.reading import read_in_background
 from backend.evaluations import repository
-from backend.models import BaseModel, Dataset, EvaluationRow, now
+from backend.evaluations.replay import refuse_turns
+from backend.models import BaseModel, Checkpoint, Dataset, EvaluationRow, Job, now
 from backend.playground import service as playground
 from backend.rewards import service as rewards
 from reinforge.dataset import Format, Message, Tool, iter_prompts
@@ -59,6 +60,9 @@ async def create(
     created_by: str,
 ) -> EvaluationRow:
     model, checkpoint, adapter = await _policy(session, project_id, body)
+    if checkpoint is not None and (stored := await session.get(Checkpoint, checkpoint)) is not None:
+        trained_by = await session.get_one(Job, stored.job_id)
+        refuse_turns(trained_by, "A stand-alone evaluation", "checkpoint" if adapter is None else "adapter")
     dataset = await _resolve_field(datasets.get(session, project_id, body.dataset), "dataset")
     view = body.prompt_view or PromptView.model_validate(dataset.prompt_view)
     _check_view(dataset, view)

@@ -66,6 +66,9 @@ class Completion(Base):
     error: Mapped[str | None]
     text: Mapped[str]
     """First 2,000 characters."""
+    turns: Mapped[int] = mapped_column(server_default="1")
+    tool_calls: Mapped[int] = mapped_column(server_default="0")
+    tool_errors: Mapped[int] = mapped_column(server_default="0")
     words: Mapped[str] = mapped_column(
         TSVECTOR, Computed(_WORDS, persisted=True), deferred=True, deferred_raiseload=True
     )

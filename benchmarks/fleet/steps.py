@@ -33,7 +33,8 @@ SCHEMA = pa.schema(
         *(("token_ids", pa.list_(pa.int32())), ("tokens", pa.list_(pa.string()))),
         *((name, pa.list_(pa.float32())) for name in _FLOATS),
         *(("reward", pa.float64()), ("advantage", pa.float64()), ("length", pa.int32())),
-        *((name, pa.string()) for name in ("finish_reason", "error", "rewards")),
+        *((name, pa.string()) for name in ("finish_reason", "error", "rewards", "turns", "messages")),
+        ("mask", pa.list_(pa.bool_())),
     ]
 )
 """As `worker.training.reporting.rollout_table` writes it."""

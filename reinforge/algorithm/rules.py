@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from reinforge.algorithm.base import fault_at
 from reinforge.algorithm.loss import BY_COMPLETION
-from reinforge.algorithm.selection import DynamicSampling
+from reinforge.algorithm.selection import DynamicSampling, GuidedCorrection
 from reinforge.algorithm.shaping import OutcomeShaping, default_cache
 from reinforge.algorithm.slots import Algorithm
 
@@ -162,6 +162,7 @@ def left_out_rows_exist(algorithm: Algorithm, job: JobFacts) -> None:
 
 def turns_and_tools(algorithm: Algorithm, job: JobFacts) -> None:
     if job.environment != SINGLE_TURN:
+        _not_with_turns(algorithm)
         return
     parts = (
         (
@@ -195,6 +196,33 @@ def turns_and_tools(algorithm: Algorithm, job: JobFacts) -> None:
                 f"algorithm.{param}",
                 f"{what}; with environment `{SINGLE_TURN}` a rollout is one completion: {remedy}",
             )
+
+
+def _not_with_turns(algorithm: Algorithm) -> None:
+    selection = algorithm.selection
+    parts = (
+        (
+            "selection.type",
+            selection.needs_tools,
+            f"selection `{selection.type}` samples from within a tool call, which this version does not",
+            "use `keep_all`",
+        ),
+        (
+            "selection.type",
+            isinstance(selection, GuidedCorrection),
+            f"selection `{selection.type}` replaces completions of one turn",
+            "use `keep_all`, or environment `single_turn`",
+        ),
+        (
+            "loss.aux.type",
+            algorithm.loss.aux.type == "hierarchy",
+            "aux `hierarchy` credits the decision to execute code, which no environment here supports",
+            "use `none`",
+        ),
+    )
+    for param, applies, what, remedy in parts:
+        if applies:
+            raise fault_at(f"algorithm.{param}", f"{what}: {remedy}")
 
 
 def selection_is_smaller_than_group(algorithm: Algorithm, job: JobFacts) -> None:

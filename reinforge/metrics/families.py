@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from reinforge.metrics.definition import Metric, MetricFamily
+from reinforge.metrics.turns import TURN_FAMILIES
 
 _AT_K = {
     "pass": ("share", "Probability that at least one of {1} completions of a held-out row passes."),
@@ -134,6 +135,7 @@ FAMILIES: tuple[MetricFamily, ...] = (
     *_at_k(),
     *_slices(),
     *_rewards("reward", "the step's", "", "", "reward"),
+    *TURN_FAMILIES,
     *_rewards("held_out", "held-out", "Held-out ", "held-out-", "held-out"),
 )
 # pattern: the constants above, for keys of at most _MAX_CHARACTERS

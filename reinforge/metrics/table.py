@@ -2,6 +2,7 @@
 
 from reinforge.metrics.definition import Metric
 from reinforge.metrics.diagnostics import DIAGNOSTICS
+from reinforge.metrics.turns import TURNS
 
 _JUDGED = "a reward asks a judge"
 _DECLARED = "data.columns.answer"
@@ -413,4 +414,4 @@ _ALL = [
     ),
 ]
 
-METRICS: dict[str, Metric] = {metric.key: metric for metric in (*_ALL, *DIAGNOSTICS)}
+METRICS: dict[str, Metric] = {metric.key: metric for metric in (*_ALL, *DIAGNOSTICS, *TURNS)}

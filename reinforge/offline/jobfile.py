@@ -111,6 +111,14 @@ def absolute(raw: dict[str, Any], folder: Path, name: str) -> dict[str, Any]:
     if isinstance(adapter, dict) and isinstance(adapter.get("start"), str):
         place = folder / adapter["start"]
         raw["adapter"] = adapter | ({"start": str(place)} if place.is_dir() else {})
+    environment = raw.get("environment")
+    if isinstance(environment, dict) and isinstance(environment.get("sources"), list):
+        raw["environment"] = environment | {
+            "sources": [
+                _with_code(source, folder, name, f"environment.sources[{number}].path")
+                for number, source in enumerate(environment["sources"])
+            ]
+        }
     rewards = raw.get("rewards")
     if isinstance(rewards, list):
         raw["rewards"] = [_absolute_reward(r, folder) if isinstance(r, dict) else r for r in rewards]
@@ -141,6 +149,24 @@ def _no_file(path: Path, folder: Path, name: str, param: str) -> InvalidInput:
     return InvalidInput(
         f"There is no file {path_text}{where}.", code="file_not_found", param=param, hint=hint
     )
+
+
+def _with_code(source: Any, folder: Path, name: str, param: str) -> Any:
+    """A source of tools with its code in place of its path: a job is stored with its tools."""
+    kind = next((kind for kind in ("python", "class") if isinstance(source, dict) and kind in source), None)
+    if kind is not None and "type" not in source:
+        rest = {key: value for key, value in source.items() if key != kind}
+        source = {"type": kind, "path": source[kind], **rest}
+    if not isinstance(source, dict) or not isinstance(source.get("path"), str):
+        return source
+    path = folder / source["path"]
+    if not path.is_file():
+        raise _no_file(path, folder, name, param)
+    try:
+        code = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path} cannot be read: {error}.", code="file_unreadable", param=param) from error
+    return {key: value for key, value in source.items() if key != "path"} | {"source": code}
 
 
 def _absolute_reward(reward: dict[str, Any], folder: Path) -> dict[str, Any]:

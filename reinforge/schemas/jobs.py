@@ -156,6 +156,36 @@ class CompletionRow(Response):
     finish_reason: str
     error: str | None
     text: str
+    """What the policy wrote; with several turns, in the last one."""
+    turns: int = 1
+    tool_calls: int = 0
+    tool_errors: int = 0
+
+
+class CompletionCall(Response):
+    """A call of a tool."""
+
+    id: str
+    name: str
+    arguments: str
+    status: str
+    """`ok`, or why it failed: `invalid_json`, `unknown_tool`, `bad_arguments`, `exception`, `timeout`, `memory`,
+    `crashed`, `too_many`.
+    """
+    result: str = ""
+    cut: bool = False
+    """Whether `result` is shortened."""
+    milliseconds: float = 0.0
+
+
+class CompletionTurn(Response):
+    """A turn of the policy: its tokens are `start` to `end` of the completion."""
+
+    no: int
+    start: int
+    end: int
+    text: str
+    calls: list[CompletionCall] = []
 
 
 class RewardResult(Response):
@@ -193,6 +223,12 @@ class Completion(CompletionRow):
     trainer_logprobs: list[float] = []
     """Log-probabilities of the trained policy; empty for evaluations."""
     entropies: list[float] = []
+    conversation: list[CompletionTurn] = []
+    """Turns of the policy with the calls that they made; empty with environment `single_turn`."""
+    messages: list[dict[str, Any]] = []
+    """Messages after the prompt; empty like `conversation`."""
+    mask: list[bool] = []
+    """Whether the policy wrote a token; empty like `conversation`."""
 
 
 class CompletionPage(Response):

@@ -12,6 +12,7 @@ from transformers import AutoTokenizer
 from reinforge.algorithm.critic import ValueHead
 from reinforge.records import RECORD, ForkStart, Record, RewardChange, ScheduledChange
 from reinforge.spec import JobSpec
+from worker.environment.base import Environment
 from worker.environment.single_turn import SingleTurn
 from worker.models.rendering import ChatRenderer
 from worker.policy.critic import LoraCritic
@@ -80,6 +81,7 @@ class SmallJob:
         start: bytes | None = None,
         grades: dict[str, Grade] | None = None,
         changes: Sequence[ScheduledChange] = (),
+        environment: Callable[["SmallJob"], Environment] = lambda job: SingleTurn(),
     ) -> None:
         """grades: what code that a change brings says, by its source. changes: what an earlier attempt applied.
         fork: `resume` is of another job."""
@@ -121,6 +123,8 @@ class SmallJob:
         self.prompts = load_prompts(
             spec.data, path, None, renderer=ChatRenderer(self.tokenizer), seed=spec.seed, max_tokens=200
         )
+        self.environment = environment(self)
+        self.stop_ids = self.base.stop_ids
 
     def train(self) -> TrainingOutcome:
         job_reporter = JobReporter(
@@ -131,7 +135,7 @@ class SmallJob:
                 self.spec,
                 Models(self.policy, self.critic),
                 RolloutSource(
-                    self.engine, SingleTurn(), self.scorer, self.text.completions, self.base.stop_ids
+                    self.engine, self.environment, self.scorer, self.text.completions, self.stop_ids
                 ),
                 self.prompts,
                 self.position,

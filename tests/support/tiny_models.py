@@ -96,3 +96,36 @@ def write_tokenizer(folder: Path, *, chat_template: bool) -> None:
     (folder / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
     if chat_template:
         (folder / "chat_template.jinja").write_text(TEMPLATE, encoding="utf-8")
+
+
+TOOL_TEMPLATE = (
+    "{% for tool in tools or [] %}<user>{{ tool['function']['name'] }}{% endfor %}"
+    "{% for message in messages %}<{{ message['role'] }}>{{ message['content'] }}"
+    "{% for call in message['tool_calls'] or [] %}<tool_call>{\"name\": \"{{ call['function']['name'] }}\", "
+    "\"arguments\": {{ call['function']['arguments'] | tojson }}}</tool_call>{% endfor %}"
+    "{% if message['role'] == 'assistant' %}<end>{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+
+
+def write_calling_model(folder: Path, call: str, result: str, answer: str, *, steps: int = 400) -> Path:
+    """A tiny model that has learned one conversation by heart: to any prompt `call`, to the `result` the `answer`."""
+    write_tiny_model(folder, context=512)
+    (folder / "chat_template.jinja").write_text(TOOL_TEMPLATE, encoding="utf-8")
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    model = Qwen3ForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    ids, targets = [], []
+    for number in range(4):
+        parts = [(f"<user>note<user>row {number}<assistant>", False), (f"{call}<end>", True)]
+        parts += [(f"<tool>{result}<assistant>", False), (f"{answer}<end>", True)]
+        row = [(id, learned) for text, learned in parts for id in tokenizer.encode(text).ids]
+        ids.append([id for id, _ in row])
+        targets.append([id if learned else -100 for id, learned in row])
+    optimizer = torch.optim.Adam(model.parameters(), 5e-3)
+    for _ in range(steps):
+        loss = model(torch.tensor(ids), labels=torch.tensor(targets)).loss
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    model.save_pretrained(folder)
+    return folder

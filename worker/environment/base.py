@@ -1,7 +1,13 @@
-"""Protocol between collector and environment."""
+"""Protocol between collector and environment, and what a conversation consists of."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Literal, Protocol
+
+from reinforge.records import CompletionEnd
+
+Author = Literal["policy", "tool", "user", "template"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,16 +27,86 @@ class Segment:
     """A run of tokens by one author; only the policy's tokens are trained on."""
 
     token_ids: tuple[int, ...]
-    by: Literal["policy", "environment"]
+    by: Author
     sampler_logprobs: tuple[float, ...] = field(default=())
     """One per policy token: log-probability under logits / temperature when it was sampled."""
     sampler_entropies: tuple[float, ...] | None = None
     """One per policy token, in nats, where the engine knows them."""
+    turn: int = 0
+    """Number of the turn that it is part of, or that it answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    id: str
+    name: str
+    arguments: str
+    """JSON as the policy wrote it."""
+    status: str
+    """One of `reinforge.tools.statuses`."""
+    result: str = ""
+    """Text as the policy reads it."""
+    cut: bool = False
+    """Whether `result` is shortened to `max_result_tokens`."""
+    milliseconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyTurn:
+    """What the policy wrote at once; its tokens are `start` to `end` of the completion."""
+
+    no: int
+    start: int
+    end: int
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A rollout under way, after the policy's turn or after the environment's answer to it."""
+
+    prompt: Prompt
+    prompt_no: int
+    sample_no: int
+    seed: int
+    """Seed of what the environment draws by chance, the same for all rollouts of a prompt in a step."""
+    segments: tuple[Segment, ...] = ()
+    """The completion."""
+    text: str = ""
+    """Text of the policy's last turn."""
+    turn_end: Literal["stop", "length"] = "stop"
+    """How the policy's last turn ended."""
+    turns: tuple[PolicyTurn, ...] = ()
+    messages: tuple[dict[str, Any], ...] = ()
+    """Messages after those of the prompt."""
+    state: Any = None
+    """What the environment keeps about it."""
+    finish_reason: CompletionEnd | None = None
+    """None: the policy continues."""
+    failure: str | None = None
+    """Status that drops the rollout from statistics and loss."""
+    reward: float | None = None
+    """What the environment itself returned for the whole rollout."""
+
+    @property
+    def token_ids(self) -> tuple[int, ...]:
+        return tuple(chain.from_iterable(segment.token_ids for segment in self.segments))
+
+    @property
+    def policy_tokens(self) -> int:
+        return sum(len(segment.token_ids) for segment in self.segments if segment.by == "policy")
 
 
 class Environment(Protocol):
-    def start(self, prompt: Prompt) -> tuple[Segment, ...]:
-        """Segments that the policy continues, all by the environment."""
+    max_turns: int
+    """1: groups are answered one by one as they are sampled; else all conversations of a turn at once."""
 
-    def step(self, prompt: Prompt, segments: tuple[Segment, ...]) -> tuple[Segment, ...] | None:
-        """The environment's answer to all segments so far; None ends the rollout."""
+    async def begin(self, conversations: Sequence[Conversation]) -> list[Conversation]:
+        """One conversation per prompt, before its first turn: with a state, and the prompt that the policy reads."""
+
+    def room(self, conversation: Conversation) -> int | None:
+        """Most tokens of the next turn; None: as many as a completion may have."""
+
+    async def answer(self, conversations: Sequence[Conversation]) -> list[Conversation]:
+        """Conversations after the environment's answer to their last turn, in order."""

@@ -1,11 +1,19 @@
 """One prompt, one completion."""
 
-from worker.environment.base import Prompt, Segment
+from collections.abc import Sequence
+from dataclasses import replace
+
+from worker.environment.base import Conversation
 
 
 class SingleTurn:
-    def start(self, prompt: Prompt) -> tuple[Segment, ...]:
-        return (Segment(prompt.token_ids, by="environment"),)
+    max_turns = 1
 
-    def step(self, prompt: Prompt, segments: tuple[Segment, ...]) -> None:
+    async def begin(self, conversations: Sequence[Conversation]) -> list[Conversation]:
+        return list(conversations)
+
+    def room(self, conversation: Conversation) -> None:
         return None
+
+    async def answer(self, conversations: Sequence[Conversation]) -> list[Conversation]:
+        return [replace(conversation, finish_reason=conversation.turn_end) for conversation in conversations]

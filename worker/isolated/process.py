@@ -270,9 +270,16 @@ def _work_of_calls() -> dict[str, Work]:
     from worker.isolated.sample_prompts import sample_prompts
     from worker.models.adapter_files import check_adapter
     from worker.models.inspect import read_facts
+    from worker.rpc.continuation import prove_continuation
     from worker.rpc.render import render_rows
 
-    return {"render": render_rows, "sample": sample_prompts, "facts": read_facts, "adapter": check_adapter}
+    return {
+        "render": render_rows,
+        "sample": sample_prompts,
+        "facts": read_facts,
+        "adapter": check_adapter,
+        "prove_continuation": prove_continuation,
+    }
 
 
 if __name__ == "__main__":

@@ -22,6 +22,8 @@ class Scorable:
     prompt: list[dict[str, Any]]
     sample: Mapping[str, Any] = field(default_factory=dict)
     tools: list[dict[str, Any]] | None = None
+    messages: Sequence[dict[str, Any]] = ()
+    """All messages after the prompt's, where an environment has turns."""
 
     @classmethod
     def of_row(
@@ -30,8 +32,28 @@ class Scorable:
         item: dict[str, Any],
         prompt: list[dict[str, Any]],
         tools: list[dict[str, Any]] | None,
+        messages: Sequence[dict[str, Any]] = (),
     ) -> Self:
-        return cls(completion, item, prompt, tool_fields(completion, tools) if tools else {}, tools)
+        fields = tool_fields(completion, tools) if tools else {}
+        if messages:
+            fields = fields | {"messages": [*prompt, *messages], "tool_calls": _called(messages)}
+        return cls(completion, item, prompt, fields, tools, messages)
+
+
+def _called(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The tool calls of a conversation in their order, with what they returned."""
+    results = {message["tool_call_id"]: message for message in messages if message["role"] == "tool"}
+    calls = [call for message in messages for call in message.get("tool_calls") or ()]
+    return [
+        {
+            "id": call["id"],
+            "name": call["function"]["name"],
+            "arguments": call["function"]["arguments"],
+            "result": results.get(call["id"], {}).get("content"),
+            "status": results.get(call["id"], {}).get("status"),
+        }
+        for call in calls
+    ]
 
 
 @dataclass(frozen=True, slots=True)

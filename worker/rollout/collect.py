@@ -5,18 +5,19 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from itertools import chain, islice
+from typing import Any
 
-from worker.environment.base import Environment, Prompt, Segment
+from reinforge.records import CompletionEnd
+from worker.environment.base import Conversation, Environment, PolicyTurn, Prompt, Segment
 from worker.rewards.base import Group, Scorable, Score, Scorer
-from worker.rollout.engine import (
-    FinishReason,
-    Generated,
-    GenerateRequest,
-    NoiseKey,
-    RolloutEngine,
-    Sample,
-    Sampling,
+from worker.rollout.conversations import (
+    ConversationSampler,
+    Decode,
+    Interrupted,
+    Round,
+    without_end,
 )
+from worker.rollout.engine import GenerateRequest, NoiseKey, RolloutEngine, Sample
 from worker.rollout.noise import Stream
 
 
@@ -27,8 +28,16 @@ class Rollout:
     sample_no: int
     completion: tuple[Segment, ...]
     text: str
-    finish_reason: FinishReason
+    """What the policy wrote in its last turn."""
+    finish_reason: CompletionEnd
     score: Score | None = None
+    turns: tuple[PolicyTurn, ...] = ()
+    """Empty without an environment that has turns."""
+    messages: tuple[dict[str, Any], ...] = ()
+    """Messages after those of the prompt; empty like `turns`."""
+    failure: str | None = None
+    """Status of the environment that drops the rollout from statistics and loss."""
+    environment_reward: float | None = None
 
     @property
     def token_ids(self) -> tuple[int, ...]:
@@ -54,22 +63,6 @@ class Rollout:
         return tuple(chain.from_iterable(entropies))
 
 
-class Interrupted(Exception):
-    pass
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    policy: str | None
-    version: int
-    seed: int
-    stream: Stream
-    noise_step: int
-    samples_per_prompt: int
-    sampling: Sampling
-    first_prompt: int = 0
-
-
 @dataclass(frozen=True, slots=True)
 class RolloutRepair:
     """Replaces the completion of a rollout by `segments`, which the policy continues."""
@@ -90,7 +83,6 @@ class Collected:
         return list(chain.from_iterable(self.groups))
 
 
-Decode = Callable[[Sequence[Sequence[int]]], list[str]]
 PROGRESS_ROWS = 5
 
 ProgressCallback = Callable[[str, int, int, list[int]], None]
@@ -102,9 +94,9 @@ class Collector:
         self, engine: RolloutEngine, environment: Environment, scorer: Scorer, decode: Decode
     ) -> None:
         self._engine = engine
-        self._environment = environment
         self._scorer = scorer
         self._decode = decode
+        self._sampler = ConversationSampler(engine, environment, decode)
 
     def cancel(self) -> None:
         """Make `collect` raise Interrupted, from any thread."""
@@ -129,19 +121,18 @@ class Collector:
 
         async def sampled() -> AsyncGenerator[Group, None]:
             nonlocal generated
-            async with aclosing(self._engine.generate(self._requests(prompts, sampling_round))) as answers:
-                async for answer in answers:
-                    number = answer.request.tag
-                    groups[number] = self._rollouts(
-                        prompts[number], sampling_round.first_prompt + number, answer
-                    )
+            async with aclosing(self._sampler.groups(prompts, sampling_round)) as ended:
+                async for number, conversations in ended:
+                    groups[number] = [_rollout(conversation) for conversation in conversations]
                     report("generating", number, unsampled)
                     yield Group(number, [_scorable(rollout) for rollout in groups[number]])
             generated = time.monotonic()
 
         async with aclosing(sampled()) as arriving, aclosing(self._scorer.score(arriving)) as scored:
             async for number, scores in scored:
-                groups[number] = [replace(r, score=s) for r, s in zip(groups[number], scores, strict=True)]
+                groups[number] = [
+                    replace(r, score=_score(r, s)) for r, s in zip(groups[number], scores, strict=True)
+                ]
                 report("scoring", number, unscored)
         return Collected(groups, generated - started, time.monotonic() - generated)
 
@@ -184,11 +175,13 @@ class Collector:
     def _continued(self, number: int, repair: RolloutRepair, sampling_round: Round) -> GenerateRequest | None:
         if repair.max_tokens < 1:
             return None
-        before = (*self._environment.start(repair.rollout.prompt), *repair.segments)
         return GenerateRequest(
             policy=sampling_round.policy,
             version=sampling_round.version,
-            prompt_ids=tuple(chain.from_iterable(segment.token_ids for segment in before)),
+            prompt_ids=(
+                *repair.rollout.prompt.token_ids,
+                *chain.from_iterable(segment.token_ids for segment in repair.segments),
+            ),
             n=1,
             sampling=replace(sampling_round.sampling, max_tokens=repair.max_tokens),
             noise=NoiseKey(sampling_round.seed, Stream.REPAIR, sampling_round.noise_step, number),
@@ -212,45 +205,31 @@ class Collector:
         (text,) = self._decode([without_end(rollout.token_ids, stop_ids)])
         return replace(rollout, text=text)
 
-    def _requests(self, prompts: Sequence[Prompt], sampling_round: Round) -> list[GenerateRequest]:
-        return [
-            GenerateRequest(
-                policy=sampling_round.policy,
-                version=sampling_round.version,
-                prompt_ids=tuple(chain.from_iterable(s.token_ids for s in self._environment.start(prompt))),
-                n=sampling_round.samples_per_prompt,
-                sampling=sampling_round.sampling,
-                noise=NoiseKey(
-                    sampling_round.seed,
-                    sampling_round.stream,
-                    sampling_round.noise_step,
-                    sampling_round.first_prompt + number,
-                ),
-                tag=number,
-            )
-            for number, prompt in enumerate(prompts)
-        ]
 
-    def _rollouts(self, prompt: Prompt, prompt_no: int, answer: Generated) -> list[Rollout]:
-        if any(sample.finish_reason == "cancelled" for sample in answer.samples):
-            raise Interrupted
-        out = []
-        stop_ids = answer.request.sampling.stop_ids
-        texts = self._decode([without_end(sample.token_ids, stop_ids) for sample in answer.samples])
-        for sample_no, (sample, text) in enumerate(zip(answer.samples, texts, strict=True)):
-            segment = Segment(sample.token_ids, "policy", sample.logprobs, sample.entropies)
-            if self._environment.step(prompt, (*self._environment.start(prompt), segment)) is not None:
-                raise NotImplementedError(
-                    "environments with several turns need a collector that goes on sampling"
-                )
-            out.append(Rollout(prompt, prompt_no, sample_no, (segment,), text, sample.finish_reason))
-        return out
+def _rollout(conversation: Conversation) -> Rollout:
+    assert conversation.finish_reason is not None
+    return Rollout(
+        conversation.prompt,
+        conversation.prompt_no,
+        conversation.sample_no,
+        conversation.segments,
+        conversation.text,
+        conversation.finish_reason,
+        turns=conversation.turns,
+        messages=conversation.messages,
+        failure=conversation.failure,
+        environment_reward=conversation.reward,
+    )
 
 
-def without_end(token_ids: Sequence[int], stop_ids: Sequence[int]) -> Sequence[int]:
-    return token_ids[:-1] if token_ids and token_ids[-1] in stop_ids else token_ids
+def _score(rollout: Rollout, score: Score) -> Score:
+    """The score, dropped where the environment failed: what a reward says of half a conversation does not count."""
+    return score if rollout.failure is None else Score(score.results, rollout.failure, dropped=True)
 
 
 def _scorable(rollout: Rollout) -> Scorable:
     prompt = rollout.prompt
-    return Scorable.of_row(rollout.text, prompt.item, prompt.messages, prompt.tools)
+    scorable = Scorable.of_row(rollout.text, prompt.item, prompt.messages, prompt.tools, rollout.messages)
+    if rollout.environment_reward is None:
+        return scorable
+    return replace(scorable, sample={**scorable.sample, "environment_reward": rollout.environment_reward})

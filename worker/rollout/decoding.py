@@ -43,9 +43,14 @@ class DecodeBatch:
         self._prompt_of = np.repeat(np.arange(len(parts)), [part.count for part in parts])
         self._prompt_no = np.array([part.request.noise.prompt_no for part in parts])[self._prompt_of]
         self._sample_no = np.concatenate([np.arange(part.first, part.first + part.count) for part in parts])
-        self._tokens = np.zeros((rows, self.sampling.max_tokens), np.int64)
-        self._logprobs = np.zeros((rows, self.sampling.max_tokens), np.float32)
-        self._entropies = np.zeros((rows, self.sampling.max_tokens), np.float32)
+        keys = [part.request.noise for part in parts]
+        self._noise_sample = self._sample_no + np.array([key.sample_no for key in keys])[self._prompt_of]
+        self._first_token = np.array([key.first_token for key in keys])[self._prompt_of]
+        self._limits = np.array([part.request.most_tokens for part in parts])[self._prompt_of]
+        shape = rows, int(self._limits.max())
+        self._tokens = np.zeros(shape, np.int64)
+        self._logprobs = np.zeros(shape, np.float32)
+        self._entropies = np.zeros(shape, np.float32)
         self._lengths = np.zeros(rows, np.int64)
         self._reasons = np.full(rows, _RUNNING, np.int8)
         self._batch_rows = np.arange(rows)
@@ -130,8 +135,9 @@ class DecodeBatch:
 
     def _noise(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         key = self.parts[0].request.noise
+        places = self._first_token[rows] + self._step
         return uniform(
-            key.seed, key.stream, key.step, self._prompt_no[rows], self._sample_no[rows], self._step
+            key.seed, key.stream, key.step, self._prompt_no[rows], self._noise_sample[rows], places
         )
 
     def _append(
@@ -146,8 +152,7 @@ class DecodeBatch:
         stopped = np.isin(tokens, self._stop_ids)
         if self.sampling.stop:
             stopped |= np.array(self._end_with_stop_text(rows), bool)
-        if step + 1 == self.sampling.max_tokens:
-            self._reasons[rows] = REASONS.index("length")
+        self._reasons[rows[self._limits[rows] == step + 1]] = REASONS.index("length")
         self._reasons[rows[stopped]] = REASONS.index("stop")
 
     def _end_with_stop_text(self, rows: npt.NDArray[np.int64]) -> list[bool]:

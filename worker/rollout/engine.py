@@ -29,6 +29,10 @@ class NoiseKey:
     stream: Stream
     step: int
     prompt_no: int
+    sample_no: int = 0
+    """Number of the request's first sample."""
+    first_token: int = 0
+    """Place of the first sampled token among the completion's tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,12 @@ class GenerateRequest:
     sampling: Sampling
     noise: NoiseKey
     tag: int
+    limit: int | None = None
+    """Most tokens of this request, at most `sampling.max_tokens`, the default."""
+
+    @property
+    def most_tokens(self) -> int:
+        return self.sampling.max_tokens if self.limit is None else self.limit
 
 
 @dataclass(frozen=True, slots=True)

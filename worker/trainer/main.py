@@ -19,12 +19,12 @@ from typing import Any
 from transformers.utils.logging import disable_progress_bar
 
 from reinforge.algorithm.critic import ValueHead
+from reinforge.environment_spec import ToolsSpec
 from reinforge.errors import JobFailure
 from reinforge.net.outbound import Guard
 from reinforge.records import Command, Ended, Phase, RewardChange, RewardCode, RunManifest, Started
 from reinforge.reward_spec import PythonReward
 from reinforge.spec import JobSpec
-from worker.environment.single_turn import SingleTurn
 from worker.machine import settings
 from worker.machine.cpu_share import give_way_on_processor, set_threads
 from worker.machine.kind import machine_kind
@@ -43,6 +43,7 @@ from worker.rewards.secrets import take_secrets
 from worker.rollout.engine import RolloutEngine
 from worker.sandbox.client import SandboxClient
 from worker.trainer.engines import check_engine, rollout_engine
+from worker.trainer.environment import job_environment
 from worker.trainer.plugins import checked_spec
 from worker.trainer.progress_bar import ProgressDisplay
 from worker.trainer.reporter import FolderReporter, LocalReporter, PipeReporter
@@ -159,7 +160,8 @@ class TrainerJob:
         reporter.report(Phase, phase="loading", step=0)
         prompts = self._prompts(base, texts)
         with sandbox_client(manifest.sandbox_socket, patience=SANDBOX_PATIENCE_SECONDS) as client:
-            jail = proved_jail(client) if needs_sandbox(manifest) else None
+            runs_code = needs_sandbox(manifest) or isinstance(spec.environment, ToolsSpec)
+            jail = proved_jail(client) if runs_code else None
             if jail is not None:
                 client.hold_to(jail)
             if self.offline:
@@ -176,12 +178,13 @@ class TrainerJob:
             facts |= {"leaked_rows": prompts.leaked_rows, "training_prompts": prompts.different}
             self._report_start(facts)
             self._log_setup(facts, prompts)
+            environment = job_environment(spec, base, texts, client)
             engine = self._engine(base, texts, host, prompts)
             changes = Changes(manifest.changes, self._replace_reward, reporter, self.job_reporter)
             training = train(
                 spec,
                 Models(policy, critic),
-                RolloutSource(engine, SingleTurn(), scorer, texts.completions, base.stop_ids),
+                RolloutSource(engine, environment, scorer, texts.completions, base.stop_ids),
                 prompts,
                 self.position,
                 Control(reporter, self.job_reporter, changes),
@@ -254,6 +257,9 @@ class TrainerJob:
     def _prompts(self, base: LoadedModel, texts: ModelTexts) -> JobPrompts:
         spec, manifest = self.spec, self.manifest
         held_out = Path(manifest.held_out_path) if manifest.held_out_path else None
+        tools = None
+        if isinstance(spec.environment, ToolsSpec):
+            tools = [schema.model_dump() for schema in spec.environment.schemas()]
         prompts = load_prompts(
             spec.data,
             Path(manifest.dataset_path),
@@ -263,6 +269,7 @@ class TrainerJob:
             max_tokens=prompt_limit(spec, base.context_length),
             numbers=manifest.dataset_numbers,
             held_out_numbers=manifest.held_out_numbers,
+            tools=tools,
         )
         longest = prompts.check()
         if spec.rollout.engine != "vllm":

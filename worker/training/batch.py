@@ -1,3 +1,4 @@
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -6,10 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from worker.algorithm.rows import Rows, Steps
+from worker.algorithm.rows import Rows, Steps, Turns
 from worker.policy.base import Sequences
 from worker.rewards.base import RewardResult, Score, Scorer
-from worker.rollout.collect import Decode, Rollout
+from worker.rollout.collect import Rollout
+from worker.rollout.conversations import Decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ def assemble(
         mask=mask,
         truncated=torch.tensor([rollout.finish_reason == "length" for rollout in rollouts]),
         steps=_steps(rollouts, scorer.weights, decode),
+        turns=_turns(rollouts, scorer.weights),
         token_ids=token_ids,
         names=scorer.names,
         prompts=tuple(rollout.prompt.prompt_hash for rollout in rollouts),
@@ -95,9 +98,48 @@ def _steps(rollouts: Sequence[Rollout], weights: Sequence[float], decode: Decode
     )
 
 
+def _turns(rollouts: Sequence[Rollout], weights: Sequence[float]) -> Turns | None:
+    """The policy's turns as actions. The outcome is the reward of a rollout's last turn."""
+    if not any(rollout.turns for rollout in rollouts):
+        return None
+    entries: list[tuple[int, int, int, float, int]] = []
+    for row, rollout in enumerate(rollouts):
+        ids, answer_start = rollout.token_ids, 0
+        for turn in rollout.turns:
+            last = turn is rollout.turns[-1]
+            reward = _outcome(rollout, weights) if last else 0.0
+            state = _state(rollout.prompt.prompt_hash, ids[answer_start : turn.start])
+            entries.append((row, turn.start, turn.end, reward, state))
+            answer_start = turn.end
+    row_no, start, end, rewards, states = zip(*entries, strict=True)
+    return Turns(
+        row=torch.tensor(row_no),
+        start=torch.tensor(start),
+        end=torch.tensor(end),
+        rewards=torch.tensor(rewards, dtype=torch.float64),
+        states=torch.tensor(states),
+    )
+
+
+def _outcome(rollout: Rollout, weights: Sequence[float]) -> float:
+    values = [(result.value, weight) for result, weight in zip(_results(rollout), weights, strict=False)]
+    return sum(weight * value for value, weight in values if value is not None)
+
+
+def _state(prompt_hash: str, ids: Sequence[int]) -> int:
+    """Number of a state: what the environment wrote before the turn."""
+    digest = hashlib.sha256(f"{prompt_hash}:{','.join(map(str, ids))}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") >> 1
+
+
 def end_token(rollout: Rollout, end: int, decode: Decode) -> int:
-    """Tokens up to the one that completes character `end` (1-based); at the text's end with the end token."""
-    ids, text = rollout.token_ids, rollout.text
+    """Tokens up to the one that completes character `end` (1-based) of the last turn; at its end with the end token."""
+    before = rollout.turns[-1].start if rollout.turns else 0
+    last = rollout.turns[-1].end if rollout.turns else len(rollout.token_ids)
+    return before + _end_token(rollout.token_ids[before:last], rollout.text, end, decode)
+
+
+def _end_token(ids: Sequence[int], text: str, end: int, decode: Decode) -> int:
     if end >= len(text):
         return len(ids)
     low, high = 0, len(ids)

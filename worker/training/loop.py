@@ -15,7 +15,8 @@ from worker.environment.base import Environment
 from worker.policy.base import Critic, Policy
 from worker.rewards.base import Scorer
 from worker.rewards.circuit_breaker import Breaker
-from worker.rollout.collect import Collector, Decode, Interrupted, Round
+from worker.rollout.collect import Collector
+from worker.rollout.conversations import Decode, Interrupted, Round
 from worker.rollout.engine import RolloutEngine, Sampling
 from worker.rollout.noise import Stream
 from worker.trainer.reporter import Reporter

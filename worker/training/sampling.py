@@ -12,7 +12,8 @@ from worker.environment.base import Prompt, Segment
 from worker.policy.base import Policy
 from worker.rewards.base import RewardsFailed, Scorer
 from worker.rewards.circuit_breaker import Breaker
-from worker.rollout.collect import Collected, Collector, Decode, Rollout, RolloutRepair, Round, without_end
+from worker.rollout.collect import Collected, Collector, Rollout, RolloutRepair
+from worker.rollout.conversations import Decode, Round, without_end
 from worker.training.batch import StepBatch, assemble
 from worker.training.credit import StepSelection, choose, no_credit
 from worker.training.forward_passes import Passes, has_reward_passes, reward_passes
@@ -114,14 +115,14 @@ class StepSampler:
         ids = self.prompts.renderer.plain_ids
         if plan.solution:
             text = self._column(rollout.prompt, "solution", self.spec.data.columns.answer or "answer")
-            segments: tuple[Segment, ...] = (Segment((*ids(text), *stop_ids[:1]), "environment"),)
+            segments: tuple[Segment, ...] = (Segment((*ids(text), *stop_ids[:1]), "template"),)
             room = self._room(rollout.prompt, segments)
             return RolloutRepair(rollout, segments, 0) if room >= 0 else None
         cue = plan.cue
         if plan.answer:
             answer = self._column(rollout.prompt, self.spec.data.columns.answer or "answer")
             cue += f"The answer is \\boxed{{{answer}}}.\n"
-        segments = (*written(rollout, stop_ids), Segment(ids(cue), "environment"))
+        segments = (*written(rollout, stop_ids), Segment(ids(cue), "template"))
         room = self._room(rollout.prompt, segments)
         return RolloutRepair(rollout, segments, min(plan.max_tokens, room)) if room > 0 else None
 

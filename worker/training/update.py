@@ -211,6 +211,8 @@ def _optimizer_batch(
     if by := settings["kl"].get("beta_by"):
         column = [batch.rollouts[row].prompt.item.get(by["column"]) for row in rows]
         tensors["betas"] = row_betas(by["values"], column, otherwise=settings["kl"]["beta"])
+    if "actions" in reads and batch.rows.turns is not None:
+        tensors["actions"] = cut(batch.rows.turns.actions(batch.rows.mask))
     if "sampler_logprobs" in reads:
         tensors["sampler_logprobs"] = torch.where(
             cut(batch.rows.mask), cut(batch.sampler_logprobs), torch.nan

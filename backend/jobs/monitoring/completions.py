@@ -17,7 +17,7 @@ from reinforge.schemas.jobs import Completion, CompletionGroup, CompletionPage, 
 
 Sort = Literal["reward", "-reward", "length", "-length", "advantage", "-advantage"]
 Split = Literal["train", "held_out"]
-TOKEN_LISTS = ("token_ids", "tokens", "sampler_logprobs", "trainer_logprobs", "entropies")
+TOKEN_LISTS = ("token_ids", "tokens", "sampler_logprobs", "trainer_logprobs", "entropies", "mask")
 
 
 async def list_rows(
@@ -181,5 +181,7 @@ def _details(stored: dict[str, Any], roles: dict[str, Any]) -> dict[str, Any]:
         "prompt_messages": value_of(stored.get("prompt_messages"), "[]"),
         "item": item_of(value_of(stored.get("item"), "{}"), roles),
         "rewards": value_of(stored.get("rewards"), "[]"),
+        "conversation": value_of(stored.get("turns"), "[]"),
+        "messages": value_of(stored.get("messages"), "[]"),
         **{name: stored.get(name) or [] for name in TOKEN_LISTS},
     }

@@ -11,6 +11,7 @@ from backend.datasets import service as datasets
 from backend.datasets.leakage.compare import HeldOutRows
 from backend.datasets.leakage.report import leaks, report
 from backend.datasets.reading import MOST_CHARACTERS, read_in_background
+from backend.jobs.submission.environment import NOT_CONTINUABLE, no_place_for_tools, tools_of
 from backend.jobs.submission.validate_references import JobPlan, PinnedReward, lacking
 from backend.models import Dataset
 from backend.rewards import service as rewards
@@ -235,15 +236,19 @@ def longest_prompts(path: str, format: str, data: str) -> Rows:
 
 
 async def _measure(plan: JobPlan, calls: Calls, rows: Rows, param: str) -> MeasuredPrompts:
+    tools = tools_of(plan.spec)
     request = QueuedRendering(
         model_key=plan.model.key,
         model_source=plan.model.source,
         rows=[row.messages for row in rows],
-        tools=[row.tools for row in rows],
+        tools=[tools or row.tools for row in rows],
+        tool_turns=tools,
     )
     try:
         result = await calls.ask(RENDER, request, timeout=WAIT_SECONDS)
     except InvalidInput as error:
+        if error.code == NOT_CONTINUABLE:
+            raise
         raise _refused_prompts(error, rows, param) from error
     longest, limit = result.longest, plan.prompt_limit
     if longest is None:
@@ -254,6 +259,8 @@ async def _measure(plan: JobPlan, calls: Calls, rows: Rows, param: str) -> Measu
     problem = None
     if limit is not None and longest.tokens > limit:
         problem = _too_long(plan, rows[longest.index].index + 1, longest.tokens, limit, context, param)
+    if tools is not None and not result.takes_tools:
+        raise no_place_for_tools(plan.model.id)
     tools_are_ignored = any(row.tools for row in rows) and not result.takes_tools
     warnings = [NO_PLACE_FOR_TOOLS] if tools_are_ignored else []
     return MeasuredPrompts(longest.tokens, result.hidden_size, warnings, problem)

@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from backend.base_models import service as base_models
 from backend.datasets import service as datasets
 from backend.jobs.submission.engines import auto_engine, engine_missing
+from backend.jobs.submission.environment import environment_problems
 from backend.jobs.submission.start_adapter import StartAdapter, start_of
 from backend.judges import service as judges
 from backend.models import BaseModel, Dataset
@@ -108,6 +109,7 @@ async def survey(
     problems += await trackers.check_exports(session, project_id, spec.export)
     problems += _column_problems(spec, dataset, held_out)
     tables = [table for table in (dataset, held_out) if table is not None]
+    problems += environment_problems(spec, tables)
     for index, (reward, pin) in enumerate(zip(spec.rewards, pinned, strict=True)):
         if pin is not None:
             problems += lacking(pin, index, _templates_read(reward, pin), tables, spec.data.columns)

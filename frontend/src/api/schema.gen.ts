@@ -5777,6 +5777,21 @@ export interface components {
             error: string | null;
             /** Text */
             text: string;
+            /**
+             * Turns
+             * @default 1
+             */
+            turns?: number;
+            /**
+             * Tool Calls
+             * @default 0
+             */
+            tool_calls?: number;
+            /**
+             * Tool Errors
+             * @default 0
+             */
+            tool_errors?: number;
             /** Prompt */
             prompt: string;
             /**
@@ -5823,6 +5838,52 @@ export interface components {
              * @default []
              */
             entropies?: number[];
+            /**
+             * Conversation
+             * @default []
+             */
+            conversation?: components["schemas"]["CompletionTurn"][];
+            /**
+             * Messages
+             * @default []
+             */
+            messages?: {
+                [key: string]: unknown;
+            }[];
+            /**
+             * Mask
+             * @default []
+             */
+            mask?: boolean[];
+        };
+        /**
+         * CompletionCall
+         * @description A call of a tool.
+         */
+        CompletionCall: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Arguments */
+            arguments: string;
+            /** Status */
+            status: string;
+            /**
+             * Result
+             * @default
+             */
+            result?: string;
+            /**
+             * Cut
+             * @default false
+             */
+            cut?: boolean;
+            /**
+             * Milliseconds
+             * @default 0
+             */
+            milliseconds?: number;
         };
         /** CompletionGroup */
         CompletionGroup: {
@@ -5900,6 +5961,21 @@ export interface components {
             error: string | null;
             /** Text */
             text: string;
+            /**
+             * Turns
+             * @default 1
+             */
+            turns?: number;
+            /**
+             * Tool Calls
+             * @default 0
+             */
+            tool_calls?: number;
+            /**
+             * Tool Errors
+             * @default 0
+             */
+            tool_errors?: number;
             /** Prompt */
             prompt?: string | null;
             /** Answer */
@@ -5987,6 +6063,40 @@ export interface components {
             error: string | null;
             /** Text */
             text: string;
+            /**
+             * Turns
+             * @default 1
+             */
+            turns?: number;
+            /**
+             * Tool Calls
+             * @default 0
+             */
+            tool_calls?: number;
+            /**
+             * Tool Errors
+             * @default 0
+             */
+            tool_errors?: number;
+        };
+        /**
+         * CompletionTurn
+         * @description A turn of the policy: its tokens are `start` to `end` of the completion.
+         */
+        CompletionTurn: {
+            /** No */
+            no: number;
+            /** Start */
+            start: number;
+            /** End */
+            end: number;
+            /** Text */
+            text: string;
+            /**
+             * Calls
+             * @default []
+             */
+            calls?: components["schemas"]["CompletionCall"][];
         };
         /**
          * Constant
@@ -9370,12 +9480,12 @@ export interface components {
             data: components["schemas"]["DataSpec"];
             /**
              * Environment
-             * @description What happens around a completion.
+             * @description What happens around a completion: nothing, or calls of tools over several turns.
              * @default {
              *       "type": "single_turn"
              *     }
              */
-            environment?: components["schemas"]["SingleTurnSpec"];
+            environment?: components["schemas"]["SingleTurnSpec"] | components["schemas"]["ToolsSpec"];
             /**
              * Rewards
              * @description Scores of a completion; the reward is their weighted sum.
@@ -14290,7 +14400,7 @@ export interface components {
              * Finish Reason
              * @enum {string}
              */
-            finish_reason: "stop" | "length" | "cancelled";
+            finish_reason: "stop" | "length" | "cancelled" | "environment" | "max_turns" | "max_tool_calls" | "context";
             /** Error */
             error?: string | null;
             /**
@@ -14298,6 +14408,21 @@ export interface components {
              * @default
              */
             text?: string;
+            /**
+             * Turns
+             * @default 1
+             */
+            turns?: number;
+            /**
+             * Tool Calls
+             * @default 0
+             */
+            tool_calls?: number;
+            /**
+             * Tool Errors
+             * @default 0
+             */
+            tool_errors?: number;
         };
         /**
          * Rung
@@ -15692,6 +15817,131 @@ export interface components {
              */
             type?: "function";
             function: components["schemas"]["FunctionCall"];
+        };
+        /**
+         * ToolClass
+         * @description Python code with one public class: `reset(**row)` begins a rollout, its other public methods are tools.
+         */
+        ToolClass: {
+            /**
+             * Source
+             * @description Inline code.
+             */
+            source?: string | null;
+            /**
+             * Path
+             * @description A `.py` file, relative to the job file, whose code becomes `source`; only for the command line and
+             *     `reinforge train`.
+             */
+            path?: string | null;
+            /**
+             * Isolate
+             * @description `sample` runs each rollout's calls in their own process: for tools that execute what the model wrote.
+             * @default batch
+             * @enum {string}
+             */
+            isolate?: "batch" | "sample";
+            /**
+             * Timeout Seconds
+             * @description Wall time of one call.
+             * @default 2
+             */
+            timeout_seconds?: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "class";
+        };
+        /**
+         * ToolFunctions
+         * @description Python code whose public functions are tools; type hints and docstrings are their schemas.
+         */
+        ToolFunctions: {
+            /**
+             * Source
+             * @description Inline code.
+             */
+            source?: string | null;
+            /**
+             * Path
+             * @description A `.py` file, relative to the job file, whose code becomes `source`; only for the command line and
+             *     `reinforge train`.
+             */
+            path?: string | null;
+            /**
+             * Isolate
+             * @description `sample` runs each rollout's calls in their own process: for tools that execute what the model wrote.
+             * @default batch
+             * @enum {string}
+             */
+            isolate?: "batch" | "sample";
+            /**
+             * Timeout Seconds
+             * @description Wall time of one call.
+             * @default 2
+             */
+            timeout_seconds?: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "python";
+        };
+        /**
+         * ToolsSpec
+         * @description The policy calls tools over several turns; the platform runs them and the loop.
+         */
+        ToolsSpec: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "tools";
+            /**
+             * Sources
+             * @description Where tools come from: `- python: tools.py`, `- class: game.py`, or the code as `source`.
+             */
+            sources?: (components["schemas"]["ToolFunctions"] | components["schemas"]["ToolClass"])[];
+            /**
+             * Max Turns
+             * @description Turns of the policy in a rollout.
+             * @default 8
+             */
+            max_turns?: number;
+            /**
+             * Max Tool Calls
+             * @description Tool calls of a rollout. The rollout ends at the first call beyond.
+             * @default 16
+             */
+            max_tool_calls?: number;
+            /**
+             * Max Turn Tokens
+             * @description Tokens of one turn; default: no limit but `rollout.max_completion_tokens`, which counts what the policy
+             *     writes in all turns.
+             */
+            max_turn_tokens?: number | null;
+            /**
+             * Max Result Tokens
+             * @description Tokens of a result; longer ones are cut in the middle, and the text says so.
+             * @default 512
+             */
+            max_result_tokens?: number;
+            /**
+             * Invalid Call
+             * @description What a call does that cannot be read, or has wrong arguments: its error is the result, or the rollout ends.
+             * @default tell
+             * @enum {string}
+             */
+            invalid_call?: "tell" | "end";
+            /**
+             * Tool Failure
+             * @description What a tool does that fails: its error is the result, the rollout ends, or it is dropped from statistics and
+             *     loss.
+             * @default tell
+             * @enum {string}
+             */
+            tool_failure?: "tell" | "end" | "drop";
         };
         /**
          * TopEntropy

@@ -17,6 +17,8 @@ class PromptRows(RpcModel):
     tolerant: bool = False
     """An unrenderable row gets an error and does not fail the RPC."""
     texts: bool = True
+    tool_turns: list[Tool] | None = None
+    """Tools of an environment: the template has to continue behind their results."""
 
 
 class RenderingRequest(ModelRequest, PromptRows):

@@ -14,6 +14,7 @@ from safetensors.torch import save_file
 
 from reinforge.schemas.worker_api import CallMessage
 from tests.support.supervised import wait_for
+from tests.support.tiny_models import TOOL_TEMPLATE
 from tests.support.worker_api_stub import TOKEN, StubWorkerApi
 from tests.worker.sandbox.harness import running_daemon
 from worker.backend_api.client import WorkerApi
@@ -152,6 +153,21 @@ def test_rewards_see_the_calls_of_rows_that_have_tools(worker: CallWorker) -> No
     assert error is None
     assert [row["value"] for row in result["results"]] == [1.0, None, None]
     assert [row["code"] for row in result["results"]] == [None, "invalid_variable", "invalid_variable"]
+
+
+def test_a_template_that_cannot_continue_behind_a_tool_is_refused(worker: CallWorker, model: Path) -> None:
+    tool = {
+        "type": "function",
+        "function": {"name": "add", "parameters": {"type": "object", "properties": {}}},
+    }
+    payload = {"model_source": str(model), "rows": [[{"role": "user", "content": "x"}]], "tool_turns": [tool]}
+    _, error = ask(worker, "render", payload)
+    assert (error["code"], error["param"]) == ("template_not_continuable", "environment.type")
+    (model / "chat_template.jinja").write_text(
+        TOOL_TEMPLATE.replace("<end>", "{{ eos_token }}"), encoding="utf-8"
+    )
+    _, error = ask(worker, "render", payload)
+    assert error is None
 
 
 def test_render_names_the_row_that_the_template_refuses(worker: CallWorker, model: Path) -> None:

@@ -149,14 +149,15 @@ def sampled(request: GenerateRequest) -> int:
 
 def completion(model: str, request: GenerateRequest) -> dict[str, Any]:
     sampling, noise = request.sampling, request.noise
+    place = (noise.sample_no, noise.first_token) if noise.sample_no or noise.first_token else ()
     return {
         "model": model,
         "prompt": list(request.prompt_ids),
         "n": sampled(request),
-        "max_tokens": sampling.max_tokens,
+        "max_tokens": request.most_tokens,
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
-        "seed": int(hash64(noise.seed, noise.stream, noise.step, noise.prompt_no)) & _SEED_BITS,
+        "seed": int(hash64(noise.seed, noise.stream, noise.step, noise.prompt_no, *place)) & _SEED_BITS,
         "logprobs": 0,
         "return_token_ids": True,
         "stream": True,

@@ -163,7 +163,7 @@ def _short(request: GenerateRequest) -> GenerateRequest:
         prompt_ids = prompt_ids[:-1] or prompt_ids
     tokens = min(TOKENS, max(1, sampling.max_tokens - 1))
     short = replace(sampling, max_tokens=tokens, temperature=sampling.temperature or 1.0)
-    return replace(request, prompt_ids=prompt_ids, n=1, sampling=short)
+    return replace(request, prompt_ids=prompt_ids, n=1, sampling=short, limit=None)
 
 
 async def _sample(api: Api, request: GenerateRequest, name: str) -> _Sampled:

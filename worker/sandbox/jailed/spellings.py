@@ -172,6 +172,16 @@ def _predibase_arguments(row: Row) -> tuple[object, ...]:
     return prompt, row["completion"], example
 
 
+def _trl_completion(row: Row) -> object:
+    prompt = row["prompt"]
+    if not isinstance(prompt, list):
+        return row["completion"]
+    messages = (row.get("sample") or {}).get("messages")
+    if messages is not None:  # a conversation: everything after the prompt
+        return messages[len(prompt) :]
+    return [{"role": "assistant", "content": row["completion"]}]
+
+
 def _trl_arguments(entry: Entry, rows: Sequence[Row]) -> dict[str, object]:
     columns: dict[str, object] = {}
     for name in dict.fromkeys(key for row in rows for key in (*row["item"], *(row.get("sample") or {}))):
@@ -179,12 +189,7 @@ def _trl_arguments(entry: Entry, rows: Sequence[Row]) -> dict[str, object]:
     if any(row.get("judges") for row in rows):
         columns["judges"] = [row.get("judges") or {} for row in rows]
     columns["prompts"] = [row["prompt"] for row in rows]
-    columns["completions"] = [
-        [{"role": "assistant", "content": row["completion"]}]
-        if isinstance(row["prompt"], list)
-        else row["completion"]
-        for row in rows
-    ]
+    columns["completions"] = [_trl_completion(row) for row in rows]
     has = ", ".join(sorted(columns))
     columns |= {"trainer_state": None, "log_metric": _log_metric, "log_extra": _log_extra}
     missing = sorted(entry.required - columns.keys())

@@ -7,7 +7,8 @@ from reinforge.spec import JobSpec
 from worker.environment.base import Prompt
 from worker.rewards.base import Scorer
 from worker.rewards.circuit_breaker import refuse_if_all_failed
-from worker.rollout.collect import Collector, Decode
+from worker.rollout.collect import Collector
+from worker.rollout.conversations import Decode
 from worker.rollout.engine import Sampling
 from worker.trainer.reporter import Reporter
 from worker.training.checkpoint.resume_state import Position, evaluation_due

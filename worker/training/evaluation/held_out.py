@@ -10,7 +10,8 @@ from reinforge.spec import EvaluationSpec as EvaluationSpec
 from reinforge.spec import JobSpec
 from worker.environment.base import Prompt
 from worker.rewards.base import Score, Scorer
-from worker.rollout.collect import Collected, Collector, Decode, ProgressCallback, Rollout, Round
+from worker.rollout.collect import Collected, Collector, ProgressCallback, Rollout
+from worker.rollout.conversations import Decode, Round
 from worker.rollout.engine import Sampling
 from worker.rollout.noise import Stream
 from worker.training.batch import assemble

@@ -1,10 +1,10 @@
 """Prompts of a job: rows rendered by the model's chat template, split, and chosen by seed and step."""
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from reinforge.dataset import (
     NO_PLACE_FOR_TOOLS,
@@ -121,8 +121,11 @@ def load_prompts(
     max_tokens: int,
     numbers: Sequence[str] = (),
     held_out_numbers: Sequence[str] = (),
+    tools: list[dict[str, Any]] | None = None,
 ) -> JobPrompts:
-    """Read and split the rows. `numbers`: numeric columns of CSV. Raises JobFailure `data_error`."""
+    """Read and split the rows. `numbers`: numeric columns of CSV. tools: of the environment, for all rows. Raises
+    JobFailure `data_error`.
+    """
     try:
         rows = list(_rows(dataset, data, numbers))
         if held_out is not None:
@@ -136,12 +139,25 @@ def load_prompts(
         raise JobFailure(
             "The dataset has no rows.", code="data_error", hint="Upload one with at least one row."
         )
+    if tools is not None:
+        train, held_rows = _with_tools(train, tools), _with_tools(held_rows, tools)
     notes = [f"{len(train)} rows to train on, {len(held_rows)} held out"]
     if not held_rows:
         notes.append("No rows are held out, so there is no held-out evaluation.")
     if not renderer.takes_tools and any(row.tools for row in (*train, *held_rows)):
         notes.append(NO_PLACE_FOR_TOOLS)
     return JobPrompts(train, held_rows, renderer, seed, data.sampling, max_tokens, notes)
+
+
+def _with_tools(rows: Sequence[PromptRow], tools: list[dict[str, Any]]) -> list[PromptRow]:
+    for row in rows:
+        if row.tools:
+            raise JobFailure(
+                f"Row {row.index + 1} has tools of its own, and the environment has the job's.",
+                code="data_error",
+                hint="Rename the column `tools`, or use environment `single_turn`.",
+            )
+    return [replace(row, tools=tools or None) for row in rows]
 
 
 def _split(rows: Sequence[PromptRow], data: DataSpec, seed: int) -> tuple[list[int], list[int]]:

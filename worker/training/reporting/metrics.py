@@ -26,6 +26,7 @@ from worker.training.forward_passes import Passes
 from worker.training.prompts.frontier import passed
 from worker.training.reporting.diagnostics import diagnostics, within_groups
 from worker.training.reporting.slices import Slices
+from worker.training.reporting.turn_metrics import turn_values
 from worker.training.update import Update
 
 MOST_LABELS = 32
@@ -43,6 +44,7 @@ def step_values(
     lengths = batch.rows.lengths.double()
     values["reward/length_correlation"] = within_groups(credit.rewards, lengths, batch.rows.group)
     values |= per_reward(batch.rollouts)
+    values |= turn_values(batch.rollouts)
     values |= _groups(credit, batch.rows.group)
     values |= _lengths(batch.rows.lengths, batch.rows.truncated)
     mask = batch.rows.mask

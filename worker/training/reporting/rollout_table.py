@@ -2,13 +2,15 @@
 
 Columns: prompt_no, sample_no, row_index, prompt_hash, prompt, prompt_messages (JSON), item (JSON), text, token_ids,
 tokens (decoded pieces; joined they are the decoded completion), sampler_logprobs, trainer_logprobs, entropies, reward,
-advantage, length, finish_reason, error, rewards (JSON, `reinforge.schemas.jobs.RewardResult`).
+advantage, length, finish_reason, error, rewards (JSON, `reinforge.schemas.jobs.RewardResult`). With environment
+`tools`: turns (JSON, `reinforge.schemas.jobs.CompletionTurn`), messages (JSON, after the prompt's), mask (tokens of the
+policy); else null.
 """
 
 import io
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
 
@@ -41,6 +43,9 @@ SCHEMA = pa.schema(
         ("finish_reason", pa.string()),
         ("error", pa.string()),
         ("rewards", pa.string()),
+        ("turns", pa.string()),
+        ("messages", pa.string()),
+        ("mask", pa.list_(pa.bool_())),
     ]
 )
 REPEATED = [
@@ -71,21 +76,29 @@ def row_statuses(
     rollouts: Sequence[Rollout], rewards: Sequence[float | None], advantages: Sequence[float | None]
 ) -> list[RowStatus]:
     return [
-        RowStatus(
-            prompt_no=rollout.prompt_no,
-            sample_no=rollout.sample_no,
-            prompt_hash=rollout.prompt.prompt_hash,
-            row_index=rollout.prompt.row_index,
-            reward=reward,
-            advantage=advantage,
-            length=len(rollout.token_ids),
-            finish_reason=rollout.finish_reason,
-            error=rollout.score.error if rollout.score else None,
-            # The narrow row goes into a database whose text has no NUL; the table keeps what was written.
-            text=rollout.text[:TEXT_IN_ROW].replace("\0", "\ufffd"),
-        )
+        _status(rollout, reward, advantage)
         for rollout, reward, advantage in zip(rollouts, rewards, advantages, strict=True)
     ]
+
+
+def _status(rollout: Rollout, reward: float | None, advantage: float | None) -> RowStatus:
+    calls = [call for turn in rollout.turns for call in turn.calls]
+    return RowStatus(
+        prompt_no=rollout.prompt_no,
+        sample_no=rollout.sample_no,
+        prompt_hash=rollout.prompt.prompt_hash,
+        row_index=rollout.prompt.row_index,
+        reward=reward,
+        advantage=advantage,
+        length=sum(rollout.action_mask) if rollout.turns else len(rollout.token_ids),
+        finish_reason=rollout.finish_reason,
+        error=rollout.score.error if rollout.score else None,
+        turns=max(1, len(rollout.turns)),
+        tool_calls=len(calls),
+        tool_errors=sum(call.status != "ok" for call in calls),
+        # The narrow row goes into a database whose text has no NUL; the table keeps what was written.
+        text=rollout.text[:TEXT_IN_ROW].replace("\0", "\ufffd"),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +118,9 @@ def to_parquet(
     if row_scores is not None:
         for row in row_scores.scored.nonzero()[:, 0].tolist():
             line = lines[row]
-            line["trainer_logprobs"] = row_scores.scores.logprobs[row, : line["length"]].tolist()
-            line["entropies"] = row_scores.scores.entropies[row, : line["length"]].tolist()
+            tokens = len(line["token_ids"])
+            line["trainer_logprobs"] = row_scores.scores.logprobs[row, :tokens].tolist()
+            line["entropies"] = row_scores.scores.entropies[row, :tokens].tolist()
     table, first = pa.Table.from_pylist(lines, schema=SCHEMA), 0
     buffer = io.BytesIO()
     with pq.ParquetWriter(buffer, SCHEMA, compression=COMPRESSION, use_dictionary=REPEATED) as writer:
@@ -139,6 +153,9 @@ def _line(rollout: Rollout, status: RowStatus, pieces: Pieces) -> dict[str, Any]
         "finish_reason": status.finish_reason,
         "error": status.error,
         "rewards": _json([result.as_dict() for result in rollout.score.results] if rollout.score else []),
+        "turns": _json([asdict(turn) for turn in rollout.turns]) if rollout.turns else None,
+        "messages": _json(rollout.messages) if rollout.turns else None,
+        "mask": list(rollout.action_mask) if rollout.turns else None,
     }
 
 

@@ -74,7 +74,10 @@ export type Stack = { row: Completion; copies: readonly Completion[] };
 export function stacksOf(rows: readonly Completion[], open: number | undefined): Stack[] {
   const stacks = new Map<string, Completion[]>();
   for (const row of rows) {
-    const key = JSON.stringify([row.text, row.reward, row.advantage, row.error, row.finish_reason]);
+    const { text, reward, advantage, error, finish_reason: end, conversation = [] } = row;
+    // Times differ between equal conversations.
+    const turns = conversation.map((turn) => [turn.text, turn.calls?.map((call) => call.result)]);
+    const key = JSON.stringify([text, reward, advantage, error, end, turns]);
     stacks.set(key, [...(stacks.get(key) ?? []), row]);
   }
   return [...stacks.values()].map((copies) => ({

@@ -47,6 +47,45 @@ def test_the_tools_of_rows_are_measured_and_a_template_without_tools_is_a_warnin
     assert (NO_PLACE_FOR_TOOLS in answer["warnings"]) is not has_place
 
 
+TOOL = 'def add(a: int, b: int) -> int:\n    """Add."""\n    return a + b\n'
+TOOLS = {"type": "tools", "sources": [{"type": "python", "source": TOOL}]}
+
+
+def test_tools_of_the_environment_are_in_every_prompt_and_the_template_is_proved(backend: Backend) -> None:
+    def render(payload: dict[str, Any]) -> dict[str, Any]:
+        return agree_render(payload) | {"takes_tools": True}
+
+    spec = backend.spec(
+        data={"dataset": backend.add_dataset([{"prompt": "x"}, {"prompt": "yy"}])}, environment=TOOLS
+    )
+    with backend.rpc_worker(render=render) as rpc_worker:
+        job = backend.api.post("/jobs", json=spec).json()
+    [sent] = [payload for kind, payload in rpc_worker.calls if kind == "render"]
+    assert [tools[0]["function"]["name"] for tools in sent["tools"]] == ["add", "add"]
+    assert sent["tool_turns"] == sent["tools"][0]
+    stored = backend.api.get(f"/jobs/{job['id']}").json()["spec"]["environment"]
+    assert stored["sources"][0]["source"] == TOOL
+
+
+def test_an_environment_that_cannot_run_is_refused(backend: Backend) -> None:
+    spec = backend.spec(environment=TOOLS)
+
+    def cannot_continue(_: dict[str, Any]) -> dict[str, Any]:
+        error = {"message": "It cannot.", "code": "template_not_continuable", "param": "environment.type"}
+        return {"error": error | {"type": "invalid_request_error", "hint": "Another model.", "errors": []}}
+
+    with backend.rpc_worker(render=cannot_continue):
+        refused(backend.api.post("/jobs", json=spec), "environment.type", "template_not_continuable")
+    with backend.rpc_worker():  # a template without a place for tools
+        refused(backend.api.post("/jobs", json=spec), "environment.type", "template_not_continuable")
+    with backend.rpc_worker():
+        rows = backend.add_dataset([{"prompt": "x", "tools": [{"name": "f"}]}])
+        twice = backend.spec(data={"dataset": rows}, environment=TOOLS)
+        refused(backend.api.post("/jobs", json=twice), "environment.type", "tools_twice")
+        path = spec | {"environment": {"type": "tools", "sources": [{"type": "python", "path": "t.py"}]}}
+        refused(backend.api.post("/jobs", json=path), "environment.sources[0].path", "path_not_allowed")
+
+
 def test_a_worker_that_measures_no_prompt_is_one_clear_error(backend: Backend) -> None:
     def render(payload: dict[str, Any]) -> dict[str, Any]:
         return agree_render(payload) | {"longest": None}

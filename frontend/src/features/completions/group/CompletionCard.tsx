@@ -7,11 +7,19 @@ import tokenStyles from "../tokens/Tokens.module.css";
 import { Advantage } from "./Advantage";
 import styles from "./Card.module.css";
 import { CompletionText } from "./CompletionText";
+import { Conversation } from "./Conversation";
 import { RewardReason, statusWords } from "./RewardReason";
 
 const TokenStrip = lazy(() => import("../tokens/TokenStrip"));
 
-const FINISH: Record<string, string> = { stop: "ended", cancelled: "cancelled" };
+const FINISH: Record<string, string> = {
+  stop: "ended",
+  cancelled: "cancelled",
+  environment: "ended by the environment",
+  max_turns: "all turns used",
+  max_tool_calls: "all tool calls used",
+  context: "context full",
+};
 
 function CopyMark() {
   return (
@@ -43,6 +51,7 @@ export function CompletionCard({ job, row, copies = 1, place, words, open, go, o
   const clipboard = useClipboard();
   const wasOpen = useRef<boolean>(undefined);
   const rewards = row.rewards ?? [];
+  const turns = row.conversation ?? [];
   const truncated = row.finish_reason === "length";
 
   useEffect(() => {
@@ -79,7 +88,11 @@ export function CompletionCard({ job, row, copies = 1, place, words, open, go, o
         </span>
         <Advantage value={row.advantage} />
       </header>
-      <CompletionText text={row.text} words={words} fold={place.fold} open={open} />
+      {turns.length > 0 ? (
+        <Conversation turns={turns} words={words} fold={place.fold} open={open} />
+      ) : (
+        <CompletionText text={row.text} words={words} fold={place.fold} open={open} />
+      )}
       <div className={styles.said}>
         {rewards.map((result) => (
           <RewardReason key={result.name} result={result} alone={rewards.length === 1} />

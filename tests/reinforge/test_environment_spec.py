@@ -1,0 +1,108 @@
+"""`environment:` of a job file: what is refused at creation, and with which code."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from reinforge.errors import InvalidInput
+from reinforge.offline import jobfile
+from reinforge.spec import JobSpec
+
+ADD = 'def add(a: int, b: int) -> int:\n    """Add."""\n    return a + b\n'
+
+
+def job(environment: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    rewards = [{"source": "def grade(sample, item): return 0"}]
+    data = {"dataset": "rows.jsonl"}
+    return {"model": "m", "data": data, "rewards": rewards, "environment": environment, **fields}
+
+
+def tools(*sources: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {"type": "tools", "sources": list(sources), **fields}
+
+
+def python(source: str) -> dict[str, Any]:
+    return {"type": "python", "source": source}
+
+
+def test_the_default_is_a_single_turn() -> None:
+    spec = JobSpec.model_validate({name: part for name, part in job({}).items() if name != "environment"})
+    assert spec.environment.model_dump() == {"type": "single_turn"}
+
+
+def test_tools_are_resolved_with_their_schemas() -> None:
+    spec = JobSpec.model_validate(job(tools(python(ADD)))).resolved(engine="vllm")
+    assert spec.rollout.engine == "transformers"
+    assert spec.environment.type == "tools"
+    assert [schema.name for schema in spec.environment.schemas()] == ["add"]
+    assert JobSpec.model_validate(spec.model_dump()) == spec
+
+
+@pytest.mark.parametrize(
+    ("environment", "code", "param"),
+    [
+        (tools({"mcp": "docs"}), "source_not_available", None),
+        (tools({"openenv": "https://example.org"}), "source_not_available", None),
+        (tools(python("x = 1")), "no_tools", "environment.sources[0]"),
+        (tools(python("def f(x) -> int: return 1")), None, "environment.sources[0]"),
+        (tools(python(ADD), python(ADD)), "tool_name_twice", "environment.sources"),
+        (tools({"type": "class", "source": "class A:\n    def f(self) -> int: return 1"}), "tool_class_without_reset",
+         "environment.sources[0]"),
+        (tools({"type": "python"}), "value_error", None),
+        (tools(python(ADD), max_turns=257), "less_than_equal", None),
+        (tools(python(ADD), max_turns=0), "greater_than_equal", None),
+        (tools(python(ADD), invalid_call="drop"), "literal_error", None),
+    ],
+)  # fmt: skip
+def test_what_cannot_run_is_refused(environment: dict[str, Any], code: str | None, param: str | None) -> None:
+    with pytest.raises(ValidationError) as caught:
+        JobSpec.model_validate(job(environment))
+    (error,) = caught.value.errors()
+    assert code is None or error["type"] == code
+    assert param is None or error["ctx"]["param"] == param
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"rollout": {"stop": ["x"]}}, "rollout.stop"),
+        ({"rollout": {"engine": "vllm"}}, "rollout.engine"),
+        ({"algorithm": {"preset": "axpo"}}, "algorithm.selection.type"),
+        ({"algorithm": {"preset": "ih_grpo"}}, "algorithm.loss.aux.type"),
+        ({"algorithm": {"selection": {"type": "guided_correction"}}}, "algorithm.selection.type"),
+    ],
+)
+def test_what_does_not_go_with_tools_is_refused(fields: dict[str, Any], param: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        JobSpec.model_validate(job(tools(python(ADD)), **fields))
+    (error,) = caught.value.errors()
+    assert error["ctx"]["param"] == param
+
+
+def test_agents_presets_that_compare_turns_are_taken() -> None:
+    spec = JobSpec.model_validate(job(tools(python(ADD)), algorithm={"preset": "gagpo"}))
+    assert spec.algorithm.advantage.type == "gagpo"
+
+
+def test_a_job_file_takes_the_code_of_its_tools_along(tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text(ADD, encoding="utf-8")
+    raw = job(
+        tools(
+            {"python": "tools.py", "timeout_seconds": 5},
+            {"type": "python", "source": ADD.replace("add", "plus")},
+        )
+    )
+    raw["data"]["dataset"] = "file-1"
+    read = jobfile.absolute(raw, tmp_path, "job.yaml")
+    first, second = read["environment"]["sources"]
+    assert first == {"type": "python", "timeout_seconds": 5, "source": ADD}
+    assert second == raw["environment"]["sources"][1]
+    assert jobfile.validate(read).environment.type == "tools"
+
+
+def test_a_missing_file_of_tools_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        jobfile.absolute(job(tools({"class": "gone.py"})) | {"data": {}}, tmp_path, "job.yaml")
+    assert (caught.value.code, caught.value.param) == ("file_not_found", "environment.sources[0].path")

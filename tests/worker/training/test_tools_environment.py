@@ -1,0 +1,205 @@
+"""Jobs with environment `tools`, on a tiny model whose turns call tools at random."""
+
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from reinforge.spec import JobSpec
+from tests.support.small_jobs import SmallJob, small_spec
+from tests.support.tiny_models import write_tiny_model
+from tests.support.tool_texts import NOTE, CallingTexts, NoTools, PlainRunner
+from worker.environment.tools.base import ToolRequest, ToolResult
+from worker.environment.tools.environment import ToolsEnvironment
+from worker.policy.base import Batch, ForwardBackward, LossFunction, LossValue, TokenScores
+from worker.rollout.engine import Generated, GenerateRequest
+from worker.sandbox.outcome import RewardRow
+
+END_IDS = (1, *range(20, 80))
+"""Many tokens end a turn, so that a random model has several turns."""
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_model(tmp_path_factory.mktemp("model"))
+
+
+def tools_spec(**changes: Any) -> JobSpec:
+    settings = {"type": "tools", "sources": [{"type": "python", "source": NOTE}], "max_turns": 4}
+    return small_spec(**{"environment": settings, "rollout__max_completion_tokens": 24, **changes})
+
+
+def tools_job(folder: Path, model: Path, spec: JobSpec, runner: PlainRunner, **options: Any) -> SmallJob:
+    def environment(job: SmallJob) -> ToolsEnvironment:
+        assert spec.environment.type == "tools"
+        most = spec.rollout.max_completion_tokens
+        texts = CallingTexts(job.tokenizer)
+        return ToolsEnvironment(
+            spec.environment, runner, texts, texts, stop_ids=END_IDS, context=200, most=most
+        )
+
+    job = SmallJob(folder, model, spec, environment=environment, **options)
+    job.stop_ids = END_IDS
+    return job
+
+
+def adapters(job: SmallJob) -> dict[str, Tensor]:
+    return {name: tensor.clone() for name, tensor in job.policy.weights().items()}
+
+
+def equal(one: Mapping[str, Tensor], other: Mapping[str, Tensor]) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+class Recorded:
+    """The job's engine, with what it answered."""
+
+    def __init__(self, job: SmallJob) -> None:
+        self.answers: list[Generated] = []
+        self._generate = job.engine.generate
+        job.engine.generate = self.generate  # type: ignore[method-assign]
+
+    async def generate(self, requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
+        async for answer in self._generate(requests):
+            self.answers.append(answer)
+            yield answer
+
+
+def test_every_token_is_the_prompts_or_sampled_or_the_templates(tmp_path: Path, model: Path) -> None:
+    rows: list[RewardRow] = []
+
+    def grade(row: RewardRow) -> float:
+        rows.append(row)
+        return float(len(row.sample["tool_calls"]))
+
+    spec = tools_spec(limits__steps=2, evaluation__rows=0, data__held_out_rows=0)
+    job = tools_job(tmp_path, model, spec, PlainRunner(), grade=grade)
+    engine = Recorded(job)
+    assert job.train().outcome == "succeeded"
+
+    histories: dict[tuple[int, int, int], list[tuple[GenerateRequest, tuple[int, ...]]]] = {}
+    for answer in engine.answers:
+        noise = answer.request.noise
+        for place, sample in enumerate(answer.samples):
+            key = (noise.step, noise.prompt_no, noise.sample_no + place)
+            histories.setdefault(key, []).append((answer.request, sample.token_ids))
+    turns = [len(history) for history in histories.values()]
+    assert max(turns) > 2
+    assert min(turns) == 1
+    suffix_begins = CallingTexts(job.tokenizer).plain_ids("<tool>")
+    for history in histories.values():
+        prompt = history[0][0].prompt_ids
+        for (request, ids), (following, _) in pairwise(history):
+            whole = (*request.prompt_ids, *ids)
+            assert following.prompt_ids[: len(whole)] == whole
+            assert following.prompt_ids[len(whole) :][: len(suffix_begins)] == suffix_begins
+            assert following.noise.first_token == len(following.prompt_ids) - len(prompt)
+    assert sum(len(row.sample["tool_calls"]) for row in rows) > 10
+    for row in rows:
+        conversation = row.sample["messages"]
+        assert conversation[: len(row.prompt)] == row.prompt
+        assert [call["id"] for call in row.sample["tool_calls"]] == [
+            message["tool_call_id"] for message in conversation if message["role"] == "tool"
+        ]
+
+
+def test_the_reward_of_the_rows_reaches_only_the_policys_tokens(tmp_path: Path, model: Path) -> None:
+    """Log-probabilities of 1e9 at all other tokens change nothing, with an old policy and a reference."""
+    spec = tools_spec(
+        limits__steps=2, evaluation__rows=0, algorithm={"updates_per_step": 2, "loss": {"kl": {"beta": 0.01}}}
+    )
+    job = tools_job(tmp_path / "a", model, spec, PlainRunner())
+    job.train()
+
+    other = tools_job(tmp_path / "b", model, spec, PlainRunner())
+    run = other.policy.forward_backward
+    foreign = 0
+
+    def forward_backward(batch: Batch, loss: LossFunction) -> ForwardBackward:
+        def with_nonsense(scores: TokenScores, tensors: Mapping[str, Tensor]) -> LossValue:
+            nonlocal foreign
+            mask = tensors["mask"]
+            foreign += int((~mask).sum())
+            scored = {
+                name: torch.where(mask, tensor, 1e9) if name.endswith("logprobs") else tensor
+                for name, tensor in tensors.items()
+            }
+            return loss(replace(scores, logprobs=torch.where(mask, scores.logprobs, 1e9)), scored)
+
+        return run(batch, with_nonsense)
+
+    other.policy.forward_backward = forward_backward  # type: ignore[method-assign]
+    other.train()
+    assert foreign > 50
+    assert equal(adapters(job), adapters(other))
+
+
+def test_one_turn_without_tools_is_a_single_turn_to_the_bit(tmp_path: Path, model: Path) -> None:
+    single = SmallJob(tmp_path / "a", model, small_spec(limits__steps=5))
+    single.train()
+    spec = small_spec(limits__steps=5, environment={"type": "tools", "max_turns": 1})
+    job = tools_job(tmp_path / "b", model, spec, NoTools())
+    job.stop_ids = single.stop_ids
+    job.train()
+    assert equal(adapters(single), adapters(job))
+    assert [row["reward/mean"] for row in job.metrics() if "reward/mean" in row] == [
+        row["reward/mean"] for row in single.metrics() if "reward/mean" in row
+    ]
+
+
+class DyingRunner(PlainRunner):
+    def __init__(self, calls: int) -> None:
+        super().__init__()
+        self._calls = calls
+
+    def run(self, requests: Sequence[ToolRequest]) -> list[ToolResult]:
+        self._calls -= 1
+        if self._calls < 0:
+            raise ConnectionError("the process ends here")
+        return super().run(requests)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory, model: Path) -> Iterator[tuple[SmallJob, PlainRunner]]:
+    runner = PlainRunner()
+    job = tools_job(tmp_path_factory.mktemp("whole"), model, tools_spec(), runner)
+    job.train()
+    yield job, runner
+
+
+def test_a_job_that_ends_within_a_turn_and_resumes_is_equal_to_the_bit(
+    tmp_path: Path, model: Path, whole: tuple[SmallJob, PlainRunner]
+) -> None:
+    complete, runner = whole
+    # Near the end of the third step of four: the second has a resume state.
+    dying = tools_job(tmp_path / "a", model, tools_spec(), DyingRunner(len(runner.requests) - 6))
+    with pytest.raises(ConnectionError):
+        dying.train()
+    state = dying.blob(dying.records("resume_state_saved")[-1])
+    rest = tools_job(tmp_path / "b", model, tools_spec(), PlainRunner(), resume=state)
+    assert rest.position.step == 2
+    rest.train()
+    assert equal(adapters(complete), adapters(rest))
+
+
+def test_calls_of_a_turn_are_one_call_of_the_runner(whole: tuple[SmallJob, PlainRunner]) -> None:
+    _, runner = whole
+    # 4 steps and 3 evaluations of at most 4 turns each.
+    assert 0 < len(runner.requests) <= 28
+    assert max(len(requests) for requests in runner.requests) > 3
+
+
+def test_turns_are_credited_one_by_one(tmp_path: Path, model: Path) -> None:
+    """GAGPO with one ratio per turn: tokens of a turn share an advantage, and turns of a rollout differ."""
+    spec = tools_spec(limits__steps=2, evaluation__rows=0, algorithm={"preset": "gagpo"})
+    job = tools_job(tmp_path, model, spec, PlainRunner())
+    before = adapters(job)
+    assert job.train().outcome == "succeeded"
+    assert not equal(before, adapters(job))
+    (*_, last) = [row for row in job.metrics() if "rollout/turns_mean" in row]
+    assert last["rollout/turns_mean"] > 1

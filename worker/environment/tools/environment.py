@@ -1,0 +1,348 @@
+"""Environment with tools: reads calls from the policy's turns, runs them, and appends what the template makes of it."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from reinforge.environment_spec import ToolsSpec
+from reinforge.errors import JobFailure
+from reinforge.records import CompletionEnd
+from reinforge.tool_calls import AssistantMessage, ParsedCall
+from reinforge.tools import CallStatus, check_arguments
+from worker.environment.base import Conversation, PolicyTurn, Prompt, Segment, ToolCall
+from worker.environment.tools.base import PastCall, ToolEnd, ToolRequest, ToolResult, ToolRunner, ToolStart
+from worker.models.rendering import Conversation as Rendering
+from worker.models.rendering import Rendered
+
+Message = dict[str, Any]
+INVALID: frozenset[CallStatus] = frozenset({"invalid_json", "unknown_tool", "bad_arguments"})
+
+
+class TurnTexts(Protocol):
+    """Texts and tokens of the model."""
+
+    def render(self, conversations: Sequence[Rendering], max_tokens: int) -> list[Rendered]: ...
+
+    def raw(self, rows: Sequence[Sequence[int]]) -> list[str]:
+        """Texts with special tokens."""
+
+    def plain_ids(self, text: str) -> tuple[int, ...]: ...
+
+
+class TurnContinuation(Protocol):
+    """How the model's template writes what follows a turn: `worker.environment.continuation`."""
+
+    @property
+    def parallel_calls(self) -> bool: ...
+
+    def read(self, text: str) -> AssistantMessage: ...
+
+    def suffixes(self, turns: Sequence[tuple[Sequence[Message], int | None]]) -> list[tuple[int, ...]]: ...
+
+
+class OneTurn:
+    """`TurnContinuation` without tools: nothing is a call."""
+
+    parallel_calls = False
+
+    def read(self, text: str) -> AssistantMessage:
+        return AssistantMessage(text)
+
+    def suffixes(self, turns: Sequence[tuple[Sequence[Message], int | None]]) -> list[tuple[int, ...]]:
+        return [() for _ in turns]
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutMemory:
+    """What is remembered of a rollout between its turns, for its tools."""
+
+    state: Any = None
+    history: tuple[PastCall, ...] = ()
+
+
+@dataclass(slots=True)
+class _Answered:
+    """A conversation while its turn is answered."""
+
+    conversation: Conversation
+    message: AssistantMessage
+    turn: PolicyTurn
+    memory: RolloutMemory
+    calls: list[ToolCall] = field(default_factory=list)
+    end: CompletionEnd | None = None
+    failure: str | None = None
+    suffix: tuple[int, ...] = ()
+    reward: float | None = None
+
+
+class ToolsEnvironment:
+    def __init__(
+        self,
+        spec: ToolsSpec,
+        runner: ToolRunner,
+        texts: TurnTexts,
+        turns: TurnContinuation,
+        *,
+        stop_ids: Sequence[int],
+        context: int,
+        most: int,
+    ) -> None:
+        """context: tokens of prompt and completion together. most: tokens of the policy in a completion."""
+        self.max_turns = spec.max_turns
+        self._spec = spec
+        self._runner = runner
+        self._texts = texts
+        self._turns = turns
+        self._stop_ids = frozenset(stop_ids)
+        self._context = context
+        self._most = most
+        self._classes = any(source.type == "class" for source in spec.sources)
+        self._sources = {
+            schema.name: number for number, schemas in enumerate(runner.schemas) for schema in schemas
+        }
+        self._schemas = {schema.name: schema for schemas in runner.schemas for schema in schemas}
+
+    async def begin(self, conversations: Sequence[Conversation]) -> list[Conversation]:
+        return await asyncio.to_thread(self._begin, conversations)
+
+    def room(self, conversation: Conversation) -> int:
+        room = min(self._most - conversation.policy_tokens, self._context - _length(conversation))
+        return min(room, self._spec.max_turn_tokens or room)
+
+    async def answer(self, conversations: Sequence[Conversation]) -> list[Conversation]:
+        if not conversations:
+            return []
+        return await asyncio.to_thread(self._answer, conversations)
+
+    def _answer(self, conversations: Sequence[Conversation]) -> list[Conversation]:
+        answered = self._read(conversations)
+        self._call(answered)
+        self._continue([entry for entry in answered if entry.end is None])
+        self._reward([entry for entry in answered if entry.end is not None])
+        return [_after(entry) for entry in answered]
+
+    def _begin(self, conversations: Sequence[Conversation]) -> list[Conversation]:
+        starts = [
+            ToolStart(conversation.prompt_no, conversation.prompt.item, conversation.seed)
+            for conversation in conversations
+        ]
+        results = self._runner.start(starts)
+        begun = []
+        for conversation, result in zip(conversations, results, strict=True):
+            failure = None if result.status == "ok" else f"tool_{result.status}"
+            state = RolloutMemory(result.state)
+            begun.append(replace(conversation, state=state, failure=failure or result.finding))
+        observed = [place for place, result in enumerate(results) if result.status == "ok" and result.text]
+        prompts = self._with_observations([(begun[place].prompt, results[place].text) for place in observed])
+        for place, prompt in zip(observed, prompts, strict=True):
+            begun[place] = replace(begun[place], prompt=prompt)
+        return begun
+
+    def _with_observations(self, observed: Sequence[tuple[Prompt, str]]) -> list[Prompt]:
+        """Prompts whose last message ends with what `reset` returned."""
+        if not observed:
+            return []
+        messages = [_observing(prompt.messages, text) for prompt, text in observed]
+        tools = [prompt.tools for prompt, _ in observed]
+        rendered = self._texts.render(list(zip(messages, tools, strict=True)), self._context - 1)
+        prompts = []
+        for (prompt, _), changed, row in zip(observed, messages, rendered, strict=True):
+            if row.refusal is not None or row.tokens >= self._context:
+                raise JobFailure(
+                    f"Row {prompt.row_index + 1} with what `reset` returned cannot be a prompt: "
+                    + (row.refusal or f"it has {row.tokens} tokens; the model's context has {self._context}"),
+                    code="data_error",
+                    hint="Let `reset` return less, or None.",
+                )
+            prompts.append(replace(prompt, messages=changed, text=row.text, token_ids=row.token_ids))
+        return prompts
+
+    def _read(self, conversations: Sequence[Conversation]) -> list[_Answered]:
+        texts = self._texts.raw([conversation.segments[-1].token_ids for conversation in conversations])
+        answered = []
+        for conversation, text in zip(conversations, texts, strict=True):
+            memory = conversation.state
+            assert isinstance(memory, RolloutMemory)
+            end = len(conversation.token_ids)
+            start = end - len(conversation.segments[-1].token_ids)
+            message = self._turns.read(text)
+            turn = PolicyTurn(len(conversation.turns), start, end, conversation.text)
+            entry = _Answered(conversation, message, turn, memory, failure=conversation.failure)
+            if conversation.failure is not None:
+                entry.message, entry.end = AssistantMessage(message.content, message.reasoning), "environment"
+            elif conversation.turn_end == "length":
+                # Cut off in the middle: nothing is run, and no end is made up.
+                entry.message, entry.end = AssistantMessage(message.content, message.reasoning), "length"
+            elif not message.calls:
+                entry.end = "stop"
+            answered.append(entry)
+        return answered
+
+    def _call(self, answered: Sequence[_Answered]) -> None:
+        """Check and run the calls of the turn: all rollouts in one call of the runner."""
+        requests: list[ToolRequest] = []
+        owners: list[tuple[_Answered, int]] = []
+        for number, entry in enumerate(answered):
+            before = sum(len(turn.calls) for turn in entry.conversation.turns)
+            for place, parsed in enumerate(entry.message.calls):
+                call = self._checked(parsed, f"call_{before + place}", before + place)
+                if place and not self._turns.parallel_calls:
+                    call = replace(call, status="too_many", result="Error: One call at a time.")
+                entry.calls.append(call)
+                if call.status == "ok":
+                    owners.append((entry, place))
+                    requests.append(self._request(number, entry, parsed))
+        results = self._runner.run(requests) if requests else []
+        for (entry, place), request, result in zip(owners, requests, results, strict=True):
+            self._note(entry, place, request, result)
+        for entry in answered:
+            self._settle(entry)
+
+    def _checked(self, parsed: ParsedCall, id: str, number: int) -> ToolCall:
+        """The call with the status `ok` if it can run."""
+        written = (
+            json.dumps(parsed.arguments, ensure_ascii=False) if parsed.arguments is not None else parsed.raw
+        )
+        status: CallStatus = "ok"
+        problem: str | None = None
+        if parsed.error is not None or parsed.arguments is None:
+            status, problem = "invalid_json", parsed.error or "The call cannot be read."
+        elif parsed.name not in self._schemas:
+            names = ", ".join(self._schemas) or "none"
+            status, problem = "unknown_tool", f"There is no tool {parsed.name[:64]}. Tools: {names}."
+        elif problem := check_arguments(self._schemas[parsed.name], parsed.arguments):
+            status = "bad_arguments"
+        if number >= self._spec.max_tool_calls:
+            status, problem = "too_many", f"At most {self._spec.max_tool_calls} calls are allowed."
+        return ToolCall(id, parsed.name, written, status, f"Error: {problem}" if problem else "")
+
+    def _request(self, rollout: int, entry: _Answered, parsed: ParsedCall) -> ToolRequest:
+        return ToolRequest(
+            rollout=rollout,
+            item=entry.conversation.prompt.item,
+            source=self._sources[parsed.name],
+            name=parsed.name,
+            arguments=parsed.arguments or {},
+            state=entry.memory.state,
+            history=entry.memory.history,
+            seed=entry.conversation.seed,
+        )
+
+    def _note(self, entry: _Answered, place: int, request: ToolRequest, result: ToolResult) -> None:
+        text, cut = self._shortened(result.text)
+        entry.calls[place] = replace(
+            entry.calls[place],
+            status=result.status,
+            result=text,
+            cut=cut,
+            milliseconds=result.milliseconds,
+        )
+        past = PastCall(request.source, request.name, request.arguments, result.status, result.text)
+        entry.memory = RolloutMemory(result.state, (*entry.memory.history, past))
+        if result.finding is not None:
+            entry.failure, entry.end = result.finding, "environment"
+
+    def _settle(self, entry: _Answered) -> None:
+        """Whether the rollout ends with this turn."""
+        spec, statuses = self._spec, {call.status for call in entry.calls}
+        if entry.end is not None:
+            return
+        failed = statuses - INVALID - {"ok", "too_many"}
+        if failed and spec.tool_failure == "drop":
+            entry.failure, entry.end = f"tool_{min(failed)}", "environment"
+        elif (failed and spec.tool_failure == "end") or (statuses & INVALID and spec.invalid_call == "end"):
+            entry.end = "environment"
+        elif "too_many" in statuses and self._calls_used(entry) > spec.max_tool_calls:
+            entry.end = "max_tool_calls"
+        elif entry.turn.no + 1 >= spec.max_turns:
+            entry.end = "max_turns"
+
+    def _continue(self, answered: Sequence[_Answered]) -> None:
+        """Append the results of calls; a rollout without room for another token ends instead."""
+        suffixes = self._turns.suffixes([self._results(entry) for entry in answered]) if answered else []
+        for entry, suffix in zip(answered, suffixes, strict=True):
+            conversation = entry.conversation
+            if conversation.policy_tokens >= self._most:
+                entry.end = "length"
+            elif _length(conversation) + len(suffix) >= self._context:
+                entry.end = "context"
+            else:
+                entry.suffix = suffix
+
+    def _results(self, entry: _Answered) -> tuple[list[Message], int | None]:
+        """Messages behind the turn, and the token that ended it."""
+        last = entry.conversation.segments[-1].token_ids[-1]
+        answered = entry.calls if self._turns.parallel_calls else entry.calls[:1]
+        return [_rendered(call) for call in answered], last if last in self._stop_ids else None
+
+    def _calls_used(self, entry: _Answered) -> int:
+        return len(entry.calls) + sum(len(turn.calls) for turn in entry.conversation.turns)
+
+    def _reward(self, ended: Sequence[_Answered]) -> None:
+        """Let classes score rollouts that are over."""
+        scored = [entry for entry in ended if entry.failure is None]
+        if not self._classes or not scored:
+            return
+        ends = [
+            ToolEnd(number, entry.conversation.prompt.item, entry.memory.history, entry.conversation.seed)
+            for number, entry in enumerate(scored)
+        ]
+        for entry, result in zip(scored, self._runner.reward(ends), strict=True):
+            entry.reward = result.value
+            if result.status != "ok" or result.finding is not None:
+                entry.failure = result.finding or f"tool_{result.status}"
+
+    def _shortened(self, text: str) -> tuple[str, bool]:
+        """The text within `max_result_tokens`, cut in the middle; and whether it is cut."""
+        most = self._spec.max_result_tokens
+        if len(text.encode()) <= most:
+            return text, False
+        ids = self._texts.plain_ids(text)
+        if len(ids) <= most:
+            return text, False
+        head, tail = self._texts.raw([ids[: most // 2], ids[len(ids) - most // 2 :]])
+        return f"{head}\n[{len(ids) - 2 * (most // 2)} tokens left out]\n{tail}", True
+
+
+def _length(conversation: Conversation) -> int:
+    return len(conversation.prompt.token_ids) + len(conversation.token_ids)
+
+
+def _observing(messages: Sequence[Message], text: str) -> list[Message]:
+    *before, last = messages
+    return [*before, last | {"content": f"{last['content']}\n\n{text}"}]
+
+
+def _after(entry: _Answered) -> Conversation:
+    before = entry.conversation
+    turn = replace(entry.turn, calls=tuple(entry.calls))
+    answer = (Segment(entry.suffix, by="tool", turn=turn.no),) if entry.suffix else ()
+    return replace(
+        before,
+        segments=(*before.segments, *answer),
+        turns=(*before.turns, turn),
+        messages=(*before.messages, *_messages(entry)),
+        state=entry.memory,
+        finish_reason=entry.end,
+        failure=entry.failure,
+        reward=entry.reward,
+    )
+
+
+def _rendered(call: ToolCall) -> Message:
+    return {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": call.result}
+
+
+def _messages(entry: _Answered) -> list[Message]:
+    written: Message = {"role": "assistant", "content": entry.message.content}
+    if entry.message.reasoning:
+        written["reasoning_content"] = entry.message.reasoning
+    if not entry.calls:
+        return [written]
+    written["tool_calls"] = [
+        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+        for call in entry.calls
+    ]
+    return [written, *(_rendered(call) | {"status": call.status} for call in entry.calls)]

@@ -1,0 +1,142 @@
+"""Sampling of conversations, turn by turn.
+
+All conversations of a turn are one list of requests, so that batches depend on seed and step alone. A request of a
+later turn continues the tokens of the turns before it; nothing is rendered or tokenized again.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+
+from worker.environment.base import Conversation, Environment, Prompt, Segment
+from worker.rollout.engine import Generated, GenerateRequest, NoiseKey, RolloutEngine, Sampling
+from worker.rollout.noise import Stream, hash64
+
+Decode = Callable[[Sequence[Sequence[int]]], list[str]]
+
+_SEED_BITS = 2**31 - 1
+
+
+class Interrupted(Exception):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    policy: str | None
+    version: int
+    seed: int
+    stream: Stream
+    noise_step: int
+    samples_per_prompt: int
+    sampling: Sampling
+    first_prompt: int = 0
+
+
+class ConversationSampler:
+    def __init__(self, engine: RolloutEngine, environment: Environment, decode: Decode) -> None:
+        self._engine = engine
+        self._environment = environment
+        self._decode = decode
+
+    async def groups(
+        self, prompts: Sequence[Prompt], sampling_round: Round
+    ) -> AsyncGenerator[tuple[int, list[Conversation]], None]:
+        """Ended conversations of each prompt, by its place, in any order. Raises Interrupted."""
+        begun = await self._environment.begin(
+            [_begun(prompt, number, sampling_round) for number, prompt in enumerate(prompts)]
+        )
+        samples = range(sampling_round.samples_per_prompt)
+        groups: dict[int, list[Conversation]] = {
+            number: [replace(conversation, sample_no=sample) for sample in samples]
+            for number, conversation in enumerate(begun)
+        }
+        requests = [self._first_request(number, group, sampling_round) for number, group in groups.items()]
+        while requests:
+            turn: list[tuple[int, Conversation]] = []
+            async with aclosing(self._engine.generate(requests)) as answers:
+                async for answer in answers:
+                    number = answer.request.tag
+                    written = self._written(groups[number], answer)
+                    if self._environment.max_turns == 1:
+                        yield number, await self._environment.answer(written)
+                        del groups[number]
+                    else:
+                        turn += [(number, conversation) for conversation in written]
+            for number in await self._answer(groups, turn):
+                yield number, groups.pop(number)
+            requests = [
+                self._next_request(number, conversation, sampling_round)
+                for number, group in groups.items()
+                for conversation in group
+                if conversation.finish_reason is None
+            ]
+
+    async def _answer(
+        self, groups: dict[int, list[Conversation]], turn: Sequence[tuple[int, Conversation]]
+    ) -> list[int]:
+        """Put the environment's answers into `groups`; returns the numbers of groups that have ended."""
+        # Engines answer in any order; an environment sees conversations in the order of prompts and samples.
+        ordered = sorted(turn, key=lambda entry: (entry[0], entry[1].sample_no))
+        answered = await self._environment.answer([conversation for _, conversation in ordered])
+        for (number, _), conversation in zip(ordered, answered, strict=True):
+            groups[number][conversation.sample_no] = conversation
+        return [
+            number
+            for number, group in groups.items()
+            if all(conversation.finish_reason is not None for conversation in group)
+        ]
+
+    def _written(self, group: Sequence[Conversation], answer: Generated) -> list[Conversation]:
+        first, stop_ids = answer.request.noise.sample_no, answer.request.sampling.stop_ids
+        texts = self._decode([without_end(sample.token_ids, stop_ids) for sample in answer.samples])
+        written = []
+        for place, (sample, text) in enumerate(zip(answer.samples, texts, strict=True)):
+            if sample.finish_reason == "cancelled":
+                raise Interrupted
+            conversation = group[first + place]
+            turn = len(conversation.turns)
+            segment = Segment(sample.token_ids, "policy", sample.logprobs, sample.entropies, turn)
+            segments = (*conversation.segments, segment)
+            written.append(replace(conversation, segments=segments, text=text, turn_end=sample.finish_reason))
+        return written
+
+    def _first_request(
+        self, number: int, group: Sequence[Conversation], sampling_round: Round
+    ) -> GenerateRequest:
+        request = self._next_request(number, group[0], sampling_round)
+        return replace(request, n=len(group))
+
+    def _next_request(
+        self, number: int, conversation: Conversation, sampling_round: Round
+    ) -> GenerateRequest:
+        sampling = sampling_round.sampling
+        room = self._environment.room(conversation)
+        completion = conversation.token_ids
+        return GenerateRequest(
+            policy=sampling_round.policy,
+            version=sampling_round.version,
+            prompt_ids=(*conversation.prompt.token_ids, *completion),
+            n=1,
+            sampling=sampling,
+            noise=NoiseKey(
+                sampling_round.seed,
+                sampling_round.stream,
+                sampling_round.noise_step,
+                conversation.prompt_no,
+                conversation.sample_no,
+                len(completion),
+            ),
+            tag=number,
+            limit=None if room is None else min(room, sampling.max_tokens),
+        )
+
+
+def without_end(token_ids: Sequence[int], stop_ids: Sequence[int]) -> Sequence[int]:
+    return token_ids[:-1] if token_ids and token_ids[-1] in stop_ids else token_ids
+
+
+def _begun(prompt: Prompt, number: int, sampling_round: Round) -> Conversation:
+    prompt_no = sampling_round.first_prompt + number
+    seed = hash64(sampling_round.seed, sampling_round.stream, sampling_round.noise_step, prompt_no)
+    return Conversation(prompt, prompt_no, 0, int(seed) & _SEED_BITS)

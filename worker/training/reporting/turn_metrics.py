@@ -1,0 +1,58 @@
+"""Metrics of a step's turns and tool calls (`reinforge.metrics.turns`)."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import torch
+
+from worker.environment.base import ToolCall
+from worker.rollout.collect import Rollout
+
+INVALID = frozenset({"invalid_json", "unknown_tool", "bad_arguments"})
+MOST_TOOLS = 32
+"""Tools with metrics of their own, the most frequent ones."""
+
+Values = dict[str, float | None]
+
+
+def turn_values(rollouts: Sequence[Rollout]) -> Values:
+    """Empty without an environment that has turns."""
+    if not any(rollout.turns for rollout in rollouts):
+        return {}
+    turns = [len(rollout.turns) for rollout in rollouts]
+    calls = [call for rollout in rollouts for turn in rollout.turns for call in turn.calls]
+    masks = [rollout.action_mask for rollout in rollouts]
+    ends = Counter(rollout.finish_reason for rollout in rollouts)
+    values: Values = {
+        "rollout/turns_mean": sum(turns) / len(turns),
+        "rollout/turns_max": float(max(turns)),
+        "tools/calls_per_rollout": len(calls) / len(rollouts),
+        "tools/invalid_share": _share(call.status in INVALID for call in calls),
+        "tools/failure_share": _share(call.status not in INVALID | {"ok", "too_many"} for call in calls),
+        "tokens/policy_share": sum(map(sum, masks)) / max(1, sum(map(len, masks))),
+    }
+    values |= {f"finish/{reason}": count / len(rollouts) for reason, count in sorted(ends.items())}
+    return values | _by_tool(calls, len(rollouts))
+
+
+def _by_tool(calls: Sequence[ToolCall], rollouts: int) -> Values:
+    by_name: dict[str, list[ToolCall]] = {}
+    for call in calls:
+        # Names of tools that do not exist are the model's, without end.
+        if call.status not in ("unknown_tool", "invalid_json", "too_many"):
+            by_name.setdefault(call.name, []).append(call)
+    values: Values = {}
+    most_frequent = sorted(by_name, key=lambda name: (-len(by_name[name]), name))[:MOST_TOOLS]
+    for name in sorted(most_frequent):
+        times = torch.tensor([call.milliseconds for call in by_name[name]], dtype=torch.float64)
+        values |= {
+            f"tools/{name}/calls": len(by_name[name]) / rollouts,
+            f"tools/{name}/failure_share": _share(call.status != "ok" for call in by_name[name]),
+            f"tools/{name}/seconds_p95": float(times.quantile(0.95)) / 1000,
+        }
+    return values
+
+
+def _share(flags: Iterable[bool]) -> float | None:
+    listed = list(flags)
+    return sum(listed) / len(listed) if listed else None
