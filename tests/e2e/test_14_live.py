@@ -367,8 +367,14 @@ def long_answers(page: Page, job: str) -> None:
     """All that is written about a job from now on is as long as it can be: answers, advice, notes, numbers."""
     one = {"code": "truncated", "severity": "warning", "title": LONG[:60], "message": LONG, "hint": LONG}
     remedies = [{"kind": "fork", "label": f"{LONG[:30]} {at}", "step": 1, "set": {}} for at in range(4)]
-    note = one | {"step": 1, "evidence": {}, "source": "trainer", "resolved_step": None, "why": LONG}
-    note |= {"cause": None, "remedies": []}
+    note: dict[str, Any] = {
+        "step": 1,
+        "evidence": {},
+        "source": "trainer",
+        "resolved_step": None,
+        "why": LONG,
+    }
+    note |= one | {"cause": None, "remedies": []}
     answers: dict[str, dict[str, Any]] = {
         "training-check": {"message": LONG, "summary": one, "observations": [one, one | {"code": "other"}]},
         "findings": {"data": [note | {"source": "training_check", "remedies": remedies}, note]},
