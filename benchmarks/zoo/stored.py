@@ -67,8 +67,8 @@ def read_all(folder: Path) -> dict[tuple[str, int], StoredRun]:
 
 
 def of_result(run: Run, result: Result, kind: Kind, data: Path) -> StoredRun:
-    sets = (Path(run.spec["data"]["dataset"]), Path(run.spec["data"]["held_out"]))
-    names = [str(path.relative_to(data).with_suffix("")) for path in sets]
+    paths = (run.spec["data"]["dataset"], run.spec["data"]["held_out"])
+    names = [path and str(Path(path).relative_to(data).with_suffix("")) for path in paths]
     return StoredRun(
         name=run.name,
         seed=run.seed,
