@@ -15,9 +15,9 @@ depends_on: str | Sequence[str] | None = None
 
 
 def upgrade() -> None:
-    op.add_column("completion", sa.Column("turns", sa.Integer(), nullable=False, server_default="1"))
-    op.add_column("completion", sa.Column("tool_calls", sa.Integer(), nullable=False, server_default="0"))
-    op.add_column("completion", sa.Column("tool_errors", sa.Integer(), nullable=False, server_default="0"))
+    op.add_column("completion", sa.Column("turns", sa.BigInteger(), nullable=False, server_default="1"))
+    op.add_column("completion", sa.Column("tool_calls", sa.BigInteger(), nullable=False, server_default="0"))
+    op.add_column("completion", sa.Column("tool_errors", sa.BigInteger(), nullable=False, server_default="0"))
 
 
 def downgrade() -> None:

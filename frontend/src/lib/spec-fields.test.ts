@@ -6,7 +6,10 @@ import { defaultOf, type JsonSchema } from "./spec-schema";
 
 const root = jobSpec as unknown as JsonSchema;
 const base = defaultOf(root, root) as JsonObject;
-const SPEC: JsonObject = { rewards: [{ type: "python", weight: 2 }, {}] };
+const SPEC: JsonObject = {
+  environment: { type: "tools", sources: [{ type: "python" }] },
+  rewards: [{ type: "python", weight: 2 }, {}],
+};
 const fields = (spec: JsonObject = SPEC) => fieldsOf(root, spec, base);
 const field = (path: string, spec: JsonObject = SPEC) =>
   fields(spec).find((one) => one.path === path) as Field;

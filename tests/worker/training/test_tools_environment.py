@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from reinforge.records import Record, StepMetrics
 from reinforge.spec import JobSpec
 from tests.support.small_jobs import SmallJob, small_spec
 from tests.support.tiny_models import write_tiny_model
@@ -54,6 +55,15 @@ def adapters(job: SmallJob) -> dict[str, Tensor]:
 
 def equal(one: Mapping[str, Tensor], other: Mapping[str, Tensor]) -> bool:
     return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def values(record: Record) -> dict[str, Any]:
+    assert isinstance(record, StepMetrics)
+    return record.values
+
+
+def rewards(job: SmallJob) -> list[float]:
+    return [values(record)["reward/mean"] for record in job.records("step_metrics")]
 
 
 class Recorded:
@@ -147,9 +157,8 @@ def test_one_turn_without_tools_is_a_single_turn_to_the_bit(tmp_path: Path, mode
     job.stop_ids = single.stop_ids
     job.train()
     assert equal(adapters(single), adapters(job))
-    assert [row["reward/mean"] for row in job.metrics() if "reward/mean" in row] == [
-        row["reward/mean"] for row in single.metrics() if "reward/mean" in row
-    ]
+    assert rewards(single) == rewards(job)
+    assert len(rewards(job)) == 5
 
 
 class DyingRunner(PlainRunner):
@@ -201,5 +210,7 @@ def test_turns_are_credited_one_by_one(tmp_path: Path, model: Path) -> None:
     before = adapters(job)
     assert job.train().outcome == "succeeded"
     assert not equal(before, adapters(job))
-    (*_, last) = [row for row in job.metrics() if "rollout/turns_mean" in row]
-    assert last["rollout/turns_mean"] > 1
+    assert [values(record)["rollout/turns_mean"] > 1 for record in job.records("step_metrics")] == [
+        True,
+        True,
+    ]
