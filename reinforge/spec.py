@@ -13,25 +13,13 @@ from reinforge.algorithm.rules import JobFacts
 from reinforge.algorithm.rules import check as check_rules
 from reinforge.algorithm.slots import Algorithm, fill_critic, fill_lengths, fill_mismatch, fill_packages
 from reinforge.base_models.learning_rate import AUTO, auto_initial_learning_rate, auto_learning_rate
+from reinforge.dataset.columns import ColumnRoles
 from reinforge.diagnosis.finding import FindingCode
 from reinforge.environment_spec import EnvironmentSpec, SingleTurnSpec, ToolsSpec
 from reinforge.presets import apply_preset
 from reinforge.reward_spec import Judge, Name, Reward
 
 # ── Data ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-class ColumnRoles(SpecModel):
-    """Roles of dataset columns; rewards can read all columns as `item.<column>`."""
-
-    prompt: str | None = None
-    """Column with the prompt as text; default `prompt` if there is one."""
-    messages: str | None = None
-    """Column with chat messages; default `messages` if there is one. Wins over `prompt`."""
-    answer: str | None = None
-    """Column with the reference answer; rewards read it as `item.answer`, whatever its name."""
-    slice: str | None = None
-    """Column whose 20 most frequent values split metrics, for example `domain`."""
 
 
 class DataSpec(SpecModel):

@@ -12,11 +12,11 @@ from backend.datasets import repository
 from backend.datasets.reading import read_in_background, read_rows_json
 from backend.models import Dataset, now
 from reinforge.dataset import DatasetReport, number_columns, suggest_columns
+from reinforge.dataset.columns import ColumnRoles
 from reinforge.errors import NotFound, StateConflict
 from reinforge.records import Blob
 from reinforge.schemas import resources
 from reinforge.schemas.datasets import PromptView
-from reinforge.spec import ColumnRoles
 from reinforge.system.folder_cache import FolderCache
 
 CACHED_FILES = 16

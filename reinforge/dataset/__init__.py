@@ -13,6 +13,7 @@ Codes of `DatasetError`:
     use        unknown_column invalid_template missing_value invalid_held_out
 """
 
+from reinforge.dataset.columns import ColumnRoles
 from reinforge.dataset.equal import normalised, prompt_key
 from reinforge.dataset.errors import DatasetError, DatasetTooLarge
 from reinforge.dataset.formats.reading import Format, detect_format, iter_accepted, iter_rows
@@ -26,7 +27,6 @@ from reinforge.dataset.rows import Row, row_hash
 from reinforge.dataset.split import held_out_count, split, split_together
 from reinforge.dataset.suggestion import suggest_columns
 from reinforge.dataset.tools import NO_PLACE_FOR_TOOLS, Tool, prompt_characters, row_tools, tools_of
-from reinforge.spec import ColumnRoles
 
 __all__ = [
     "NO_PLACE_FOR_TOOLS",

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import orjson
 
+from reinforge.dataset.columns import ColumnRoles
 from reinforge.dataset.errors import DatasetError, DatasetTooLarge
 from reinforge.dataset.errors import Path as ValuePath
 from reinforge.dataset.faults import Faults, uploaded_lines, without_lines
@@ -29,7 +30,6 @@ from reinforge.dataset.rows import Row, SourceRow, canonical
 from reinforge.dataset.suggestion import REQUIRED_PROMPT_NAMES, named
 from reinforge.dataset.tools import Tool, prompt_characters, row_tools
 from reinforge.schemas.datasets import DatasetFault, SkippedRows
-from reinforge.spec import ColumnRoles
 
 DISTINCT_ROWS_REMEMBERED = 1_000_000
 

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from reinforge.dataset.columns import ColumnRoles
 from reinforge.dataset.rows import Row
-from reinforge.spec import ColumnRoles
 
 ANSWER = "answer"
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Self
 
+from reinforge.dataset.columns import ColumnRoles
 from reinforge.dataset.errors import DatasetError, DatasetTooLarge, Path
 from reinforge.dataset.rows import Row
-from reinforge.spec import ColumnRoles
 
 Message = dict[str, Any]
 

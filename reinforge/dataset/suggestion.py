@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from reinforge.spec import ColumnRoles
+from reinforge.dataset.columns import ColumnRoles
 
 REQUIRED_PROMPT_NAMES = ("question", "problem", "instruction", "query")
 PROMPT_NAMES = (*REQUIRED_PROMPT_NAMES, "input")

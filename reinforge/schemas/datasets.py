@@ -4,8 +4,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from reinforge.dataset.columns import ColumnRoles
 from reinforge.schemas.common import Request, Response
-from reinforge.spec import ColumnRoles
 
 
 class PromptView(Request):

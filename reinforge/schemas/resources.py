@@ -7,10 +7,10 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 
 from reinforge.base_models.learning_rate import AutoLearningRate
 from reinforge.base_models.memory import MemoryEstimate
+from reinforge.dataset.columns import ColumnRoles
 from reinforge.schemas.common import Editable, Request, Response, Timestamp
 from reinforge.schemas.datasets import PromptView, SkippedRows
 from reinforge.schemas.jobs import JobError, RewardResult
-from reinforge.spec import ColumnRoles
 
 
 class Dataset(Editable):

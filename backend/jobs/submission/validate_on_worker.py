@@ -19,11 +19,12 @@ from backend.rpc.client import Calls
 from backend.rpc.queued import QueuedRendering
 from reinforge.base_models.learning_rate import AUTO, unknown_hidden_size
 from reinforge.dataset import NO_PLACE_FOR_TOOLS, DatasetError, PromptRow, iter_prompts
+from reinforge.dataset.columns import ColumnRoles
 from reinforge.errors import InvalidInput, TooLarge, Unavailable
 from reinforge.grading.multi import runs_code
 from reinforge.schemas.datasets import PromptView
 from reinforge.schemas.rpc.models import RENDER
-from reinforge.spec import ColumnRoles, DataSpec
+from reinforge.spec import DataSpec
 
 WAIT_SECONDS = 20.0
 LONGEST_ROWS = 2000

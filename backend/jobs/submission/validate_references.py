@@ -18,12 +18,13 @@ from backend.rewards import service as rewards
 from backend.trackers import service as trackers
 from reinforge.base_models.start_adapter import with_start
 from reinforge.dataset import check_roles, shadowed_answer, split
+from reinforge.dataset.columns import ColumnRoles
 from reinforge.errors import InvalidInput, NotFound
 from reinforge.grading.multi import Grader, canonical, columns
 from reinforge.grading.source import parse_grader
 from reinforge.reward_spec import PythonReward, Reward, StoredGrader, grader_of, judges_of
 from reinforge.reward_spec.columns import missing_columns
-from reinforge.spec import ColumnRoles, JobSpec
+from reinforge.spec import JobSpec
 
 T = TypeVar("T")
 

@@ -7,8 +7,9 @@ import pytest
 from transformers import AutoTokenizer
 
 from reinforge.dataset import NO_PLACE_FOR_TOOLS, row_hash
+from reinforge.dataset.columns import ColumnRoles
 from reinforge.errors import JobFailure
-from reinforge.spec import ColumnRoles, DataSpec
+from reinforge.spec import DataSpec
 from tests.support.small_jobs import write_rows
 from tests.support.tiny_models import write_tokenizer
 from worker.models.rendering import ChatRenderer
