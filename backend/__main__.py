@@ -13,6 +13,7 @@ import uvicorn
 from backend.settings import Settings
 from reinforge.errors import InvalidInput, ReinforgeError
 from reinforge.system import logs, tracing
+from reinforge.system.imports import without_collection
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -31,9 +32,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _api(settings: Settings, host: str, port: int, *, first_demo: bool) -> None:
-    from backend.http.memory import prepare_server
-    from backend.http.server import ServerConfig, raise_descriptor_limit
-    from backend.main import create_app
+    with without_collection():
+        from backend.http.memory import prepare_server
+        from backend.http.server import ServerConfig, raise_descriptor_limit
+        from backend.main import create_app
 
     app = create_app(settings, first_demo=first_demo)
     prepare_server()
@@ -86,13 +88,15 @@ def main(arguments: list[str] | None = None) -> int:
         settings = Settings()
         tracing.configure(options.command)
         if options.command == "migrate":
-            from backend.data.migrate import upgrade
+            with without_collection():
+                from backend.data.migrate import upgrade
 
             upgrade(settings.required_database_url())
         elif options.command == "api":
             _api(settings, options.host, options.port, first_demo=options.first_demo)
         elif options.command == "background":
-            from backend.background import run
+            with without_collection():
+                from backend.background import run
 
             asyncio.run(run(settings))
         else:

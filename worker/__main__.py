@@ -6,6 +6,7 @@ import sys
 
 from reinforge.errors import ReinforgeError
 from reinforge.system import logs, tracing
+from reinforge.system.imports import without_collection
 from reinforge.system.launch import raise_oom_score
 from worker.machine.gpu_assignment import pools
 from worker.machine.gpus import list_gpus
@@ -32,7 +33,8 @@ def main(arguments: list[str]) -> int:
         settings.required_token()
         tracing.configure("calls" if role == "calls" else "worker")
         if role == "calls":
-            from worker.rpc.server import serve
+            with without_collection():
+                from worker.rpc.server import serve
 
             raise_oom_score(CALLS_OOM_SCORE)
             serve(settings)
@@ -48,7 +50,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _run_jobs() -> None:
-    from worker.celery_app import QUEUE, app
+    with without_collection():
+        from worker.celery_app import QUEUE, app
 
     # solo: the supervisor runs in the process's main thread, which lives as long as the worker; the kernel ends
     # a trainer with the thread that started it.
