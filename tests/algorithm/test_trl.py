@@ -5,7 +5,7 @@ row without tokens counts for TRL and not for us (none here).
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
@@ -13,10 +13,12 @@ from pydantic import ValidationError
 from torch import Tensor
 
 from reinforge.algorithm.loss import Loss
-from tests.algorithm.trl_code import TrlCode, TrlRlooCode
 from worker.algorithm.loss.losses import policy_loss
 from worker.algorithm.loss.optimizer_batch import OptimizerBatch, batch_constants, loss_inputs
 from worker.algorithm.loss.state import advance_loss
+
+if TYPE_CHECKING:
+    from tests.algorithm.trl_code import TrlCode
 
 ATOL = 1e-5
 SEEDS = range(3)
@@ -80,7 +82,14 @@ def ours(inputs: Numbers, loss: Slots, state: dict[str, Any] | None = None) -> t
     return _with_gradients(parts.total / constants["counts"].sum(), logprobs, entropies)
 
 
-def theirs(data: Numbers, code: TrlCode, **more: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def trl(**options: Any) -> "TrlCode":
+    """TRL costs 4 s of CPU time to import, so it is imported by the processes that run these tests alone."""
+    from tests.algorithm.trl_code import TrlCode
+
+    return TrlCode(**options)
+
+
+def theirs(data: Numbers, code: "TrlCode", **more: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     logprobs, entropies = data.logprobs.clone().requires_grad_(), data.entropies.clone().requires_grad_()
     inputs = {"old_per_token_logps": data.old, "ref_per_token_logps": data.reference} | more
     value = code.loss(logprobs, data.mask, data.advantages, entropies=entropies, **inputs)
@@ -183,11 +192,13 @@ LOSSES: dict[str, tuple[Slots, Slots]] = {
 def test_loss(name: str, seed: int) -> None:
     loss, options = LOSSES[name]
     data = numbers(seed)
-    same(ours(data, loss), theirs(data, TrlCode(**options)))
+    same(ours(data, loss), theirs(data, trl(**options)))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_trajectory_ratio_is_that_of_rloo(seed: int) -> None:
+    from tests.algorithm.trl_code import TrlRlooCode
+
     data = numbers(seed)
     leaf = data.logprobs.clone().requires_grad_()
     code = TrlRlooCode(epsilon_low=0.2, epsilon_high=0.28)
@@ -204,7 +215,7 @@ def test_off_policy_sequence_mask(behaviour: str, delta: float, seed: int) -> No
     if behaviour == "old":
         data = Numbers(**{name: getattr(data, name) for name in Numbers.__slots__} | {"sampler": data.old})
     loss = slots(CLIP, "token_mean", kl=K3, off_policy_mask={"type": "sequence", "delta": delta})
-    code = TrlCode(
+    code = trl(
         loss_type="dapo",
         off_policy_mask_threshold=delta,
         beta=0.04,
@@ -229,7 +240,7 @@ def test_mismatch_correction(kind: str, mode: str, bounds: tuple[float | None, f
             Loss.model_validate(slot)
         return
     data, (low, high) = numbers(seed), bounds
-    code = TrlCode(
+    code = trl(
         corrected=True,
         loss_type=kind,
         beta=0.04,
@@ -257,7 +268,7 @@ def test_adaptive_entropy_over_several_updates() -> None:
     """The coefficient after each update, and which updates it acts in, are TRL's."""
     entropy = {"type": "adaptive", "target": 0.8, "initial": 0.02, "step": 0.005, "maximum": 0.026}
     loss = slots(CLIP, "token_mean", entropy=entropy)
-    code = TrlCode(
+    code = trl(
         loss_type="dapo",
         use_adaptive_entropy=True,
         entropy_coef=0.02,

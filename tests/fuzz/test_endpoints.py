@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from backend.access.body_limits import limit_of
-from backend.main import create_app
 from backend.site.openapi import EXAMPLES
+from tests.backend.api_document import api_document
 from tests.backend.server import WORKER_TOKEN, Backend
 from tests.backend.tenancy import METHODS, PLACES, Operation, Stranger
 from tests.fuzz.families import TOKENS
@@ -40,7 +40,7 @@ _examples: dict[str, dict[str, Any]] = json.loads(EXAMPLES.read_text(encoding="u
 def _with_body() -> list[Operation]:
     operations = [
         Operation(spec["operationId"], method, path, spec)
-        for path, methods in create_app().openapi()["paths"].items()
+        for path, methods in api_document()["paths"].items()
         for method, spec in methods.items()
         if method in METHODS and "requestBody" in spec
     ]

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import GenerationMode
 from schemathesis.specs.openapi import checks
 
-from backend.main import create_app
+from tests.backend.api_document import api_document
 from tests.backend.server import OWNER_KEY, Backend
 from tests.backend.tenancy import METHODS, PLACES, Operation, Stranger
 
@@ -39,7 +39,7 @@ def without_default(document: dict[str, Any]) -> dict[str, Any]:
     return strict
 
 
-document = without_default(create_app().openapi())
+document = without_default(api_document())
 schema = schemathesis.openapi.from_dict(document)
 schema.config.generation.update(modes=[GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
 
