@@ -14,32 +14,54 @@ GITHUB = ROOT / ".github"
 
 @pytest.fixture
 def recorded(tmp_path: Path) -> Path:
-    """A `make` that writes down what it was called with and fails for `check`, and an `id` that is nobody."""
+    """A `make` that writes down what it was called with and fails for `MAKE_FAILS`, and an `id` that is nobody.
+
+    `test-chaos` waits for the beginning of `test-vllm`, beside which it is begun.
+    """
     record = tmp_path / "record"
-    (tmp_path / "make").write_text(f'#!/bin/sh\necho "$*" >> {record}\n[ "$1" != "$MAKE_FAILS" ]\n')
+    (tmp_path / "make").write_text(
+        f'#!/bin/sh\n[ "$1$BESIDE" != test-chaosyes ] || until grep -q test-vllm {record}; do sleep 0.05; done\n'
+        f'echo "$*" >> {record}\n[ "$1" != "$MAKE_FAILS" ]\n'
+    )
     (tmp_path / "id").write_text("#!/bin/sh\necho 1000\n")
     for name in ("make", "id"):
         (tmp_path / name).chmod(0o755)
     return record
 
 
-def run(record: Path, *parts: str, fails: str = "") -> subprocess.CompletedProcess[str]:
+def run(record: Path, *parts: str, fails: str = "", beside: bool = False) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"PATH": f"{record.parent}:{os.environ['PATH']}", "MAKE_FAILS": fails}
+    environment["BESIDE"] = "yes" if beside else ""
     return subprocess.run(
         [str(RUN), *parts], env=environment, capture_output=True, text=True, timeout=60, check=False
     )
 
 
 def test_without_arguments_everything_runs_in_order(recorded: Path) -> None:
-    done = run(recorded)
+    done = run(recorded, beside=True)
     assert done.returncode == 0, done.stderr
-    expected = ["setup", "check", "test", "test-vllm", "test-attack", "test-chaos", "audit"]
     made = recorded.read_text().split()
-    assert [name for name in made if name not in ("vllm", "sbom")] == expected
+    order = ["setup", "check", "test", "test-vllm", "test-chaos", "test-attack", "audit"]
+    assert [name for name in made if name not in ("vllm", "sbom")] == order
     assert made.count("vllm") == made.count("sbom") == 1  # they begin beside check and test-chaos
     assert made.index("setup") < made.index("vllm") < made.index("test-vllm")
-    assert made.index("test-attack") < made.index("sbom") < made.index("audit")
+    assert made.index("test-vllm") < made.index("sbom") < made.index("test-attack")
     assert "=== time by part" in done.stdout
+
+
+def test_nothing_runs_beside_hostile_clients(recorded: Path) -> None:
+    done = run(recorded, "test-vllm", "test-chaos", "sbom", "test-attack", "audit", beside=True)
+    assert done.returncode == 0, done.stderr
+    assert recorded.read_text().split()[-2:] == ["test-attack", "audit"]
+
+
+@pytest.mark.parametrize("part", ["test-vllm", "test-chaos"])
+def test_what_fails_beside_the_chaos_suite_is_run_again_alone(recorded: Path, part: str) -> None:
+    done = run(recorded, "test-vllm", "test-chaos", fails=part, beside=True)
+    assert done.returncode != 0
+    assert f"{part} failed beside another part" in done.stdout
+    made = recorded.read_text().split()
+    assert made.count(part) == 2 and made[-1] == part
 
 
 def test_the_named_parts_run_and_no_others(recorded: Path) -> None:
