@@ -114,17 +114,21 @@ class Collector:
         started = time.monotonic()
         generated = started
 
-        def report(phase: str, number: int, waiting: dict[int, None]) -> None:
-            del waiting[number]
+        def report(phase: str, waiting: dict[int, None]) -> None:
             rows = [prompts[index].row_index for index in islice(waiting, PROGRESS_ROWS)]
             progress(phase, len(prompts) - len(waiting), len(prompts), rows)
 
+        def turn_sampled() -> None:
+            # No group has ended, but the trainer is not silent.
+            report("generating", unsampled)
+
         async def sampled() -> AsyncGenerator[Group, None]:
             nonlocal generated
-            async with aclosing(self._sampler.groups(prompts, sampling_round)) as ended:
+            async with aclosing(self._sampler.groups(prompts, sampling_round, turn_sampled)) as ended:
                 async for number, conversations in ended:
                     groups[number] = [_rollout(conversation) for conversation in conversations]
-                    report("generating", number, unsampled)
+                    del unsampled[number]
+                    report("generating", unsampled)
                     yield Group(number, [_scorable(rollout) for rollout in groups[number]])
             generated = time.monotonic()
 
@@ -133,7 +137,8 @@ class Collector:
                 groups[number] = [
                     replace(r, score=_score(r, s)) for r, s in zip(groups[number], scores, strict=True)
                 ]
-                report("scoring", number, unscored)
+                del unscored[number]
+                report("scoring", unscored)
         return Collected(groups, generated - started, time.monotonic() - generated)
 
     async def repair(

@@ -40,9 +40,12 @@ class ConversationSampler:
         self._decode = decode
 
     async def groups(
-        self, prompts: Sequence[Prompt], sampling_round: Round
+        self, prompts: Sequence[Prompt], sampling_round: Round, on_turn: Callable[[], None]
     ) -> AsyncGenerator[tuple[int, list[Conversation]], None]:
-        """Ended conversations of each prompt, by its place, in any order. Raises Interrupted."""
+        """Ended conversations of each prompt, by its place, in any order. Raises Interrupted.
+
+        on_turn: called for each answer of the engine after which conversations may go on.
+        """
         begun = await self._environment.begin(
             [_begun(prompt, number, sampling_round) for number, prompt in enumerate(prompts)]
         )
@@ -63,6 +66,7 @@ class ConversationSampler:
                         del groups[number]
                     else:
                         turn += [(number, conversation) for conversation in written]
+                        on_turn()
             for number in await self._answer(groups, turn):
                 yield number, groups.pop(number)
             requests = [

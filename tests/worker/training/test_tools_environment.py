@@ -15,11 +15,14 @@ from reinforge.spec import JobSpec
 from tests.support.small_jobs import SmallJob, small_spec
 from tests.support.tiny_models import write_tiny_model
 from tests.support.tool_texts import NOTE, CallingTexts, NoTools, PlainRunner
+from worker.environment.base import Prompt
 from worker.environment.tools.base import ToolRequest, ToolResult
 from worker.environment.tools.environment import ToolsEnvironment
 from worker.policy.base import Batch, ForwardBackward, LossFunction, LossValue, TokenScores
+from worker.rollout.collect import ProgressCallback
 from worker.rollout.engine import Generated, GenerateRequest
 from worker.sandbox.outcome import RewardRow
+from worker.training.reporting.job_reporter import JobReporter
 
 END_IDS = (1, *range(20, 80))
 """Many tokens end a turn, so that a random model has several turns."""
@@ -78,6 +81,23 @@ class Recorded:
         async for answer in self._generate(requests):
             self.answers.append(answer)
             yield answer
+
+
+def test_turns_are_reported_before_a_group_has_ended(
+    tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that a long step with many turns is not taken for a trainer that hangs."""
+    reports: list[tuple[str, int]] = []
+
+    def sampling(reporter: JobReporter, step: int, prompts: Sequence[Prompt]) -> ProgressCallback:
+        return lambda phase, done, total, rows: reports.append((phase, done))
+
+    monkeypatch.setattr(JobReporter, "sampling", sampling)
+    spec = tools_spec(limits__steps=1, evaluation__rows=0, data__held_out_rows=0)
+    assert tools_job(tmp_path, model, spec, PlainRunner()).train().outcome == "succeeded"
+    first_turns = [("generating", 0)] * spec.rollout.prompts_per_step
+    assert reports[: len(first_turns)] == first_turns
+    assert ("generating", spec.rollout.prompts_per_step) in reports
 
 
 def test_every_token_is_the_prompts_or_sampled_or_the_templates(tmp_path: Path, model: Path) -> None:
