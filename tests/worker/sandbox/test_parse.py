@@ -15,7 +15,7 @@ from worker.sandbox.daemon.calls import NeedsLibraries, ScoringCall, score
 from worker.sandbox.daemon.parse import ChildRun, ProtocolError, clean_text, end_of_child, parse_run
 from worker.sandbox.daemon.session import JailDied
 from worker.sandbox.jailed import region
-from worker.sandbox.jailed.tools import clean
+from worker.sandbox.jailed.tool_texts import clean
 from worker.sandbox.outcome import CALL_STATUSES, ROW_STATUSES
 
 ROWS = 3

@@ -315,6 +315,7 @@ def test_user_code_is_compiled_and_run_in_one_place_that_the_host_never_imports(
         "region",
         "kernel",
         "spellings",
+        "tool_texts",
         "watch",
     }
 

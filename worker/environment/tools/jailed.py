@@ -18,7 +18,7 @@ from worker.environment.tools.base import (
     ToolStart,
 )  # fmt: skip
 from worker.sandbox.client import SandboxClient
-from worker.sandbox.jailed.tools import mark
+from worker.sandbox.jailed.tool_texts import mark
 from worker.sandbox.limits import Timeouts
 from worker.sandbox.outcome import RowResult
 

@@ -10,7 +10,7 @@ from reinforge.net.outbound import Guard
 from reinforge.tools import CallStatus
 from worker.environment.tools.base import MAX_RESULT_CHARACTERS, ToolRequest, ToolResult
 from worker.rewards.network import NetworkLoop, RequestFailed
-from worker.sandbox.jailed.tools import clean, shortened
+from worker.sandbox.jailed.tool_texts import clean, shortened
 
 FAILED_TURNS = 3
 _KINDS: Mapping[str, CallStatus] = {"refused": "refused_address", "timeout": "timeout"}

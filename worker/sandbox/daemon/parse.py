@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from worker.sandbox.jailed import region
-from worker.sandbox.jailed.tools import clean
+from worker.sandbox.jailed.tool_texts import clean
 from worker.sandbox.outcome import RowResult, RowStatus
 
 _DAMAGED = RowResult("bad_value", message="the row's reply was damaged by the reward")

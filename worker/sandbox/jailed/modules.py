@@ -13,9 +13,17 @@ def new_module(name: str) -> types.ModuleType:
     return module
 
 
-def execute(source: str, file_name: str, module: types.ModuleType) -> None:
+def compiled(source: str, file_name: str) -> types.CodeType:
     linecache.cache[file_name] = (len(source), None, source.splitlines(keepends=True), file_name)
-    exec(compile(source, file_name, "exec", dont_inherit=True), module.__dict__)  # what the jail is for
+    return compile(source, file_name, "exec", dont_inherit=True)
+
+
+def run(code: types.CodeType, module: types.ModuleType) -> None:
+    exec(code, module.__dict__)  # what the jail is for
+
+
+def execute(source: str, file_name: str, module: types.ModuleType) -> None:
+    run(compiled(source, file_name), module)
 
 
 def forget(file_name: str, name: str) -> None:

@@ -3,23 +3,19 @@
 import hashlib
 import inspect
 import json
-import linecache
 import random
-import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import CodeType
 from typing import Any
 
 from . import region
-from .modules import new_module
+from .modules import compiled, new_module, run
+from .tool_texts import clean, mark, shortened
 from .values import BadValue, number
 
 FILE_NAME, MODULE_NAME = "tools.py", "tools"
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _NUMPY_SEEDS = 1 << 32
-_LONGEST_MARK = 256
 _JSON = "return text, a number, true, false, None, or lists and dicts of these"
 
 
@@ -41,14 +37,13 @@ class ToolModule:
     """Source that is executed for each call, so that no call sees another's globals. Raises what compiling raises."""
 
     def __init__(self, source: str) -> None:
-        self._code: CodeType = compile(source, FILE_NAME, "exec", dont_inherit=True)
-        linecache.cache[FILE_NAME] = (len(source), None, source.splitlines(keepends=True), FILE_NAME)
+        self._code = compiled(source, FILE_NAME)
 
     def answer(self, call: Mapping[str, Any]) -> Answer:
         """Answer one call. Raises what the tool raises, BadValue, :class:`NotDeterministic`."""
         _seed(call["seed"])
         module = new_module(MODULE_NAME)
-        exec(self._code, module.__dict__)  # what the jail is for
+        run(self._code, module)
         if call["class"] is not None:
             return _of_class(module.__dict__[call["class"]], call)
         return _of_function(module.__dict__[call["name"]], call)
@@ -67,29 +62,6 @@ def failure_text(error: BaseException) -> str:
         return "an error whose text could not be rendered"
     lines = clean(text).strip().splitlines()
     return lines[0][:400] if lines else "an error without a text"
-
-
-def clean(text: str) -> str:
-    """Text without control characters, which neither tokenizers nor databases take."""
-    return text if text.isprintable() else _CONTROL.sub(" ", text)
-
-
-def shortened(text: str, most: int) -> str:
-    """Text of at most `most` characters; a longer one loses its middle, which it says."""
-    if len(text) <= most:
-        return text
-    note = f"\n[… {len(text) - most} characters left out …]\n"
-    if most <= 2 * len(note):
-        return text[:most]
-    head = (most - len(note)) // 2
-    return text[:head] + note + text[len(text) - (most - len(note) - head) :]
-
-
-def mark(status: str, text: str) -> str:
-    """What a repeated call is compared by: the result itself, or its hash if it is long."""
-    if len(text) <= _LONGEST_MARK:
-        return f"{status}={text}"
-    return hashlib.sha256(f"{status}\n{text}".encode("utf-8", "replace")).hexdigest()
 
 
 def _seed(seed: str) -> None:

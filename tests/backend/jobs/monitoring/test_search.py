@@ -37,6 +37,9 @@ def random_row(source: random.Random, prompt_no: int, sample_no: int) -> Row:
         "finish_reason": source.choice(["stop", "length"]),
         "error": "exception" if reward is None else None,
         "text": source.choice(TEXTS),
+        "turns": 1 + sample_no,
+        "tool_calls": sample_no,
+        "tool_errors": sample_no // 2,
     }
 
 
