@@ -116,6 +116,8 @@ def test_a_result_leads_to_its_group_and_back(page: Page, client: Reinforge, job
     search.press("Escape")
     expect(page).not_to_have_url(re.compile(r"view=results|[?&]q="))
     expect(cards(page)).to_have_count(8)
+    page.wait_for_timeout(600)  # longer than a pause in typing after which the search begins
+    expect(page).not_to_have_url(re.compile(r"view=results|[?&]q="))
 
 
 def test_keys_read_the_completions(page: Page, job: str, group: CompletionGroup, at_group: str) -> None:

@@ -38,8 +38,10 @@ export function SearchBar({ find, onFind, onEnd, field }: Props) {
           search(event.currentTarget.value);
         }}
         onKeyDown={(event) => {
+          const ends = event.key === "Escape" && typed === "";
+          if (event.key === "Enter" || ends) search.cancel();
           if (event.key === "Enter") onFind({ ...find, q: typed });
-          if (event.key === "Escape" && typed === "") onEnd();
+          if (ends) onEnd();
         }}
       />
       <Popover position="bottom-end" shadow="sm" trapFocus returnFocus withinPortal>
