@@ -31,9 +31,9 @@ def check(out: Path, *arguments: str, vllm: str = "/nowhere/python") -> tuple[in
     return done.returncode, json.loads(out.read_text()), done.stdout + done.stderr
 
 
-@pytest.mark.long
 @pytest.mark.timeout(900)  # all sections: a minute on an idle machine
 def test_every_section_runs_on_the_cpu(tmp_path: Path) -> None:
+    """Takes a minute: it is the whole script, so that its first run on a GPU is not the first run of any row."""
     data = tmp_path / "rows.jsonl"
     rows = [{"question": f"{n}+{n + 1}=", "answer": f"Add them. #### {2 * n + 1:,}"} for n in range(40, 80)]
     data.write_text("\n".join(map(json.dumps, rows)))
