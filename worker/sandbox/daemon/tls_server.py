@@ -8,7 +8,7 @@ from worker.sandbox import log_lines
 from worker.sandbox.transport import frames, tls
 from worker.sandbox.transport.tls import KeyFile
 
-_MAX_HANDSHAKES = 64
+MAX_HANDSHAKES = 64
 _REPORT_SECONDS = 10.0
 _CLOSE_SECONDS = 1.0
 
@@ -26,7 +26,7 @@ class TlsServer:
         self._unreported = 0
 
     async def open(self, host: str, port: int) -> asyncio.Server:
-        return await asyncio.get_running_loop().create_server(lambda: _Accepted(self._accept), host, port)
+        return await asyncio.get_running_loop().create_server(lambda: _Accepted(self.accept), host, port)
 
     async def close(self) -> None:
         tasks = [*self._handshakes, *self._connections]
@@ -34,8 +34,8 @@ class TlsServer:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _accept(self, transport: asyncio.Transport) -> None:
-        if len(self._handshakes) >= _MAX_HANDSHAKES:
+    def accept(self, transport: asyncio.Transport) -> None:
+        if len(self._handshakes) >= MAX_HANDSHAKES:
             oldest = next(iter(self._handshakes))
             del self._handshakes[oldest]
             oldest.cancel()
@@ -43,6 +43,8 @@ class TlsServer:
         self._handshakes[task] = None
         self._connections.add(task)
         task.add_done_callback(self._connections.discard)
+        # Of a task that is cancelled before its first step no line runs.
+        task.add_done_callback(lambda ended: transport.abort() if ended.cancelled() else None)
 
     async def _run(self, transport: asyncio.Transport) -> None:
         task = asyncio.current_task()
@@ -56,9 +58,6 @@ class TlsServer:
             transport.abort()
             self._report(transport, error)
             return
-        except asyncio.CancelledError:
-            transport.abort()
-            raise
         try:
             await self._serve(reader, writer, process)
         finally:
