@@ -19,9 +19,9 @@ from typing import Any
 import psutil
 from common.measure import ROOT, machine, median, parser, table, write
 
-from worker.environment.tools.base import PastCall, PythonSource, ToolRequest
+from worker.environment.tools.base import PastCall, PythonSource, ToolRequest, past_call
 from worker.environment.tools.jailed import JailedSource
-from worker.environment.tools.runner import Tools, past_call
+from worker.environment.tools.runner import Tools
 from worker.sandbox import SandboxClient
 
 ROLLOUTS = 128

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 def without_collection() -> Iterator[None]:
     """Import in this block: what is imported stays, so the garbage collector need not walk it, now or later.
 
-    It takes a sixth of the time to import torch or FastAPI otherwise.
+    Collections are a sixth of the time in which torch or FastAPI is imported.
     """
     was_enabled = gc.isenabled()
     gc.disable()

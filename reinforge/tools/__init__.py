@@ -4,10 +4,11 @@ from reinforge.tools.arguments import check_arguments
 from reinforge.tools.errors import ToolSourceError
 from reinforge.tools.schema import ToolFunction, ToolSchema
 from reinforge.tools.source import schemas_of, unique_schemas
-from reinforge.tools.statuses import CALL_STATUSES, CallStatus
+from reinforge.tools.statuses import CALL_STATUSES, INVALID_CALLS, CallStatus
 
 __all__ = [
     "CALL_STATUSES",
+    "INVALID_CALLS",
     "CallStatus",
     "ToolFunction",
     "ToolSchema",

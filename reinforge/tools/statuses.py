@@ -20,3 +20,6 @@ error, or returned what is not text or JSON. `refused_address`, `unreachable`: o
 """
 
 CALL_STATUSES: frozenset[str] = frozenset(get_args(CallStatus))
+
+INVALID_CALLS: frozenset[CallStatus] = frozenset({"invalid_json", "unknown_tool", "bad_arguments"})
+"""Calls that the model wrote wrongly."""

@@ -66,6 +66,11 @@ class ToolResult:
     finding: Finding | None = None
 
 
+def past_call(request: ToolRequest, result: ToolResult) -> PastCall:
+    """What the rollout's later requests carry in their history."""
+    return PastCall(request.source, request.name, request.arguments, result.status, result.text)
+
+
 @dataclass(frozen=True, slots=True)
 class ToolStart:
     """A rollout that begins."""

@@ -10,14 +10,21 @@ from reinforge.environment_spec import ToolsSpec
 from reinforge.errors import JobFailure
 from reinforge.records import CompletionEnd
 from reinforge.tool_calls import AssistantMessage, ParsedCall
-from reinforge.tools import CallStatus, check_arguments
+from reinforge.tools import INVALID_CALLS, CallStatus, check_arguments
 from worker.environment.base import Conversation, PolicyTurn, Prompt, Segment, ToolCall
-from worker.environment.tools.base import PastCall, ToolEnd, ToolRequest, ToolResult, ToolRunner, ToolStart
+from worker.environment.tools.base import (
+    PastCall,
+    ToolEnd,
+    ToolRequest,
+    ToolResult,
+    ToolRunner,
+    ToolStart,
+    past_call,
+)
 from worker.models.rendering import Conversation as Rendering
 from worker.models.rendering import Rendered
 
 Message = dict[str, Any]
-INVALID: frozenset[CallStatus] = frozenset({"invalid_json", "unknown_tool", "bad_arguments"})
 
 
 class TurnTexts(Protocol):
@@ -239,8 +246,7 @@ class ToolsEnvironment:
             cut=cut,
             milliseconds=result.milliseconds,
         )
-        past = PastCall(request.source, request.name, request.arguments, result.status, result.text)
-        entry.memory = RolloutMemory(result.state, (*entry.memory.history, past))
+        entry.memory = RolloutMemory(result.state, (*entry.memory.history, past_call(request, result)))
         if result.finding is not None:
             entry.failure, entry.end = result.finding, "environment"
 
@@ -249,10 +255,12 @@ class ToolsEnvironment:
         spec, statuses = self._spec, {call.status for call in entry.calls}
         if entry.end is not None:
             return
-        failed = statuses - INVALID - {"ok", "too_many"}
+        failed = statuses - INVALID_CALLS - {"ok", "too_many"}
         if failed and spec.tool_failure == "drop":
             entry.failure, entry.end = f"tool_{min(failed)}", "environment"
-        elif (failed and spec.tool_failure == "end") or (statuses & INVALID and spec.invalid_call == "end"):
+        elif (failed and spec.tool_failure == "end") or (
+            statuses & INVALID_CALLS and spec.invalid_call == "end"
+        ):
             entry.end = "environment"
         elif "too_many" in statuses and self._calls_used(entry) > spec.max_tool_calls:
             entry.end = "max_tool_calls"

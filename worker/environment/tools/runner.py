@@ -8,13 +8,13 @@ from typing import Any, Protocol
 from reinforge.errors import InvalidInput
 from reinforge.tools import ToolSchema, unique_schemas
 from worker.environment.tools.base import (
-    PastCall,
     ReplyRequest,
     ToolEnd,
     ToolRequest,
     ToolResult,
     ToolReward,
     ToolStart,
+    past_call,
 )
 from worker.environment.tools.jailed import FIRST_STATE, SimulatedUser
 
@@ -105,11 +105,6 @@ class Tools:
         for source, column in zip(by_source, self._threads.map(call, by_source), strict=True):
             results.update(zip(by_source[source], column, strict=True))
         return [results[index] for index in range(len(requests))]
-
-
-def past_call(request: ToolRequest, result: ToolResult) -> PastCall:
-    """What the rollout's later requests carry in their history."""
-    return PastCall(request.source, request.name, request.arguments, result.status, result.text)
 
 
 def _continued(following: ToolRequest, request: ToolRequest, result: ToolResult) -> ToolRequest:

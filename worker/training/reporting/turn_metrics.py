@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 
 import torch
 
+from reinforge.tools import INVALID_CALLS
 from worker.environment.base import ToolCall
 from worker.rollout.collect import Rollout
 
-INVALID = frozenset({"invalid_json", "unknown_tool", "bad_arguments"})
 MOST_TOOLS = 32
 """Tools with metrics of their own, the most frequent ones."""
 
@@ -27,8 +27,10 @@ def turn_values(rollouts: Sequence[Rollout]) -> Values:
         "rollout/turns_mean": sum(turns) / len(turns),
         "rollout/turns_max": float(max(turns)),
         "tools/calls_per_rollout": len(calls) / len(rollouts),
-        "tools/invalid_share": _share(call.status in INVALID for call in calls),
-        "tools/failure_share": _share(call.status not in INVALID | {"ok", "too_many"} for call in calls),
+        "tools/invalid_share": _share(call.status in INVALID_CALLS for call in calls),
+        "tools/failure_share": _share(
+            call.status not in INVALID_CALLS | {"ok", "too_many"} for call in calls
+        ),
         "tokens/policy_share": sum(map(sum, masks)) / max(1, sum(map(len, masks))),
     }
     values |= {f"finish/{reason}": count / len(rollouts) for reason, count in sorted(ends.items())}

@@ -2,9 +2,17 @@
 
 from typing import Any
 
-from worker.environment.tools.base import PastCall, PythonSource, ToolEnd, ToolRequest, ToolResult, ToolStart
+from worker.environment.tools.base import (
+    PastCall,
+    PythonSource,
+    ToolEnd,
+    ToolRequest,
+    ToolResult,
+    ToolStart,
+    past_call,
+)
 from worker.environment.tools.jailed import JailedSource
-from worker.environment.tools.runner import Tools, past_call
+from worker.environment.tools.runner import Tools
 from worker.sandbox import SandboxClient
 
 
