@@ -14,8 +14,8 @@ from reinforge.cli.jobs import dry_run as dry
 from reinforge.cli.jobs.defaults import app as defaults
 from reinforge.cli.jobs.defaults import push_parts, with_suggested
 from reinforge.cli.jobs.findings import app as findings
-from reinforge.cli.jobs.labels import app as labels
-from reinforge.cli.jobs.labels import state_text
+from reinforge.cli.jobs.listing import app as listing
+from reinforge.cli.jobs.listing import state_text
 from reinforge.cli.jobs.prompts import app as prompts
 from reinforge.cli.jobs.records import app as records
 from reinforge.cli.jobs.share import app as share
@@ -38,7 +38,7 @@ app.add_typer(defaults)
 app.add_typer(steer)
 app.add_typer(records)
 app.add_typer(prompts)
-app.add_typer(labels)
+app.add_typer(listing)
 app.add_typer(share)
 app.add_typer(traces)
 app.add_typer(card)
