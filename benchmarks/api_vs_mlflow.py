@@ -1,4 +1,4 @@
-"""Metric points over HTTP: Reinforge's worker door beside MLflow's and Trackio's servers, 1 and 4 clients.
+"""Metric points over HTTP: the worker API of Reinforge beside MLflow's and Trackio's servers, 1 and 4 clients.
 
 All three are real servers on loopback, as they are started by default: Reinforge's one API process and MLflow's workers
 with the same durable PostgreSQL 18 (a database each), Trackio's one process with SQLite. Every request brings 1,000

@@ -1,10 +1,10 @@
 """A job with a million stored completions: what its search and its views cost.
 
-The rows lie in the real tables of a real PostgreSQL 18 with all their indexes, put there by SQL because the door would
-take most of an hour; step n holds 16 prompts × 8 completions of about 600 characters. Texts come again after 25,600
-completions. The Parquet objects are real, with 128 completions of 1,000 tokens and all arrays each; every 50 steps
-share one. Requests go to a real API process over HTTP, one at a time; every query of a kind asks for something else.
-Nothing is warmed but by the requests themselves.
+The rows lie in the real tables of a real PostgreSQL 18 with all their indexes, put there by SQL because the worker API
+would take most of an hour; step n holds 16 prompts × 8 completions of about 600 characters. Texts come again after
+25,600 completions. The Parquet objects are real, with 128 completions of 1,000 tokens and all arrays each; every 50
+steps share one. Requests go to a real API process over HTTP, one at a time; every query of a kind asks for something
+else. Nothing is warmed but by the requests themselves.
 
 Wanted: a selective query (at most 1 % match) within 300 ms at the 95th percentile; a common word, newest 50 and a
 capped count, within 1 s; the view of one group within 150 ms. A common word sorted by reward is shown beside them:

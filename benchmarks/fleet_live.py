@@ -1,10 +1,10 @@
 """The load that matters: many jobs report a step a second each, with completions and their arrays, while people watch.
 
-Each job sends a step a second through the worker door with its own token: the step's Parquet object (128 completions
+Each job sends a step a second through the worker API with its own token: the step's Parquet object (128 completions
 of 1,000 tokens: token ids, pieces, two log-probabilities and an entropy each), then phases, narrow rows and 40 metrics.
 50 viewers hold event streams and ask for jobs, series, completions, groups and write labels (`fleet/viewers.py`). The
 backend is real (api, background, durable PostgreSQL 18, a folder for objects); whoever makes the load runs in two
-processes of its own, whose CPU time is told apart.
+processes of its own, whose CPU time is counted separately.
 
 A load holds when nothing is lost (steps, completions, objects, events of any viewer), steps are not late at the end,
 the group view's 95th percentile is within 150 ms, and the 99th percentile of the mix 60 % job reads, 20 % series, 10 %
@@ -62,7 +62,7 @@ class Fleet:
         self._words = [words.word(rank) for rank in (0, 3, 40, 400, 4000, 19_000)]
 
     def run(self, load: Load) -> dict[str, Any]:
-        """One load from its first step to the last answer; everything that is told of it."""
+        """One load from its first step to the last answer; all its figures."""
         backend = self._backend
         jobs = [backend.start_job(self._dataset) for _ in range(load.jobs)]
         begin = time.time() + 2.0

@@ -9,7 +9,7 @@ GRPOTrainer, in turns, each run a process of its own of four steps, of which the
 elsewhere others may be faster, or take less memory. Memory is the most that the
 process held, above what it held once the model was loaded. Two pictures, of time and of memory, go beside the results,
 or into the folder that --pictures names. Interrupted, it continues: points that were measured stand one per line in
-`results/scaling`; without that folder it begins anew.
+`results/scaling`; without that folder it starts from zero.
 """
 
 import json

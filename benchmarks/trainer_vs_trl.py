@@ -12,7 +12,7 @@ Float32 on the CPU, two threads in (b) and (c), no KL, one update per step, the 
 checkpointing, no dropout, the same learning rate on both sides. TRL samples with transformers and runs with the fastest
 of the threads and micro-batches below, found in a trial (`--quick`: with the one in the middle, and one short pair);
 Reinforge follows its own rules, in (a) for threads too. Samples per second: completions sampled, scored and trained on
-or set aside, over the wall time after the first step. Memory: the most that the process held, with what copies of it
+or skipped, over the wall time after the first step. Memory: the most that the process held, with what copies of it
 that sample do not share, above what it held once the model was loaded; on a GPU of its memory. Share of the peak: what
 forward and backward have to multiply for the completions and for each prompt once, over the time of the update and what
 square matrices reach on the same device, in the same go.

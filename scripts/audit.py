@@ -1,9 +1,9 @@
 """Known vulnerabilities of what requirements.lock and frontend/package-lock.json pin: `make audit`.
 
-Python's packages are asked about at OSV, in one request: the database that `pip-audit -s osv` asks, with severities,
-which pip-audit leaves out. npm's are asked about by `npm audit`. What is of moderate or higher severity, or of none
-that is told, fails unless scripts/audit.toml accepts it. A server that cannot be reached in time is printed and
-passes: a change is not to blame for it.
+Python packages are looked up at OSV in one request: the database of `pip-audit -s osv`, with severities, which
+pip-audit leaves out. npm packages are looked up by `npm audit`. A finding of moderate, higher or unknown severity
+fails unless scripts/audit.toml accepts it. A server that does not answer in time is reported and does not fail the
+check, since no change can be to blame for it.
 """
 
 import argparse
@@ -151,7 +151,7 @@ def osv_finding(package: str, id: str, read: dict[str, Any]) -> Vulnerability | 
 
 
 def merged(findings: Iterable[Vulnerability | None]) -> list[Vulnerability]:
-    """Of one package: what several databases tell of one vulnerability is one finding, of the worst severity told."""
+    """Merge the findings of one package: those that share an id become one, with the highest severity."""
     unique: list[Vulnerability] = []
     for finding in findings:
         if finding is None:
@@ -168,7 +168,7 @@ def merged(findings: Iterable[Vulnerability | None]) -> list[Vulnerability]:
 
 
 def _rank(severity: str | None) -> int:
-    """One that is not told stands behind every one that is."""
+    """Rank of a severity; an unknown one is below all others."""
     return -1 if severity is None else SEVERITIES.index(severity)
 
 

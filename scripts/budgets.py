@@ -1,4 +1,4 @@
-"""Budgets of the source: lines per file and per function, and names that CONTRIBUTING.md#language refuses.
+"""Budgets of the source: lines per file and per function, names and words that CONTRIBUTING.md#language refuses.
 
 A file has at most 500 lines, a TSX file 250, a function 60 (`train()` 75). A bigger file needs a line
 `# budget: N, reason` (TypeScript: `// …`), N its own limit. Names are counted per top-level folder; a folder
@@ -29,6 +29,15 @@ ALLOWED_NAMES = frozenset(
     {"last_seen_at", "not_found", "shown_flips", "stall_seconds", "NotFound", "ObjectNotFound"}
 )
 """Fields of the protocol and of the database."""
+REFUSED_TEXT = re.compile(r"(?<![</])\b(?:anew|aside|doors?|mend(?:s|ed|ing)?)\b", re.IGNORECASE)
+"""Words that no comment, docstring, message or page of the guide contains."""
+TEXT_FOLDERS = frozenset(
+    {"backend", "benchmarks", "docs", "examples", "frontend", "reinforge", "scripts", "worker"}
+)
+TEXT_EXEMPT = re.compile(
+    r"^(scripts/budgets\.py|docs/decisions/0011-.*|reinforge/reward_library/rewards/language/.*)$"
+)
+"""Lists of these words, and lists of words of other languages."""
 CLASS_FOLDERS = frozenset({"backend", "reinforge", "scripts", "worker"})
 SCHEMAS, GENERATED = Path("reinforge/schemas"), Path("reinforge/client/sync")
 NAME_CEILINGS: dict[str, int] = {
@@ -44,13 +53,16 @@ NAME_CEILINGS: dict[str, int] = {
 
 
 def tracked() -> list[Path]:
+    """Source files and pages of the guide."""
     command = ["git", "ls-files", "-co", "--exclude-standard"]
     names = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     paths = [Path(name) for name in names if not EXEMPT.search(name)]
-    return [path for path in paths if path.suffix in {".py", ".ts", ".tsx"} and path.is_file()]
+    return [path for path in paths if path.suffix in {".md", ".py", ".ts", ".tsx"} and path.is_file()]
 
 
 def size_problems(path: Path) -> list[str]:
+    if path.suffix == ".md":
+        return []
     text = path.read_text(encoding="utf-8")
     own = OWN_FILE.search(text)
     limit = int(own.group(1)) if own else TSX_LINES if path.suffix == ".tsx" else FILE_LINES
@@ -120,6 +132,17 @@ def refused_by_folder(files: list[Path]) -> dict[str, list[str]]:
     return refused
 
 
+def text_problems(path: Path, text: str) -> list[str]:
+    """Lines with a word that no text of the product contains."""
+    if path.parts[0] not in TEXT_FOLDERS or TEXT_EXEMPT.match(path.as_posix()):
+        return []
+    return [
+        f"{path}:{number}: {match.group()!r} (CONTRIBUTING.md#language)"
+        for number, line in enumerate(text.splitlines(), 1)
+        for match in REFUSED_TEXT.finditer(line)
+    ]
+
+
 def class_problems(sources: dict[Path, str]) -> list[str]:
     """Public class names that two modules of the product define, schemas of the protocol apart."""
     places: dict[str, list[Path]] = {}
@@ -147,10 +170,14 @@ def main(arguments: list[str]) -> int:
         print("\n".join(line for folder in arguments[1:] for line in refused.get(folder, [])))
         return 0
     failures, notices = name_problems(refused, NAME_CEILINGS)
-    sources = {path: path.read_text(encoding="utf-8") for path in files if path.suffix == ".py"}
-    messages = (
-        [message for path in files for message in size_problems(path)] + failures + class_problems(sources)
-    )
+    texts = {path: path.read_text(encoding="utf-8") for path in files}
+    sources = {path: text for path, text in texts.items() if path.suffix == ".py"}
+    messages = [
+        *(message for path in files for message in size_problems(path)),
+        *(message for path, text in texts.items() for message in text_problems(path, text)),
+        *failures,
+        *class_problems(sources),
+    ]
     print("\n".join(notices + (messages or [f"budgets: {len(files)} files within their size"])))
     return bool(messages)
 

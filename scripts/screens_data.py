@@ -17,7 +17,7 @@ from reinforge.offline.demo import job_file
 ARITHMETIC = job_file().parent
 WAIT = 1800
 RECEIVER_HOST = "127.0.0.1"
-"""Of the receiver of webhooks; the platform is told that it may send there."""
+"""Of the receiver of webhooks; the platform is configured to allow its address."""
 FORKED = {"optimizer.learning_rate": 3e-4}
 # As many as the page asks for.
 LABELS = 31

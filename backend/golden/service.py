@@ -125,7 +125,7 @@ async def gate(calls: Calls, checked: Sequence[tuple[int, GoldenReward, Sequence
             f"{result.load_error or failed[0][1].message}",
             code="golden_cases_failed",
             param=f"rewards[{position}]",
-            hint="Mend the reward, or delete the cases that no longer say what you want.",
+            hint="Fix the reward, or delete the cases that no longer say what you want.",
             errors=[
                 {"param": f"rewards[{position}]", "code": case.id, "message": outcome.message}
                 for case, outcome in failed

@@ -47,7 +47,10 @@ class Match:
 
     def check_absent(self) -> None:
         if self._tags:
-            raise Stale("It is gone since you read it.", hint="Send it without If-Match to make it anew.")
+            raise Stale(
+                "It was deleted after you read it.",
+                hint="Send the request without If-Match to create it again.",
+            )
 
 
 def _bare(tag: str) -> str:

@@ -38,7 +38,7 @@ from reinforge.schemas.usage import UsageKind
 
 VALIDATE_SECONDS = 20.0
 _SPELLINGS = "Define grade(sample, item), reward_fn(prompt, completion, example) or f(prompts, completions, **columns)."
-_AT_A_LINE = "Mend that line; `POST /api/v1/rewards/check` tells whether the source loads."
+_AT_A_LINE = "Fix that line; `POST /api/v1/rewards/check` shows whether the source loads."
 _SCORE_MARGIN_SECONDS = 15.0
 SCORE_SECONDS = 120.0
 JUDGED_SECONDS = 270.0

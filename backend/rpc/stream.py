@@ -86,7 +86,7 @@ class CallStream(Generic[ResultT]):
             call = (await session.execute(columns.where(Call.id == self.call_id))).one_or_none()
             if call is None or call.deadline < now():
                 raise Unavailable(
-                    f"The stream was not read for {LISTENER_SECONDS:g} s, so the worker was told to stop.",
+                    f"The stream was not read for {LISTENER_SECONDS:g} s, so the worker was stopped.",
                     code="stream_stalled",
                     hint="Try again.",
                 )

@@ -67,7 +67,7 @@ class Trial:
         )
 
     def run(self) -> dict[str, Any]:
-        """Everything that is told of it."""
+        """All its figures."""
         with contextlib.ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rf-hostile-")))
             stack.enter_context(self._api)

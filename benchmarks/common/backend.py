@@ -2,7 +2,7 @@
 
     with Backend() as backend:
         job = backend.start_job()
-        backend.post(job, [...])      # records through the worker door, with the job's token
+        backend.post(job, [...])      # records through the worker API, with the job's token
 
 The database is the embedded one as `reinforge up` runs it, durable; it goes with the block.
 What a worker answers about a new job (is its reward's code valid, how long are its prompts) is played here, since no
@@ -191,7 +191,7 @@ class Backend:
     def _await_rpc_worker(self) -> None:
         deadline = time.monotonic() + _WITHIN
         while not any(worker["online"] for worker in self.api.get("/workers").json()["data"]):
-            assert time.monotonic() < deadline, "the calls lane did not open"
+            assert time.monotonic() < deadline, "RPC did not start"
             time.sleep(0.1)
 
     def _answer_calls(self) -> None:

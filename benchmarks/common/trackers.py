@@ -23,7 +23,7 @@ _START_SECONDS = 600.0
 
 
 def environment() -> Path:
-    """The folder of its programs. Made anew when `PACKAGES` have changed; takes a minute or two then."""
+    """The folder of its programs. Created again when `PACKAGES` have changed; takes a minute or two then."""
     stamp, packages = FOLDER / "packages.txt", "\n".join(PACKAGES)
     if not stamp.exists() or stamp.read_text() != packages:
         print(f"making {FOLDER.relative_to(ROOT)} with {', '.join(PACKAGES)} …", flush=True)

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 
 class Wire:
-    """One connection; it is opened anew when the server has closed it. Not for several threads."""
+    """One connection; it is opened again when the server has closed it. Not for several threads."""
 
     def __init__(self, url: str, token: str, timeout: float = 60.0) -> None:
         self._connection = http.client.HTTPConnection(str(urlsplit(url).netloc), timeout=timeout)

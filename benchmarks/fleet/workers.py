@@ -1,4 +1,4 @@
-"""A process that plays the workers of many jobs: a step a second each, through the door, with each job's own token.
+"""A process that plays the workers of many jobs: a step a second each, through the worker API, with the job's token.
 
     python -m fleet.workers PLAN.json OUT.json
 

@@ -152,7 +152,7 @@ _ALL = [
         "select/repaired_share",
         "share",
         "Completions repaired",
-        "Completions with less than full reward that were told so, shown the answer or replaced by the solution.",
+        "Completions with less than full reward that were criticised, given the answer or replaced by the solution.",
         when="algorithm.selection: guided_correction",
     ),
     Metric(

@@ -41,7 +41,7 @@ def _errors(spec: JobSpec, report: PreflightReport, observed: Observed) -> Reaso
         code="reward_errors",
         severity="stop" if worst else "caution",
         message=f"The reward failed on {report.error_share:.0%} of completions, most often with {most}.",
-        hint="The job would be paused for it: test the reward on these completions and mend it."
+        hint="The job would be paused for it: test the reward on these completions and fix it."
         if worst
         else "They would be left out. Look at them before they become more.",
     )

@@ -59,7 +59,7 @@ BASELINES: dict[str, Preset] = {
         ),
         formula="A = ± 1/√2 for a pair with unequal rewards, 0 otherwise; gradient ∥ DPO's at zero margin",
         source="Wu et al. 2025, It Takes Two: Your GRPO Is Secretly DPO (arXiv 2510.00977)",
-        deviations=("The algebra was derived anew; the paper was read in summaries only.",),
+        deviations=("The algebra was derived again; the paper was read in summaries only.",),
         job={"rollout": {"completions_per_prompt": 2}},
         recipe=recipe(group=2, prompts=64),
     ),

@@ -60,7 +60,7 @@ CREDIT: dict[str, Preset] = {
     "edge_grpo": Preset(
         title="EDGE-GRPO",
         summary=(
-            "Repairs wrong completions before they are compared (half are told that they look wrong, a quarter get "
+            "Repairs wrong completions before they are compared (half are criticised, a quarter get "
             "the answer, a quarter become the dataset's solution) and weighs advantages by confidence. Choose it for "
             "hard prompts on which all completions fail. The dataset has to have answers or solutions."
         ),

@@ -123,7 +123,7 @@ OBJECTIVES: dict[str, Preset] = {
         summary=(
             "Compares new and old policy by the ratio of whole completions, bounds it from above only, and "
             "standardises reward per token. Chosen for its theory: its gradient is taken at the current policy. Bad "
-            "completions are not bounded at all: add a KL penalty. Equal rewards are told apart by length."
+            "completions are not bounded at all: add a KL penalty. Length decides between equal rewards."
         ),
         formula="W_i = Π_t w_{i,t}; loss = 1/n Σ_i -min(W_i·A_i, min(W_i, 1.28)·A_i), A from R_i / L_i",
         source="Pang et al. 2025, TIC-GRPO (arXiv 2508.02833)",

@@ -63,6 +63,14 @@ def test_a_folder_below_its_ceiling_passes_and_says_so() -> None:
     assert notices == ["budgets: NAME_CEILINGS['worker'] can be lowered from 3 to 1"]
 
 
+def test_a_refused_word_in_a_text_is_reported_with_its_line() -> None:
+    text = "It is fine.\nhint = 'Mend the row.'\n<aside></aside>\nAmend the file.\n"
+    assert budgets.text_problems(Path("backend/a.py"), text) == [
+        "backend/a.py:2: 'Mend' (CONTRIBUTING.md#language)"
+    ]
+    assert budgets.text_problems(Path("tests/a.py"), text) == []
+
+
 def test_the_repository_keeps_its_budgets() -> None:
     done = subprocess.run(
         [sys.executable, str(SCRIPTS / "budgets.py")],

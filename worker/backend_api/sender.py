@@ -120,7 +120,7 @@ class OutboxSender(threading.Thread):
 def _storage_lost(error: BackendAway) -> JobFailure:
     code = error.code or "storage_unavailable"
     message = f"The platform cannot store what the trainer made ({code}): {error.message}"
-    hint = "Mend the object store (its disk may be full); then resume the job."
+    hint = "Fix the object store (its disk may be full); then resume the job."
     return JobFailure(message[:2000], code=code, hint=hint, retryable=True)
 
 

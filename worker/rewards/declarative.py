@@ -29,7 +29,7 @@ class DeclarativeRater(Rater):
             raise JobFailure(
                 f"A reward cannot be computed here: {error}",
                 code="reward_errors",
-                hint="Mend the worker and resume the job, or take another evaluation_metric.",
+                hint="Fix the worker and resume the job, or choose another evaluation_metric.",
                 retryable=True,
             ) from error
         return replace(result, wall_ms=1000 * (time.perf_counter() - began))

@@ -144,7 +144,7 @@ class VllmServing:
         return Unavailable(
             f"vLLM has failed: {why}",
             code="serving_lost",
-            hint="Try again: it is started anew. If it fails again, the worker's log says why.",
+            hint="Try again: the next request restarts it. If that fails, the worker's log says why.",
         )
 
     def _wait(self, coroutine: Coroutine[Any, Any, T]) -> T:

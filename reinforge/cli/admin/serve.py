@@ -151,7 +151,7 @@ def _run_demo(client: Reinforge, spec: Any, home: Path, *, again: bool) -> dict[
     job, exists = demo_job.find_or_start(client, spec, push_parts, again=again)
     if exists:
         err.print(
-            f"The demo job is there already ({job.id}, {job.status}); train anew with: reinforge demo --again"
+            f"The demo job is there already ({job.id}, {job.status}); train again with: reinforge demo --again"
         )
     job = follow(client, job.id)
     result = demo_job.summary(client, job, home)

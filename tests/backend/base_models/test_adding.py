@@ -91,7 +91,7 @@ def test_a_refusal_that_nobody_waits_for_stays_in_the_list(live_backend: Backend
     view = model_view(live_backend, "old")
     assert (view["failure"]["code"], view["error"]) == ("unsafe_weights", view["failure"]["message"])
     assert view["failure"]["hint"]
-    # Mended, it is added; what nobody uses can be removed.
+    # Fixed, it is added; what nobody uses can be removed.
     hub.repositories["org/old"] = Repository(model_files())
     assert live_backend.api.post("/models", json=body).json()["status"] == "ready"
     assert live_backend.api.delete("/models/old").status_code == 204

@@ -299,7 +299,7 @@ def paused_after_step_2(backend: Backend) -> str:
         trainer.step(step)
         if step == 2:
             trainer.resume_state(2)
-    trainer.end("paused", reason="reward_errors", message="All rows failed.", hint="Mend it.")
+    trainer.end("paused", reason="reward_errors", message="All rows failed.", hint="Fix it.")
     return job
 
 

@@ -129,7 +129,7 @@ def test_coming_back_ends_as_the_evaluation_does(stub: StubServer, tmp_path: Pat
     done = run(stub, "eval", "--resume", "eval_1", "--out", str(tmp_path / "r.json"))
     assert (done.returncode, done.stdout.strip()) == (0, "eval_1"), done.stderr
     assert '"succeeded"' in (tmp_path / "r.json").read_text()
-    assert {request.method for request in stub.requests} == {"GET"}, "nothing is started anew"
+    assert {request.method for request in stub.requests} == {"GET"}, "nothing is started again"
     failed = EVALUATION | {"status": "failed", "error": {"code": "no_worker", "message": "No worker."}}
     stub.on("GET", "/evaluations/eval_1", Answer(200, failed))
     stub.on("POST", "/evaluations/eval_1/resume", Answer(200, EVALUATION))

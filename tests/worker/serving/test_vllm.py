@@ -257,7 +257,7 @@ def test_a_server_that_dies_is_a_clear_error_and_the_next_order_has_another(
     assert pid is not None
     os.killpg(pid, signal.SIGKILL)
     vllm.run(id)
-    assert vllm.error(id)["code"] == "serving_lost" and "started anew" in vllm.error(id)["hint"]
+    assert vllm.error(id)["code"] == "serving_lost" and "restarts it" in vllm.error(id)["hint"]
     expected = local.get("12 + 34", temperature=0.0, adapter=adapters[0])
     assert vllm.get("12 + 34", temperature=0.0, adapter=adapters[0]) == expected
 

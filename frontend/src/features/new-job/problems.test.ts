@@ -63,7 +63,7 @@ describe("refusal", () => {
   });
 
   it("keeps golden cases apart that fail alike", () => {
-    const hint = "Mend the reward.";
+    const hint = "Fix the reward.";
     const fails = (code: string) => ({ param: "rewards[0]", code, message: "It got 0 instead of 1." });
     const error = new ApiError(422, "golden_cases_failed", "2 of 3", hint, "rewards[0]", [
       fails("gold_1"),

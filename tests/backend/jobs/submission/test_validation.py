@@ -111,7 +111,7 @@ def test_a_row_that_the_template_refuses_is_named_as_the_dataset_counts_it(backe
             "message": failure["message"],
             "code": failure["code"],
             "type": "invalid_request_error",
-            "hint": "Mend the row.",
+            "hint": "Fix the row.",
             "param": "data.dataset",
             "errors": [failure],
         }
