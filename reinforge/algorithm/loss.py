@@ -190,13 +190,13 @@ class DpoPair(SpecModel):
 
 
 class Hierarchy(SpecModel):
-    """+ weight · IH-GRPO's term: credits executing code and writing as two decisions."""
+    """+ weight · IH-GRPO's term: credits calling a tool and writing as two decisions."""
 
     type: Literal["hierarchy"] = "hierarchy"
     weight: float = Field(default=1e-3, gt=0, le=1)
     """λ. Paper: 1e-3; useful from 1e-4 to 1e-2."""
     execute_token: str = Field(default="<tool_call>", min_length=1, max_length=64)
-    """Token that executes pending code."""
+    """Text that opens a call; its first token is the decision to call. Most models have one special token for it."""
 
 
 Auxiliary = Annotated[NoAuxiliary | DpoPair | Hierarchy, Field(discriminator="type")]

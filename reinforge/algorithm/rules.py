@@ -186,8 +186,8 @@ def turns_and_tools(algorithm: Algorithm, job: JobFacts) -> None:
         (
             "loss.aux.type",
             algorithm.loss.aux.type == "hierarchy",
-            "aux `hierarchy` credits the decision to execute code, which no environment here supports",
-            "use `none`, or an environment with delayed execution",
+            "aux `hierarchy` credits the decision to call a tool",
+            "use `none`, or an environment with tools",
         ),
     )
     for param, applies, what, remedy in parts:
@@ -212,12 +212,6 @@ def _not_with_turns(algorithm: Algorithm) -> None:
             isinstance(selection, GuidedCorrection),
             f"selection `{selection.type}` replaces completions of one turn",
             "use `keep_all`, or environment `single_turn`",
-        ),
-        (
-            "loss.aux.type",
-            algorithm.loss.aux.type == "hierarchy",
-            "aux `hierarchy` credits the decision to execute code, which no environment here supports",
-            "use `none`",
         ),
     )
     for param, applies, what, remedy in parts:

@@ -8,7 +8,7 @@ AGENTS: dict[str, Preset] = {
         summary=(
             "Credits the turns of an agent: states that several completions of a prompt pass through are valued by "
             "what followed, and an action is credited with how much it improved on its state. Choose it for "
-            "environments in which the same states come again. Where none does, all advantages vanish."
+            "environments in which the same states come again. Groups in which none does are compared as in GRPO."
         ),
         formula="δ_k = r_k + γV(s_{k+1}) - V(s_k), A_k = δ_k + γλA_{k+1}, standardised over the group's turns",
         source="Zhu et al. 2026, Generalized Advantage Grouped Policy Optimization (arXiv 2605.13217)",
@@ -23,13 +23,15 @@ AGENTS: dict[str, Preset] = {
     "ih_grpo": Preset(
         title="IH-GRPO",
         summary=(
-            "For agents that write code and decide when to run it: the decision to execute and the choice of text "
-            "are credited as two, so that one token's fate does not drag the other's. Choose it when tool use dies "
-            "out or takes over."
+            "The decision to call a tool and the choice of text are credited as two, so that one token's fate does "
+            "not drag the other's. Choose it when tool use dies out or takes over."
         ),
-        formula="loss = PG + λ·mean((stop(1 - p) - n_t)·logZ·stop(ℓ_t)), p = π(execute)",
+        formula="loss = PG + λ·mean((stop(1 - p) - n_t)·logZ·stop(ℓ_t)), p = π(call)",
         source="Wang et al. 2026, Implicit Hierarchical GRPO (arXiv 2605.18500), authors' repository",
-        needs=("an environment with delayed execution",),
+        deviations=(
+            "The paper's token runs all code written so far; here it is the token that opens a call.",
+        ),
+        needs=("an environment with tools",),
         slots={
             "loss": {
                 "surrogate": clip(dual_clip=3.0),

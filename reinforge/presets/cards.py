@@ -1,5 +1,6 @@
 """Views of presets: algorithm, single-turn support, job-file text."""
 
+from dataclasses import replace
 from typing import Any
 
 import yaml
@@ -10,6 +11,7 @@ from reinforge.algorithm.slots import Algorithm
 from reinforge.presets import FAMILIES, Preset
 
 _SINGLE = JobFacts(environment=SINGLE_TURN, rewards=(), completions_per_prompt=2, max_completion_tokens=1)
+_TOOLS = replace(_SINGLE, environment="tools")
 
 
 def algorithm_of(name: str, preset: Preset) -> Algorithm:
@@ -18,21 +20,28 @@ def algorithm_of(name: str, preset: Preset) -> Algorithm:
 
 def single_turn_refusal(name: str, preset: Preset) -> str | None:
     """Why a single-turn job cannot run it; None if it can."""
+    return _refusal(name, preset, _SINGLE)
+
+
+def _refusal(name: str, preset: Preset, job: JobFacts) -> str | None:
     try:
-        turns_and_tools(algorithm_of(name, preset), _SINGLE)
+        turns_and_tools(algorithm_of(name, preset), job)
     except PydanticCustomError as refusal:
         return refusal.message()
     return None
 
 
 def runnable() -> dict[str, dict[str, Preset]]:
+    """Presets, by family, that some job can run, whatever its environment."""
     families = {
-        family: {
-            name: preset for name, preset in members.items() if single_turn_refusal(name, preset) is None
-        }
+        family: {name: preset for name, preset in members.items() if _runs(name, preset)}
         for family, members in FAMILIES.items()
     }
     return {family: members for family, members in families.items() if members}
+
+
+def _runs(name: str, preset: Preset) -> bool:
+    return any(_refusal(name, preset, job) is None for job in (_SINGLE, _TOOLS))
 
 
 def job_yaml(name: str, preset: Preset) -> str:

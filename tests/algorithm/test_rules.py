@@ -189,7 +189,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str, str]] = {
     "hierarchy, one turn": (
         {"loss": {"aux": {"type": "hierarchy"}}},
         "loss.aux.type",
-        "an environment with delayed execution",
+        "an environment with tools",
     ),
     # A critic and what reads it come together.
     "gae without a critic": ({"advantage": {"type": "gae"}}, "critic.type", "set critic to `value_head`"),

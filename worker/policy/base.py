@@ -40,6 +40,10 @@ class TokenScores:
     """(N, T) float32, 0 at missing tokens."""
     entropies: Tensor
     """(N, T) float32 nats over the full vocabulary, 0 at missing tokens."""
+    execute_logits: Tensor | None = None
+    """(N, T) logit of the execute token divided by the temperature, where a batch names one."""
+    execute_logprobs: Tensor | None = None
+    """(N, T) log-probability of the execute token, where a batch names one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,8 @@ class Batch:
     skipped: Tensor | None = None
     """(N,) bool: rows without a forward pass; their scores stay 0."""
     entropy_gradient: bool = False
+    execute_token: int | None = None
+    """Token whose logit and log-probability the loss reads at every place."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -236,6 +236,7 @@ class LoraPolicy:
             self._split,
             layout=part.layout,
             entropy_gradient=batch.entropy_gradient,
+            execute_token=batch.execute_token,
         )
         _store(scores, part.rows, part_scores)
         return loss(part_scores, tensors_of(batch, part.rows, self._model.device))

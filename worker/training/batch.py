@@ -25,6 +25,8 @@ class StepBatch:
     """(N, T) float32, 0 outside the mask."""
     sampler_entropies: Tensor
     """(N, T) float32 nats, 0 outside the mask; NaN if unknown."""
+    execute_token: int | None = None
+    """First token of the text that decides to call a tool, where the loss reads it."""
 
     @property
     def scores(self) -> list[Score]:

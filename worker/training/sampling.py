@@ -51,7 +51,7 @@ class StepSampler:
         )
         rounds, metrics = 1, dict[str, float]()
         while True:
-            batch = assemble(collected.groups, self.scorer, sampling_round.sampling.temperature, self.decode)
+            batch = self._assembled(collected, sampling_round.sampling.temperature)
             if rounds == 1:
                 self._check(step, batch)
             if has_reward_passes(self.spec):
@@ -69,6 +69,13 @@ class StepSampler:
                 collected.score_seconds + more.score_seconds,
             )
             rounds += 1
+
+    def _assembled(self, collected: Collected, temperature: float) -> StepBatch:
+        batch = assemble(collected.groups, self.scorer, temperature, self.decode)
+        aux = self.spec.algorithm.loss.aux
+        if aux.type != "hierarchy":
+            return batch
+        return replace(batch, execute_token=self.prompts.renderer.plain_ids(aux.execute_token)[0])
 
     def _check(self, step: int, batch: StepBatch) -> None:
         try:

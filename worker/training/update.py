@@ -148,12 +148,16 @@ def _begun(batch: StepBatch, old: TokenScores | None, state: State) -> Update:
 
 
 def loss_function(settings: LossSettings) -> LossFunction:
-    with_entropy = "entropy_gradient" in loss_reads(settings)
+    reads = loss_reads(settings)
 
     def loss(scores: TokenScores, tensors: Mapping[str, Tensor]) -> LossValue:
         inputs = loss_inputs(tensors)
-        if with_entropy:
+        if "entropy_gradient" in reads:
             inputs = replace(inputs, entropies=scores.entropies)
+        if "execute_scores" in reads:
+            inputs = replace(
+                inputs, execute_logits=scores.execute_logits, execute_logprobs=scores.execute_logprobs
+            )
         parts = policy_loss(scores.logprobs, inputs, settings)
         return LossValue(parts.total, parts.metrics, parts.gradients)
 
@@ -213,6 +217,8 @@ def _optimizer_batch(
         tensors["betas"] = row_betas(by["values"], column, otherwise=settings["kl"]["beta"])
     if "actions" in reads and batch.rows.turns is not None:
         tensors["actions"] = cut(batch.rows.turns.actions(batch.rows.mask))
+    if "execute_scores" in reads and batch.rows.token_ids is not None:
+        tensors["executed"] = cut(batch.rows.token_ids).eq(batch.execute_token)
     if "sampler_logprobs" in reads:
         tensors["sampler_logprobs"] = torch.where(
             cut(batch.rows.mask), cut(batch.sampler_logprobs), torch.nan
@@ -223,6 +229,7 @@ def _optimizer_batch(
         _moves_policy(settings, tensors) & whole.mask.any(1),
         float(tensors["counts"].sum()) or 1.0,
         entropy_gradient="entropy_gradient" in reads,
+        execute_token=batch.execute_token if "execute_scores" in reads else None,
     )
 
 

@@ -8452,7 +8452,7 @@ export interface components {
         };
         /**
          * Hierarchy
-         * @description + weight · IH-GRPO's term: credits executing code and writing as two decisions.
+         * @description + weight · IH-GRPO's term: credits calling a tool and writing as two decisions.
          */
         Hierarchy: {
             /**
@@ -8468,7 +8468,7 @@ export interface components {
             weight?: number;
             /**
              * Execute Token
-             * @description Token that executes pending code.
+             * @description Text that opens a call; its first token is the decision to call. Most models have one special token for it.
              * @default <tool_call>
              */
             execute_token?: string;

@@ -234,3 +234,36 @@ def test_turns_are_credited_one_by_one(tmp_path: Path, model: Path) -> None:
         True,
         True,
     ]
+
+
+def test_the_decision_to_call_is_scored_at_every_token_and_credited(tmp_path: Path, model: Path) -> None:
+    """IH-GRPO: where the execute token was sampled, its score is that of the sampled token."""
+    algorithm: dict[str, Any] = {
+        "preset": "ih_grpo",
+        "loss": {"aux": {"weight": 1.0, "execute_token": "<assistant>"}},
+    }
+    spec = tools_spec(limits__steps=2, evaluation__rows=0, rollout__temperature=1.3, algorithm=algorithm)
+    job = tools_job(tmp_path / "a", model, spec, PlainRunner())
+    run = job.policy.forward_backward
+    executed = 0
+
+    def forward_backward(batch: Batch, loss: LossFunction) -> ForwardBackward:
+        def checked(scores: TokenScores, tensors: Mapping[str, Tensor]) -> LossValue:
+            nonlocal executed
+            assert scores.execute_logprobs is not None and scores.execute_logits is not None
+            chosen = tensors["executed"] & tensors["mask"]
+            executed += int(chosen.sum())
+            torch.testing.assert_close(scores.execute_logprobs[chosen], scores.logprobs[chosen])
+            return loss(scores, tensors)
+
+        return run(batch, checked)
+
+    job.policy.forward_backward = forward_backward  # type: ignore[method-assign]
+    assert job.train().outcome == "succeeded"
+    assert executed > 3
+
+    algorithm["loss"] = {"aux": {"type": "none"}}
+    plain = tools_spec(limits__steps=2, evaluation__rows=0, rollout__temperature=1.3, algorithm=algorithm)
+    other = tools_job(tmp_path / "b", model, plain, PlainRunner())
+    other.train()
+    assert not equal(adapters(job), adapters(other))

@@ -51,6 +51,16 @@ def token_scores(
     return torch.cat(logprobs), torch.cat(entropies)
 
 
+def token_logits(hidden: Tensor, head: Callable[[Tensor], Tensor], token: int) -> Tensor:
+    """Logits (M,) of one token, before the temperature, with gradient if enabled; at least float32."""
+    if type(head) is torch.nn.Linear:
+        bias = None if head.bias is None else head.bias[token : token + 1]
+        logits = F.linear(hidden, head.weight[token : token + 1], bias)[:, 0]
+    else:
+        logits = head(hidden)[:, token]
+    return logits.to(torch.promote_types(logits.dtype, torch.float32))
+
+
 class _FrozenHead(torch.autograd.Function):
     """Scores of a frozen head W with their gradients: with p the distribution over the vocabulary and τ the
     temperature, ∂ log p_t / ∂ hidden = (W_t − Σ p W) / τ and ∂ entropy / ∂ hidden = −Σ p (log p +

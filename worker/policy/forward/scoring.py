@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -12,7 +12,7 @@ from transformers.cache_utils import DynamicLayer
 from worker.machine.memory import is_out_of_memory
 from worker.policy.base import Sequences, TokenScores
 from worker.policy.forward.attention import KEYWORD, loop, packed_attention
-from worker.policy.forward.logprobs import token_scores
+from worker.policy.forward.logprobs import token_logits, token_scores
 from worker.policy.forward.micro_batches import Layout
 from worker.policy.forward.rows import CompletionTargets, Packed, Padded, packed, padded
 
@@ -30,10 +30,12 @@ def score(
     *,
     layout: Layout = "padded",
     entropy_gradient: bool = False,
+    execute_token: int | None = None,
 ) -> TokenScores:
     """Scores (n, T) on the model's device, with gradient if enabled.
 
-    layout: one of `layouts_of`; with `prompt_once` all rows have the same prompt.
+    layout: one of `layouts_of`; with `prompt_once` all rows have the same prompt. execute_token: also scored at every
+    place, which runs the head twice.
     """
     if head is None:
         rows = padded(sequences, model.device)
@@ -51,7 +53,19 @@ def score(
         temperature=sequences.temperature,
         entropy_gradient=entropy_gradient,
     )
-    return TokenScores(targets.spread(logprobs), targets.spread(entropies))
+    scores = TokenScores(targets.spread(logprobs), targets.spread(entropies))
+    if execute_token is None:
+        return scores
+    everywhere = torch.full_like(targets.ids, execute_token)
+    execute_logprobs, _ = token_scores(
+        picked, everywhere, head, vocabulary=vocabulary, temperature=sequences.temperature
+    )
+    execute_logits = token_logits(picked, head, execute_token) / sequences.temperature
+    return replace(
+        scores,
+        execute_logits=targets.spread(execute_logits),
+        execute_logprobs=targets.spread(execute_logprobs),
+    )
 
 
 def predict_values(

@@ -190,13 +190,15 @@ def test_a_viewer_may_check(attended: Backend) -> None:
 def test_the_form_knows_every_field_and_every_preset_that_a_job_can_run(backend: Backend) -> None:
     form = backend.api.get("/job-form").json()
     assert form["json_schema"] == JobSpec.model_json_schema()
-    runnable = [name for name in PRESETS if name not in {"gagpo", "ih_grpo", "axpo"}]
-    assert [preset["id"] for preset in form["presets"]] == runnable
+    assert [preset["id"] for preset in form["presets"]] == [name for name in PRESETS if name != "axpo"]
+    turns = {"gagpo", "ih_grpo"}
     eight = backend.spec()["rollout"] | {"completions_per_prompt": 8}
     for preset in form["presets"]:
         assert len(preset["summary"]) > 100 and preset["source"] and preset["title"]
-        spec = JobSpec.model_validate(backend.spec(algorithm={"preset": preset["id"]}, rollout=eight))
-        assert preset["single_turn"] and preset["reason"] is None
+        environment = {"type": "tools" if preset["id"] in turns else "single_turn"}
+        changes = {"algorithm": {"preset": preset["id"]}, "rollout": eight, "environment": environment}
+        spec = JobSpec.model_validate(backend.spec(**changes))
+        assert preset["single_turn"] == (preset["reason"] is None) == (preset["id"] not in turns)
         assert spec.algorithm.model_dump(mode="json") == preset["algorithm"]
 
 

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from worker.policy.forward import logprobs
-from worker.policy.forward.logprobs import token_scores
+from worker.policy.forward.logprobs import token_logits, token_scores
 
 
 @pytest.fixture
@@ -113,3 +113,18 @@ def test_a_bfloat16_heads_scores_are_as_close_as_its_logits_let_them(
     assert logprobs.dtype == entropies.dtype == torch.float32
     torch.testing.assert_close(logprobs.double(), exact, atol=0.1, rtol=0)
     torch.testing.assert_close(entropies.double(), exact_entropies.detach(), atol=0.05, rtol=0)
+
+
+@pytest.mark.parametrize("head_type", ["linear", "function"])
+def test_the_logit_of_one_token_is_that_of_the_whole_head(head_type: str) -> None:
+    generator = torch.Generator().manual_seed(3)
+    linear = torch.nn.Linear(8, 50, dtype=torch.float64)
+    head = linear if head_type == "linear" else lambda hidden: 2 * linear(hidden)
+    hidden = torch.randn((23, 8), generator=generator, dtype=torch.float64, requires_grad=True)
+    weights = torch.randn(23, generator=generator, dtype=torch.float64)
+    logits = token_logits(hidden, head, 7)
+    torch.testing.assert_close(logits, head(hidden)[:, 7])
+    gradients = [
+        torch.autograd.grad((weights * values).sum(), hidden)[0] for values in (logits, head(hidden)[:, 7])
+    ]
+    torch.testing.assert_close(*gradients)
