@@ -200,23 +200,41 @@ def turns_and_tools(algorithm: Algorithm, job: JobFacts) -> None:
 
 def _not_with_turns(algorithm: Algorithm) -> None:
     selection = algorithm.selection
+    if isinstance(selection, GuidedCorrection):
+        raise fault_at(
+            "algorithm.selection.type",
+            f"selection `{selection.type}` replaces completions of one turn: use `keep_all`, or environment "
+            f"`{SINGLE_TURN}`",
+        )
+
+
+def continuations_are_credited(algorithm: Algorithm, job: JobFacts) -> None:
+    """Selections that continue calls split the credit of a row where the call begins, as `grpo` compares."""
+    selection, loss = algorithm.selection, algorithm.loss
+    if not selection.needs_tools:
+        return
     parts = (
         (
-            "selection.type",
-            selection.needs_tools,
-            f"selection `{selection.type}` samples from within a tool call, which this version does not",
-            "use `keep_all`",
+            "shaping.type",
+            algorithm.shaping.compares,
+            "compares completions itself: use shaping `weighted_sum`",
         ),
+        ("advantage.type", algorithm.advantage.type != "grpo", "compares completions itself: use `grpo`"),
         (
-            "selection.type",
-            isinstance(selection, GuidedCorrection),
-            f"selection `{selection.type}` replaces completions of one turn",
-            "use `keep_all`, or environment `single_turn`",
+            "loss.ratio_level",
+            loss.ratio_level in BY_COMPLETION or loss.ratio_level == "action",
+            "credits tokens before and in a call differently: use ratio_level `token`",
+        ),
+        ("loss.aux.type", loss.aux.type == "dpo_pair", "adds completions to groups: use aux `none`"),
+        (
+            "loss.aggregation.type",
+            loss.aggregation.type == "lambda",
+            "adds completions to groups: use aggregation `seq_mean`",
         ),
     )
-    for param, applies, what, remedy in parts:
+    for param, applies, what in parts:
         if applies:
-            raise fault_at(f"algorithm.{param}", f"{what}: {remedy}")
+            raise fault_at(f"algorithm.{param}", f"selection `{selection.type}` {what}")
 
 
 def selection_is_smaller_than_group(algorithm: Algorithm, job: JobFacts) -> None:
@@ -297,6 +315,7 @@ RULES: tuple[Callable[[Algorithm, JobFacts], None], ...] = (
     critic_is_read,
     left_out_rows_exist,
     turns_and_tools,
+    continuations_are_credited,
     selection_is_smaller_than_group,
     single_completion_has_no_group,
     deciding_reward_exists,

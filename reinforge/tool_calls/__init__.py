@@ -9,7 +9,7 @@ from reinforge.tool_calls.base import (
 )
 from reinforge.tool_calls.detection import read_any
 from reinforge.tool_calls.history import prepared
-from reinforge.tool_calls.table import NOTATIONS, read
+from reinforge.tool_calls.table import NOTATIONS, first_call, read
 
 __all__ = [
     "NOTATIONS",
@@ -18,6 +18,7 @@ __all__ = [
     "ParsedCall",
     "Tools",
     "as_openai",
+    "first_call",
     "prepared",
     "read",
     "read_any",

@@ -83,6 +83,22 @@ class Notation:
             end = passage.end
         return "".join([*pieces, content[end:]]), tuple(calls)
 
+    def first_call(self, text: str) -> tuple[int, int] | None:
+        """Where the first call of a message is: behind its opening mark, or its first character where calls have no
+        mark, up to its end."""
+        content, _ = self.sections(text)
+        passage = next(iter(self.passages(content, ())), None)
+        if passage is None:
+            return None
+        if text.endswith(content):
+            before = len(text) - len(content)
+            start, end = before + passage.start, before + passage.end
+        else:
+            # Sections of some notations write the content again, with marks that the text need not have.
+            start, end = max(0, text.find(self.marks[0])), len(text)
+        mark = next((mark for mark in self.marks if text.startswith(mark, start)), None)
+        return start + (len(mark) if mark else 1), end
+
 
 END_MARKS = (
     "<|im_end|>",

@@ -3,6 +3,7 @@
 import json
 import math
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from torch import Tensor
 
 from tests.algorithm.cases.base import group_rows, rows_of
 from worker.algorithm.advantages import ADVANTAGES
+from worker.algorithm.loss.optimizer_batch import OptimizerBatch, batch_constants
 from worker.algorithm.rows import Rows
 from worker.algorithm.selection import Branch, Prompts, Repair, select
 from worker.algorithm.selection.axpo import split_credit
@@ -300,3 +302,21 @@ def test_without_branches_credit_is_that_of_grpo() -> None:
     expected = ADVANTAGES["grpo"](rows, flat, ~flat.isnan())
     assert torch.equal(credit.advantages, expected[:, None].expand(3, 3))
     assert credit.trained.all()
+
+
+def test_the_loss_of_continuations_is_added_to_that_of_the_group() -> None:
+    """(1/G) Σ rows or prefixes + Σ sources (1/K) Σ continuations, by hand."""
+    mask = torch.tensor([[1, 1, 1], [1, 0, 0], [0, 1, 1], [0, 1, 0]]).bool()
+    losses = torch.tensor([[1.0, 2.0, 3.0], [5.0, 0, 0], [0, 7.0, 9.0], [0, 11.0, 0]])
+    batch = OptimizerBatch(
+        mask=mask,
+        factors=torch.tensor([1.0, 1.0, 1.0, 1.0]).double(),  # G / K = 2 / 2
+        independent=torch.tensor([True, True, False, False]),
+    )
+    loss = {"aggregation": {"type": "seq_mean"}, "kl": {"beta": 0.0}}
+    constants = batch_constants(loss, batch, {})
+    total = (losses * constants["token_weights"]).sum() / constants["counts"].sum()
+    assert total.item() == pytest.approx((2.0 + 5.0) / 2 + (8.0 + 11.0) / 2)
+    doubled = batch_constants(loss, replace(batch, factors=torch.tensor([1.0, 1.0, 2.0, 2.0]).double()), {})
+    total = (losses * doubled["token_weights"]).sum() / doubled["counts"].sum()
+    assert total.item() == pytest.approx((2.0 + 5.0) / 2 + (8.0 + 11.0))

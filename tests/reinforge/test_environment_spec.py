@@ -69,7 +69,14 @@ def test_what_cannot_run_is_refused(environment: dict[str, Any], code: str | Non
     [
         ({"rollout": {"stop": ["x"]}}, "rollout.stop"),
         ({"rollout": {"engine": "vllm"}}, "rollout.engine"),
-        ({"algorithm": {"preset": "axpo"}}, "algorithm.selection.type"),
+        (
+            {"algorithm": {"preset": "axpo", "advantage": {"type": "rloo"}}},
+            "algorithm.advantage.type",
+        ),
+        (
+            {"algorithm": {"preset": "axpo", "loss": {"ratio_level": "sequence"}}},
+            "algorithm.loss.ratio_level",
+        ),
         ({"algorithm": {"selection": {"type": "guided_correction"}}}, "algorithm.selection.type"),
     ],
 )
@@ -85,6 +92,8 @@ def test_agents_presets_that_compare_turns_are_taken() -> None:
     assert spec.algorithm.advantage.type == "gagpo"
     spec = JobSpec.model_validate(job(tools(python(ADD)), algorithm={"preset": "ih_grpo"}))
     assert spec.algorithm.loss.aux.type == "hierarchy"
+    spec = JobSpec.model_validate(job(tools(python(ADD)), algorithm={"preset": "axpo"}))
+    assert spec.algorithm.selection.type == "axpo"
 
 
 def test_a_job_file_takes_the_code_of_its_tools_along(tmp_path: Path) -> None:

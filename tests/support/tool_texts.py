@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from reinforge.tool_calls import AssistantMessage, read
+from reinforge.tool_calls import AssistantMessage, first_call, read
 from reinforge.tools import ToolSchema, schemas_of
 from worker.environment.tools.base import (
     ReplyRequest,
@@ -47,6 +47,9 @@ class CallingTexts:
 
     def read(self, text: str) -> AssistantMessage:
         return read(text, "hermes")
+
+    def first_call(self, text: str) -> tuple[int, int] | None:
+        return first_call(text, "hermes")
 
     def suffixes(self, turns: Sequence[tuple[Sequence[dict[str, Any]], int | None]]) -> list[tuple[int, ...]]:
         texts = ["".join(f"<tool>{message['content']}" for message in row) for row, _ in turns]

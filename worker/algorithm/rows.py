@@ -102,6 +102,11 @@ class Rows:
     rounds: int = 1
 
     @property
+    def independent(self) -> Tensor:
+        """(N,) bool: rows sampled from the prompt, which statistics count; not those that continue another row."""
+        return torch.ones_like(self.scorable) if self.source is None else self.source < 0
+
+    @property
     def lengths(self) -> Tensor:
         return self.mask.sum(1)
 

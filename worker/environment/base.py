@@ -88,6 +88,13 @@ class Conversation:
     """Status that drops the rollout from statistics and loss."""
     reward: float | None = None
     """What the environment itself returned for the whole rollout."""
+    first_state: Any = None
+    """`state` before the first turn."""
+    call_span: tuple[int, int] | None = None
+    """Tokens of the completion that are its first tool call, from behind the opening mark, where the algorithm reads
+    them."""
+    source: int | None = None
+    """`sample_no` of the rollout whose beginning it continues."""
 
     @property
     def token_ids(self) -> tuple[int, ...]:
@@ -96,6 +103,12 @@ class Conversation:
     @property
     def policy_tokens(self) -> int:
         return sum(len(segment.token_ids) for segment in self.segments if segment.by == "policy")
+
+
+def open_segment(conversation: Conversation) -> Segment | None:
+    """The policy's beginning of a turn that it has not ended."""
+    last = conversation.segments[-1] if conversation.segments else None
+    return last if last and last.by == "policy" and last.turn == len(conversation.turns) else None
 
 
 class Environment(Protocol):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from reinforge.tool_calls import AssistantMessage, read
+from reinforge.tool_calls import AssistantMessage, first_call, read
 
 Message = dict[str, Any]
 NewMessages = tuple[Sequence[Message], int | None]
@@ -71,3 +71,7 @@ class Continuation:
     def read(self, text: str) -> AssistantMessage:
         """Read a turn, decoded with special tokens (`Text.raw`)."""
         return read(text, self.notation, self.tools)
+
+    def first_call(self, text: str) -> tuple[int, int] | None:
+        """Characters of the turn's first call, from behind its opening mark."""
+        return first_call(text, self.notation)

@@ -15,6 +15,8 @@ from worker.rollout.conversations import (
     Decode,
     Interrupted,
     Round,
+    beginning,
+    rollout_seed,
     without_end,
 )
 from worker.rollout.engine import GenerateRequest, NoiseKey, RolloutEngine, Sample
@@ -38,6 +40,13 @@ class Rollout:
     failure: str | None = None
     """Status of the environment that drops the rollout from statistics and loss."""
     environment_reward: float | None = None
+    first_state: Any = None
+    """What the environment kept about it before its first turn."""
+    call_span: tuple[int, int] | None = None
+    """Tokens of the completion that are its first tool call, from behind the opening mark, where the algorithm reads
+    them."""
+    source: int | None = None
+    """`sample_no` of the rollout whose beginning it continues."""
 
     @property
     def token_ids(self) -> tuple[int, ...]:
@@ -70,6 +79,15 @@ class RolloutRepair:
     rollout: Rollout
     segments: tuple[Segment, ...]
     max_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutBranches:
+    """`count` continuations of a rollout after the first `cut` tokens of its completion, within the first turn."""
+
+    rollout: Rollout
+    cut: int
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +158,47 @@ class Collector:
                 del unscored[number]
                 report("scoring", unscored)
         return Collected(groups, generated - started, time.monotonic() - generated)
+
+    async def branch(
+        self,
+        groups: Sequence[Sequence[Rollout]],
+        branches: Sequence[RolloutBranches],
+        sampling_round: Round,
+        progress: ProgressCallback,
+    ) -> Collected:
+        """`groups` with scored continuations at the end of their groups. Raises Interrupted, and exceptions of engine
+        and scorer."""
+        started = time.monotonic()
+        grown = [list(group) for group in groups]
+        begun: dict[int, list[Conversation]] = {}
+        places = {group[0].prompt_no: place for place, group in enumerate(grown)}
+        for plan in branches:
+            place = places[plan.rollout.prompt_no]
+            begun.setdefault(place, []).extend(
+                _branches(plan, len(grown[place]) + len(begun.get(place, ())), sampling_round)
+            )
+        order, done = list(begun), 0
+        added: dict[int, list[Rollout]] = {}
+
+        def turn_sampled() -> None:
+            progress("generating", done, len(order), [])
+
+        async def sampled() -> AsyncGenerator[Group, None]:
+            nonlocal done
+            ended = self._sampler.branches(list(begun.values()), sampling_round, turn_sampled)
+            async with aclosing(ended):
+                async for number, conversations in ended:
+                    added[number] = [_rollout(conversation) for conversation in conversations]
+                    done += 1
+                    progress("generating", done, len(order), [])
+                    yield Group(number, [_scorable(rollout) for rollout in added[number]])
+
+        async with aclosing(sampled()) as arriving, aclosing(self._scorer.score(arriving)) as scored:
+            async for number, scores in scored:
+                grown[order[number]] += [
+                    replace(r, score=_score(r, s)) for r, s in zip(added[number], scores, strict=True)
+                ]
+        return Collected(grown, time.monotonic() - started, 0.0)
 
     async def repair(
         self,
@@ -224,7 +283,28 @@ def _rollout(conversation: Conversation) -> Rollout:
         messages=conversation.messages,
         failure=conversation.failure,
         environment_reward=conversation.reward,
+        first_state=conversation.first_state,
+        call_span=conversation.call_span,
+        source=conversation.source,
     )
+
+
+def _branches(plan: RolloutBranches, first_sample: int, sampling_round: Round) -> list[Conversation]:
+    """Conversations in the middle of their first turn."""
+    rollout = plan.rollout
+    return [
+        Conversation(
+            rollout.prompt,
+            rollout.prompt_no,
+            sample_no,
+            rollout_seed(rollout.prompt_no, sampling_round),
+            segments=(beginning(rollout.completion[0], plan.cut),) if plan.cut else (),
+            state=rollout.first_state,
+            first_state=rollout.first_state,
+            source=rollout.sample_no,
+        )
+        for sample_no in range(first_sample, first_sample + plan.count)
+    ]
 
 
 def _score(rollout: Rollout, score: Score) -> Score:

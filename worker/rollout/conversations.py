@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from worker.environment.base import Conversation, Environment, Prompt, Segment
+from worker.environment.base import Conversation, Environment, Prompt, Segment, open_segment
 from worker.rollout.engine import Generated, GenerateRequest, NoiseKey, RolloutEngine, Sampling
 from worker.rollout.noise import Stream, hash64
 
@@ -51,17 +51,48 @@ class ConversationSampler:
         )
         samples = range(sampling_round.samples_per_prompt)
         groups: dict[int, list[Conversation]] = {
-            number: [replace(conversation, sample_no=sample) for sample in samples]
+            number: [
+                replace(conversation, sample_no=sample, first_state=conversation.state) for sample in samples
+            ]
             for number, conversation in enumerate(begun)
         }
         requests = [self._first_request(number, group, sampling_round) for number, group in groups.items()]
+        async with aclosing(self._run(groups, requests, sampling_round, on_turn)) as ended:
+            async for number, conversations in ended:
+                yield number, conversations
+
+    async def branches(
+        self, groups: Sequence[Sequence[Conversation]], sampling_round: Round, on_turn: Callable[[], None]
+    ) -> AsyncGenerator[tuple[int, list[Conversation]], None]:
+        """Ended conversations of each list of begun ones, by its place, in any order. Raises Interrupted.
+
+        The conversations of a list belong to one prompt and are numbered one after the other. An open last segment of
+        the policy is continued.
+        """
+        numbered = {number: list(group) for number, group in enumerate(groups)}
+        requests = [
+            self._next_request(number, conversation, sampling_round)
+            for number, group in numbered.items()
+            for conversation in group
+        ]
+        async with aclosing(self._run(numbered, requests, sampling_round, on_turn)) as ended:
+            async for number, conversations in ended:
+                yield number, conversations
+
+    async def _run(
+        self,
+        groups: dict[int, list[Conversation]],
+        requests: list[GenerateRequest],
+        sampling_round: Round,
+        on_turn: Callable[[], None],
+    ) -> AsyncGenerator[tuple[int, list[Conversation]], None]:
         while requests:
             turn: list[tuple[int, Conversation]] = []
             async with aclosing(self._engine.generate(requests)) as answers:
                 async for answer in answers:
                     number = answer.request.tag
                     written = self._written(groups[number], answer)
-                    if self._environment.max_turns == 1:
+                    if self._environment.max_turns == 1 and len(written) == len(groups[number]):
                         yield number, await self._environment.answer(written)
                         del groups[number]
                     else:
@@ -84,7 +115,7 @@ class ConversationSampler:
         ordered = sorted(turn, key=lambda entry: (entry[0], entry[1].sample_no))
         answered = await self._environment.answer([conversation for _, conversation in ordered])
         for (number, _), conversation in zip(ordered, answered, strict=True):
-            groups[number][conversation.sample_no] = conversation
+            groups[number][conversation.sample_no - groups[number][0].sample_no] = conversation
         return [
             number
             for number, group in groups.items()
@@ -92,18 +123,21 @@ class ConversationSampler:
         ]
 
     def _written(self, group: Sequence[Conversation], answer: Generated) -> list[Conversation]:
-        first, stop_ids = answer.request.noise.sample_no, answer.request.sampling.stop_ids
-        texts = self._decode([without_end(sample.token_ids, stop_ids) for sample in answer.samples])
+        first = answer.request.noise.sample_no - group[0].sample_no
+        stop_ids = answer.request.sampling.stop_ids
         written = []
-        for place, (sample, text) in enumerate(zip(answer.samples, texts, strict=True)):
+        for place, sample in enumerate(answer.samples):
             if sample.finish_reason == "cancelled":
                 raise Interrupted
             conversation = group[first + place]
             turn = len(conversation.turns)
             segment = Segment(sample.token_ids, "policy", sample.logprobs, sample.entropies, turn)
-            segments = (*conversation.segments, segment)
-            written.append(replace(conversation, segments=segments, text=text, turn_end=sample.finish_reason))
-        return written
+            segments = (*closed_segments(conversation), joined(open_segment(conversation), segment))
+            written.append(replace(conversation, segments=segments, turn_end=sample.finish_reason))
+        texts = self._decode(
+            [without_end(conversation.segments[-1].token_ids, stop_ids) for conversation in written]
+        )
+        return [replace(conversation, text=text) for conversation, text in zip(written, texts, strict=True)]
 
     def _first_request(
         self, number: int, group: Sequence[Conversation], sampling_round: Round
@@ -140,7 +174,40 @@ def without_end(token_ids: Sequence[int], stop_ids: Sequence[int]) -> Sequence[i
     return token_ids[:-1] if token_ids and token_ids[-1] in stop_ids else token_ids
 
 
+def closed_segments(conversation: Conversation) -> tuple[Segment, ...]:
+    return conversation.segments if open_segment(conversation) is None else conversation.segments[:-1]
+
+
+def joined(before: Segment | None, after: Segment) -> Segment:
+    """Two segments of the policy as one."""
+    if before is None:
+        return after
+    both = (before.sampler_entropies, after.sampler_entropies)
+    return replace(
+        after,
+        token_ids=(*before.token_ids, *after.token_ids),
+        sampler_logprobs=(*before.sampler_logprobs, *after.sampler_logprobs),
+        sampler_entropies=None if both[0] is None or both[1] is None else (*both[0], *both[1]),
+    )
+
+
+def beginning(segment: Segment, tokens: int) -> Segment:
+    """The first tokens of a segment of the policy."""
+    entropies = segment.sampler_entropies
+    return replace(
+        segment,
+        token_ids=segment.token_ids[:tokens],
+        sampler_logprobs=segment.sampler_logprobs[:tokens],
+        sampler_entropies=None if entropies is None else entropies[:tokens],
+    )
+
+
+def rollout_seed(prompt_no: int, sampling_round: Round) -> int:
+    """Seed of what the environment draws by chance."""
+    number = hash64(sampling_round.seed, sampling_round.stream, sampling_round.noise_step, prompt_no)
+    return int(number) & _SEED_BITS
+
+
 def _begun(prompt: Prompt, number: int, sampling_round: Round) -> Conversation:
     prompt_no = sampling_round.first_prompt + number
-    seed = hash64(sampling_round.seed, sampling_round.stream, sampling_round.noise_step, prompt_no)
-    return Conversation(prompt, prompt_no, 0, int(seed) & _SEED_BITS)
+    return Conversation(prompt, prompt_no, 0, rollout_seed(prompt_no, sampling_round))

@@ -33,6 +33,7 @@ def job_environment(
         stop_ids=base.stop_ids,
         context=base.context_length or _ANY_CONTEXT,
         most=spec.rollout.max_completion_tokens,
+        with_call_spans=spec.algorithm.selection.needs_tools,
     )
 
 

@@ -67,6 +67,8 @@ def assemble(
         prompt_lengths=torch.tensor([len(rollout.prompt.token_ids) for rollout in rollouts]),
         criteria=tuple(tuple(result.criteria for result in row) for row in results),
         candidates=tuple(tuple(result.candidates for result in row) for row in results),
+        tool_spans=_tool_spans(rollouts),
+        source=_sources(rollouts),
         injected=present & ~mask,
     )
     sequences = Sequences([rollout.prompt.token_ids for rollout in rollouts], completions, temperature)
@@ -120,6 +122,21 @@ def _turns(rollouts: Sequence[Rollout], weights: Sequence[float]) -> Turns | Non
         end=torch.tensor(end),
         rewards=torch.tensor(rewards, dtype=torch.float64),
         states=torch.tensor(states),
+    )
+
+
+def _tool_spans(rollouts: Sequence[Rollout]) -> Tensor | None:
+    if not any(rollout.turns for rollout in rollouts):
+        return None
+    return torch.tensor([rollout.call_span or (-1, -1) for rollout in rollouts])
+
+
+def _sources(rollouts: Sequence[Rollout]) -> Tensor | None:
+    if all(rollout.source is None for rollout in rollouts):
+        return None
+    rows = {(rollout.prompt_no, rollout.sample_no): row for row, rollout in enumerate(rollouts)}
+    return torch.tensor(
+        [-1 if rollout.source is None else rows[rollout.prompt_no, rollout.source] for rollout in rollouts]
     )
 
 

@@ -6,12 +6,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from reinforge.algorithm.advantage import GrpoAdvantage
+from reinforge.algorithm.selection import Axpo
 from reinforge.errors import JobFailure
 from reinforge.spec import JobSpec
 from worker.algorithm.advantages import advantages, observe, value_targets
 from worker.algorithm.loss.kl_control import advance_kl, with_current_beta
 from worker.algorithm.rows import Rows, State
 from worker.algorithm.selection import Selected, select
+from worker.algorithm.selection.axpo import SplitCredit, split_credit
 from worker.algorithm.shaping import Shaped, shape
 from worker.algorithm.shaping.combine import sum_of
 from worker.algorithm.shaping.reward_kl import mean_kl
@@ -45,6 +48,8 @@ class Credit:
     returns: Tensor | None = None
     state: dict[str, Any] = field(default_factory=dict)
     metrics: dict[str, SumCount] = field(default_factory=dict)
+    weights: Tensor | None = None
+    """(N,) float64: factors of the rows' losses; None for 1."""
 
 
 def choose(
@@ -82,14 +87,17 @@ def assign_credit(
     if passes.old is not None:
         rows = replace(rows, old_logprobs=passes.old.logprobs, entropies=passes.old.entropies)
     rows = replace(rows, state_values=passes.values)
+    split = _split(spec, rows, shaped.rewards, selected.keep)
     try:
-        values = advantages(settings, rows, shaped.rewards, selected.keep)
+        values = split.advantages if split else advantages(settings, rows, shaped.rewards, selected.keep)
         returns = value_targets(settings, rows, shaped.rewards, selected.keep)
         observed = observe(settings, rows, shaped.rewards, selected.keep)
     except ValueError as error:
         raise _missing(error) from error
     keep = selected.keep & shaped.trained
     tokens = rows.mask if selected.injected is None else rows.mask | selected.injected
+    if split:
+        tokens = tokens & split.trained
     counted = selected.keep if selected.counted is None else selected.counted
     return Credit(
         rewards=user_rewards(rows),
@@ -108,6 +116,17 @@ def assign_credit(
         metrics={name: (value, 1.0) for name, value in metrics.items()}
         | observed
         | _shaped_mean(spec, shaped),
+        weights=split.weights if split else None,
+    )
+
+
+def _split(spec: JobSpec, rows: Rows, rewards: Tensor, keep: Tensor) -> SplitCredit | None:
+    """Credit of rows and of their continuations, where there are any."""
+    selection, advantage = spec.algorithm.selection, spec.algorithm.advantage
+    if rows.source is None or not isinstance(selection, Axpo) or not isinstance(advantage, GrpoAdvantage):
+        return None
+    return split_credit(
+        rows, rewards, keep, correct_above=selection.correct_above, std=advantage.std, eps=advantage.eps
     )
 
 

@@ -185,7 +185,10 @@ def _algorithm_state(
     state: dict[str, Any] = credit.state | {"loss": step_update.state}
     if prompts.sampling == "frontier":
         state["frontier"] = learned(
-            position.frontier, batch.rollouts, credit.rewards, spec.evaluation.pass_above
+            position.frontier,
+            [rollout for rollout in batch.rollouts if rollout.source is None],
+            credit.rewards[batch.rows.independent],
+            spec.evaluation.pass_above,
         )
     return state
 

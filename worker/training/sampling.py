@@ -12,7 +12,7 @@ from worker.environment.base import Prompt, Segment
 from worker.policy.base import Policy
 from worker.rewards.base import RewardsFailed, Scorer
 from worker.rewards.circuit_breaker import Breaker
-from worker.rollout.collect import Collected, Collector, Rollout, RolloutRepair
+from worker.rollout.collect import Collected, Collector, Rollout, RolloutBranches, RolloutRepair
 from worker.rollout.conversations import Decode, Round, without_end
 from worker.training.batch import StepBatch, assemble
 from worker.training.credit import StepSelection, choose, no_credit
@@ -90,8 +90,15 @@ class StepSampler:
         requests = choice.selected.again
         repairs = [request for request in requests if isinstance(request, selection.Repair)]
         missing = sum(request.count for request in requests if isinstance(request, selection.Prompts))
-        if any(isinstance(request, selection.Branch) for request in requests):
-            raise NotImplementedError("continuations from within a rollout need an environment with tools")
+        branches = [
+            RolloutBranches(collected.rollouts[request.row], request.cut, request.count)
+            for request in requests
+            if isinstance(request, selection.Branch)
+        ]
+        if branches:
+            sources = [branch.rollout.prompt for branch in branches]
+            progress = self.job_reporter.sampling(sampling_round.noise_step, sources)
+            return await self.collector.branch(collected.groups, branches, sampling_round, progress)
         if repairs:
             stop_ids = sampling_round.sampling.stop_ids
             planned = [

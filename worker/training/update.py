@@ -205,6 +205,8 @@ def _optimizer_batch(
         entropies=before.entropies if before else None,
         logprobs=before.logprobs if before else None,
         reference_logprobs=reference,
+        factors=None if credit.weights is None else cut(credit.weights),
+        independent=None if batch.rows.source is None else cut(batch.rows.independent),
     )
     tensors = {"mask": whole.mask, "advantages": cut(credit.advantages).float()}
     tensors |= batch_constants(settings, whole, state)
@@ -217,7 +219,7 @@ def _optimizer_batch(
         tensors["betas"] = row_betas(by["values"], column, otherwise=settings["kl"]["beta"])
     if "actions" in reads and batch.rows.turns is not None:
         tensors["actions"] = cut(batch.rows.turns.actions(batch.rows.mask))
-    if "execute_scores" in reads and batch.rows.token_ids is not None:
+    if batch.execute_token is not None and batch.rows.token_ids is not None:
         tensors["executed"] = cut(batch.rows.token_ids).eq(batch.execute_token)
     if "sampler_logprobs" in reads:
         tensors["sampler_logprobs"] = torch.where(

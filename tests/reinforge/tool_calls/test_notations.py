@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reinforge.tool_calls import NOTATIONS, openai, read, read_any
+from reinforge.tool_calls import NOTATIONS, first_call, openai, read, read_any
 
 TOOLS = [
     {
@@ -216,3 +216,23 @@ def _gemma(value: Any) -> str:
     if isinstance(value, dict):
         return "{" + ",".join(f"{key}:{_gemma(item)}" for key, item in value.items()) + "}"
     return json.dumps(value)
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_the_first_call_begins_behind_its_opening_mark(name: str) -> None:
+    text, marks = WRITTEN[name], NOTATIONS[name].marks
+    span = first_call(text, name)
+    assert span is not None
+    start, end = span
+    assert text[:start].endswith(marks or "{")
+    assert "add" in text[start:end]
+    assert "So." not in text[start:end]
+    assert first_call("Only text.", name) is None
+
+
+def test_a_call_within_the_reasoning_is_not_the_first_call() -> None:
+    call = '<tool_call>{"name": "add", "arguments": {}}</tool_call>'
+    assert first_call(f"<think>{call}</think>{call}{call}", "hermes") == (
+        len(f"<think>{call}</think><tool_call>"),
+        len(f"<think>{call}</think>{call}"),
+    )

@@ -22,6 +22,8 @@ from worker.policy.base import Batch, ForwardBackward, LossFunction, LossValue, 
 from worker.rollout.collect import ProgressCallback
 from worker.rollout.engine import Generated, GenerateRequest
 from worker.sandbox.outcome import RewardRow
+from worker.training.batch import StepBatch
+from worker.training.credit import Credit
 from worker.training.reporting.job_reporter import JobReporter
 
 END_IDS = (1, *range(20, 80))
@@ -44,7 +46,14 @@ def tools_job(folder: Path, model: Path, spec: JobSpec, runner: PlainRunner, **o
         most = spec.rollout.max_completion_tokens
         texts = CallingTexts(job.tokenizer)
         return ToolsEnvironment(
-            spec.environment, runner, texts, texts, stop_ids=END_IDS, context=200, most=most
+            spec.environment,
+            runner,
+            texts,
+            texts,
+            stop_ids=END_IDS,
+            context=200,
+            most=most,
+            with_call_spans=spec.algorithm.selection.needs_tools,
         )
 
     job = SmallJob(folder, model, spec, environment=environment, **options)
@@ -267,3 +276,57 @@ def test_the_decision_to_call_is_scored_at_every_token_and_credited(tmp_path: Pa
     other = tools_job(tmp_path / "b", model, plain, PlainRunner())
     other.train()
     assert not equal(adapters(job), adapters(other))
+
+
+def test_failed_calls_are_sampled_again_and_credited_apart(tmp_path: Path, model: Path) -> None:
+    """AXPO: continuations share the source's first tokens; each token is trained at most once."""
+    selection = {"type": "axpo", "branches": 2, "extra": 0.5}
+    spec = tools_spec(
+        limits__steps=3, evaluation__rows=0, algorithm={"preset": "axpo", "selection": selection}
+    )
+    steps: list[tuple[StepBatch, Credit]] = []
+
+    def run(folder: Path) -> SmallJob:
+        job = tools_job(folder, model, spec, PlainRunner(), grade=first_number_is_even)
+        assert job.train().outcome == "succeeded"
+        return job
+
+    with pytest.MonkeyPatch.context() as patch:
+        completions = JobReporter.completions
+
+        def reported(self: JobReporter, step: int, batch: StepBatch, credit: Credit, done: Any) -> None:
+            steps.append((batch, credit))
+            completions(self, step, batch, credit, done)
+
+        patch.setattr(JobReporter, "completions", reported)
+        job = run(tmp_path / "a")
+    branched = 0
+    for batch, credit in steps:
+        rows = batch.rows
+        if rows.source is None:
+            continue
+        for row in (rows.source >= 0).nonzero()[:, 0].tolist():
+            branched += 1
+            source = int(rows.source[row])
+            one, other = batch.rollouts[row], batch.rollouts[source]
+            assert other.call_span is not None
+            cut = other.call_span[0]
+            assert one.token_ids[:cut] == other.token_ids[:cut]
+            assert one.sampler_logprobs[:cut] == other.sampler_logprobs[:cut]
+            assert one.prompt_no == other.prompt_no
+            assert one.turns[0].start == 0
+            assert one.action_mask[:cut] == (True,) * cut
+            assert not credit.trained[row, :cut].any()
+            assert not credit.trained[source, cut:].any()
+            assert credit.trained[row].equal(rows.mask[row] & (torch.arange(rows.mask.shape[1]) >= cut))
+            assert credit.weights is not None
+            assert credit.weights[row] == spec.rollout.completions_per_prompt / 2
+        pairs = [(rollout.prompt_no, rollout.sample_no) for rollout in batch.rollouts]
+        assert len(set(pairs)) == len(pairs)
+    assert branched >= 4
+    assert equal(adapters(job), adapters(run(tmp_path / "b")))
+
+
+def first_number_is_even(row: RewardRow) -> float:
+    calls = row.sample["tool_calls"]
+    return float(len(row.completion) % 2 if not calls else sum(map(ord, calls[0]["arguments"])) % 4 == 0)

@@ -3,7 +3,7 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
@@ -38,6 +38,10 @@ class OptimizerBatch:
     """(N, T), before the update."""
     reference_logprobs: Tensor | None = None
     """(N, T)."""
+    factors: Tensor | None = None
+    """(N,): of the rows' losses; None for 1."""
+    independent: Tensor | None = None
+    """(N,) bool: rows that the denominator counts; None for all."""
 
 
 def loss_reads(loss: Mapping[str, Any]) -> frozenset[str]:
@@ -72,6 +76,10 @@ def batch_constants(loss: Mapping[str, Any], batch: OptimizerBatch, state: State
         group=batch.group,
         parameters=loss_parameters(loss, state),
     )
+    counts = weights.counts if batch.independent is None else weights.counts * batch.independent
+    weights = replace(weights, counts=counts)
+    if batch.factors is not None:
+        weights = replace(weights, weights=weights.weights * batch.factors.float()[:, None])
     out = {"token_weights": weights.weights, "counts": weights.counts}
     out |= {SLOPE + name: slope for name, slope in weights.slopes.items()}
     chosen = batch.mask

@@ -11,7 +11,8 @@ from reinforge.errors import JobFailure
 from reinforge.records import CompletionEnd
 from reinforge.tool_calls import AssistantMessage, ParsedCall
 from reinforge.tools import INVALID_CALLS, CallStatus, check_arguments
-from worker.environment.base import Conversation, PolicyTurn, Prompt, Segment, ToolCall
+from worker.environment.base import Conversation, PolicyTurn, Prompt, Segment, ToolCall, open_segment
+from worker.environment.token_counts import token_counts
 from worker.environment.tools.base import (
     PastCall,
     ToolEnd,
@@ -48,6 +49,8 @@ class TurnContinuation(Protocol):
 
     def suffixes(self, turns: Sequence[tuple[Sequence[Message], int | None]]) -> list[tuple[int, ...]]: ...
 
+    def first_call(self, text: str) -> tuple[int, int] | None: ...
+
 
 class OneTurn:
     """`TurnContinuation` without tools: nothing is a call."""
@@ -59,6 +62,9 @@ class OneTurn:
 
     def suffixes(self, turns: Sequence[tuple[Sequence[Message], int | None]]) -> list[tuple[int, ...]]:
         return [() for _ in turns]
+
+    def first_call(self, text: str) -> tuple[int, int] | None:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +88,7 @@ class _Answered:
     failure: str | None = None
     suffix: tuple[int, ...] = ()
     reward: float | None = None
+    call_span: tuple[int, int] | None = None
 
 
 class ToolsEnvironment:
@@ -95,8 +102,11 @@ class ToolsEnvironment:
         stop_ids: Sequence[int],
         context: int,
         most: int,
+        with_call_spans: bool = False,
     ) -> None:
-        """context: tokens of prompt and completion together. most: tokens of the policy in a completion."""
+        """context: tokens of prompt and completion together. most: tokens of the policy in a completion.
+        with_call_spans: find the tokens of first calls.
+        """
         self.max_turns = spec.max_turns
         self._spec = spec
         self._runner = runner
@@ -105,6 +115,7 @@ class ToolsEnvironment:
         self._stop_ids = frozenset(stop_ids)
         self._context = context
         self._most = most
+        self._with_call_spans = with_call_spans
         self._classes = any(source.type == "class" for source in spec.sources)
         self._sources = {
             schema.name: number for number, schemas in enumerate(runner.schemas) for schema in schemas
@@ -116,7 +127,10 @@ class ToolsEnvironment:
 
     def room(self, conversation: Conversation) -> int:
         room = min(self._most - conversation.policy_tokens, self._context - _length(conversation))
-        return min(room, self._spec.max_turn_tokens or room)
+        if self._spec.max_turn_tokens is None:
+            return room
+        begun = open_segment(conversation)
+        return min(room, self._spec.max_turn_tokens - (len(begun.token_ids) if begun else 0))
 
     async def answer(self, conversations: Sequence[Conversation]) -> list[Conversation]:
         if not conversations:
@@ -185,7 +199,24 @@ class ToolsEnvironment:
             elif not message.calls:
                 entry.end = "stop"
             answered.append(entry)
+        if self._with_call_spans:
+            self._find_calls(answered, texts)
         return answered
+
+    def _find_calls(self, answered: Sequence[_Answered], texts: Sequence[str]) -> None:
+        located = [
+            (entry, span)
+            for entry, text in zip(answered, texts, strict=True)
+            if entry.message.calls
+            and entry.turn.no == 0
+            and (span := self._turns.first_call(text)) is not None
+        ]
+        turns = [entry.conversation.segments[-1].token_ids for entry, _ in located]
+        starts, ends = (
+            token_counts(self._texts.raw, turns, [span[side] for _, span in located]) for side in (0, 1)
+        )
+        for (entry, _), start, end in zip(located, starts, ends, strict=True):
+            entry.call_span = (entry.turn.start + start, entry.turn.start + end)
 
     def _call(self, answered: Sequence[_Answered]) -> None:
         """Check and run the calls of the turn: all rollouts in one call of the runner."""
@@ -336,6 +367,7 @@ def _after(entry: _Answered) -> Conversation:
         finish_reason=entry.end,
         failure=entry.failure,
         reward=entry.reward,
+        call_span=before.call_span or entry.call_span,
     )
 
 

@@ -4,7 +4,7 @@ import math
 import resource
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -40,13 +40,18 @@ def step_values(
 ) -> Values:
     """Metrics of a step's completions and update; the loop adds times and totals."""
     values: Values = {}
-    values |= _rewards(credit.rewards)
+    # Continuations of failed rollouts say nothing about what the policy does by itself.
+    counted = batch.rows.independent
+    rollouts = [batch.rollouts[row] for row in counted.nonzero()[:, 0].tolist()]
+    values |= _rewards(credit.rewards[counted])
     lengths = batch.rows.lengths.double()
-    values["reward/length_correlation"] = within_groups(credit.rewards, lengths, batch.rows.group)
-    values |= per_reward(batch.rollouts)
-    values |= turn_values(batch.rollouts)
-    values |= _groups(credit, batch.rows.group)
-    values |= _lengths(batch.rows.lengths, batch.rows.truncated)
+    values["reward/length_correlation"] = within_groups(
+        credit.rewards[counted], lengths[counted], batch.rows.group[counted]
+    )
+    values |= per_reward(rollouts)
+    values |= turn_values(rollouts)
+    values |= _groups(replace(credit, keep=credit.keep & counted), batch.rows.group)
+    values |= _lengths(batch.rows.lengths[counted], batch.rows.truncated[counted])
     mask = batch.rows.mask
     values["entropy/mean"] = _mean(update.scores.entropies[mask])
     values |= diagnostics(spec, batch, credit, update)
@@ -63,7 +68,7 @@ def step_values(
         estimate = k3(distance, torch.ones_like(distance))
         values["kl/mean"] = _mean(estimate[mask])
         per_row["kl_mean"] = batch.rows.row_mean(estimate)
-    values |= slices.means(batch.rollouts, per_row)
+    values |= slices.means(rollouts, {name: column[counted] for name, column in per_row.items()})
     travelled = update.metrics | credit.metrics
     values |= {key: (total / count if count else None) for key, (total, count) in travelled.items()}
     values |= _coefficients(spec.algorithm.loss.model_dump(), update.state)

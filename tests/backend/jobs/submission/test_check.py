@@ -190,8 +190,8 @@ def test_a_viewer_may_check(attended: Backend) -> None:
 def test_the_form_knows_every_field_and_every_preset_that_a_job_can_run(backend: Backend) -> None:
     form = backend.api.get("/job-form").json()
     assert form["json_schema"] == JobSpec.model_json_schema()
-    assert [preset["id"] for preset in form["presets"]] == [name for name in PRESETS if name != "axpo"]
-    turns = {"gagpo", "ih_grpo"}
+    assert [preset["id"] for preset in form["presets"]] == list(PRESETS)
+    turns = {"gagpo", "ih_grpo", "axpo"}
     eight = backend.spec()["rollout"] | {"completions_per_prompt": 8}
     for preset in form["presets"]:
         assert len(preset["summary"]) > 100 and preset["source"] and preset["title"]
