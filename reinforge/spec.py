@@ -75,6 +75,24 @@ class RolloutSpec(SpecModel):
     """Texts that end a completion."""
 
 
+def check_rollout_with_nf4(rollout: RolloutSpec) -> None:
+    if rollout.engine == "vllm":
+        raise fault_at(
+            "rollout.engine",
+            "with base.precision `nf4` the trainer samples, because vLLM would sample from other weights than those "
+            "that are trained: use engine `transformers` or `auto`",
+        )
+
+
+def check_nf4_targets(targets: str | list[str]) -> None:
+    if "experts" in targets and not isinstance(targets, str):
+        raise fault_at(
+            "adapter.targets",
+            "with base.precision `nf4` experts get no adapter, because bitsandbytes does not quantise them: leave out "
+            "`experts`, or base.precision",
+        )
+
+
 def check_rollout_with_tools(rollout: RolloutSpec) -> None:
     if rollout.stop:
         raise fault_at(
@@ -87,6 +105,18 @@ def check_rollout_with_tools(rollout: RolloutSpec) -> None:
             "rollout.engine",
             "environment `tools` is sampled by the trainer in this version: use engine `transformers` or `auto`",
         )
+
+
+Precision = Literal["full", "nf4"]
+
+
+class BaseSpec(SpecModel):
+    """The frozen base model during training."""
+
+    precision: Precision = "full"
+    """`full`: float32 on the CPU, bfloat16 on a GPU. `nf4`: linear layers in 4 bits by bitsandbytes (QLoRA), which
+    takes about a quarter of bfloat16's memory and more time. Not with experts, and not sampled with vLLM.
+    """
 
 
 class Lora(SpecModel):
@@ -238,6 +268,8 @@ class JobSpec(SpecModel):
     """From rewards to a loss."""
     rollout: RolloutSpec = RolloutSpec()
     """How completions are sampled."""
+    base: BaseSpec = BaseSpec()
+    """How the frozen base model is held."""
     adapter: Lora = Lora()
     """Trained weights on top of the frozen base model."""
     optimizer: Optimizer = Optimizer()
@@ -277,6 +309,9 @@ class JobSpec(SpecModel):
         check_rules(self.algorithm, job)
         if isinstance(self.environment, ToolsSpec):
             check_rollout_with_tools(self.rollout)
+        if self.base.precision == "nf4":
+            check_rollout_with_nf4(self.rollout)
+            check_nf4_targets(self.adapter.targets)
         per_step = self.rollout.prompts_per_step * self.rollout.completions_per_prompt
         if per_step > MOST_COMPLETIONS_PER_STEP:
             raise fault_at(
@@ -319,7 +354,11 @@ class JobSpec(SpecModel):
             if self.optimizer.initial_learning_rate is None:
                 spec["optimizer"]["initial_learning_rate"] = auto_initial_learning_rate(hidden_size)
         if self.rollout.engine == "auto":
-            by_trainer = self.rollout.top_p < 1 or isinstance(self.environment, ToolsSpec)
+            by_trainer = (
+                self.rollout.top_p < 1
+                or isinstance(self.environment, ToolsSpec)
+                or self.base.precision == "nf4"
+            )
             spec["rollout"]["engine"] = "transformers" if by_trainer else engine
         if self.adapter.alpha is None:
             spec["adapter"]["alpha"] = 2.0 * self.adapter.rank

@@ -87,7 +87,7 @@ class SmallJob:
         fork: `resume` is of another job."""
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.spec, self.position = folder, spec, Position()
-        self.base = load_base_model(model)
+        self.base = load_base_model(model, precision=spec.base.precision)
         self.host = LocalHost(self.base)
         adapter = spec.adapter
         self.policy: LoraPolicy = self.host.create_policy(
@@ -96,7 +96,9 @@ class SmallJob:
         critic = spec.algorithm.critic
         self.critic: LoraCritic | None = None
         if isinstance(critic, ValueHead):
-            host = self.host if critic.base == "shared" else LocalHost(load_base_model(model))
+            host = self.host
+            if critic.base == "own":
+                host = LocalHost(load_base_model(model, precision=spec.base.precision))
             self.critic = host.create_critic(
                 "critic", rank=adapter.rank, alpha=adapter.alpha or 8, targets=adapter.targets, seed=spec.seed
             )

@@ -1,8 +1,8 @@
-"""Adapter beside a low-precision linear layer: two narrow products, with float32 masters and gradients. The backward
-pass needs only the layer's input.
+"""Adapter beside a low-precision or quantised linear layer: two narrow products, with float32 masters and gradients.
+The backward pass needs only the layer's input.
 """
 
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 import torch.nn.functional as F
@@ -11,27 +11,53 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from worker.policy.forward.precision import float32_product
+from worker.policy.nf4 import Nf4Weight, is_nf4
+
+
+class FrozenWeight(Protocol):
+    @property
+    def dtype(self) -> torch.dtype:
+        """Precision of products."""
+
+    def product(self, x: Tensor, bias: Tensor | None) -> Tensor:
+        """x (…, I) → (…, O), without gradient."""
+
+    def dense(self) -> Tensor:
+        """(O, I)."""
+
+
+class DenseWeight:
+    def __init__(self, weight: Tensor) -> None:
+        self._weight = weight.detach()
+        self.dtype = weight.dtype
+
+    def product(self, x: Tensor, bias: Tensor | None) -> Tensor:
+        return F.linear(x, self._weight, bias)
+
+    def dense(self) -> Tensor:
+        return self._weight
 
 
 class BesideLinear(torch.nn.Module):
-    """A linear layer (I → O) in bfloat16 or float16 with an adapter of rank R; it has no parameters of its own."""
+    """A linear layer (I → O) in bfloat16, float16 or NF4 with an adapter of rank R; it has no parameters of its own."""
 
     def __init__(self, layer: LoraLinear, policy: str) -> None:
         super().__init__()
         base = layer.base_layer
         self.in_features, self.out_features = base.in_features, base.out_features
         self._scale = float(layer.scaling[policy])
+        frozen: FrozenWeight = Nf4Weight(base.weight) if is_nf4(base.weight) else DenseWeight(base.weight)
         # In tuples they are no parameters of this module.
-        self._base: tuple[Tensor, Tensor | None] = (base.weight, base.bias)
+        self._base: tuple[FrozenWeight, Tensor | None] = (frozen, base.bias)
         self._masters: tuple[Tensor, Tensor] = (layer.lora_A[policy].weight, layer.lora_B[policy].weight)
         with torch.no_grad():
             down, up = self._masters
-            self._copies = (down.to(base.weight.dtype), (up * self._scale).to(base.weight.dtype))
+            self._copies = (down.to(frozen.dtype), (up * self._scale).to(frozen.dtype))
 
     @property
     def weight(self) -> Tensor:
         """(O, I), without the adapter."""
-        return self._base[0]
+        return self._base[0].dense()
 
     @property
     def bias(self) -> Tensor | None:
@@ -46,8 +72,8 @@ class BesideLinear(torch.nn.Module):
         return output
 
 
-def _product(x: Tensor, weight: Tensor, bias: Tensor | None, down: Tensor, up: Tensor) -> Tensor:
-    output = F.linear(x, weight, bias)
+def _product(x: Tensor, weight: FrozenWeight, bias: Tensor | None, down: Tensor, up: Tensor) -> Tensor:
+    output = weight.product(x, bias)
     narrow = x.reshape(-1, x.shape[-1]) @ down.T
     output.view(-1, output.shape[-1]).addmm_(narrow, up.T)
     return output
@@ -60,7 +86,7 @@ class _BesideLinear(torch.autograd.Function):
     def forward(
         ctx: Any,
         x: Tensor,
-        weight: Tensor,
+        weight: FrozenWeight,
         bias: Tensor | None,
         down: Tensor,
         up: Tensor,
@@ -82,7 +108,7 @@ class _BesideLinear(torch.autograd.Function):
         narrow = rows @ ctx.up
         into_x = None
         if ctx.needs_input_grad[0]:
-            into_x = (rows @ ctx.weight).addmm_(narrow, ctx.down).view(x.shape)
+            into_x = (rows @ ctx.weight.dense()).addmm_(narrow, ctx.down).view(x.shape)
         into_down = float32_product(narrow.T, inputs)
         into_up = float32_product(rows.T, inputs @ ctx.down.T)
         if ctx.scale != 1.0:

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
+from peft.tuners.lora import Linear as LoraLinear
 from safetensors import SafetensorError
 from torch import Tensor
 
@@ -19,6 +20,7 @@ from worker.policy.forward.threads import MicroBatchThreads
 from worker.policy.load import LoadedModel
 from worker.policy.lora import LoraPolicy, base_bytes
 from worker.policy.merged_weights import Active, merged
+from worker.policy.nf4 import bitsandbytes, is_nf4, parameter_count
 from worker.policy.targets import Layers
 
 MICRO_BATCH_TOKENS = {"cpu": 2048, "cuda": 32768}
@@ -81,6 +83,9 @@ class LocalHost:
             bias="none",
             task_type="CAUSAL_LM",
         )
+        if any(is_nf4(parameter) for parameter in self.base.model.parameters()):
+            # PEFT's own layers for bitsandbytes would keep more for the backward pass.
+            config._register_custom_module({bitsandbytes().nn.Linear4bit: LoraLinear})
         torch.manual_seed(seed)
         try:
             if self._peft is None:
@@ -155,11 +160,11 @@ class LocalHost:
             "architecture": model.config.architectures[0]
             if model.config.architectures
             else type(model).__name__,
-            "parameters": sum(p.numel() for key, p in named if "lora_" not in key),
+            "parameters": sum(parameter_count(p) for key, p in named if "lora_" not in key),
             "adapter_layers": self._adapted(),
             "trainable_parameters": sum(p.numel() for _, p in named if p.requires_grad),
             "device": name,
-            "precision": str(model.dtype).removeprefix("torch."),
+            "precision": _precision(model),
             "context_length": self.base.context_length,
             "torch_threads": torch.get_num_threads(),
             "lanes": self.threads.count,
@@ -189,3 +194,8 @@ class LocalHost:
             expected = model(input_ids=ids, use_cache=False).logits
             actual = head(decoder(input_ids=ids, use_cache=False).last_hidden_state)
         return head if torch.equal(actual, expected) else None
+
+
+def _precision(model: torch.nn.Module) -> str:
+    dtype = str(model.dtype).removeprefix("torch.")
+    return f"nf4, computed in {dtype}" if any(is_nf4(p) for p in model.parameters()) else dtype

@@ -9,14 +9,16 @@ import torch
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from reinforge.errors import JobFailure
+from reinforge.spec import Precision
 from worker.machine.memory import is_out_of_memory
 from worker.machine.torch_device import GpuUnavailable, compute_device
+from worker.policy.nf4 import check_quantised, compute_dtype, nf4_config, use_plain_layout
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
     model: PreTrainedModel
-    """Model in evaluation mode; float32 on the CPU, bfloat16 on a GPU."""
+    """Model in evaluation mode; float32 on the CPU, bfloat16 on a GPU, but for linear layers in NF4."""
     stop_ids: tuple[int, ...]
     context_length: int | None
 
@@ -29,14 +31,19 @@ def job_device() -> torch.device:
 
 
 def load_base_model(
-    path: Path, end_id: Callable[[], int | None] = lambda: None, *, device: torch.device | None = None
+    path: Path,
+    end_id: Callable[[], int | None] = lambda: None,
+    *,
+    device: torch.device | None = None,
+    precision: Precision = "full",
 ) -> LoadedModel:
     """Load safetensors weights directly to the device.
 
-    end_id: the tokenizer's end token. Raises JobFailure `model_load_failed`, `gpu_unavailable`; out-of-memory errors
-    pass through.
+    end_id: the tokenizer's end token. Raises JobFailure `model_load_failed`, `gpu_unavailable`, `nf4_unavailable`,
+    `nf4_unsupported`; out-of-memory errors pass through.
     """
     device = job_device() if device is None else device
+    quantised = precision == "nf4"
     # Without tokenizer.json transformers makes an empty tokenizer.
     for name in ("config.json", "tokenizer.json"):
         if not (path / name).is_file():
@@ -44,9 +51,10 @@ def load_base_model(
     try:
         model, loading = AutoModelForCausalLM.from_pretrained(
             path,
-            dtype=torch.bfloat16 if device.type == "cuda" else torch.float32,
+            dtype=compute_dtype(device),
             # Loaded first and moved then, a model would need its size in the machine's memory as well.
-            device_map={"": device} if device.type == "cuda" else None,
+            device_map={"": device} if device.type == "cuda" or quantised else None,
+            quantization_config=nf4_config(device) if quantised else None,
             use_safetensors=True,
             local_files_only=True,
             trust_remote_code=False,
@@ -64,6 +72,9 @@ def load_base_model(
     if missing := sorted(loading["missing_keys"]):
         # transformers would go on with random numbers in their place.
         raise _failed(path, f"{len(missing)} weights are missing, the first is {missing[0]}")
+    if quantised:
+        check_quantised(model, path)
+        use_plain_layout(model)
     if device.type == "cpu":
         # On the CPU the weights are the file itself, mapped: written to while a job runs, they would change under it.
         for tensor in (*model.parameters(), *model.buffers()):
@@ -73,9 +84,11 @@ def load_base_model(
     return LoadedModel(model, _stop_ids(model, end), _context_length(model))
 
 
-def load_with_tokenizer(path: Path, read_tokenizer: Callable[[], int | None]) -> LoadedModel:
+def load_with_tokenizer(
+    path: Path, read_tokenizer: Callable[[], int | None], *, precision: Precision = "full"
+) -> LoadedModel:
     with ThreadPoolExecutor(1) as reading:
-        return load_base_model(path, reading.submit(read_tokenizer).result)
+        return load_base_model(path, reading.submit(read_tokenizer).result, precision=precision)
 
 
 def _stop_ids(model: PreTrainedModel, end: int | None) -> tuple[int, ...]:

@@ -27,6 +27,7 @@ from worker.policy.forward.micro_batches import MicroBatch, micro_batches
 from worker.policy.forward.scoring import Layouts, layouts_of, score
 from worker.policy.forward.threads import MicroBatchThreads
 from worker.policy.merged_weights import computing
+from worker.policy.nf4 import parameter_bytes
 from worker.policy.parameters import TrainedParameters, on_cpu
 
 Activate = Callable[[str | None], AbstractContextManager[None]]
@@ -243,7 +244,7 @@ class LoraPolicy:
 
 
 def base_bytes(model: torch.nn.Module) -> int:
-    sizes: list[int] = [p.nbytes for key, p in model.named_parameters() if "lora_" not in key]
+    sizes: list[int] = [parameter_bytes(p) for key, p in model.named_parameters() if "lora_" not in key]
     return sum(sizes)
 
 

@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from worker.policy.adapter_linear import BesideLinear
+from worker.policy.nf4 import is_nf4
 
 MERGED = (torch.float32, torch.float64)
 """Precisions in which the sum of weight and adapter is exact."""
@@ -134,11 +135,15 @@ def arm(layer: torch.nn.Module, policy: str) -> Literal["merged", "beside"] | No
     """How the layer's replacement computes; None for DoRA, for example, which is no plain sum."""
     if (
         type(layer) is not LoraLinear
-        or type(layer.base_layer) is not torch.nn.Linear
         or policy not in vars(layer)["scaling"]
         or policy in vars(layer)["lora_variant"]
         or vars(layer)["_modules"]["lora_B"][policy].bias is not None
     ):
         return None
-    precision = layer.base_layer.weight.dtype
+    base: Any = layer.base_layer
+    if is_nf4(base.weight):
+        return "beside"
+    if type(base) is not torch.nn.Linear:
+        return None
+    precision = base.weight.dtype
     return "merged" if precision in MERGED else "beside" if precision in BESIDE else None

@@ -149,7 +149,7 @@ class TrainerJob:
         spec = self.spec = checked_spec(manifest.spec)
         engine_versions = check_engine(spec, Path(manifest.model_path))
         texts = ModelTexts(Path(manifest.model_path))
-        base = load_with_tokenizer(texts.folder, texts.load)
+        base = load_with_tokenizer(texts.folder, texts.load, precision=spec.base.precision)
         texts.vocabulary = base.model.get_input_embeddings().num_embeddings
         reporter.report(Phase, phase="loading", step=0)
         threads = set_threads(base.model.config.get_text_config().hidden_size)
@@ -224,7 +224,8 @@ class TrainerJob:
         if not isinstance(settings, ValueHead):
             return None
         if settings.base == "own":
-            host = LocalHost(load_base_model(Path(self.manifest.model_path)))
+            folder = Path(self.manifest.model_path)
+            host = LocalHost(load_base_model(folder, precision=self.spec.base.precision))
         alpha = adapter.alpha or 2.0 * adapter.rank
         return host.create_critic(
             CRITIC, rank=adapter.rank, alpha=alpha, targets=adapter.targets, seed=self.spec.seed

@@ -327,6 +327,13 @@ def _model_problems(spec: JobSpec, model: BaseModel) -> Iterator[InvalidInput]:
             param="rollout.max_prompt_tokens",
             hint=f"Use at most {limit}.",
         )
+    if spec.base.precision == "nf4" and "experts" in model.lora_targets:
+        yield InvalidInput(
+            f"{model.id} is a mixture of experts: bitsandbytes does not quantise experts, most of its weights.",
+            code="nf4_experts",
+            param="base.precision",
+            hint="Leave base.precision out.",
+        )
     if isinstance(spec.adapter.targets, list):
         unknown = sorted(set(spec.adapter.targets) - set(model.lora_targets))
         if unknown or not spec.adapter.targets:

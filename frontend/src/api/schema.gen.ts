@@ -4506,6 +4506,20 @@ export interface components {
              */
             created_at: string;
         };
+        /**
+         * BaseSpec
+         * @description The frozen base model during training.
+         */
+        BaseSpec: {
+            /**
+             * Precision
+             * @description `full`: float32 on the CPU, bfloat16 on a GPU. `nf4`: linear layers in 4 bits by bitsandbytes (QLoRA), which
+             *     takes about a quarter of bfloat16's memory and more time. Not with experts, and not sampled with vLLM.
+             * @default full
+             * @enum {string}
+             */
+            precision?: "full" | "nf4";
+        };
         /** BestCheckpoint */
         BestCheckpoint: {
             /** Id */
@@ -9595,6 +9609,13 @@ export interface components {
              *     }
              */
             rollout?: components["schemas"]["RolloutSpec"];
+            /**
+             * @description How the frozen base model is held.
+             * @default {
+             *       "precision": "full"
+             *     }
+             */
+            base?: components["schemas"]["BaseSpec"];
             /**
              * @description Trained weights on top of the frozen base model.
              * @default {

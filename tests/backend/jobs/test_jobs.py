@@ -87,6 +87,24 @@ def test_what_a_job_names_has_to_be_there(
     assert rpc_backend.count_jobs() == before
 
 
+def test_a_mixture_of_experts_is_refused_in_nf4(rpc_backend: Backend) -> None:
+    before = rpc_backend.count_jobs()
+    spec = rpc_backend.spec(base={"precision": "nf4"})
+    rpc_backend.sql("""UPDATE base_model SET lora_targets = '["q_proj", "experts"]'""")
+    try:
+        error = refused(rpc_backend.api.post("/jobs", json=spec), "base.precision", "nf4_experts")
+    finally:
+        rpc_backend.sql("""UPDATE base_model SET lora_targets = '["q_proj"]'""")
+    assert "mixture of experts" in error["message"]
+    for change, param in [
+        ({"rollout": {"engine": "vllm"}}, "rollout.engine"),
+        ({"adapter": {"targets": ["experts"]}}, "adapter.targets"),
+    ]:
+        response = rpc_backend.api.post("/jobs", json=spec | change)
+        assert (response.status_code, response.json()["error"]["param"]) == (422, param)
+    assert rpc_backend.count_jobs() == before
+
+
 def test_one_completion_per_prompt_is_refused(rpc_backend: Backend) -> None:
     response = rpc_backend.api.post("/jobs", json=rpc_backend.spec(rollout={"completions_per_prompt": 1}))
     assert response.status_code == 422

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from worker.machine.memory import is_out_of_memory
 from worker.policy.forward.fused_kernels import Compiler, Kernels, compiled, kernels, rotary, swiglu
+from worker.policy.nf4 import product_dtype
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +75,8 @@ def _width(module: Any) -> int:
 
 def _sample(module: torch.nn.Module, width: int) -> Tensor:
     weight = next(module.parameters())
-    return _drawn((1, _trial_tokens(weight), width), weight)
+    like = torch.empty((), dtype=product_dtype(weight), device=weight.device)
+    return _drawn((1, _trial_tokens(weight), width), like)
 
 
 def _drawn(shape: tuple[int, ...], like: Tensor) -> Tensor:

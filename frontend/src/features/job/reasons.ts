@@ -30,6 +30,7 @@ export const REASONS: Record<string, readonly [title: string, text?: string]> = 
   killed: ["the trainer was killed by the system"],
   gpu_unavailable: ["the worker cannot open the GPU"],
   engine_missing: ["the worker has no vLLM"],
+  nf4_unavailable: ["bitsandbytes does not work on the worker"],
   vllm_needs_compiler: ["vLLM needs a compiler on the worker"],
   gpu_memory_short: ["the GPU has too little memory for vLLM"],
   impossible_placement: ["the GPUs cannot be divided as configured"],
