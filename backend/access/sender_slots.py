@@ -1,7 +1,7 @@
 """Fair slots for concurrent requests, per sender and process: one thread interleaves all requests.
 
-A crowd, a sender with many waiting requests, shares one slot with other crowds while anybody else is active. Strangers
-take turns by network address.
+A crowd is a sender that had many waiting requests, and strangers. While anybody else is active, all crowds share one
+slot, and their next request waits until those of others are answered. Strangers take turns by network address.
 """
 
 import asyncio
@@ -15,9 +15,11 @@ STRANGER_PLACES = 2
 HOLD_SECONDS = 0.5
 STRANGERS = "strangers"
 CROWD_WAITING = 8
-"""Waiting requests that make a sender a crowd, until none waits."""
+"""Waiting requests that make a sender a crowd, for CALM_SECONDS after there were so many."""
 CALM_SECONDS = 3.0
 """How long after their last request others still count as active: a page asks every 3 s."""
+YIELD_SECONDS = 0.1
+"""How long crowds wait at most for a slot while requests of others are under way."""
 _REMEMBERED = 10_000
 
 
@@ -50,10 +52,14 @@ class SenderSlots:
     def __init__(self) -> None:
         self._held: Counter[str] = Counter()
         self._waiting: OrderedDict[str, WaitingLine] = OrderedDict()
-        self._crowds: set[str] = set()
+        self._crowds: dict[str, float] = {}
+        """Crowds → when they last had CROWD_WAITING waiting requests."""
         self._calm: OrderedDict[str, float] = OrderedDict()
         """Senders that are no crowd → time of their last request, oldest first."""
         self._projects: OrderedDict[bytes, str] = OrderedDict()
+        self._crowd_entered = 0.0
+        """When a crowd's request last got a slot."""
+        self._timer: asyncio.TimerHandle | None = None
 
     def place(self, request: Request) -> "SenderSlot":
         sender = self._projects.get(_credential(request), STRANGERS)
@@ -68,17 +74,17 @@ class SenderSlots:
             self._projects.popitem(last=False)
 
     async def enter(self, sender: str, address: str = "") -> None:
-        if sender not in self._crowds and sender != STRANGERS:
-            self._calm[sender] = asyncio.get_running_loop().time()
+        now = asyncio.get_running_loop().time()
+        if not self._is_crowd(sender, now):
+            self._calm[sender] = now
             self._calm.move_to_end(sender)
-        if sender not in self._waiting and self._may_enter(sender):
-            self._held[sender] += 1
+        if sender not in self._waiting and self._may_enter(sender, now):
+            self._admit(sender, now)
             return
         line = self._waiting.setdefault(sender, WaitingLine())
         admitted = line.join(address)
-        if len(line) >= CROWD_WAITING:
-            self._crowds.add(sender)
-            self._calm.pop(sender, None)
+        self._note_crowd(sender, now)
+        self._try_later()
         try:
             await admitted
         except asyncio.CancelledError:
@@ -90,36 +96,62 @@ class SenderSlots:
         self._held[sender] -= 1
         if self._held[sender] == 0:
             del self._held[sender]
-        for waiting in list(self._waiting):
-            self._let_in(waiting)
+        self._let_in()
 
-    def _may_enter(self, sender: str) -> bool:
-        return self._held[sender] < self._most(sender) and not self._must_share(sender)
+    def _is_crowd(self, sender: str, now: float) -> bool:
+        return sender == STRANGERS or self._crowds.get(sender, -CALM_SECONDS) > now - CALM_SECONDS
 
-    def _most(self, sender: str) -> int:
+    def _note_crowd(self, sender: str, now: float) -> None:
+        if len(self._waiting[sender]) < CROWD_WAITING:
+            return
+        self._crowds[sender] = now
+        self._calm.pop(sender, None)
+        self._crowds = {crowd: at for crowd, at in self._crowds.items() if at > now - CALM_SECONDS}
+
+    def _may_enter(self, sender: str, now: float) -> bool:
         places = STRANGER_PLACES if sender == STRANGERS else PROJECT_PLACES
-        return places // 2 if any(active != sender for active in self._held) else places
+        if not self._is_crowd(sender, now):
+            return self._held[sender] < places
+        others = any(active != sender for active in self._held)
+        return self._held[sender] < (places // 2 if others else places) and not self._must_wait(now)
 
-    def _must_share(self, sender: str) -> bool:
-        """Whether others are active and the slot that crowds share is taken."""
-        if sender not in self._crowds or not any(active in self._crowds for active in self._held):
-            return False
-        since = asyncio.get_running_loop().time() - CALM_SECONDS
-        while self._calm and next(iter(self._calm.values())) < since:
+    def _must_wait(self, now: float) -> bool:
+        """Whether a crowd has to wait: others are active, and a crowd has the shared slot or they have theirs."""
+        while self._calm and next(iter(self._calm.values())) < now - CALM_SECONDS:
             self._calm.popitem(last=False)
-        return bool(self._calm)
+        crowds = [self._is_crowd(active, now) for active in self._held]
+        if not self._calm:
+            return False
+        return any(crowds) or (not all(crowds) and now - self._crowd_entered < YIELD_SECONDS)
 
-    def _let_in(self, sender: str) -> None:
-        line = self._waiting[sender]
-        while line and self._may_enter(sender):
-            following = line.following()
-            if not following.done():
-                self._held[sender] += 1
-                following.set_result(None)
-                self._waiting.move_to_end(sender)
-        if not line:
-            del self._waiting[sender]
-            self._crowds.discard(sender)
+    def _admit(self, sender: str, now: float) -> None:
+        self._held[sender] += 1
+        if self._is_crowd(sender, now):
+            self._crowd_entered = now
+
+    def _let_in(self) -> None:
+        now = asyncio.get_running_loop().time()
+        for sender in list(self._waiting):
+            line = self._waiting[sender]
+            self._note_crowd(sender, now)
+            while line and self._may_enter(sender, now):
+                following = line.following()
+                if not following.done():
+                    self._admit(sender, now)
+                    following.set_result(None)
+                    self._waiting.move_to_end(sender)
+            if not line:
+                del self._waiting[sender]
+        self._try_later()
+
+    def _try_later(self) -> None:
+        """Nobody leaves while others' requests are under way, yet a crowd waits only so long."""
+        if self._waiting and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(YIELD_SECONDS, self._try_again)
+
+    def _try_again(self) -> None:
+        self._timer = None
+        self._let_in()
 
 
 class SenderSlot:

@@ -60,11 +60,11 @@ def _limit_statements(engine: AsyncEngine, seconds: float) -> None:
 
 class Database:
     def __init__(self, url: str, *, pool_size: int = 10, statement_seconds: float = 0) -> None:
-        self.conninfo = url
+        self.conninfo, self.pool_size = url, pool_size
         self.engine: AsyncEngine = create_async_engine(
             sqlalchemy_url(url),
-            pool_size=pool_size,
-            max_overflow=pool_size,
+            pool_size=2 * pool_size,
+            max_overflow=0,  # a connection beyond the pool would be closed after each use and opened for the next
             pool_timeout=20,
             hide_parameters=True,  # keep users' data out of the log of failed statements
         )

@@ -63,7 +63,9 @@ def _of_pool(database: Database) -> list[Metric]:
     )
     connections.add_metric(("in_use",), pool.checkedout())
     connections.add_metric(("idle",), pool.checkedin())
-    size = GaugeMetricFamily("reinforge_database_pool_size", "REINFORGE_DATABASE_POOL.", value=pool.size())
+    size = GaugeMetricFamily(
+        "reinforge_database_pool_size", "REINFORGE_DATABASE_POOL.", value=database.pool_size
+    )
     return [connections, size]
 
 

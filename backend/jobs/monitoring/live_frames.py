@@ -40,6 +40,7 @@ class WatchedJob:
         self._notified = self._open.enter_context(subscribe)
         self.viewers = 0
         self._lock = asyncio.Lock()
+        self._reads: dict[int, asyncio.Task[Next]] = {}
         self._frames: dict[int, tuple[Next, float]] = {}
         self._nothing: tuple[Next, int, float] | None = None
 
@@ -47,6 +48,24 @@ class WatchedJob:
         self._open.close()
 
     async def after(self, seq: int) -> Next:
+        """A viewer that hangs up ends no read: cancelling a statement closes its connection to the database."""
+        while (following := self._shared(seq)) is None:
+            earlier = self._reads.get(seq)
+            read = earlier or asyncio.create_task(self._read_in_turn(seq))
+            if earlier is None:
+                self._reads[seq] = read
+                read.add_done_callback(lambda read: self._finished(seq, read))
+            following = await asyncio.shield(read)
+            if earlier is None or following.frame is not None:
+                break  # else an event may have come after that read began
+        return following
+
+    def _finished(self, seq: int, read: asyncio.Task[Next]) -> None:
+        del self._reads[seq]
+        if not read.cancelled():
+            read.exception()  # all its viewers may have left
+
+    async def _read_in_turn(self, seq: int) -> Next:
         async with self._lock:
             return self._shared(seq) or await self._read(seq)
 

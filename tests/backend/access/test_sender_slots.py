@@ -13,6 +13,7 @@ from backend.access.sender_slots import (
     PROJECT_PLACES,
     STRANGER_PLACES,
     STRANGERS,
+    YIELD_SECONDS,
     SenderSlot,
     SenderSlots,
 )
@@ -47,11 +48,12 @@ def test_many_strangers_hold_few_places_and_nobody_elses() -> None:
         good = slots.place(request("good"))
         await begun([good])
         assert good.held
+        good.leave()
+        slots._calm.clear()  # as if that were long ago
         for place in strangers:  # in the order in which they came
             assert place.held
             place.leave()
             await settled()
-        good.leave()
         await asyncio.gather(*tasks)
         assert not slots._held
         assert not slots._waiting
@@ -85,31 +87,99 @@ def test_a_project_has_its_places_whatever_its_keys() -> None:
     asyncio.run(test())
 
 
-def test_a_sender_has_half_of_its_slots_while_others_use_theirs() -> None:
+def test_a_crowd_has_half_of_its_slots_while_others_use_theirs() -> None:
     async def test() -> None:
         slots = SenderSlots()
         for name in "ab":
             slots.remember(request(name), f"proj_{name}")
-        first = [slots.place(request("a")) for _ in range(8)]
+        count = PROJECT_PLACES + CROWD_WAITING
+        first = [slots.place(request("a")) for _ in range(count)]
         tasks = await begun(first)
         assert sum(held(first)) == PROJECT_PLACES
-        second = [slots.place(request("b")) for _ in range(8)]
+        second = [slots.place(request("b")) for _ in range(count)]
         tasks += await begun(second)
-        assert sum(held(second)) == PROJECT_PLACES // 2
+        assert sum(held(second)) == PROJECT_PLACES, "a few requests are no crowd yet"
+        for place in second[: PROJECT_PLACES // 2]:
+            place.leave()
         for place in first[: PROJECT_PLACES // 2]:
             place.leave()
         await settled()
-        assert sum(held(first)) == PROJECT_PLACES // 2, "the rest of its places is given up"
-        for place in second * 8:
+        assert sum(held(first)) == sum(held(second)) == PROJECT_PLACES // 2
+        for place in second * count:
             place.leave()
             await settled()
         assert sum(held(first)) == PROJECT_PLACES, "once it is alone it has all of them again"
-        for place in first * 8:
+        for place in first * count:
             place.leave()
             await settled()
         await asyncio.gather(*tasks)
         assert not slots._held
         assert not slots._waiting
+
+    asyncio.run(test())
+
+
+def test_few_requests_of_a_sender_wait_for_nobody() -> None:
+    async def test() -> None:
+        slots = SenderSlots()
+        for name in "ab":
+            slots.remember(request(name), f"proj_{name}")
+        crowd = [slots.place(request("a")) for _ in range(PROJECT_PLACES + CROWD_WAITING)]
+        tasks = await begun(crowd)
+        page = [slots.place(request("b")) for _ in range(PROJECT_PLACES)]
+        tasks += await begun(page)
+        assert all(held(page))
+        for place in [*page, *crowd * 2]:
+            place.leave()
+            slots._calm.clear()
+            await settled()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(test())
+
+
+def test_a_crowd_waits_until_others_are_answered_but_not_for_ever() -> None:
+    async def test() -> None:
+        slots = SenderSlots()
+        for name in "ab":
+            slots.remember(request(name), f"proj_{name}")
+        crowd = [slots.place(request("a")) for _ in range(PROJECT_PLACES + CROWD_WAITING)]
+        tasks = await begun(crowd)
+        page = slots.place(request("b"))
+        await begun([page])
+        for place in crowd[: PROJECT_PLACES + 1]:
+            place.leave()
+            await settled()
+        assert not any(held(crowd)), "the page's request is under way"
+        slots._crowd_entered -= 2 * YIELD_SECONDS  # as if so much time were over
+        slots._try_again()
+        await settled()
+        assert sum(held(crowd)) == 1
+        crowd[PROJECT_PLACES + 1].leave()
+        await settled()
+        assert not any(held(crowd))
+        page.leave()
+        await settled()
+        assert sum(held(crowd)) == 1
+        slots._calm.clear()
+        for place in crowd * 2:
+            place.leave()
+            await settled()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(test())
+
+
+def test_who_waits_for_time_to_pass_is_let_in_by_it() -> None:
+    async def test() -> None:
+        slots = SenderSlots()
+        slots.remember(request("b"), "proj_b")
+        page, stranger, other = slots.place(request("b")), *(slots.place(request()) for _ in range(2))
+        await page.enter()
+        await stranger.enter()
+        stranger.leave()
+        await other.enter()  # nobody leaves meanwhile
+        assert page.held
 
     asyncio.run(test())
 
@@ -139,16 +209,15 @@ def test_crowds_share_one_slot_while_somebody_else_is_active() -> None:
             place.leave()
             await settled()
         assert sum(place.held for line in places.values() for place in line) == 1
+        page.leave()
         turns = [await finished() for _ in range(5)]
         assert set(turns[1:3]) == set(turns[3:5]) == {"proj_a", STRANGERS}, turns
-        page.leave()
         await finished()  # still one at a time, for CALM_SECONDS
         slots._calm["proj_b"] -= 2 * CALM_SECONDS
         await finished_all(places)
         await asyncio.gather(*tasks)
         assert not slots._held
         assert not slots._waiting
-        assert not slots._crowds
 
     async def finished_all(places: dict[str, list[SenderSlot]]) -> None:
         while running := [place for line in places.values() for place in line if place.held]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from backend.data.database import Database
@@ -91,3 +91,25 @@ def test_a_statement_has_a_time(database_url: str, tmp_path: Path) -> None:
         assert (slow.status_code, slow.json()["error"]["code"]) == (503, "statement_too_slow")
         other.rollback()
         assert backend.api.get("/datasets").status_code == 200
+
+
+def test_connections_of_a_burst_stay_open_for_the_next(served: Backend) -> None:
+    """Twice the size of the pool: opening one takes longer than most statements."""
+
+    async def opened() -> int:
+        database = Database(served.database_url, pool_size=2)
+        connections: list[object] = []
+        event.listen(database.engine.sync_engine, "connect", lambda *new: connections.append(new))
+
+        async def use() -> None:
+            async with database.autocommit() as session:
+                await session.execute(text("SELECT pg_sleep(0.1)"))
+
+        try:
+            for _ in range(3):
+                await asyncio.gather(*(use() for _ in range(4)))
+        finally:
+            await database.close()
+        return len(connections)
+
+    assert asyncio.run(opened()) == 4

@@ -85,6 +85,42 @@ def test_guessing_is_held_off_even_with_the_right_password(backend: Backend) -> 
     assert backend.sql("SELECT 1 FROM sign_in_failure WHERE email = %s", email) == []
 
 
+def test_invented_addresses_give_no_more_guesses(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that counts as a proxy, or has many addresses; an account's guesses have a limit over them all."""
+    monkeypatch.setattr("backend.users.attempts.MOST_ANYWHERE", 12)
+    email = with_password(backend, "Roswitha")
+    body = {"email": email, "password": "guess"}
+    with browser(backend) as client:
+        statuses = [
+            client.post("/sign-in", json=body, headers={"x-forwarded-for": f"192.0.2.{number}"}).status_code
+            for number in range(14)
+        ]
+    assert statuses == [401] * 12 + [429] * 2
+    addresses = backend.sql("SELECT DISTINCT ip FROM sign_in_failure WHERE email = %s", email)
+    assert len(addresses) == 12, "each guess came from another one"
+
+
+def test_a_stranger_who_guesses_locks_nobody_out_of_what_they_have(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit holds off the right password, too; sessions and an owner's one-time address still work."""
+    monkeypatch.setattr("backend.users.attempts.MOST_HERE", 2)
+    email = with_password(backend, "Rolf")
+    [(id,)] = backend.sql(
+        "SELECT member.id FROM member JOIN user_account u ON u.id = user_id WHERE email = %s", email
+    )
+    with browser(backend) as inside, browser(backend) as client:
+        made(inside.post("/sign-in", json={"email": email, "password": PASSWORD}), 200)
+        for _ in range(2):
+            client.post("/sign-in", json={"email": email, "password": "guess"})
+        held = client.post("/sign-in", json={"email": email, "password": PASSWORD})
+        assert refusal(held) == (429, "too_many_attempts")
+        assert inside.get("/me").status_code == 200
+        url = made(backend.api.post(f"/members/{id}/sign-in-link"), 200)["url"]
+        me = made(client.post("/sign-in", json={"token": token_of(url)}), 200)
+        assert me["email"] == email
+
+
 def test_guesses_side_by_side_count_each_other(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many come at once, no more than ten are compared."""
     compared: list[str] = []
@@ -232,7 +268,7 @@ def test_behind_https_the_cookie_never_travels_in_the_clear(database_url: str, t
 
 
 @pytest.mark.parametrize(("proxies", "secure"), [("127.0.0.0/8", True), ("10.1.2.3,10.2.0.0/16", False)])
-def test_only_the_proxies_of_the_setting_say_that_it_was_https(
+def test_only_the_proxies_of_the_setting_say_who_sent_it_and_that_it_was_https(
     database_url: str, tmp_path: Any, proxies: str, secure: bool
 ) -> None:
     with Backend(database_url, tmp_path, trusted_proxies=proxies) as running:
@@ -240,6 +276,10 @@ def test_only_the_proxies_of_the_setting_say_that_it_was_https(
             "/api/v1/sign-in", json={"token": "rf-test-owner-key"}, headers={"x-forwarded-proto": "https"}
         )
         assert ("secure" in answer.headers["set-cookie"].lower()) == secure
+        guess = {"email": "rahel@example.org", "password": "guess"}
+        running.bare.post("/api/v1/sign-in", json=guess, headers={"x-forwarded-for": "192.0.2.1"})
+        [(address,)] = running.sql("SELECT ip FROM sign_in_failure WHERE email = 'rahel@example.org'")
+        assert address == ("192.0.2.1" if secure else "127.0.0.1")
 
 
 def test_the_setting_of_trusted_proxies_reaches_the_server(

@@ -7,10 +7,13 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from sqlalchemy import event, text
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.data.database import Database
 from backend.data.events import Hub
-from backend.jobs.monitoring import live_frames
+from backend.jobs.monitoring import event_store, live_frames
+from backend.jobs.monitoring.event_store import OneEvent
 from backend.jobs.monitoring.live_frames import LiveJobs
 from tests.backend.server import Backend
 
@@ -72,6 +75,65 @@ def test_an_event_is_read_once_for_all_who_watch(backend: Backend, monkeypatch: 
             assert events(ends[0].frame)[-1]["data"]["status"] == "cancelled"
             assert (await watched.after(last), database.transactions) == (ends[0], 3), "one that comes late"
             assert (await watched.after(ends[0].seq)).over
+
+    run(backend, watch)
+
+
+def test_viewers_who_hang_up_close_no_connection_to_the_database(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = backend.create_job()
+    reads = 0
+    after = event_store.after
+
+    async def slow(session: AsyncSession, *arguments: Any) -> list[OneEvent]:
+        nonlocal reads
+        reads += 1
+        await session.execute(text("SELECT pg_sleep(0.2)"))
+        return await after(session, *arguments)
+
+    monkeypatch.setattr(event_store, "after", slow)
+
+    async def watch(jobs: LiveJobs, database: Counting) -> None:
+        closed: list[object] = []
+        event.listen(database.engine.sync_engine, "close", lambda *connection: closed.append(connection))
+        with jobs.watch(job) as (watched, _):
+            viewers = [asyncio.create_task(watched.after(0)) for _ in range(20)]
+            await asyncio.sleep(0.05)
+            for viewer in viewers[:-1]:
+                viewer.cancel()
+            assert events((await viewers[-1]).frame)
+            late = asyncio.create_task(watched.after(10**6))
+            await asyncio.sleep(0.05)
+            late.cancel()
+            assert (await watched.after(10**6)).frame is None, "the read of the one who left is finished"
+        assert (reads, closed) == (2, [])
+
+    run(backend, watch)
+
+
+def test_an_event_that_comes_during_a_read_is_not_missed(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who joins a read that began before the event came reads again."""
+    job = backend.create_job()
+    after = event_store.after
+
+    async def slow(session: AsyncSession, *arguments: Any) -> list[OneEvent]:
+        stored = await after(session, *arguments)
+        await asyncio.sleep(0.5)
+        return stored
+
+    async def watch(jobs: LiveJobs, database: Counting) -> None:
+        with jobs.watch(job) as (watched, changed):
+            last = (await watched.after(0)).seq
+            monkeypatch.setattr(event_store, "after", slow)
+            early = asyncio.create_task(watched.after(last))
+            await asyncio.sleep(0.2)
+            await asyncio.to_thread(backend.api.post, f"/jobs/{job}/cancel")
+            assert await changed.wait(10)
+            assert events((await watched.after(last)).frame)
+            await early
 
     run(backend, watch)
 
