@@ -24,6 +24,8 @@ from reinforge.schemas.worker_api import PROTOCOL, PROTOCOL_HEADER
 COOKIE = "reinforge_session"
 PROJECT_HEADER = "x-reinforge-project"
 SESSION_LIFETIME = timedelta(days=30)
+SESSION_IDLE = timedelta(days=7)
+"""Time without a request after which a browser has to sign in again."""
 ROLES: tuple[Role, ...] = ("viewer", "editor", "owner")
 _USED_EVERY = timedelta(minutes=1)
 """Precision of `last_used_at` and `last_seen_at`: a write per request would serialise them."""
@@ -55,6 +57,19 @@ def new_api_key() -> str:
 def bearer(request: Request) -> str | None:
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     return token.strip() or None if scheme.lower() == "bearer" else None
+
+
+def cookie_name(request: Request) -> str:
+    """Behind HTTPS a name that browsers let no other host of the same domain set."""
+    return f"__Host-{COOKIE}" if request.url.scheme == "https" else COOKIE
+
+
+def cookie_of(request: Request) -> str | None:
+    return request.cookies.get(cookie_name(request))
+
+
+def session_works() -> ColumnElement[bool]:
+    return and_(BrowserSession.expires_at > now(), BrowserSession.last_seen_at > now() - SESSION_IDLE)
 
 
 async def principal_of_key(session: AsyncSession, *conditions: ColumnElement[bool]) -> Principal | None:
@@ -137,7 +152,7 @@ async def principal_of(session: AsyncSession, cookie: str, project: str | None) 
     rows = await session.execute(
         select(BrowserSession, User)
         .outerjoin(User, User.id == BrowserSession.user_id)
-        .where(BrowserSession.sha256 == digest(cookie), BrowserSession.expires_at > now())
+        .where(BrowserSession.sha256 == digest(cookie), session_works())
     )
     row = rows.one_or_none()
     if row is None:
@@ -147,12 +162,14 @@ async def principal_of(session: AsyncSession, cookie: str, project: str | None) 
         of_key = await principal_of_key(session, ApiKey.id == browser.key_id)
         if of_key is not None and project is not None and project != of_key.project_id:
             raise unknown_project(project)
-        return of_key
-    who = await _of_user(session, user, browser, project)
+        who = of_key
+    else:
+        who = await _of_user(session, user, browser, project)
     if who is not None and browser.last_seen_at < now() - _USED_EVERY:
-        await session.execute(update(User).where(User.id == user.id).values(last_seen_at=now()))
         last_use = update(BrowserSession).where(BrowserSession.sha256 == browser.sha256)
         await session.execute(last_use.values(last_seen_at=now()))
+        if browser.key_id is None:
+            await session.execute(update(User).where(User.id == user.id).values(last_seen_at=now()))
     return who
 
 
@@ -225,7 +242,7 @@ async def identify(request: Request, database: Database, project: str | None = N
     who: Principal | None = None
     if token is not None:
         who = await key_principal(database, token, project)
-    elif cookie := request.cookies.get(COOKIE):
+    elif cookie := cookie_of(request):
         who = await session_principal(database, cookie, project)
         if who is not None and request.method not in scopes.SAFE:
             check_same_origin(request)

@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
-from backend.access.auth import COOKIE, Reader, SettingsDep, Writer
+from backend.access.auth import Reader, SettingsDep, Writer, cookie_of
 from backend.data.database import DatabaseDep, Session
 from backend.data.objects import ObjectsDep
 from backend.http.conditional import IfMatch, tagged
@@ -69,7 +69,7 @@ async def delete_project(id: str, body: ProjectDelete, session: Session, who: Wr
 @router.post("/projects/{id}/switch", operation_id="switchProject")
 async def switch_project(id: str, request: Request, session: Session, who: Reader) -> Project:
     """Switch the browser session to this project."""
-    return Project.model_validate(await service.switch(session, who, id, request.cookies.get(COOKIE)))
+    return Project.model_validate(await service.switch(session, who, id, cookie_of(request)))
 
 
 @router.get("/projects/{id}/export", response_class=StreamingResponse, operation_id="exportProject")

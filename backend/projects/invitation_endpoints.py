@@ -5,12 +5,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from backend.access.auth import (
-    COOKIE,
     Principal,
     Reader,
     SettingsDep,
     Writer,
     check_same_origin,
+    cookie_of,
     session_principal,
 )
 from backend.data.database import DatabaseDep, Session
@@ -89,6 +89,6 @@ async def accept_invitation(
 
 
 async def _signed_in_user(request: Request, database: DatabaseDep) -> Principal | None:
-    cookie = request.cookies.get(COOKIE)
+    cookie = cookie_of(request)
     who = await session_principal(database, cookie, None) if cookie else None
     return who if who is not None and who.user_id is not None else None

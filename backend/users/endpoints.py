@@ -2,7 +2,15 @@
 
 from fastapi import APIRouter, Request, Response
 
-from backend.access.auth import COOKIE, SESSION_LIFETIME, Reader, SettingsDep, check_same_origin, principal_of
+from backend.access.auth import (
+    SESSION_LIFETIME,
+    Reader,
+    SettingsDep,
+    check_same_origin,
+    cookie_name,
+    cookie_of,
+    principal_of,
+)
 from backend.data.database import Session
 from backend.http.conditional import IfMatch, tagged
 from backend.http.strict_json import StrictRoute
@@ -22,7 +30,7 @@ router = APIRouter(prefix="/api/v1", tags=["sign-in"], route_class=StrictRoute)
 
 
 def browsers(request: Request, session: Session) -> service.Browsers:
-    return service.Browsers(session, request.headers.get("user-agent"), request.cookies.get(COOKIE))
+    return service.Browsers(session, request.headers.get("user-agent"), cookie_of(request))
 
 
 def place(request: Request) -> str:
@@ -41,7 +49,7 @@ async def signed_in(request: Request, response: Response, session: Session, cook
     if who is None:
         raise NotAuthenticated("The session has ended already.", code="invalid_sign_in_token")
     response.set_cookie(
-        COOKIE,
+        cookie_name(request),
         cookie,
         max_age=int(SESSION_LIFETIME.total_seconds()),
         httponly=True,
@@ -66,7 +74,7 @@ async def update_me(
         match.check(await view.me(session, who))
     change = await service.prepare_change(session, who, body, place(request))
     match.check(await view.me(session, who, lock=True))
-    await service.update_account(session, who, body, change, request.cookies.get(COOKIE))
+    await service.update_account(session, who, body, change, cookie_of(request))
     return tagged(await view.me(session, who), response)
 
 
@@ -74,7 +82,7 @@ async def update_me(
 async def list_sessions(request: Request, session: Session, who: Reader) -> Page[BrowserSession]:
     """The user's signed-in browsers, newest first; empty for an API key."""
     sessions = await service.sessions(session, who.user_id)
-    return Page(data=[view.browser(session_row, request.cookies.get(COOKIE)) for session_row in sessions])
+    return Page(data=[view.browser(session_row, cookie_of(request)) for session_row in sessions])
 
 
 @router.delete("/me/sessions/{id}", status_code=204, operation_id="endMySession")
@@ -128,7 +136,7 @@ async def reset_password(body: PasswordReset, request: Request, response: Respon
 @router.post("/sign-out", status_code=204, operation_id="signOut")
 async def sign_out(request: Request, response: Response, session: Session) -> None:
     """End the session; no effect without one."""
-    if cookie := request.cookies.get(COOKIE):
+    if cookie := cookie_of(request):
         check_same_origin(request)
         await service.close_session(session, cookie)
-    response.delete_cookie(COOKIE)
+    response.delete_cookie(cookie_name(request), secure=request.url.scheme == "https", httponly=True)

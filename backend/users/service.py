@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.access.auth import SESSION_LIFETIME, Principal, digest, principal_of_key
+from backend.access.auth import SESSION_LIFETIME, Principal, digest, principal_of_key, session_works
 from backend.data.database import flush_unique, lock_row
 from backend.data.ids import new_id
 from backend.models import ApiKey, BrowserSession, Member, SignInToken, User, now
@@ -142,7 +142,7 @@ async def end_sessions(session: AsyncSession, user_id: str, *, but: str | None =
 
 
 async def sessions(session: AsyncSession, user_id: str | None) -> list[BrowserSession]:
-    query = select(BrowserSession).where(BrowserSession.user_id == user_id, BrowserSession.expires_at > now())
+    query = select(BrowserSession).where(BrowserSession.user_id == user_id, session_works())
     return list(await session.scalars(query.order_by(BrowserSession.created_at.desc())))
 
 
@@ -237,6 +237,6 @@ def email_needed() -> InvalidInput:
 
 
 async def forget_expired(session: AsyncSession) -> None:
-    await session.execute(delete(BrowserSession).where(BrowserSession.expires_at < now()))
+    await session.execute(delete(BrowserSession).where(~session_works()))
     await session.execute(delete(SignInToken).where(SignInToken.expires_at < now()))
     await attempts.forget_old(session)

@@ -4,7 +4,7 @@ from typing import cast
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from backend.access.auth import Principal, digest
+from backend.access.auth import SESSION_IDLE, Principal, digest
 from backend.models import BrowserSession as BrowserRow
 from backend.models import Project, User
 from reinforge import __version__
@@ -41,5 +41,5 @@ def browser(row: BrowserRow, cookie: str | None) -> BrowserSession:
         current=cookie is not None and digest(cookie) == row.sha256,
         created_at=row.created_at,
         last_seen_at=row.last_seen_at,
-        expires_at=row.expires_at,
+        expires_at=min(row.expires_at, row.last_seen_at + SESSION_IDLE),
     )

@@ -13,6 +13,7 @@ LINES = [
     for line in THREATS.splitlines()
     if line.startswith("|") and not line.startswith(("|---", "| threat"))
 ]
+NAME = re.compile(r"`((?:tests|frontend/src)/[\w/]+(?:\.test\.ts|\.py))(?:::(test_\w+))?`")
 
 
 def functions(path: Path) -> set[str]:
@@ -24,7 +25,7 @@ def test_every_threat_has_a_test() -> None:
     assert len(LINES) > 40
     missing = []
     for line in LINES:
-        named = re.findall(r"`(tests/[\w/]+\.py)(?:::(test_\w+))?`", line.split("|")[-2])
+        named = NAME.findall(line.split("|")[-2])
         assert len(named) == 1, line
         path, name = ROOT / named[0][0], named[0][1]
         if not path.is_file() or (name and name not in functions(path)):

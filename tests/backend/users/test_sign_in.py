@@ -265,6 +265,29 @@ def test_behind_https_the_cookie_never_travels_in_the_clear(database_url: str, t
             "/api/v1/sign-in", json={"token": "rf-test-owner-key"}, headers={"x-forwarded-proto": "https"}
         )
         assert "secure" in answer.headers["set-cookie"].lower()
+        name, _, value = answer.headers["set-cookie"].partition(";")[0].partition("=")
+        assert name == "__Host-reinforge_session"
+
+        def status(**headers: str) -> int:
+            return running.bare.get("/api/v1/me", headers=headers).status_code
+
+        running.bare.cookies.clear()
+        assert status(cookie=f"{name}={value}", **{"x-forwarded-proto": "https"}) == 200
+        planted = f"reinforge_session={value}"
+        assert status(cookie=planted, **{"x-forwarded-proto": "https"}) == 401, (
+            "another host can set that name"
+        )
+        out = running.bare.post(
+            "/api/v1/sign-out",
+            headers={
+                "x-forwarded-proto": "https",
+                "cookie": f"{name}={value}",
+                "sec-fetch-site": "same-origin",
+            },
+        )
+        assert out.headers["set-cookie"].startswith(f'{name}=""')
+        assert "secure" in out.headers["set-cookie"].lower()
+        assert status(cookie=f"{name}={value}", **{"x-forwarded-proto": "https"}) == 401
 
 
 @pytest.mark.parametrize(("proxies", "secure"), [("127.0.0.0/8", True), ("10.1.2.3,10.2.0.0/16", False)])
@@ -277,7 +300,7 @@ def test_only_the_proxies_of_the_setting_say_who_sent_it_and_that_it_was_https(
         )
         assert ("secure" in answer.headers["set-cookie"].lower()) == secure
         guess = {"email": "rahel@example.org", "password": "guess"}
-        running.bare.post("/api/v1/sign-in", json=guess, headers={"x-forwarded-for": "192.0.2.1"})
+        running.bare.post("/api/v1/sign-in", json=guess, headers={"x-forwarded-for": "192.0.2.1"}, timeout=60)
         [(address,)] = running.sql("SELECT ip FROM sign_in_failure WHERE email = 'rahel@example.org'")
         assert address == ("192.0.2.1" if secure else "127.0.0.1")
 
@@ -337,6 +360,24 @@ def test_an_expired_session_is_over(backend: Backend, signed_in: httpx.Client) -
     assert signed_in.get("/me").status_code == 200
     backend.sql("UPDATE browser_session SET expires_at = now() - interval '1 second'")
     assert signed_in.get("/me").status_code == 401
+
+
+@pytest.mark.parametrize("of_key", [False, True])
+def test_a_session_that_nobody_uses_ends(backend: Backend, of_key: bool) -> None:
+    def used(before: str) -> None:
+        """When it was last used: so much time before now."""
+        backend.sql(f"UPDATE browser_session SET last_seen_at = now() - interval '{before}'")
+
+    with browser(backend) as client:
+        token = "rf-test-owner-key" if of_key else token_of(backend.api.post("/sign-in-links").json()["url"])
+        made(client.post("/sign-in", json={"token": token}), 200)
+        for _ in range(2):
+            used("6 days 23 hours")
+            assert client.get("/me").status_code == 200
+        [(recent,)] = backend.sql("SELECT max(last_seen_at) > now() - interval '1 hour' FROM browser_session")
+        assert recent, "each use counts"
+        used("7 days 1 hour")
+        assert client.get("/me").status_code == 401
 
 
 def test_a_link_of_a_key_dies_with_the_key(backend: Backend) -> None:
