@@ -1,4 +1,4 @@
-"""gzip compression of large JSON responses."""
+"""Compression: gzip of large JSON responses, and which packed copies of files a sender accepts."""
 
 import asyncio
 import gzip
@@ -12,11 +12,19 @@ from backend.http.conditional import PACKED
 LEAST_BYTES = 4096
 _LEVEL = 1
 _THREAD_BYTES = 128 * 1024
-_ACCEPTED = re.compile(r"(?:^|,)\s*(?:gzip|\*)\s*(?!;\s*q=0(?:\.0*)?\s*(?:,|$))(?:;|,|$)", re.IGNORECASE)
+_NOT_REFUSED = r"\s*(?!;\s*q=0(?:\.0*)?\s*(?:,|$))(?:;|,|$)"
+_GZIP = re.compile(rf"(?:^|,)\s*(?:gzip|\*){_NOT_REFUSED}", re.IGNORECASE)
+_BROTLI = re.compile(rf"(?:^|,)\s*br{_NOT_REFUSED}", re.IGNORECASE)
 
 
 def accepts_gzip(accept_encoding: str) -> bool:
-    return _ACCEPTED.search(accept_encoding) is not None
+    return _GZIP.search(accept_encoding) is not None
+
+
+def accepted_copies(accept_encoding: str) -> tuple[tuple[str, str], ...]:
+    """Content encodings and file endings of the packed copies that a sender accepts, the smallest first."""
+    brotli = (("br", ".br"),) if _BROTLI.search(accept_encoding) else ()
+    return (*brotli, ("gzip", ".gz")) if accepts_gzip(accept_encoding) else brotli
 
 
 class CompressJson:

@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from backend.http.compression import accepts_gzip
+from backend.http.compression import accepted_copies
 from reinforge.errors import NotFound
 
 _ROOM = Path(__file__).resolve().parents[1]
@@ -58,6 +58,10 @@ _NOT_BUILT = (
 )
 
 
+Copies = tuple[tuple[str, str], ...]
+"""Content encodings and file endings of packed copies, in the order of preference."""
+
+
 class PageFallback:
     def __init__(self, folder: Path = STATIC) -> None:
         self.folder = folder
@@ -69,33 +73,34 @@ class PageFallback:
         first = path.lstrip("/").partition("/")[0].lower()
         if scope["method"] not in ("GET", "HEAD") or first in _NEVER or first in _HINTS:
             raise _nothing_at(path, first)
-        packed = accepts_gzip(headers.get("accept-encoding", ""))
+        copies = accepted_copies(headers.get("accept-encoding", ""))
         browser = "text/html" in headers.get("accept", "")
-        await self.respond(path, first, packed=packed, browser=browser)(scope, receive, send)
+        await self.respond(path, first, copies=copies, browser=browser)(scope, receive, send)
 
-    def respond(self, path: str, first: str, *, packed: bool = False, browser: bool = False) -> Response:
+    def respond(self, path: str, first: str, *, copies: Copies = (), browser: bool = False) -> Response:
         """The file at `path`, or the page for its own paths and, with 404, for browsers. Raises NotFound."""
         file = (self.folder / path.lstrip("/")).resolve()
         if file.is_relative_to(self.folder) and file.is_file() and file.name != "index.html":
             hashed = "/assets/" in path
-            return _send(file, "public, max-age=31536000, immutable" if hashed else "no-cache", packed)
+            return _send(file, "public, max-age=31536000, immutable" if hashed else "no-cache", copies)
         routed = first in _ROUTES
         if Path(path).suffix or not (routed or browser):
             raise _nothing_at(path, first)
         index = self.folder / "index.html"
         if not index.is_file():
             return HTMLResponse(_NOT_BUILT, 503, {**_SECURITY, "cache-control": "no-cache"})
-        return _send(index, "no-cache", packed, 200 if routed else 404)
+        return _send(index, "no-cache", copies, 200 if routed else 404)
 
 
 def _nothing_at(path: str, first: str) -> NotFound:
     return NotFound(f"There is nothing at {path}.", code="unknown_path", hint=_HINTS.get(first))
 
 
-def _send(file: Path, caching: str, packed: bool, status: int = 200) -> Response:
+def _send(file: Path, caching: str, copies: Copies, status: int = 200) -> Response:
     headers = {**_SECURITY, "cache-control": caching, "vary": "accept-encoding"}
-    copy = file.with_name(f"{file.name}.gz")
-    if not packed or not copy.is_file():
-        return FileResponse(file, status, headers)
-    media_type = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
-    return FileResponse(copy, status, {**headers, "content-encoding": "gzip"}, media_type)
+    for encoding, ending in copies:
+        copy = file.with_name(file.name + ending)
+        if copy.is_file():
+            media_type = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+            return FileResponse(copy, status, {**headers, "content-encoding": encoding}, media_type)
+    return FileResponse(file, status, headers)

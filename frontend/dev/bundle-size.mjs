@@ -1,11 +1,12 @@
-// Fails when a screen that people open first loads more than 300 KB of JavaScript and CSS, gzipped: the entry, the
-// screen's own module, and everything both import before they run. Run by `npm run build` on what it wrote; sizes
-// only, never seconds. `--all` prints what each file weighs.
+// Fails when a screen that people open first loads more than 250 KB of JavaScript and CSS, gzipped: the entry, the
+// screen's own module, and everything both import before they run. The font, the charts and the answers of the API
+// have the rest of 330 KB, which tests/e2e/test_7_page.py measures in a browser. Run by `npm run build` on what it
+// wrote; sizes only, never seconds. `--all` prints what each file weighs.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 
-const LIMIT = 300_000;
+const LIMIT = 250_000;
 const FIRST = ["src/routes/start.tsx", "src/routes/sign-in.tsx"];
 const ENTRY = "index.html";
 
@@ -22,7 +23,7 @@ function needed(keys) {
     if (seen.has(key)) return;
     seen.add(key);
     const chunk = manifest[key];
-    if (!chunk) throw new Error(`${key} is not in the build: name the first screens in FIRST anew`);
+    if (!chunk) throw new Error(`${key} is not in the build: change FIRST`);
     files.add(chunk.file);
     for (const css of chunk.css ?? []) files.add(css);
     for (const other of chunk.imports ?? []) visit(other);

@@ -1,5 +1,5 @@
 import "@fontsource-variable/inter/wght.css";
-import "@mantine/core/styles.css";
+import "./styles/mantine-parts.css";
 import "@mantine/dropzone/styles.css";
 import "@mantine/notifications/styles.css";
 import "./styles/tokens.css";

@@ -13,6 +13,11 @@ from tests.e2e.browser import browser_page
 from tests.e2e.conftest import DEMO_JOB, Demo
 
 ARITHMETIC = DEMO_JOB.parent
+FIRST_LOAD_BYTES = 330_000
+TRANSFERRED = """
+() => performance.getEntriesByType("navigation").concat(performance.getEntriesByType("resource"))
+    .reduce((sum, one) => sum + one.transferSize, 0)
+"""
 
 
 @pytest.fixture
@@ -38,6 +43,20 @@ def test_a_sign_in_link_works_once(client: Reinforge) -> None:
     with browser_page() as second:
         second.goto(link)
         expect(second.get_by_text(re.compile("used up or expired"))).to_be_visible()
+
+
+@pytest.mark.parametrize("path", ["/", "/jobs"])
+def test_the_first_load_is_small(client: Reinforge, path: str) -> None:
+    """Everything that crosses the network into an empty cache: page, font, charts, answers of the API."""
+    with browser_page() as page:
+        page.goto(client.sign_in_link())
+        expect(page.get_by_role("link", name=re.compile("^Jobs")).first).to_be_visible()
+        page.context.new_cdp_session(page).send("Network.clearBrowserCache")
+        page.goto(page.url.rstrip("/") + path)
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        page.wait_for_load_state("networkidle")
+        transferred = page.evaluate(TRANSFERRED)
+    assert 100_000 < transferred <= FIRST_LOAD_BYTES, transferred
 
 
 def test_the_finished_job_shows_its_three_curves_in_words_and_numbers(page: Page, demo: Demo) -> None:

@@ -49,6 +49,13 @@ def test_packed_copies_go_to_those_who_accept_them(backend: Backend, page: Path)
     packed = backend.bare.get("/assets/index-abc.js", headers={"accept-encoding": "gzip, br"})
     assert (packed.text, packed.headers["content-encoding"]) == ("script", "gzip")
     assert packed.headers["content-type"].startswith("text/javascript")
+    # Any bytes do: nothing here unpacks Brotli.
+    (page / "assets" / "index-abc.js.br").write_bytes(b"packed by Brotli")
+    for accepted, encoding in (("gzip, br", "br"), ("br", "br"), ("gzip, br;q=0", "gzip"), ("brotli", None)):
+        with backend.bare.stream("GET", "/assets/index-abc.js", headers={"accept-encoding": accepted}) as one:
+            assert one.headers.get("content-encoding") == encoding, accepted
+            content = b"".join(one.iter_raw())
+        assert (content == b"packed by Brotli") == (encoding == "br")
     plain = backend.bare.get("/assets/index-abc.js", headers={"accept-encoding": "gzip;q=0"})
     assert (plain.text, "content-encoding" in plain.headers) == ("script", False)
     assert {packed.headers["vary"], plain.headers["vary"]} == {"accept-encoding"}
