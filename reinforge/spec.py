@@ -235,15 +235,16 @@ class LimitsSpec(SpecModel):
     """
 
 
-FindingAction = Literal["stop", "pause", "lower_rate"]
+FindingAction = Literal["stop", "pause", "lower_rate", "roll_back"]
 
 
 class DiagnosisSpec(SpecModel):
     """What the server does by itself when the diagnosis reports a problem; by default nothing."""
 
     on_finding: dict[FindingCode, FindingAction] = Field(default_factory=dict)
-    """Code of a finding → `stop` (cancel the job), `pause`, or `lower_rate` (the automatic learning rate, or a tenth).
-    Once for each finding that follows from no other. `reinforge train` ignores it.
+    """Code of a finding → `stop` (cancel the job), `pause`, `lower_rate` (the automatic learning rate, or a tenth), or
+    `roll_back` (continue from the step saved before the finding, with the lower rate). Once for each finding that
+    follows from no other. `reinforge train` ignores it.
     """
 
 

@@ -146,12 +146,21 @@ async def of_job(session: AsyncSession, job_id: str) -> Sequence[JobChange]:
 
 
 async def scheduled(session: AsyncSession, job_id: str) -> list[ScheduledChange]:
-    rows = [row for row in await of_job(session, job_id) if row.applied_step is not None]
-    return [
-        ScheduledChange(id=row.id, step=row.applied_step, change=CHANGE.validate_python(row.change))
-        for row in sorted(rows, key=lambda row: row.applied_step or 0)
-        if row.applied_step is not None
-    ]
+    """Applied changes by step, without those that a roll back replaced: of a setting that a later request changed
+    from an earlier step on.
+    """
+    first_step: dict[str, int] = {}
+    result: list[ScheduledChange] = []
+    for row in reversed(await of_job(session, job_id)):
+        if row.applied_step is None:
+            continue
+        change = CHANGE.validate_python(row.change)
+        if isinstance(change, SettingChange):
+            if row.applied_step >= first_step.get(change.setting, row.applied_step + 1):
+                continue
+            first_step[change.setting] = row.applied_step
+        result.insert(0, ScheduledChange(id=row.id, step=row.applied_step, change=change))
+    return sorted(result, key=lambda change: change.step)
 
 
 async def mark_applied(session: AsyncSession, job: Job, id: str, step: int) -> None:

@@ -128,7 +128,7 @@ async def pause(
         )
     if status is JobStatus.STARTING:
         # The worker's next heartbeat is refused, and the worker ends the trainer.
-        await _end_attempt_from_here(session, job, "paused")
+        await end_attempt_here(session, job, "paused")
     if status is not JobStatus.RUNNING:
         await change_status(session, job, JobStatus.PAUSED, reason=reason, error=error)
         return
@@ -167,7 +167,7 @@ def _why_not_resumed(status: JobStatus) -> str:
 
 async def lose_attempt(session: AsyncSession, job: Job, wake_ups: WakeUps) -> None:
     """Handle a locked job's expired lease: retry, finish a requested stop, or fail after too many."""
-    await _end_attempt_from_here(session, job, "lost")
+    await end_attempt_here(session, job, "lost")
     if not await try_again(session, job, wake_ups, reason="lease_lost"):
         error = {
             "code": "worker_lost",
@@ -195,7 +195,7 @@ async def try_again(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reaso
 
 
 async def end_overdue(session: AsyncSession, job: Job, waited: timedelta) -> None:
-    await _end_attempt_from_here(session, job, "overdue")
+    await end_attempt_here(session, job, "overdue")
     if job.status == JobStatus.CANCELLING:
         await change_status(session, job, JobStatus.CANCELLED, reason=job.reason, error=job.error)
         return
@@ -207,7 +207,7 @@ async def end_overdue(session: AsyncSession, job: Job, waited: timedelta) -> Non
     await change_status(session, job, JobStatus.PAUSED, reason=job.reason, error=error)
 
 
-async def _end_attempt_from_here(session: AsyncSession, job: Job, outcome: str) -> None:
+async def end_attempt_here(session: AsyncSession, job: Job, outcome: str) -> None:
     attempt = await session.get_one(Attempt, (job.id, job.attempt))
     attempt.ended_at, attempt.outcome = now(), outcome
 

@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.data.ids import new_id
-from backend.jobs.lifecycle import changes, transitions
+from backend.jobs.lifecycle import changes, roll_back, transitions
 from backend.models import AuditEntry, Job
 from reinforge.diagnosis.finding import JobFinding
 from reinforge.diagnosis.job_input import LEARNING_RATE, JobInput
@@ -30,7 +31,13 @@ async def act(session: AsyncSession, job: Job, finding: JobFinding, read: JobInp
         if rate is None or not await _lower(session, job, rate):
             return
         details["amount"] = rate
-    else:
+    elif action == "roll_back":
+        to_step = await _roll_back(session, job, finding, read)
+        if to_step is None:
+            action = "pause"
+        else:
+            details["amount"] = to_step
+    if action in ("stop", "pause"):
         end = transitions.cancel if action == "stop" else transitions.pause
         await end(session, job, reason=REASON, error=_error(finding))
     entry = AuditEntry(
@@ -43,6 +50,31 @@ async def act(session: AsyncSession, job: Job, finding: JobFinding, read: JobInp
         details=details,
     )
     session.add(entry)
+
+
+async def _roll_back(session: AsyncSession, job: Job, finding: JobFinding, read: JobInput) -> int | None:
+    """The step that the job continues after. None if it has none before the finding, or was rolled back for the same
+    finding before: a lower rate did not help then.
+    """
+    rate = read.lower_rate()
+    earlier = select(AuditEntry.id).where(
+        AuditEntry.project_id == job.project_id,
+        AuditEntry.target == job.id,
+        AuditEntry.action == "diagnosis.roll_back",
+        AuditEntry.details["kind"].as_string() == finding.code,
+    )
+    if rate is None or await session.scalar(earlier.limit(1)) is not None:
+        return None
+    begun = finding.step if finding.earliest is None else min(finding.step, finding.earliest)
+    to_step = await roll_back.step_before(session, job, begun)
+    if to_step is None:
+        return None
+    message = (
+        f"{finding.title} (since step {finding.step}): {finding.message.rstrip('.')}. Diagnosis rolls the job back to "
+        f"step {to_step} and lowers its learning rate, as diagnosis.on_finding asks."
+    )
+    await roll_back.roll_back(session, job, to_step, rate, message=message, created_by=ACTOR)
+    return to_step
 
 
 async def _lower(session: AsyncSession, job: Job, rate: float) -> bool:

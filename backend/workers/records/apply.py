@@ -55,6 +55,8 @@ from reinforge.records import (
 from reinforge.states import JobStatus
 
 RESUME_STATES_PER_JOB = 2
+RESUME_STATES_TO_ROLL_BACK = 8
+"""Of a job whose specification lets the diagnosis roll it back."""
 _ROW = tuple(RowStatus.model_fields)
 _EVENT = ("seq", "type", "data", "step", "count")
 
@@ -212,7 +214,9 @@ class Applier:
         )
         await self.session.flush()
         own_states = select(ResumeState.step).where(ResumeState.job_id == job.id)
-        newest = own_states.order_by(ResumeState.step.desc()).limit(RESUME_STATES_PER_JOB)
+        actions = (job.resolved_spec.get("diagnosis") or {}).get("on_finding") or {}
+        count = RESUME_STATES_TO_ROLL_BACK if "roll_back" in actions.values() else RESUME_STATES_PER_JOB
+        newest = own_states.order_by(ResumeState.step.desc()).limit(count)
         await self.session.execute(
             delete(ResumeState).where(ResumeState.job_id == job.id, ResumeState.step.not_in(newest))
         )

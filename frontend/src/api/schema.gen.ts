@@ -6596,11 +6596,12 @@ export interface components {
         DiagnosisSpec: {
             /**
              * On Finding
-             * @description Code of a finding → `stop` (cancel the job), `pause`, or `lower_rate` (the automatic learning rate, or a tenth).
-             *     Once for each finding that follows from no other. `reinforge train` ignores it.
+             * @description Code of a finding → `stop` (cancel the job), `pause`, `lower_rate` (the automatic learning rate, or a tenth), or
+             *     `roll_back` (continue from the step saved before the finding, with the lower rate). Once for each finding that
+             *     follows from no other. `reinforge train` ignores it.
              */
             on_finding?: {
-                [key: string]: "stop" | "pause" | "lower_rate";
+                [key: string]: "stop" | "pause" | "lower_rate" | "roll_back";
             };
         };
         /**

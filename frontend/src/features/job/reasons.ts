@@ -55,6 +55,10 @@ export const REASONS: Record<string, readonly [title: string, text?: string]> = 
     "For limits.early_stop.no_signal_steps steps nearly all rewards within groups were equal.",
   ],
   no_checkpoint: ["no adapter"],
+  rolled_back: [
+    "rolled back by the diagnosis",
+    "A worker continues from the step saved before the finding, with a lower learning rate.",
+  ],
   diagnosis: ["by the diagnosis, as its specification asks"],
 };
 

@@ -27,6 +27,13 @@ def audited(backend: Backend) -> list[tuple[str, str, str]]:
     return [(entry["actor_name"], entry["action"], entry["details"]["kind"]) for entry in entries]
 
 
+def actions(backend: Backend, job: str) -> list[tuple[str, str, int | None]]:
+    """Of a job, the newest first: action, finding, and the amount of its details."""
+    entries = backend.api.get("/audit", params={"q": "diagnosis"}).json()["data"]
+    details = [(entry["action"], entry["details"]) for entry in entries if entry["target"] == job]
+    return [(action, detail["kind"], detail.get("amount")) for action, detail in details]
+
+
 def test_nothing_happens_by_default(backend: Backend) -> None:
     trainer = running(backend)
     train(trainer, 1, 2, **BROKEN)
@@ -71,3 +78,94 @@ def test_unknown_findings_and_actions_are_refused(backend: Backend) -> None:
         answer = backend.api.post("/jobs", json=backend.spec(diagnosis={"on_finding": on_finding}))
         assert answer.status_code == 422
         assert "diagnosis.on_finding" in answer.json()["error"]["param"]
+
+
+ROLLS_BACK = {"on_finding": {"reward_failing": "roll_back"}}
+
+
+def saved(trainer: Trainer, *steps: int) -> None:
+    for step in steps:
+        train(trainer, step, **{"optimizer/learning_rate": 0.01})
+        trainer.checkpoint(step)
+        trainer.resume_state(step)
+
+
+def points(backend: Backend, job: str) -> list[int]:
+    """Steps that have a training reward."""
+    series = backend.api.get(f"/jobs/{job}/metrics").json()["series"]
+    return [step for one in series if one["key"] == "reward/mean" for step in one["steps"]]
+
+
+def log_of(backend: Backend, job: str) -> list[str]:
+    return [line["message"] for line in backend.api.get(f"/jobs/{job}/logs").json()["data"]]
+
+
+def test_a_job_continues_from_the_step_saved_before_the_finding(backend: Backend) -> None:
+    trainer = running(backend, optimizer={"learning_rate": 0.01}, diagnosis=ROLLS_BACK)
+    job = id_of(trainer)
+    saved(trainer, 1, 2, 3, 4)
+    train(trainer, 5, **BROKEN)
+    [finding] = backend.api.get(f"/jobs/{job}/findings").json()["data"]
+    assert finding["step"] == 5
+    state = job_of(backend, trainer)
+    assert (state["status"], state["reason"], state["error"]) == ("queued", "rolled_back", None)
+    refused = trainer.post(
+        trainer.number({"kind": "step_metrics", "step": 6, "values": {"reward/mean": 0.1}})
+    )
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "lease_lost")
+    assert actions(backend, job) == [("diagnosis.roll_back", "reward_failing", 4)]
+
+    again = backend.claim(job)
+    assert (again.attempt, again.claimed["resume_step"]) == (2, 4)
+    [change] = again.claimed["changes"]
+    assert (change["step"], change["change"]["setting"]) == (5, "optimizer.learning_rate")
+    assert change["change"]["value"] <= 0.005
+    assert points(backend, job) == [1, 2, 3, 4]
+    assert backend.api.get(f"/jobs/{job}/findings").json()["data"] == []
+    assert any(
+        "rolls the job back to step 4 and lowers its learning rate" in line for line in log_of(backend, job)
+    )
+
+
+def test_the_same_finding_after_a_roll_back_pauses(backend: Backend) -> None:
+    trainer = running(backend, optimizer={"learning_rate": 0.01}, diagnosis=ROLLS_BACK)
+    saved(trainer, 1, 2)
+    train(trainer, 3, **BROKEN)
+    again = backend.claim(id_of(trainer))
+    again.start(2, 20)
+    train(again, 3, **BROKEN)
+    job = job_of(backend, again)
+    assert (job["status"], job["reason"]) == ("pausing", "diagnosis")
+    assert [action for action, *_ in actions(backend, id_of(again))] == [
+        "diagnosis.pause",
+        "diagnosis.roll_back",
+    ]
+
+
+def test_changes_of_the_rate_that_were_rolled_back_are_not_applied_again(backend: Backend) -> None:
+    trainer = running(backend, optimizer={"learning_rate": 0.001}, diagnosis=ROLLS_BACK)
+    job = id_of(trainer)
+    saved(trainer, 1)
+    for setting, value in (("optimizer.learning_rate", 0.02), ("rollout.temperature", 0.7)):
+        body = {"type": "setting", "setting": setting, "value": value}
+        assert backend.api.post(f"/jobs/{job}/changes", json=body).status_code == 201
+    for change in backend.api.get(f"/jobs/{job}/changes").json()["data"]:
+        trainer.send({"kind": "change_applied", "change": change["id"], "step": 2})
+    train(trainer, 2, **{"optimizer/learning_rate": 0.02})
+    train(trainer, 3, **{"optimizer/learning_rate": 0.02})
+    train(trainer, 4, **BROKEN, **{"optimizer/learning_rate": 0.02})
+    scheduled = backend.claim(job).claimed["changes"]
+    rates = [entry["change"]["value"] for entry in scheduled if "rate" in entry["change"]["setting"]]
+    assert len(scheduled) == 2
+    assert [entry["step"] for entry in scheduled] == [2, 2]
+    assert len(rates) == 1
+    assert rates[0] <= 0.01
+
+
+def test_without_a_saved_step_the_job_begins_again(backend: Backend) -> None:
+    trainer = running(backend, optimizer={"learning_rate": 0.01}, diagnosis=ROLLS_BACK)
+    train(trainer, 1, **BROKEN)
+    again = backend.claim(id_of(trainer))
+    assert again.claimed["resume"] is None
+    assert [change["step"] for change in again.claimed["changes"]] == [1]
+    assert points(backend, id_of(trainer)) == []

@@ -1,0 +1,61 @@
+"""Return of a running job to an earlier saved step, from which its next attempt continues with a lower rate."""
+
+import time
+
+from sqlalchemy import delete, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.jobs.lifecycle import changes
+from backend.jobs.lifecycle.transitions import append_event, change_status, end_attempt_here
+from backend.models import Job, LogLineRow, ResumeState
+from reinforge.algorithm.live_settings import live_settings
+from reinforge.diagnosis.job_input import LEARNING_RATE
+from reinforge.schemas.job_changes import SettingChangeCreate
+from reinforge.states import JobStatus
+
+ROLLED_BACK = "rolled_back"
+"""Outcome of the attempt whose steps are given up, and reason of the queued job."""
+
+
+async def step_before(session: AsyncSession, job: Job, step: int) -> int | None:
+    """The newest step before `step` that the job can continue from: 0 is its beginning. None if it has none."""
+    states = select(ResumeState.step).where(ResumeState.job_id == job.id, ResumeState.step < step)
+    newest: int | None = await session.scalar(states.order_by(ResumeState.step.desc()).limit(1))
+    if newest is None and job.forked_step is None:
+        return 0
+    return newest
+
+
+async def roll_back(
+    session: AsyncSession, job: Job, to_step: int, rate: float, *, message: str, created_by: str
+) -> None:
+    """Queue a locked, running job again, to continue after `to_step` with this learning rate.
+
+    The next claim deletes what was recorded after that step. The same prompts and the same sampling noise follow, so
+    that only the rate differs.
+    """
+    await _lower_rate(session, job, min(rate, await _rate(session, job) / 2), to_step + 1, created_by)
+    await session.execute(delete(ResumeState).where(ResumeState.job_id == job.id, ResumeState.step > to_step))
+    await end_attempt_here(session, job, ROLLED_BACK)
+    before = job.queued_at
+    await change_status(session, job, JobStatus.QUEUED, reason=ROLLED_BACK)
+    job.queued_at = before
+    fields = {
+        "ts": time.time(),
+        "level": "warning",
+        "message": message,
+        "step": job.step,
+        "attempt": job.attempt,
+    }
+    seq = await append_event(session, job, "log", {"seq": job.seq + 1, **fields})
+    session.add(LogLineRow(job_id=job.id, seq=seq, **fields))
+
+
+async def _rate(session: AsyncSession, job: Job) -> float:
+    return live_settings(await changes.spec_now(session, job))[LEARNING_RATE]
+
+
+async def _lower_rate(session: AsyncSession, job: Job, rate: float, step: int, created_by: str) -> None:
+    body = SettingChangeCreate(setting=LEARNING_RATE, value=rate)
+    change = await changes.add_setting(session, job, body, created_by)
+    await changes.mark_applied(session, job, change.id, step)
