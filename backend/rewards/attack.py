@@ -32,11 +32,12 @@ async def run(
             param="right",
             hint=f"Write a right completion with {PLACE} where the answer stands.",
         )
-    most = MOST_JUDGED_ROWS if service.kinds_of(source) else len(body.rows)
+    judged = bool(service.kinds_of(source))
+    most = MOST_JUDGED_ROWS if judged else len(body.rows)
     rows = [
         AttackRow(row.prompt, row.item, answer_text(row.item.get(body.answer))) for row in body.rows[:most]
     ]
-    probes = attack(rows, right=body.right, source=source)
+    probes = attack(rows, right=body.right, source=source, searching=not judged)
     attempts, jail = next(probes), None
     while True:
         results: list[RewardResult] = []

@@ -7,8 +7,9 @@ from statistics import fmean
 
 from reinforge.reward_attack import forms
 from reinforge.reward_attack.lines import suspicious_line
-from reinforge.reward_attack.probes import PROBES, RewardProbe, completions
+from reinforge.reward_attack.probes import PROBES, SEARCH, RewardProbe, completions
 from reinforge.reward_attack.rows import AnswerPool, AttackRow
+from reinforge.reward_attack.search import search
 from reinforge.schemas.jobs import RewardResult
 from reinforge.schemas.reward_attack import AttackExample, AttackFinding, AttackProbe, AttackReport
 
@@ -38,8 +39,12 @@ class _Score:
 Attack = Generator[list[ProbeAttempt], list[RewardResult], AttackReport]
 
 
-def attack(rows: Sequence[AttackRow], *, right: str | None = None, source: str | None = None) -> Attack:
-    """Attack on a reward. right: a right completion with `{answer}`. source: code, to name a suspicious line."""
+def attack(
+    rows: Sequence[AttackRow], *, right: str | None = None, source: str | None = None, searching: bool = True
+) -> Attack:
+    """Attack on a reward. right: a right completion with `{answer}`. source: code, to name a suspicious line.
+    searching: if no probe is paid, search on from the best-paid ones, with up to 320 more completions.
+    """
     pool = AnswerPool.of(rows)
     named = {"own": right} if right is not None else forms.FORMS
     tried = [
@@ -69,7 +74,39 @@ def attack(rows: Sequence[AttackRow], *, right: str | None = None, source: str |
         for row, score in right_scores.get(expected or "", {}).items()
         if score.value is not None and score.value > 0
     }
-    return _report(rows, form if expected else None, right_values, scores, len(tried) + len(probes), source)
+    if searching and not _broken(scores, right_values):
+        yield from _searched(rows, form, right_values, scores)
+    count = len(tried) + sum(len(attempts) for attempts in scores.values())
+    return _report(rows, form if expected else None, right_values, scores, count, source)
+
+
+def _broken(scores: dict[str, list[_Score]], right_values: dict[int, float]) -> bool:
+    high = [probe for probe in PROBES if probe.severity == "high"]
+    return any(_paid(probe, scores.get(probe.code, []), right_values) for probe in high)
+
+
+def _searched(
+    rows: Sequence[AttackRow], form: str, right_values: dict[int, float], scores: dict[str, list[_Score]]
+) -> Generator[list[ProbeAttempt], list[RewardResult], None]:
+    """Score the generations of a search; those that the probe `search` is about go to `scores`."""
+    paid: dict[int, dict[str, float]] = defaultdict(dict)
+    for probe in PROBES:
+        for score in scores.get(probe.code, []):
+            if probe.kind == "wrong" and score.value is not None:
+                paid[score.attempt.row][score.attempt.completion] = score.value
+    goals = {row: value * PAID_SHARE for row, value in right_values.items()}
+    generations = search(rows, form, goals, paid)
+    values: list[float | None] | None = None
+    while True:
+        try:
+            batch = generations.send(values) if values is not None else next(generations)
+        except StopIteration:
+            return
+        attempts = [ProbeAttempt(attempt.row, attempt.completion) for attempt in batch]
+        results = yield attempts
+        scored = [_Score(attempt, result) for attempt, result in zip(attempts, results, strict=True)]
+        scores[SEARCH.code] += scored
+        values = [score.value for score in scored]
 
 
 def _best_form(scores: dict[str, dict[int, _Score]]) -> str | None:
@@ -90,7 +127,7 @@ def _report(
     source: str | None,
 ) -> AttackReport:
     findings, table = [], []
-    for probe in PROBES:
+    for probe in (*PROBES, SEARCH):
         tried = scores.get(probe.code, [])
         if not tried:
             continue
@@ -252,7 +289,7 @@ def _holds(findings: list[AttackFinding], scores: dict[str, list[_Score]], rows:
         return f"Wrong completions get a reward only if they contain the right answer: {tried}"
     wrong = [
         (score.value, probe)
-        for probe in PROBES
+        for probe in (*PROBES, SEARCH)
         if probe.kind == "wrong" and probe.severity == "high"
         for score in scores.get(probe.code, [])
         if score.value is not None and score.value > 0

@@ -139,6 +139,10 @@ PROBES: tuple[RewardProbe, ...] = (
     RewardProbe("repeated", "The right completion 40 times", _LENGTH, _right, "padded"),
     RewardProbe("padded", "The right completion after many words", _LENGTH, _right, "padded"),
 )
+SEARCH = RewardProbe(
+    "search", "A completion without the right answer that a short search wrote", _MARKED, _always("")
+)
+"""Not a fixed text: see `reinforge.reward_attack.search`."""
 
 
 def completions(probe: RewardProbe, row: AttackRow, pool: AnswerPool, form: str) -> list[str]:

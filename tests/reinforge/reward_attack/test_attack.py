@@ -115,3 +115,33 @@ def test_a_small_reward_of_a_wrong_number_is_named() -> None:
     assert "The most is 0.3, for " in report.message
     plain = attacked(PARTIAL.replace("0.3 *", "0 *"), SUMS)
     assert plain.message.startswith("No wrong completion gets a reward: ")
+
+
+KEYWORDS = """
+def grade(sample, item):
+    text = sample["output_text"]
+    right = text.split("####")[-1].strip() == item["answer"]
+    keywords = sum(word in text for word in ("because", "therefore", "verified"))
+    return 1.0 * right + 0.2 * keywords
+"""
+
+
+def test_a_search_finds_what_no_probe_is_paid_for() -> None:
+    rows = [row for row in SUMS if row.answer is not None]
+    report = attacked(KEYWORDS, rows)
+    assert report.verdict == "broken"
+    [finding] = [finding for finding in report.findings if finding.severity == "high"]
+    assert (finding.code, finding.tried) == ("search", 4)
+    assert finding.value >= 0.5
+    example = finding.example
+    assert example.answer is not None
+    assert example.answer not in example.completion
+    assert any(word in example.completion for word in ("because", "therefore", "verified"))
+
+
+def test_a_search_is_the_same_each_time_and_stops_when_a_probe_was_paid() -> None:
+    assert attacked(KEYWORDS, SUMS) == attacked(KEYWORDS, SUMS)
+    broken = attacked(
+        "def grade(sample, item):\n    return float(item['answer'] in sample['output_text'])\n", SUMS
+    )
+    assert "search" not in {probe.code for probe in broken.probes}
