@@ -120,8 +120,20 @@ def _duplicates(spec: JobSpec, report: PreflightReport, observed: Observed) -> R
     )
 
 
+def _broken(spec: JobSpec, report: PreflightReport, observed: Observed) -> Reason | None:
+    attack = observed.facts.get("reward_attack")
+    if not isinstance(attack, dict) or attack.get("verdict") != "broken":
+        return None
+    return Reason(
+        code="reward_broken",
+        severity="caution",
+        message=f"Attack on the rewards: {attack['message']}",
+        hint=f"{attack['fix']} `reinforge reward attack` shows the completions.",
+    )
+
+
 RULES: tuple[Rule, ...] = (
-    _errors, _always_wrong, _always_right, _no_spread, _truncated, _waiting, _duplicates,
+    _broken, _errors, _always_wrong, _always_right, _no_spread, _truncated, _waiting, _duplicates,
 )  # fmt: skip
 
 

@@ -51,7 +51,7 @@ def assess(spec: JobSpec, observed: Observed) -> PreflightReport:
         memory_gib=costs.memory(spec, observed),
         tokens_in_all=costs.tokens_in_all(spec, observed),
         device=str(observed.facts.get("device", "unknown")),
-        notes=_notes(spec),
+        notes=[*_attack_notes(observed), *_notes(spec)],
     )
     report.reasons = reasons_for(spec, report, observed)
     report.suggestions = suggestions_for(spec, report, observed)
@@ -122,6 +122,13 @@ def sampling_rounds(spec: JobSpec, groups: Groups) -> costs.Rounds:
     learned = useful_when_learned(spec.rollout.completions_per_prompt)
     later = rounds_to_fill(learned, prompts, most)
     return costs.Rounds(now, max(now, later) if groups.mixed else now)
+
+
+def _attack_notes(observed: Observed) -> list[str]:
+    attack = observed.facts.get("reward_attack")
+    if not isinstance(attack, dict) or attack.get("verdict") != "holds":
+        return []
+    return [f"Attack on the rewards: {attack['message']}"]
 
 
 def _notes(spec: JobSpec) -> list[str]:

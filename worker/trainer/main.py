@@ -52,6 +52,7 @@ from worker.trainer.environment import job_environment
 from worker.trainer.plugins import checked_spec
 from worker.trainer.progress_bar import ProgressDisplay
 from worker.trainer.reporter import FolderReporter, LocalReporter, PipeReporter
+from worker.training.attack import attack_facts
 from worker.training.changes import Changes
 from worker.training.checkpoint.fork import from_adapter, start_of, start_weights
 from worker.training.checkpoint.resume_state import Position, unpack_resume_state
@@ -181,6 +182,7 @@ class TrainerJob:
             facts |= {"machine": machine_kind()}
             facts |= {"memory_gib": peak_memory_gib(), "held_out_rows": len(prompts.held_out)}
             facts |= {"leaked_rows": prompts.leaked_rows, "training_prompts": prompts.different}
+            facts |= attack_facts(spec, scorer, prompts.train)
             self._report_start(facts)
             self._log_setup(facts, prompts)
             environment = job_environment(spec, base, texts, client)

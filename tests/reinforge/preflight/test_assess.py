@@ -234,3 +234,20 @@ def test_with_one_completion_per_prompt_the_batch_is_compared() -> None:
     report = assess(spec, observed([group(1), group(0), group(1), group(0)]))
     assert (report.verdict, report.groups.useful, report.useful_batch) == ("go", 1.0, 4)
     assert "never_right" in codes(spec, [group(0)] * 20)[0]
+
+
+def test_the_attack_on_the_rewards_is_a_reason_or_a_note() -> None:
+    observations = observed(MIXED)
+    observations.facts["reward_attack"] = {
+        "verdict": "broken",
+        "message": "Reward 1 for nothing.",
+        "fix": "Do.",
+    }
+    report = assess(job(), observations)
+    [reason] = report.reasons
+    assert (report.verdict, reason.code, reason.severity) == ("caution", "reward_broken", "caution")
+    assert "Reward 1 for nothing." in reason.message
+    assert reason.hint.startswith("Do.")
+    observations.facts["reward_attack"] = {"verdict": "holds", "message": "No wrong one.", "fix": None}
+    report = assess(job(), observations)
+    assert (report.verdict, report.notes) == ("go", ["Attack on the rewards: No wrong one."])
