@@ -12,8 +12,8 @@ FindingCode = Literal[
     "past_best", "peak_then_collapse", "ratio_blow_up", "reference_drift", "reward_constant",
     "reward_domination", "reward_failing", "reward_follows_digits", "reward_follows_format",
     "reward_follows_length", "reward_follows_repetition", "reward_hacking", "reward_labels_collapsed",
-    "reward_slow", "reward_unreachable", "rubric_saturated", "sampler_mismatch", "signal_stalled", "truncated",
-    "witness_disagrees", "worse_than_base",
+    "reward_slow", "reward_unreachable", "rubric_saturated", "sampler_mismatch", "signal_stalled",
+    "tool_calls_fail", "tools_abandoned", "truncated", "witness_disagrees", "worse_than_base",
 ]  # fmt: skip
 Severity = Literal["error", "warning", "info"]
 RemedyKind = Literal["apply_live", "fork", "stop_and_take"]

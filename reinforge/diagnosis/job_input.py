@@ -33,7 +33,8 @@ READ_KEYS = frozenset(
         "kl/mean", "policy/clip_high_share", "policy/clip_low_share", "policy/old_kl",
         "optimizer/learning_rate", "optimizer/skipped_updates", "optimizer/grad_norm", "sampler/gap_mean",
         "sampler/effective_share", "advantage/zero_share", "advantage/lone_side_share",
-        "advantage/visits_per_state", "time/score", "time/step",
+        "advantage/visits_per_state", "time/score", "time/step", "tools/calls_per_rollout",
+        "tools/invalid_share", "tools/failure_share",
     }
 )  # fmt: skip
 RECENT = 5

@@ -169,6 +169,14 @@ TEXTS: dict[FindingCode, FindingText] = {
         "No training signal",
         "Nearly all advantages are 0, so updates change nothing.",
     ),
+    "tool_calls_fail": FindingText(
+        "Tool calls fail",
+        "A call that does not run returns nothing to answer with, and the policy learns to do without tools.",
+    ),
+    "tools_abandoned": FindingText(
+        "The policy stopped calling tools",
+        "Without calls it answers from memory: what the tools were to teach is not learned.",
+    ),
     "truncated": FindingText(
         "Truncated completions",
         "A completion that hits the token limit has no end, so most rewards cannot find its answer.",

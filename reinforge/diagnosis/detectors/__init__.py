@@ -3,18 +3,20 @@
 import logging
 from collections.abc import Mapping
 
-from reinforge.diagnosis.detectors import held_out, lengths, operation, signal, updates, witnesses
+from reinforge.diagnosis.detectors import held_out, lengths, operation, signal, tools, updates, witnesses
 from reinforge.diagnosis.finding import FindingCode, JobFinding
 from reinforge.diagnosis.job_input import Detector, JobInput
 
 log = logging.getLogger(__name__)
 
 DETECTORS: tuple[Detector, ...] = (
-    operation.reward_failing, held_out.leakage, updates.sampler_mismatch, updates.learning_rate_too_high,
+    operation.reward_failing, tools.tool_calls_fail,
+    held_out.leakage, updates.sampler_mismatch, updates.learning_rate_too_high,
     witnesses.reward_follows, lengths.truncated, signal.reward_unreachable, signal.reward_constant,
     held_out.answers_disagree, witnesses.witness_disagrees, witnesses.judge_disagrees, witnesses.format_gaming,
     lengths.equal_lengths, held_out.reward_hacking, updates.entropy_blow_up, updates.entropy_collapse,
     held_out.peak_then_collapse, held_out.worse_than_base, updates.ratio_blow_up, updates.reference_drift,
+    tools.tools_abandoned,
     lengths.length_collapse, lengths.length_inflation, lengths.length_bias, signal.groups_all_wrong,
     signal.groups_all_equal, signal.signal_stalled, updates.learning_rate_too_low, updates.kl_too_strong,
     held_out.past_best, held_out.no_generalization, held_out.domain_interference, witnesses.reward_domination,
@@ -72,6 +74,7 @@ CONSEQUENCES: Mapping[FindingCode, frozenset[FindingCode]] = {
     "reward_unreachable": _LOST_SIGNAL
     | {"learning_rate_too_low", "rubric_saturated", "reward_labels_collapsed"},
     "reward_constant": _LOST_SIGNAL | {"reward_unreachable", "reward_labels_collapsed"},
+    "tool_calls_fail": frozenset({"tools_abandoned", "groups_all_wrong", "reward_unreachable"}),
     "reward_failing": frozenset({"groups_all_wrong", "reward_constant", "signal_stalled"}),
     "groups_all_wrong": frozenset({"signal_stalled", "learning_rate_too_low"}),
     "groups_all_equal": frozenset({"signal_stalled", "learning_rate_too_low"}),

@@ -216,9 +216,30 @@ CASES: dict[str, tuple[dict[str, Shape], dict[str, Any], tuple[int, int]]] = {
     "reward_slow": ({**HEALTHY, "time/score": since(ONSET, 0.5, 8), "time/step": since(ONSET, 2, 10)}, {},
                     (ONSET, ONSET)),
     "one_sided_groups": ({**HEALTHY, "advantage/lone_side_share": since(ONSET, 0.1, 0.6)}, {}, (ONSET, ONSET)),
+    "tool_calls_fail": ({**HEALTHY, "tools/invalid_share": since(ONSET, 0.02, 0.3), "tools/failure_share": 0.15}, {},
+                        (ONSET, ONSET)),
+    "tools_abandoned": ({**FLAT, "tools/calls_per_rollout": ramp(ONSET, 1.5, 0.05)}, {}, (ONSET, ONSET + 10)),
     "no_repeated_states": ({**HEALTHY, "advantage/visits_per_state": 1.1}, {}, (1, 1)),
 }  # fmt: skip
 BY_TRAINER = {"gradient_not_finite"}
+
+
+def test_fewer_calls_are_no_problem_where_the_reward_rises_or_tools_were_never_used() -> None:
+    fewer = {"tools/calls_per_rollout": ramp(ONSET, 1.5, 0.05)}
+    assert diagnosed({**HEALTHY, **fewer}) == []
+    assert "tools_abandoned" not in {
+        item.code for item in diagnosed({**FLAT, "tools/calls_per_rollout": ramp(ONSET, 0.05, 0.0)})
+    }
+
+
+def test_abandoned_tools_follow_from_calls_that_fail() -> None:
+    findings = diagnosed({
+        **FLAT, "tools/calls_per_rollout": ramp(ONSET, 1.5, 0.05), "tools/invalid_share": 0.7,
+    })  # fmt: skip
+    assert [(item.code, item.severity, item.cause) for item in findings if item.code.startswith("tool")] == [
+        ("tool_calls_fail", "error", None),
+        ("tools_abandoned", "error", "tool_calls_fail"),
+    ]
 
 
 def test_every_code_has_a_text_and_a_case() -> None:
