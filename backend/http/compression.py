@@ -12,9 +12,8 @@ from backend.http.conditional import PACKED
 LEAST_BYTES = 4096
 _LEVEL = 1
 _THREAD_BYTES = 128 * 1024
-_NOT_REFUSED = r"\s*(?!;\s*q=0(?:\.0*)?\s*(?:,|$))(?:;|,|$)"
-_GZIP = re.compile(rf"(?:^|,)\s*(?:gzip|\*){_NOT_REFUSED}", re.IGNORECASE)
-_BROTLI = re.compile(rf"(?:^|,)\s*br{_NOT_REFUSED}", re.IGNORECASE)
+_GZIP = re.compile(r"(?:^|,)\s*(?:gzip|\*)\s*(?!;\s*q=0(?:\.0*)?\s*(?:,|$))(?:;|,|$)", re.IGNORECASE)
+_BROTLI = re.compile(r"(?:^|,)\s*br\s*(?!;\s*q=0(?:\.0*)?\s*(?:,|$))(?:;|,|$)", re.IGNORECASE)
 
 
 def accepts_gzip(accept_encoding: str) -> bool:

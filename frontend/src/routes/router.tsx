@@ -11,13 +11,13 @@ import { type PromptsSearch, promptsSearch } from "@/features/job/prompts/place"
 import type { Place as PlaygroundPlace } from "@/features/playground/Pickers";
 import type { RewardPlace } from "@/features/rewards/place";
 import { SETTINGS_TABS, type SettingsPlace } from "@/features/settings/place";
-import { join, resetPassword, signIn } from "./signed-out";
 import { evaluation, evaluations, newEvaluation } from "./evaluating";
 import { adapters, model, models } from "./model-routes";
 import type { NewJobSearch } from "./new-job";
 import { root, text, whole } from "./root";
 import { screen } from "./screen";
 import { signedIn } from "./signed-in";
+import { join, resetPassword, signIn } from "./signed-out";
 import { RouteFailure } from "./states";
 import { newSweep, sweep, sweeps } from "./sweep-routes";
 
