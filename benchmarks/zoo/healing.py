@@ -69,7 +69,14 @@ def outcome(
         taken = accuracy(run, remedy["step"])
         return row | {"after": taken, "healed": taken is not None and taken >= goal - MARGIN}
     change = rerun(job, reported)
-    after = next((run for run in stored.values() if change and run.digest == change.digest), None)
+    after = next(
+        (
+            other
+            for other in stored.values()
+            if change and (other.seed, other.digest) == (run.seed, change.digest)
+        ),
+        None,
+    )
     if after is None:
         return row | {"healed": None}
     right = accuracy(after)
