@@ -269,3 +269,11 @@ class TestRevisions:
         jobs.click()
         dialog.get_by_role("button", name="Leave without saving").click()
         expect(page).to_have_url(re.compile("/jobs$"))
+
+
+def test_a_phone_shows_how_often_a_reward_fails(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto("/rewards")
+    rewards = page.get_by_role("region", name="Rewards")
+    for head in ("Last used", "Errors"):
+        expect(rewards.get_by_role("columnheader", name=head)).to_be_in_viewport(ratio=1)

@@ -24,20 +24,18 @@ const COLUMNS: Column<RewardSummary>[] = [
       </Link>
     ),
   },
-  { head: "Description", grow: true, cell: (one) => one.description ?? NOTHING },
-  { head: "Revision", align: "right", cell: (one) => one.revision },
+  { head: "Description", grow: true, hide: "narrow", cell: (one) => one.description ?? NOTHING },
+  { head: "Revision", hide: "narrow", align: "right", cell: (one) => one.revision },
   { head: "Function", hide: "medium", cell: (one) => <code>{one.entry ?? "grade"}</code> },
   { head: "Input per call", hide: "medium", cell: (one) => atOnce(one.granularity) },
   { head: "Jobs", hide: "narrow", align: "right", cell: (one) => one.jobs ?? 0 },
   {
     head: "Last used",
-    hide: "narrow",
     align: "right",
     cell: (one) => (one.last_used_at ? ago(one.last_used_at) : "never"),
   },
   {
     head: "Errors",
-    hide: "narrow",
     align: "right",
     cell: ({ error_share: share }) => (
       <span
