@@ -62,7 +62,7 @@ export function ParallelPlot({ sweep, onTrial }: Props) {
       <p aria-live="polite">
         {chosen
           ? `${chosen.name}${chosen.seed === null ? "" : `, seed ${chosen.seed}`}: ${reward(chosen.objective)}`
-          : "One line per job; darker lines have a higher held-out reward."}
+          : "One line per job; stronger lines have a higher held-out reward."}
       </p>
     </section>
   );
