@@ -240,8 +240,12 @@ def report(job: JobDetail) -> None:
     if rate := learning_rate(job):
         out.print(f"  rate       {rate}")
     if job.adapter:
-        best = "" if job.best_step is None else f", best checkpoint: step {job.best_step}"
-        out.print(f"  adapter    {job.adapter}{best}  (reinforge adapter download {job.id})", soft_wrap=True)
+        # Without --final the command refuses a job of which no checkpoint is better than the base.
+        best, which = (
+            ("", " --final") if job.best_step is None else (f", best checkpoint: step {job.best_step}", "")
+        )
+        command = f"reinforge adapter download {job.id}{which}"
+        out.print(f"  adapter    {job.adapter}{best}  ({command})", soft_wrap=True)
     if job.error:
         out.print(f"  error      {job.error.code}: {job.error.message}", markup=False)
         if job.error.hint:

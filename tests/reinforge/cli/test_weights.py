@@ -133,6 +133,7 @@ def test_a_job_that_learned_nothing_says_so(stub: StubServer) -> None:
     stub.on("GET", "/jobs/ftjob-1", Answer(200, job))
     stub.on("GET", "/jobs", Answer(200, {"data": [job]}))
     output = run(stub, "job", "show", "ftjob-1")
+    assert "(reinforge adapter download ftjob-1 --final)" in output.stdout
     assert "succeeded · no change" in output.stdout
     assert "verdict    No change beyond chance: held-out reward 0.00 → 0.00" in output.stdout
     assert "no change" in " ".join(run(stub, "job", "list").stdout.split())
