@@ -7,6 +7,7 @@ percentile of `/healthz` and of the page's requests is at most three times the q
 500 ms, no request of others fails, memory is what it was afterwards, and the job succeeds.
 """
 
+import os
 import signal
 import sys
 import tempfile
@@ -20,6 +21,8 @@ from common.measure import parser, stamp, table, write
 from reinforge.platform.postgres import EmbeddedPostgres
 from reinforge.platform.up import Platform
 
+OTHERS_SHARE = 0.2
+"""Of the machine's CPU time that the database, watchers and programs of others may use."""
 KEY = "rf-hostile-owner-key-0123456789abcdef"
 
 
@@ -57,6 +60,9 @@ def show(report: dict[str, Any]) -> None:
     print()
     for name in ("job", "cpu_seconds", "api_waited_for_cpu_seconds", "load_average_in_attack"):
         print(f"{name}: {report[name]}")
+    others, seconds = report["cpu_seconds"]["attack"]["others"], report["load"]["attack"]
+    if others > OTHERS_SHARE * seconds * (os.cpu_count() or 1):
+        print(f"Other programs used {others:.0f} s of CPU time in {seconds:g} s: measure on an idle machine.")
     for failure in report["failures_of_others"][:5]:
         print(failure)
 

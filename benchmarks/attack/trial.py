@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import httpx
-from common.cpu import Account, memory_of, waited
+from common.cpu import Account, machine_seconds, memory_of, waited
 from common.measure import ROOT
 
 from attack.crowd import Crowd, answer, make_crowd, remove_crowd
@@ -93,6 +93,7 @@ class Trial:
             memory = {"before": self.memory()}
             waits.append(waited(self.pids()))
             attack_steps, cpu = self._step(job), Account(self.pids())
+            machine = machine_seconds()
             quiet_seconds = quiet_cpu.seconds()
             say(f"attack for {load.attack:g} s")
             with (
@@ -105,6 +106,8 @@ class Trial:
                 waits.append(waited(self.pids()))
                 load_average = os.getloadavg()[0]
                 spent = {"platform": cpu.seconds(), "attackers": attackers.seconds()}
+                parts = sum(seconds for part in spent.values() for seconds in part.values())
+                others = max(0.0, machine_seconds() - machine - parts)
                 memory["attacked"] = self.memory()
             end_steps = self._step(job)
             say("the attack is over")
@@ -127,7 +130,7 @@ class Trial:
                 "steps": {"quiet": attack_steps - quiet_steps, "attack": end_steps - attack_steps},
             },
             "memory_mib": memory,
-            "cpu_seconds": {"quiet": quiet_seconds, "attack": spent},
+            "cpu_seconds": {"quiet": quiet_seconds, "attack": spent | {"others": round(others, 1)}},
             "api_waited_for_cpu_seconds": {
                 "quiet": round(waits[1]["api"] - waits[0]["api"], 1),
                 "attack": round(waits[2]["api"] - waits[1]["api"], 1),

@@ -22,6 +22,13 @@ class Account:
         return {name: _total(pid, table) / _TICKS for name, pid in self._pids.items()}
 
 
+def machine_seconds() -> float:
+    """CPU seconds that all processes of the machine have used since it started."""
+    fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
+    user, nice, system, _, _, irq, soft_irq = (int(field) for field in fields[:7])
+    return (user + nice + system + irq + soft_irq) / _TICKS
+
+
 def _total(pid: int, table: Mapping[int, tuple[int, int]]) -> int:
     """Ticks of a process and of all that live below it."""
     if pid not in table:
