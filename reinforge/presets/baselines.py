@@ -27,7 +27,7 @@ BASELINES: dict[str, Preset] = {
         formula="A_{i,t} = Σ over steps ending at or after t of (r - mean_g r) / std_g r, over the steps of the group",
         source="Shao et al. 2024, DeepSeekMath (arXiv 2402.03300), section 4.1.3",
         deviations=("ε = 1e-4 is added to the standard deviation.",),
-        needs=("a reward that returns `steps`",),
+        needs=("a reward that returns `steps`, or `turns` in a job with tools",),
         slots={"advantage": {"type": "process"}},
     ),
     "dr_grpo": Preset(

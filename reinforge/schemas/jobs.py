@@ -194,6 +194,8 @@ class RewardResult(Response):
     value: float | None
     parts: dict[str, float] = {}
     steps: list[tuple[float, int]] = []
+    turns: list[tuple[float, int]] = []
+    """(value, number of the turn), where a reward scores turns."""
     criteria: dict[str, float] = {}
     candidates: list[list[float]] = []
     reason: str | None = None

@@ -64,6 +64,8 @@ class RewardResult:
     parts: dict[str, float] = field(default_factory=dict)
     steps: list[tuple[float, int]] = field(default_factory=list)
     """(value, end character in the completion) of each step."""
+    turns: list[tuple[float, int]] = field(default_factory=list)
+    """(value, number of the turn) where a reward scores turns one by one."""
     criteria: dict[str, float] = field(default_factory=dict)
     candidates: list[list[float]] = field(default_factory=list)
     reason: str | None = None

@@ -100,7 +100,7 @@ class CodeRater(Rater):
                 hint="Check that sandboxd runs on this worker (`reinforge doctor`), then resume the job.",
                 retryable=True,
             )
-        return [_result(row) for row in outcome.rows]
+        return [_result(scored, row) for scored, row in zip(rows, outcome.rows, strict=True)]
 
 
 class SandboxedScorer(CompositeScorer):
@@ -139,13 +139,20 @@ def _judge_reply(result: RewardResult) -> dict[str, Any]:
     return {"result": result.value, "label": result.labels.get(""), "reason": result.reason}
 
 
-def _result(row: RowResult) -> RewardResult:
+def _result(scored: RewardRow, row: RowResult) -> RewardResult:
+    most = _turns(scored)
+    if row.turns and row.turns[-1][1] >= most:
+        message = f"turns: turn {row.turns[-1][1]}, and the completion has {most}, counted from 0"
+        row = RowResult(
+            "bad_value", message=message, prints=row.prints, wall_ms=row.wall_ms, cpu_ms=row.cpu_ms
+        )
     return RewardResult(
         name="",
         status=row.status,
         value=row.value,
         parts=row.parts,
         steps=row.steps,
+        turns=row.turns,
         criteria=row.criteria,
         candidates=row.candidates,
         reason=row.reason,
@@ -154,6 +161,13 @@ def _result(row: RowResult) -> RewardResult:
         wall_ms=row.wall_ms,
         cpu_ms=row.cpu_ms,
     )
+
+
+def _turns(row: RewardRow) -> int:
+    """Turns of the policy in what is scored."""
+    before = 1 if isinstance(row.prompt, str) else len(row.prompt)
+    later: Sequence[Mapping[str, Any]] = (row.sample.get("messages") or ())[before:]
+    return max(1, sum(1 for message in later if message["role"] == "assistant"))
 
 
 def _first_line(message: str | None) -> str:

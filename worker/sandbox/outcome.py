@@ -49,6 +49,7 @@ class RowResult:
     message: str | None = None
     wall_ms: float = 0.0
     cpu_ms: float = 0.0
+    turns: list[tuple[float, int]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,6 +94,12 @@ def _steps(rollouts: Sequence[Rollout], weights: Sequence[float], decode: Decode
         for result, weight in zip(_results(rollout), weights, strict=False)
         for value, end in result.steps
     ]
+    steps += [
+        (row, rollout.turns[turn].end if rollout.turns else len(rollout.token_ids), weight * value)
+        for row, rollout in enumerate(rollouts)
+        for result, weight in zip(_results(rollout), weights, strict=False)
+        for value, turn in result.turns
+    ]
     if not steps:
         return None
     row, end, value = zip(*steps, strict=True)
@@ -103,15 +109,15 @@ def _steps(rollouts: Sequence[Rollout], weights: Sequence[float], decode: Decode
 
 
 def _turns(rollouts: Sequence[Rollout], weights: Sequence[float]) -> Turns | None:
-    """The policy's turns as actions. The outcome is the reward of a rollout's last turn."""
+    """The policy's turns as actions. A reward without values of turns is that of the rollout's last turn."""
     if not any(rollout.turns for rollout in rollouts):
         return None
     entries: list[tuple[int, int, int, float, int]] = []
     for row, rollout in enumerate(rollouts):
         ids, answer_start = rollout.token_ids, 0
+        rewards_by_turn = _turn_rewards(rollout, weights)
         for turn in rollout.turns:
-            last = turn is rollout.turns[-1]
-            reward = _outcome(rollout, weights) if last else 0.0
+            reward = rewards_by_turn.get(turn.no, 0.0)
             state = _state(rollout.prompt.prompt_hash, ids[answer_start : turn.start])
             entries.append((row, turn.start, turn.end, reward, state))
             answer_start = turn.end
@@ -140,9 +146,14 @@ def _sources(rollouts: Sequence[Rollout]) -> Tensor | None:
     )
 
 
-def _outcome(rollout: Rollout, weights: Sequence[float]) -> float:
-    values = [(result.value, weight) for result, weight in zip(_results(rollout), weights, strict=False)]
-    return sum(weight * value for value, weight in values if value is not None)
+def _turn_rewards(rollout: Rollout, weights: Sequence[float]) -> dict[int, float]:
+    """Weighted sums of the rewards, by number of the turn."""
+    sums: dict[int, float] = {}
+    for result, weight in zip(_results(rollout), weights, strict=False):
+        outcome = [] if result.value is None else [(result.value, rollout.turns[-1].no)]
+        for value, turn in result.turns or outcome:
+            sums[turn] = sums.get(turn, 0.0) + weight * value
+    return sums
 
 
 def _state(prompt_hash: str, ids: Sequence[int]) -> int:

@@ -7,7 +7,7 @@ export type CompletionRow = Schemas["CompletionRow"];
 export type CompletionHit = Schemas["CompletionHit"];
 export type GroupHead = Schemas["GroupHead"];
 /** Without the traces that no screen shows. */
-export type RewardResult = Omit<Schemas["RewardResult"], "steps" | "candidates" | "criteria">;
+export type RewardResult = Omit<Schemas["RewardResult"], "steps" | "turns" | "candidates" | "criteria">;
 export type Completion = Omit<Schemas["Completion"], "rewards"> & { rewards?: RewardResult[] };
 export type CompletionGroup = Omit<Schemas["CompletionGroup"], "completions"> & { completions: Completion[] };
 export type Split = CompletionRow["split"];

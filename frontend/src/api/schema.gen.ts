@@ -14016,6 +14016,14 @@ export interface components {
                 number
             ][];
             /**
+             * Turns
+             * @default []
+             */
+            turns?: [
+                number,
+                number
+            ][];
+            /**
              * Criteria
              * @default {}
              */

@@ -37,7 +37,7 @@ def payloads(draw: st.DrawFn, start: int = 0, rows: int = ROWS) -> bytes:
     for _ in range(rows):
         fields = [draw(st.one_of(st.integers(0, 6), u32)), *(draw(counts) for _ in range(10))]
         at = draw(st.one_of(st.just(sum(map(len, contents))), counts))
-        slot = region.RowSlot(*fields, at, draw(f64), draw(f64), draw(f64))
+        slot = region.RowSlot(*fields, at, draw(counts), draw(f64), draw(f64), draw(f64))
         slots.append(region.SLOT.pack(*slot))
         prints, tail, numbers = slot.used() or (0, 0, 0)
         contents.append(draw(st.binary(min_size=prints + tail, max_size=prints + tail)))
@@ -63,7 +63,9 @@ def check(row: RowResult) -> None:
         *row.criteria.values(),
         *(x for v in row.candidates for x in v),
     ]
-    numbers += [x for step in row.steps for x in step] + ([] if row.value is None else [row.value])
+    numbers += [x for step in (*row.steps, *row.turns) for x in step] + (
+        [] if row.value is None else [row.value]
+    )
     assert all(math.isfinite(x) for x in numbers)
     assert all(abs(x) <= 1e6 for x in (*row.parts.values(), *row.criteria.values()))
     assert len(row.parts) <= 16 and all(name.isprintable() for name in row.parts)
@@ -159,7 +161,7 @@ def reply(*slots: region.RowSlot, contents: bytes = b"", finished: int = 1) -> b
 
 def slot(status: int = 1, score: float = 0.5, **fields: int) -> region.RowSlot:
     return region.RowSlot(
-        status, **{**dict.fromkeys(region.RowSlot._fields[1:12], 0), **fields}, score=score, wall=0.0, cpu=0.0
+        status, **{**dict.fromkeys(region.RowSlot._fields[1:13], 0), **fields}, score=score, wall=0.0, cpu=0.0
     )
 
 
@@ -186,6 +188,8 @@ def test_an_honest_reply_is_read() -> None:
         (slot(parts=2, part_names=4), b"a\0a\0" + struct.pack("<2d", 1.0, 2.0)),
         (slot(parts=1, part_names=3), b"\x1bx\0" + struct.pack("<d", 1.0)),
         (slot(steps=1), struct.pack("<2d", 1.0, 0.5)),
+        (slot(turns=1), struct.pack("<2d", 1.0, 0.5)),
+        (slot(turns=257), struct.pack("<514d", *[1.0] * 514)),
         (slot(steps=1), struct.pack("<2d", 1.0, -1.0)),
         (slot(parts=1, part_names=2), b"a\0" + struct.pack("<d", math.inf)),
     ],

@@ -22,11 +22,13 @@ def test_a_mapping_brings_everything_with_it(client: SandboxClient) -> None:
     row = result(
         client,
         "{'score': 0.5, 'reason': 'für größere Genauigkeit', 'parts': {'format': 1, 'länge': True},"
-        " 'criteria': {'clear': 0.25}, 'steps': [(0.5, 10), [1, 20]], 'candidates': [[1, 2], (3, 4), [5, 6]]}",
+        " 'criteria': {'clear': 0.25}, 'steps': [(0.5, 10), [1, 20]], 'turns': [[0.25, 0], (-1, 3)],"
+        " 'candidates': [[1, 2], (3, 4), [5, 6]]}",
     )
     assert (row.status, row.value, row.reason) == ("ok", 0.5, "für größere Genauigkeit")
     assert (row.parts, row.criteria) == ({"format": 1.0, "länge": 1.0}, {"clear": 0.25})
     assert (row.steps, row.candidates) == ([(0.5, 10), (1.0, 20)], [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    assert row.turns == [(0.25, 0), (-1.0, 3)]
 
 
 def test_none_is_not_applicable_and_keeps_its_reason(client: SandboxClient) -> None:
@@ -85,6 +87,13 @@ def test_numpy_is_converted_wherever_a_number_or_a_list_may_stand(client: Sandbo
         ("{'score': 1, 'steps': [1]}", "expected a list"),
         ("{'score': 1, 'steps': [(1, 5), (1, 4)]}", "must not decrease"),
         ("{'score': 1, 'steps': [(1, 0.5)]}", "end character"),
+        ("{'score': 1, 'turns': [1]}", "expected a list"),
+        ("{'score': 1, 'turns': [(1, 0.5)]}", "turn from 0"),
+        ("{'score': 1, 'turns': [(1, -1)]}", "turn from 0"),
+        ("{'score': 1, 'turns': [(1, 1), (1, 0)]}", "must not decrease"),
+        ("{'score': 1, 'turns': [(1, 1), (2, 1)]}", "a turn has one number"),
+        ("{'score': 1, 'turns': [(float('nan'), 1)]}", "not a finite number"),
+        ("{'score': 1, 'turns': [(1, n) for n in range(257)]}", "at most 256"),
         ("{'score': 1, 'steps': [(1, 5)] * 257}", "at most 256"),
         ("{'score': 1, 'candidates': [[1], [1, 2]]}", "same length"),
         ("{'score': 1, 'candidates': [[0.0] * 100] * 11}", "at most 1024"),

@@ -1,6 +1,7 @@
 """Jobs with environment `tools`, on a tiny model whose turns call tools at random."""
 
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +22,7 @@ from worker.environment.tools.environment import ToolsEnvironment
 from worker.policy.base import Batch, ForwardBackward, LossFunction, LossValue, TokenScores
 from worker.rollout.collect import ProgressCallback
 from worker.rollout.engine import Generated, GenerateRequest
-from worker.sandbox.outcome import RewardRow
+from worker.sandbox.outcome import RewardRow, RowResult
 from worker.training.batch import StepBatch
 from worker.training.credit import Credit
 from worker.training.reporting.job_reporter import JobReporter
@@ -76,6 +77,19 @@ def values(record: Record) -> dict[str, Any]:
 
 def rewards(job: SmallJob) -> list[float]:
     return [values(record)["reward/mean"] for record in job.records("step_metrics")]
+
+
+@contextmanager
+def reported_steps(steps: list[tuple[StepBatch, Credit]]) -> Iterator[None]:
+    completions = JobReporter.completions
+
+    def reported(self: JobReporter, step: int, batch: StepBatch, credit: Credit, done: Any) -> None:
+        steps.append((batch, credit))
+        completions(self, step, batch, credit, done)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(JobReporter, "completions", reported)
+        yield
 
 
 class Recorded:
@@ -291,14 +305,7 @@ def test_failed_calls_are_sampled_again_and_credited_apart(tmp_path: Path, model
         assert job.train().outcome == "succeeded"
         return job
 
-    with pytest.MonkeyPatch.context() as patch:
-        completions = JobReporter.completions
-
-        def reported(self: JobReporter, step: int, batch: StepBatch, credit: Credit, done: Any) -> None:
-            steps.append((batch, credit))
-            completions(self, step, batch, credit, done)
-
-        patch.setattr(JobReporter, "completions", reported)
+    with reported_steps(steps):
         job = run(tmp_path / "a")
     branched = 0
     for batch, credit in steps:
@@ -330,3 +337,75 @@ def test_failed_calls_are_sampled_again_and_credited_apart(tmp_path: Path, model
 def first_number_is_even(row: RewardRow) -> float:
     calls = row.sample["tool_calls"]
     return float(len(row.completion) % 2 if not calls else sum(map(ord, calls[0]["arguments"])) % 4 == 0)
+
+
+def policy_turns(row: RewardRow) -> int:
+    return sum(message["role"] == "assistant" for message in row.sample["messages"])
+
+
+@pytest.mark.parametrize("preset", ["gagpo", "grpo_process"])
+def test_values_of_turns_reach_the_advantages(tmp_path: Path, model: Path, preset: str) -> None:
+    def by_turn(row: RewardRow) -> RowResult:
+        count = policy_turns(row)
+        # The second turn has no value.
+        return RowResult(
+            "ok", 0.5, turns=[(0.1 * n + len(row.completion) % 3, n) for n in range(count) if n != 1]
+        )
+
+    rewards = [{"type": "python", "name": "low", "source": "def grade(sample, item): ...", "weight": 2.0}]
+    spec = tools_spec(
+        limits__steps=1,
+        evaluation__rows=0,
+        data__held_out_rows=0,
+        algorithm={"preset": preset},
+        rewards=rewards,
+    )
+    job, steps = (
+        tools_job(tmp_path, model, spec, PlainRunner(), grade=by_turn),
+        list[tuple[StepBatch, Credit]](),
+    )
+    before = adapters(job)
+    with reported_steps(steps):
+        assert job.train().outcome == "succeeded"
+    assert not equal(before, adapters(job))
+    ((batch, credit),) = steps
+    turns, ends = batch.rows.turns, batch.rows.steps
+    assert turns is not None and ends is not None
+    expected, values = [], {}
+    for number, rollout in enumerate(batch.rollouts):
+        for turn in rollout.turns:
+            value = 0.0 if turn.no == 1 else 2.0 * (0.1 * turn.no + len(rollout.text) % 3)
+            expected.append(value)
+            if turn.no != 1:
+                values[number, turn.end] = value
+    assert turns.rewards.tolist() == pytest.approx(expected)
+    assert len(set(expected)) > 3
+    placed = zip(ends.row.tolist(), ends.end.tolist(), ends.values.tolist(), strict=True)
+    assert {(row, end): value for row, end, value in placed} == pytest.approx(values)
+    assert credit.rewards.tolist() == pytest.approx([1.0] * len(batch.rollouts))
+    per_turn = [
+        {float(credit.advantages[number, column]) for column in range(turn.start, turn.end)}
+        for number, rollout in enumerate(batch.rollouts)
+        for turn in rollout.turns
+    ]
+    assert all(len(same) == 1 for same in per_turn)
+
+
+def test_a_value_of_a_turn_that_is_not_there_is_the_rows_error(tmp_path: Path, model: Path) -> None:
+    def beyond(row: RewardRow) -> RowResult:
+        count = policy_turns(row)
+        return RowResult("ok", 0.5, turns=[(1.0, count if count == 2 else count - 1)])
+
+    spec = tools_spec(limits__steps=1, evaluation__rows=0, data__held_out_rows=0, limits__error_share=1.0)
+    job, steps = (
+        tools_job(tmp_path, model, spec, PlainRunner(), grade=beyond),
+        list[tuple[StepBatch, Credit]](),
+    )
+    with reported_steps(steps):
+        job.train()
+    for rollout in steps[0][0].rollouts:
+        assert rollout.score is not None
+        (result,) = rollout.score.results
+        assert (result.status == "bad_value") == (len(rollout.turns) == 2)
+        assert rollout.score.dropped == (len(rollout.turns) == 2)
+        assert result.status == "ok" or "turn 2, and the completion has 2" in str(result.message)

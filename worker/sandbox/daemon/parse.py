@@ -148,10 +148,12 @@ def _row(
     named = slot.criteria_names or slot.criteria
     criteria_names = _names(tail[parts_end:reason_at], slot.criteria) if named else ()
     steps = _steps(numbers[steps_at : steps_at + 2 * slot.steps]) if slot.steps else []
-    if part_names is None or criteria_names is None or steps is None:
+    turns_at = len(numbers) - 2 * slot.turns
+    turns = _steps(numbers[turns_at:]) if slot.turns else []
+    if part_names is None or criteria_names is None or steps is None or turns is None:
         return _DAMAGED
     read = tool_text if texts is region.TOOL_TEXTS else clean_text
-    vectors = numbers[steps_at + 2 * slot.steps :]
+    vectors = numbers[steps_at + 2 * slot.steps : turns_at]
     return RowResult(
         status,
         slot.score if status == "ok" else None,
@@ -166,6 +168,7 @@ def _row(
         clean_text(tail[message_at:]) or None if slot.message else None,
         1000 * _seconds(slot.wall),
         1000 * _seconds(slot.cpu),
+        turns=turns,
     )
 
 

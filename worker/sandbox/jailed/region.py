@@ -68,6 +68,7 @@ class RowSlot(NamedTuple):
     message: int
     prints: int
     at: int
+    turns: int
     score: float
     wall: float
     cpu: float
@@ -77,6 +78,7 @@ class RowSlot(NamedTuple):
             self.parts > MAX_PARTS
             or self.criteria > MAX_CRITERIA
             or self.steps > MAX_STEPS
+            or self.turns > MAX_STEPS
             or self.candidates * self.width > MAX_CANDIDATE_NUMBERS
             or self.part_names > MAX_PARTS * (NAME_BYTES + 1)
             or self.criteria_names > MAX_CRITERIA * (NAME_BYTES + 1)
@@ -85,14 +87,14 @@ class RowSlot(NamedTuple):
             or self.prints > PRINTS_BYTES
         ):
             return None
-        numbers = self.parts + self.criteria + 2 * self.steps + self.candidates * self.width
+        numbers = self.parts + self.criteria + 2 * (self.steps + self.turns) + self.candidates * self.width
         tail = self.part_names + self.criteria_names + self.reason + self.message
         return self.prints, tail, 8 * numbers
 
 
 HEADER = struct.Struct("<IIIIIddI")
 USED_OFFSET = 36
-SLOT = struct.Struct("<12Iddd")
+SLOT = struct.Struct("<13Iddd")
 PRINTS_OFFSET = 40
 
 

@@ -70,8 +70,9 @@ class Report:
         reason = clip(value.reason, self._texts.reason) if value.reason else b""
         text = clip(message, self._texts.message) if message else b""
         numbers = [*value.parts.values(), *value.criteria.values()]
-        if value.steps or value.candidates:
-            numbers += chain(chain.from_iterable(value.steps), chain.from_iterable(value.candidates))
+        if value.steps or value.candidates or value.turns:
+            pairs = (value.steps, value.candidates, value.turns)
+            numbers += chain.from_iterable(chain.from_iterable(some) for some in pairs)
         contents = b"".join((parts, criteria, reason, text, struct.pack(f"<{len(numbers)}d", *numbers)))
         prints = self._stored_bytes if row == self._printing else 0
         self._printing = None
@@ -81,7 +82,7 @@ class Report:
         region.SLOT.pack_into(
             self._shared, region.slot_offset(row), region.STATUS_CODES[status], len(value.parts), len(value.criteria),
             len(value.steps), len(value.candidates), len(value.candidates[0]) if value.candidates else 0,
-            len(parts), len(criteria), len(reason), len(text), prints, place, value.score, wall, cpu,
+            len(parts), len(criteria), len(reason), len(text), prints, place, len(value.turns), value.score, wall, cpu,
         )  # fmt: skip
         _U32.pack_into(self._shared, region.USED_OFFSET, self._at)
 

@@ -7,7 +7,7 @@ from itertools import islice
 
 from . import region
 
-KEYS = ("score", "reason", "parts", "steps", "criteria", "candidates")
+KEYS = ("score", "reason", "parts", "steps", "turns", "criteria", "candidates")
 _KEYS = frozenset(KEYS)
 
 
@@ -24,6 +24,7 @@ class Converted:
     criteria: dict[str, float] = field(default_factory=dict)
     steps: list[tuple[float, float]] = field(default_factory=list)
     candidates: list[list[float]] = field(default_factory=list)
+    turns: list[tuple[float, float]] = field(default_factory=list)
 
 
 def convert(value: object) -> Converted:
@@ -45,7 +46,8 @@ def convert(value: object) -> Converted:
         reason=_text(answer.get("reason")),
         parts=_named(answer.get("parts"), "parts", region.MAX_PARTS),
         criteria=_named(answer.get("criteria"), "criteria", region.MAX_CRITERIA),
-        steps=_steps(answer.get("steps")),
+        steps=_placed(answer.get("steps"), "steps", "each step is [number, end character]"),
+        turns=_turns(answer.get("turns")),
         candidates=_candidates(answer.get("candidates")),
     )
 
@@ -117,23 +119,31 @@ def _sequence(value: object, what: str) -> list[object]:
     return list(value)
 
 
-def _steps(value: object) -> list[tuple[float, float]]:
-    steps: list[tuple[float, float]] = []
+def _placed(value: object, what: str, shape: str) -> list[tuple[float, float]]:
+    """Pairs of a number and a place, which must not decrease."""
+    pairs: list[tuple[float, float]] = []
     if value is None:
-        return steps
-    for entry in _sequence(value, "steps"):
-        pair = _sequence(entry, "steps: each step is [number, end character], and a step")
+        return pairs
+    for entry in _sequence(value, what):
+        pair = _sequence(entry, f"{what}: {shape}, and an entry")
         if len(pair) != 2:
-            raise BadValue("steps: each step is [number, end character]")
-        end = number(pair[1], "steps: the end character")
-        if end < 0 or not end.is_integer():
-            raise BadValue("steps: each step is [number, end character]")
-        if steps and end < steps[-1][1]:
-            raise BadValue("steps: the end characters must not decrease")
-        steps.append((number(pair[0], "steps"), end))
-    if len(steps) > region.MAX_STEPS:
-        raise BadValue(f"steps: at most {region.MAX_STEPS}, got {len(steps)}")
-    return steps
+            raise BadValue(f"{what}: {shape}")
+        place = number(pair[1], f"{what}: {shape}, and the second")
+        if place < 0 or not place.is_integer():
+            raise BadValue(f"{what}: {shape}")
+        if pairs and place < pairs[-1][1]:
+            raise BadValue(f"{what}: {shape}, and the second must not decrease")
+        pairs.append((number(pair[0], what), place))
+    if len(pairs) > region.MAX_STEPS:
+        raise BadValue(f"{what}: at most {region.MAX_STEPS}, got {len(pairs)}")
+    return pairs
+
+
+def _turns(value: object) -> list[tuple[float, float]]:
+    turns = _placed(value, "turns", "each entry is [number, turn from 0]")
+    if len({turn for _, turn in turns}) != len(turns):
+        raise BadValue("turns: a turn has one number")
+    return turns
 
 
 def _candidates(value: object) -> list[list[float]]:

@@ -32,7 +32,7 @@ BUFFER_BYTES = 1 << 20
 MAX_PATH_BYTES = 107
 
 _MARSHAL = 2
-_SELDOM = ("parts", "steps", "criteria", "candidates", "reason", "prints", "message")
+_SELDOM = ("parts", "steps", "turns", "criteria", "candidates", "reason", "prints", "message")
 
 
 class WireError(ConnectionError):

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 from worker.sandbox import SandboxClient
 
@@ -30,3 +31,14 @@ def test_the_game(sandbox: SandboxClient) -> None:
     assert rollout.reward().value == 0.0
     assert rollout.call("guess", word="crane").text == "GGGGG"
     assert rollout.reward().value == 1.0
+
+
+def test_values_of_turns() -> None:
+    page = (Path(__file__).parents[4] / "docs" / "agents.md").read_text()
+    (source,) = (block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if '"turns"' in block)
+    names: dict[str, Any] = {}
+    exec(source, names)
+    roles = [("user", None), ("assistant", None), ("tool", "ok"), ("tool", "timeout"), ("assistant", None)]
+    messages = [{"role": role} | ({"status": status} if status else {}) for role, status in roles]
+    score = names["grade"]({"output_text": " 7\n", "messages": messages}, {"answer": 7})
+    assert score == {"score": 1.0, "turns": [[-0.1, 0], [1.0, 1]]}
