@@ -14,8 +14,8 @@ def attack(item):
         report = frame.f_locals.get("report")
         if report is not None:
             for row in range(3):
-                struct.pack_into("<12Iddd", report._shared, 40 + 72 * row, 1, 16, 64, 256, 65536, 65536, 2**32 - 1,
-                                 2**32 - 1, 2**32 - 1, 2**32 - 1, 2**32 - 1, 0, 0.77, float("nan"), float("inf"))
+                struct.pack_into("<13Iddd", report._shared, 40 + 76 * row, 1, 16, 64, 256, 65536, 65536, 2**32 - 1,
+                                 2**32 - 1, 2**32 - 1, 2**32 - 1, 2**32 - 1, 0, 2**32 - 1, 0.77, float("nan"), float("inf"))
             struct.pack_into("<I", report._shared, 36, 2**32 - 1)
         frame = frame.f_back
     os._exit(0)

@@ -14,8 +14,8 @@ def attack(item):
         report = frame.f_locals.get("report")
         if report is not None:
             for row, place in enumerate((2**32 - 1, 2**32 - 40, 1)):
-                struct.pack_into("<12Iddd", report._shared, 40 + 72 * row, 1, 0, 0, 0, 0, 0, 0, 0, 1000, 1000, 2000,
-                                 place, 0.77, 0.0, 0.0)
+                struct.pack_into("<13Iddd", report._shared, 40 + 76 * row, 1, 0, 0, 0, 0, 0, 0, 0, 1000, 1000, 2000,
+                                 place, 0, 0.77, 0.0, 0.0)
             struct.pack_into("<I", report._shared, 36, 100)
         frame = frame.f_back
     os._exit(0)
