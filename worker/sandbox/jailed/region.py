@@ -18,7 +18,7 @@ FLOOD_BYTES = 8 << 20
 TOOL_TEXT_BYTES = STATE_BYTES = 64 << 10
 """A tool's result and a rollout's state take the places of reason and message."""
 
-MAX_NUMBERS = MAX_PARTS + MAX_CRITERIA + 2 * MAX_STEPS + MAX_CANDIDATE_NUMBERS
+MAX_NUMBERS = MAX_PARTS + MAX_CRITERIA + 4 * MAX_STEPS + MAX_CANDIDATE_NUMBERS
 
 LOADING, LOADED, LOAD_FAILED, NEEDS = 0, 1, 2, 3
 """States of a child; NEEDS asks the zygote to load libraries."""
