@@ -5,6 +5,7 @@
 #              index when this machine has no NVIDIA device and the index answers within 3 s, because the build
 #              on PyPI brings several GB of CUDA libraries.
 # ENGINE       what the demo's job samples with: transformers, or vllm after `make vllm`
+# JOB          job of the demo: additions (default), or tools, in which the model learns to call a calculator
 # REINFORGE_VLLM_PYTHON  interpreter that has vLLM, in place of .venv-vllm
 # LOCK         `make setup LOCK=` takes the newest versions that pyproject.toml allows, without hashes
 
@@ -91,7 +92,7 @@ vllm: $(if $(REINFORGE_VLLM_PYTHON),,.venv-vllm/.complete) ## vLLM for jobs with
 	@touch $@
 
 demo: setup frontend/dist/index.html $(if $(filter vllm,$(ENGINE)),vllm) ## run one job from prompts to adapter, then keep serving (EXIT=1: stop after it)
-	@exec $(VENV) -m reinforge.cli.main demo --home "$(REINFORGE_HOME)" --host $(HOST) --port $(PORT) $(if $(EXIT),--exit) $(if $(ENGINE),--engine $(ENGINE))
+	@exec $(VENV) -m reinforge.cli.main demo --home "$(REINFORGE_HOME)" --host $(HOST) --port $(PORT) $(if $(EXIT),--exit) $(if $(JOB),--job $(JOB)) $(if $(ENGINE),--engine $(ENGINE))
 
 up: setup frontend/dist/index.html ## serve the platform
 	@exec $(VENV) -m reinforge.cli.main up --home "$(REINFORGE_HOME)" --host $(HOST) --port $(PORT)

@@ -17,7 +17,7 @@ from common.measure import stamp, table
 from reinforge.offline.examples import NAMES, find
 from reinforge.offline.train import train
 from reinforge.schemas.examples import ExampleResult
-from reinforge.spec import EvaluationSpec
+from reinforge.spec import JobSpec
 
 HEADING = "## Measured\n"
 PARTS = "/part/"
@@ -59,14 +59,15 @@ def measure(name: str, commit: str) -> ExampleResult:
     )
 
 
-def section(result: ExampleResult, evaluation: EvaluationSpec) -> str:
+def section(result: ExampleResult, spec: JobSpec) -> str:
     rows = [("reward", result.base, result.tuned)]
     rows += [(name, *values) for name, values in result.parts.items()]
     lines = "".join(f"| {name} | {before:.2f} | {after:.2f} |\n" for name, before, after in rows)
     before, after = result.length
+    evaluation = spec.evaluation
     samples = f"{evaluation.rows} held-out rows, {evaluation.samples_per_row} completions of each"
     return (
-        f"{HEADING}\n{samples}, `starter-arith` on the CPU:\n\n"
+        f"{HEADING}\n{samples}, `{spec.model}` on the CPU:\n\n"
         f"| | base | after {result.steps} steps |\n|---|---:|---:|\n{lines}"
         f"| tokens per completion | {before:.0f} | {after:.0f} |\n\n"
         f"{result.seconds:.0f} s from start to adapter; {result.machine}. {result.date}, commit `{result.commit}`, by "
@@ -79,7 +80,7 @@ def write(name: str, result: ExampleResult) -> None:
     (folder / "result.json").write_text(result.model_dump_json(indent=1) + "\n", encoding="utf-8")
     readme = folder / "README.md"
     text = readme.read_text(encoding="utf-8").partition(HEADING)[0]
-    readme.write_text(text + section(result, find(name).spec.evaluation), encoding="utf-8")
+    readme.write_text(text + section(result, find(name).spec), encoding="utf-8")
 
 
 def main() -> None:

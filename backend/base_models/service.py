@@ -36,7 +36,7 @@ visible_to = repository.visible_to
 
 log = logging.getLogger(__name__)
 
-BUILTIN = {"starter-arith": "builtin:starter-arith"}
+BUILTIN = {name: f"builtin:{name}" for name in ("starter-arith", "starter-tools")}
 _BUILTIN_SECONDS = 30.0
 _AGAIN_SECONDS = 2.0
 

@@ -4,7 +4,7 @@ import os
 import secrets
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -20,15 +20,17 @@ from reinforge.states import FINAL, JobStatus
 
 _HERE = Path(__file__).resolve().parents[1]
 NAME = "Show your work on additions"
+DemoName = Literal["additions", "tools"]
+_FOLDERS: dict[DemoName, str] = {"additions": "arithmetic", "tools": "calculator-agent"}
 SUMMARY_KEYS = (
     "job_id", "status", "reward_before", "reward_after", "length_before", "length_after",
     "steps", "seconds", "base_path", "adapter_path", "adapter_step", "url",
 )  # fmt: skip
 
 
-def job_file() -> Path:
+def job_file(name: DemoName = "additions") -> Path:
     for folder in (_HERE / "examples", _HERE.parent / "examples"):  # an installed wheel, a checkout
-        path = folder / "arithmetic" / "job.yaml"
+        path = folder / _FOLDERS[name] / "job.yaml"
         if path.is_file():
             return path
     raise Unavailable(
@@ -72,16 +74,16 @@ def find_or_start(
     client: Reinforge, spec: JobSpec, push: Callable[[Reinforge, JobSpec], JobSpec], *, again: bool
 ) -> tuple[JobDetail, bool]:
     """The demo job, and whether one of the same specification existed, which is resumed if paused."""
-    mark = spec_hash(spec)
+    mark, name = spec_hash(spec), spec.name or NAME
     if not again:
         for job in client.jobs.list():
-            if job.name != NAME or job.status in FINAL - {JobStatus.SUCCEEDED}:
+            if job.name != name or job.status in FINAL - {JobStatus.SUCCEEDED}:
                 continue
             detail = client.jobs.get(job.id)
             if detail.spec.get("metadata", {}).get("demo") == mark:
                 paused = detail.status == JobStatus.PAUSED
                 return (client.jobs.resume(job.id) if paused else detail), True
-    pushed = push(client, spec).model_copy(update={"name": NAME, "metadata": {"demo": mark}})
+    pushed = push(client, spec).model_copy(update={"name": name, "metadata": {"demo": mark}})
     return client.jobs.create(pushed), False
 
 

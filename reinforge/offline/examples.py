@@ -20,6 +20,9 @@ NAMES = (
     "multiple-choice",
     "process-rewards",
     "rubric",
+    "calculator-agent",
+    "countdown",
+    "lookup",
 )
 _HERE = Path(__file__).resolve().parents[1]
 

@@ -103,7 +103,7 @@ def model_folder(model: str) -> Path:
         f"There is no model {model!r}: neither a folder nor built in.",
         code="unknown_model",
         param="model",
-        hint="Give a folder with config.json and .safetensors files, or starter-arith.",
+        hint="Give a folder with config.json and .safetensors files, or starter-arith or starter-tools.",
     )
 
 

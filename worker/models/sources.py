@@ -1,4 +1,4 @@
-"""Finds a base model's files: `builtin:starter-arith`, a folder, or `hub:org/name@revision`."""
+"""Finds a base model's files: `builtin:NAME`, a folder, or `hub:org/name@revision`."""
 
 import hashlib
 import json
@@ -15,9 +15,9 @@ from worker.backend_api.progress_callback import ProgressCallback, ignore_progre
 from worker.models import hub
 from worker.models.folders import OWN, ModelFolders, not_allowed
 from worker.settings import WorkerSettings
-from worker.starter import CHECKPOINT
+from worker.starter import CHECKPOINT, TOOLS_CHECKPOINT
 
-BUILTIN = {"starter-arith": CHECKPOINT}
+BUILTIN = {"starter-arith": CHECKPOINT, "starter-tools": TOOLS_CHECKPOINT}
 _HUB = re.compile(
     r"(?P<repository>[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@(?P<revision>[A-Za-z0-9][\w./-]*))?\Z"
 )

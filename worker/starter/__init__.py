@@ -1,5 +1,6 @@
-"""The starter model: 0.8 M parameters, trained from scratch on generated additions."""
+"""The starter models: 0.8 M parameters each, trained from scratch on generated text."""
 
 from pathlib import Path
 
 CHECKPOINT = Path(__file__).parent / "starter-arith"
+TOOLS_CHECKPOINT = Path(__file__).parent / "starter-tools"

@@ -2,9 +2,10 @@
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 import torch
 from tokenizers import Tokenizer
@@ -17,11 +18,16 @@ IGNORED = -100
 
 MICRO_BATCHES = 3
 
+Segments = Iterable[tuple[str, bool]]
+"""Texts in order, and whether the model writes them."""
+Row = tuple[list[int], list[int]]
+"""Token ids and labels of one text."""
+
 
 @dataclass(frozen=True)
 class PretrainPhase:
     name: str
-    examples: Callable[[random.Random], Iterator[Example]]
+    examples: Callable[[random.Random], Iterator[Any]]
     steps: int
     batch: int
     peak_lr: float
@@ -38,7 +44,7 @@ HIDDEN = 128
 HEAD = 32
 
 
-def model_config(tokenizer: Tokenizer, *, hidden: int = HIDDEN) -> Qwen3Config:
+def model_config(tokenizer: Tokenizer, *, hidden: int = HIDDEN, context: int = CONTEXT) -> Qwen3Config:
     return Qwen3Config(
         vocab_size=tokenizer.get_vocab_size(),
         hidden_size=hidden,
@@ -47,7 +53,7 @@ def model_config(tokenizer: Tokenizer, *, hidden: int = HIDDEN) -> Qwen3Config:
         num_attention_heads=hidden // HEAD,
         num_key_value_heads=hidden // HEAD // 2,
         head_dim=HEAD,
-        max_position_embeddings=CONTEXT,
+        max_position_embeddings=context,
         tie_word_embeddings=True,
         bos_token_id=None,
         eos_token_id=END_ID,
@@ -56,18 +62,34 @@ def model_config(tokenizer: Tokenizer, *, hidden: int = HIDDEN) -> Qwen3Config:
     )
 
 
+def example_segments(example: Example) -> list[tuple[str, bool]]:
+    return [(prompt_text(example.prompt), False), (example.completion + END, True)]
+
+
+def encode(tokenizer: Tokenizer, segments: Segments) -> Row:
+    """Return token ids and labels of one text; only segments that the model writes carry labels."""
+    ids, labels = [], []
+    for text, trained in segments:
+        tokens = tokenizer.encode(text).ids
+        ids += tokens
+        labels += tokens if trained else [IGNORED] * len(tokens)
+    return ids, labels
+
+
+def padded(rows: list[Row]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return token ids and labels, both (rows, longest)."""
+    longest = max(len(ids) for ids, _ in rows)
+    ids = torch.full((len(rows), longest), PAD_ID)
+    labels = torch.full((len(rows), longest), IGNORED)
+    for number, (row_ids, row_labels) in enumerate(rows):
+        ids[number, : len(row_ids)] = torch.tensor(row_ids)
+        labels[number, : len(row_labels)] = torch.tensor(row_labels)
+    return ids, labels
+
+
 def encode_batch(tokenizer: Tokenizer, examples: list[Example]) -> tuple[torch.Tensor, torch.Tensor]:
     """Return token ids and labels, both (examples, longest); only completions carry labels."""
-    prompts = tokenizer.encode_batch([prompt_text(example.prompt) for example in examples])
-    completions = tokenizer.encode_batch([example.completion + END for example in examples])
-    longest = max(len(p.ids) + len(c.ids) for p, c in zip(prompts, completions, strict=True))
-    ids = torch.full((len(examples), longest), PAD_ID)
-    labels = torch.full((len(examples), longest), IGNORED)
-    for row, (prompt, completion) in enumerate(zip(prompts, completions, strict=True)):
-        start, end = len(prompt.ids), len(prompt.ids) + len(completion.ids)
-        ids[row, :end] = torch.tensor(prompt.ids + completion.ids)
-        labels[row, start:end] = torch.tensor(completion.ids)
-    return ids, labels
+    return padded([encode(tokenizer, example_segments(example)) for example in examples])
 
 
 def pretrain(
@@ -76,23 +98,25 @@ def pretrain(
     seed: int,
     report: Callable[[str], None],
     hidden: int = HIDDEN,
+    context: int = CONTEXT,
     phases: tuple[PretrainPhase, ...] = PHASES,
+    segments: Callable[[Any], Segments] = example_segments,
 ) -> Qwen3ForCausalLM:
-    """Train a new model. report: receives a line every fifty steps."""
+    """Train a new model. report: receives a line every fifty steps. segments: the text of an example of `phases`."""
     torch.manual_seed(seed)
-    model = Qwen3ForCausalLM(model_config(tokenizer, hidden=hidden))
+    model = Qwen3ForCausalLM(model_config(tokenizer, hidden=hidden, context=context))
     for number, phase in enumerate(phases):
         examples = phase.examples(random.Random(seed * len(phases) + number))
-        _run_phase(model, tokenizer, phase, examples, report)
+        rows = (encode(tokenizer, segments(example)) for example in examples)
+        _run_phase(model, phase, rows, report)
     model.eval()
     return model
 
 
 def _run_phase(
     model: Qwen3ForCausalLM,
-    tokenizer: Tokenizer,
     phase: PretrainPhase,
-    examples: Iterator[Example],
+    rows: Iterator[Row],
     report: Callable[[str], None],
 ) -> None:
     model.train()
@@ -102,7 +126,7 @@ def _run_phase(
     )
     started = time.monotonic()
     for step in range(1, phase.steps + 1):
-        loss = _accumulate_gradients(model, tokenizer, list(islice(examples, phase.batch)))
+        loss = _accumulate_gradients(model, list(islice(rows, phase.batch)))
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         schedule.step()
@@ -114,11 +138,11 @@ def _run_phase(
             )
 
 
-def _accumulate_gradients(model: Qwen3ForCausalLM, tokenizer: Tokenizer, examples: list[Example]) -> float:
+def _accumulate_gradients(model: Qwen3ForCausalLM, rows: list[Row]) -> float:
     """Add the gradients of the mean loss per completion token, which is returned."""
-    by_length = sorted(examples, key=lambda example: len(example.prompt) + len(example.completion))
-    size = -(-len(examples) // MICRO_BATCHES)
-    batches = [encode_batch(tokenizer, by_length[at : at + size]) for at in range(0, len(examples), size)]
+    by_length = sorted(rows, key=lambda row: len(row[0]))
+    size = -(-len(rows) // MICRO_BATCHES)
+    batches = [padded(by_length[at : at + size]) for at in range(0, len(rows), size)]
     tokens = sum(int((labels != IGNORED).sum()) for _, labels in batches)
     total = 0.0
     for ids, labels in batches:

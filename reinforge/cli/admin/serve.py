@@ -107,8 +107,14 @@ def demo(
     again: Annotated[
         bool, typer.Option("--again", help="Train again even if a finished demo job exists.")
     ] = False,
+    job_name: Annotated[
+        demo_job.DemoName,
+        typer.Option(
+            "--job", help="additions: sums, worked out; tools: sums, by a calculator that the model calls."
+        ),
+    ] = "additions",
     job_file: Annotated[
-        Path | None, typer.Option("--file", help="Job file of the demo; default: sums on the starter model.")
+        Path | None, typer.Option("--file", help="Job file of the demo, in place of --job.")
     ] = None,
     engine: Annotated[
         str | None,
@@ -121,7 +127,7 @@ def demo(
     need("backend", "worker")
     from reinforge.platform.up import Platform
 
-    spec = demo_job.with_engine(jobfile.load(job_file or demo_job.job_file()), engine)
+    spec = demo_job.with_engine(jobfile.load(job_file or demo_job.job_file(job_name)), engine)
     home.mkdir(parents=True, exist_ok=True)
     key = demo_job.demo_key(home)
     Path("demo-summary.json").unlink(missing_ok=True)
@@ -157,8 +163,11 @@ def _run_demo(client: Reinforge, spec: Any, home: Path, *, again: bool) -> dict[
     result = demo_job.summary(client, job, home)
     for prompt, before, after in demo_job.examples(client, job):
         out.print(f"\n[bold]{escape(prompt.strip())}[/bold]")
-        out.print(f"  before  [{number(before.reward)}]  {before.text.strip()}", markup=False, soft_wrap=True)
-        out.print(f"  after   [{number(after.reward)}]  {after.text.strip()}", markup=False, soft_wrap=True)
+        for when, row in (("before", before), ("after ", after)):
+            calls = f"{row.tool_calls} tool call{'s' * (row.tool_calls > 1)}, then " if row.tool_calls else ""
+            out.print(
+                f"  {when}  [{number(row.reward)}]  {calls}{row.text.strip()}", markup=False, soft_wrap=True
+            )
     out.print(
         f"\nHeld-out reward [bold]{number(result['reward_before'])} → {number(result['reward_after'])}[/bold], "
         f"completion length {number(result['length_before'], 1)} → {number(result['length_after'], 1)} tokens, "

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from reinforge.client import Reinforge
-from reinforge.offline.demo import NAME, chosen_checkpoint, find_or_start
+from reinforge.offline import jobfile
+from reinforge.offline.demo import NAME, chosen_checkpoint, find_or_start, job_file
 from reinforge.offline.examples import spec_hash
 from reinforge.spec import JobSpec
 from tests.support.stub_server import Answer, StubServer
@@ -62,6 +63,18 @@ def test_otherwise_a_new_one_starts(stub: StubServer, spec: JobSpec, status: str
     with Reinforge(stub.url, "rf-test") as client:
         new_job, existed = find_or_start(client, spec, lambda _, data: data, again=False)
     assert (new_job.id, existed) == ("ftjob-2", False)
+
+
+def test_the_demo_with_tools_is_reused_by_its_own_name(stub: StubServer) -> None:
+    spec = jobfile.load(job_file("tools"))
+    assert (spec.model, spec.environment.type) == ("starter-tools", "tools")
+    assert spec.name and spec.name != NAME
+    there = job("succeeded", spec_hash(spec)) | {"name": spec.name}
+    stub.on("GET", "/jobs", Answer(200, {"data": [there], "has_more": False}))
+    stub.on("GET", "/jobs/ftjob-1", Answer(200, there))
+    with Reinforge(stub.url, "rf-test") as client:
+        finished, existed = find_or_start(client, spec, lambda _, data: data, again=False)
+    assert (finished.id, existed) == ("ftjob-1", True)
 
 
 @pytest.mark.parametrize(
