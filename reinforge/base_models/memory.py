@@ -1,7 +1,7 @@
 """Estimates the memory in bytes to serve a model and to train an adapter.
 
-Assumes bfloat16 weights; an adapter on every linear layer at 16 bytes a parameter; gradient checkpointing; 32-bit
-logits. Excludes the runtime, fragmentation and a separate vLLM server.
+Assumes bfloat16 weights, or NF4 in linear layers; an adapter on every linear layer at 16 bytes a parameter; gradient
+checkpointing; 32-bit logits. Excludes the runtime, fragmentation and a separate vLLM server.
 """
 
 from pydantic import BaseModel, ConfigDict
@@ -10,6 +10,8 @@ RANK = 16
 TOKENS = 4096
 SEQUENCES = 32
 _WEIGHT, _ADAPTER, _FULL = 2, 16, 4
+_NF4 = 1 / 2 + 1 / 64 + 4 / (64 * 256)
+"""Bytes of a weight: 4 bits, a byte of scale for each block of 64, and 4 bytes for each 256 blocks."""
 
 
 class ModelShape(BaseModel):
@@ -23,6 +25,8 @@ class ModelShape(BaseModel):
     vocabulary: int | None = None
     lora_per_rank: int | None = None
     """Adapter parameters per rank on all linear layers: Σ (inputs + outputs)."""
+    linear: int | None = None
+    """Weights of the linear layers that NF4 quantises; null with experts, and for models inspected before."""
 
 
 class MemoryEstimate(BaseModel):
@@ -40,6 +44,10 @@ class MemoryEstimate(BaseModel):
     """Weights and the cache of 32 sequences of 1,024 tokens (or the model's context, if shorter)."""
     train: int | None = None
     """Weights, adapter, activations and the cache while sampling."""
+    weights_nf4: int | None = None
+    """Weights with `base.precision: nf4`."""
+    train_nf4: int | None = None
+    """`train` with `base.precision: nf4`."""
 
 
 def estimate(parameters: int, shape: ModelShape, context_length: int | None = None) -> MemoryEstimate:
@@ -55,8 +63,16 @@ def estimate(parameters: int, shape: ModelShape, context_length: int | None = No
     if adapter is not None and activations is not None and cache is not None:
         # Sampling and training take turns: the larger of the two counts.
         train = weights + adapter + max(activations, cache)
+    weights_nf4 = None if shape.linear is None else round(weights + shape.linear * (_NF4 - _WEIGHT))
     return MemoryEstimate(
-        weights=weights, adapter=adapter, activations=activations, kv_per_token=kv, serve=serve, train=train
+        weights=weights,
+        adapter=adapter,
+        activations=activations,
+        kv_per_token=kv,
+        serve=serve,
+        train=train,
+        weights_nf4=weights_nf4,
+        train_nf4=None if train is None or weights_nf4 is None else train - weights + weights_nf4,
     )
 
 

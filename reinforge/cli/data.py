@@ -266,6 +266,7 @@ def add_model(
     if model.memory is not None and not quiet:
         err.print(
             f"about {output.size(model.memory.serve)} to sample, {output.size(model.memory.train)} to train an adapter"
+            + (f", {output.size(model.memory.train_nf4)} in NF4" if model.memory.train_nf4 else "")
         )
 
 

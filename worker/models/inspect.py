@@ -131,6 +131,7 @@ def shape(config: dict[str, Any], tensors: list[Tensor]) -> dict[str, int | None
         "head_dim": head_dim,
         "vocabulary": whole_number(config, ("vocab_size",)),
         "lora_per_rank": sum(sum(tensor.shape) for tensor in linear),
+        "linear": None if _blocks(tensors) else sum(tensor.size for tensor in linear),
     }
 
 

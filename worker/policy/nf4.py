@@ -64,10 +64,10 @@ def parameter_count(parameter: Tensor) -> int:
 def parameter_bytes(parameter: Tensor) -> int:
     """Bytes of a parameter, with the scales of its blocks."""
     if not is_nf4(parameter):
-        return parameter.nbytes
-    state = parameter.quant_state  # type: ignore[attr-defined]
+        return int(parameter.nbytes)
+    state: Any = vars(parameter)["quant_state"]
     scales = [state.absmax] if state.state2 is None else [state.absmax, state.state2.absmax]
-    return parameter.nbytes + sum(tensor.nbytes for tensor in scales)
+    return int(parameter.nbytes + sum(tensor.nbytes for tensor in scales))
 
 
 def bitsandbytes() -> Any:

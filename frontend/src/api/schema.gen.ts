@@ -10685,6 +10685,16 @@ export interface components {
              * @description Weights, adapter, activations and the cache while sampling.
              */
             train?: number | null;
+            /**
+             * Weights Nf4
+             * @description Weights with `base.precision: nf4`.
+             */
+            weights_nf4?: number | null;
+            /**
+             * Train Nf4
+             * @description `train` with `base.precision: nf4`.
+             */
+            train_nf4?: number | null;
         };
         /** Message */
         Message: {

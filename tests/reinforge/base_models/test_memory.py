@@ -20,6 +20,15 @@ def test_by_hand() -> None:
     assert 6e9 < memory.train < 8e9
 
 
+def test_nf4_by_hand() -> None:
+    linear = 440_401_920  # of 596,049,920: all but embeddings, which are the head as well, and norms
+    memory = estimate(596_049_920, QWEN3_0_6B.model_copy(update={"linear": linear}), 40_960)
+    assert memory.weights_nf4 == round((596_049_920 - linear) * 2 + linear * (0.5 + 1 / 64 + 1 / 4096))
+    assert memory.train is not None and memory.train_nf4 == memory.train - memory.weights + memory.weights_nf4
+    without = estimate(596_049_920, QWEN3_0_6B, 40_960)
+    assert (without.weights_nf4, without.train_nf4) == (None, None)
+
+
 def test_missing_shapes_are_not_guessed() -> None:
     memory = estimate(1000, ModelShape(layers=2))
     assert memory.weights == 2000

@@ -7,12 +7,15 @@ from pathlib import Path
 import pytest
 import torch
 from torch import Tensor
+from transformers import AutoModelForCausalLM
 from transformers.pytorch_utils import Conv1D
 
+from reinforge.base_models.memory import ModelShape, estimate
 from reinforge.errors import JobFailure
 from tests.support.architectures import write_architecture
 from tests.support.tiny_models import write_tiny_model
 from tests.worker.policy.test_lora import SEQUENCES, STEP, batch_of, gradients, weighted_logprob
+from worker.models.inspect import read_facts
 from worker.policy import nf4
 from worker.policy.adapter_linear import BesideLinear
 from worker.policy.forward.fused_layers import fuse
@@ -142,6 +145,22 @@ def test_linear_weights_take_about_half_a_byte(tmp_path: Path) -> None:
     rest = sum(p.nbytes for p in model.parameters() if not nf4.is_nf4(p))
     assert base_bytes(model) == pytest.approx(rest + 0.516 * linear, rel=0.001)
     assert base_bytes(full) == rest + 4 * linear
+
+
+@pytest.mark.parametrize("architecture", ["llama", "qwen3", "gpt2"])
+def test_the_estimate_of_its_weights_is_within_a_tenth(architecture: str, tmp_path: Path) -> None:
+    path = write_architecture(tmp_path, architecture, head_dim=64, intermediate_size=512)
+    facts = read_facts(path, {})
+    model = AutoModelForCausalLM.from_pretrained(
+        path, dtype=torch.bfloat16, quantization_config=nf4.nf4_config(torch.device("cpu"))
+    )
+    estimated = estimate(facts["parameters"], ModelShape.model_validate(facts["shape"])).weights_nf4
+    assert estimated == pytest.approx(base_bytes(model), rel=0.1)
+
+
+def test_experts_have_no_estimate(tmp_path: Path) -> None:
+    facts = read_facts(write_architecture(tmp_path, "qwen3_moe"), {})
+    assert facts["shape"]["linear"] is None
 
 
 def test_the_fast_layout_without_gradients_is_off(folder: Path) -> None:

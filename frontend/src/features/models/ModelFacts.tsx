@@ -33,7 +33,12 @@ function facts(model: BaseModel): [string, ReactNode, string?][] {
     [
       "Estimated memory",
       model.memory?.train ? `${bytes(model.memory.train)} to train an adapter` : NOTHING,
-      model.memory?.serve ? `${bytes(model.memory.serve)} to sample 32 completions in parallel` : undefined,
+      [
+        model.memory?.train_nf4 ? `${bytes(model.memory.train_nf4)} with the base in NF4` : "",
+        model.memory?.serve ? `${bytes(model.memory.serve)} to sample 32 completions in parallel` : "",
+      ]
+        .filter(Boolean)
+        .join("; ") || undefined,
     ],
     [
       "Learning rate",
