@@ -13,6 +13,7 @@ const TITLES: Record<string, string> = {
   data: "Data",
   algorithm: "Algorithm",
   rollout: "Sampling",
+  base: "Base model",
   adapter: "Adapter",
   optimizer: "Optimizer",
   evaluation: "Evaluation",
