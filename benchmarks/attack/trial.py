@@ -78,13 +78,9 @@ class Trial:
 
     def _phases(self, folder: Path, crowd: Crowd, job: str) -> dict[str, Any]:
         load, port = self._load, self._platform.port
-        watching = {
-            "url": self._platform.url, "key": self._key, "job": job, "pages": load.pages,
-            "every": load.every, "probe": load.probe, "check": load.check,
-        }  # fmt: skip
         common = {"port": port, "clients": load.clients, "think": load.think}
         say(f"quiet for {load.quiet:g} s")
-        with player("watcher", watching, folder):
+        with player("watcher", self._watcher_plan(job), folder):
             marks = [time.time()]
             quiet_steps, quiet_cpu = self._step(job), Account(self.pids())
             waits = [waited(self.pids())]
@@ -137,6 +133,13 @@ class Trial:
             },
             "load_average_in_attack": round(load_average, 1),
         }
+
+    def _watcher_plan(self, job: str) -> dict[str, Any]:
+        load = self._load
+        return {
+            "url": self._platform.url, "key": self._key, "job": job, "pages": load.pages,
+            "every": load.every, "probe": load.probe, "check": load.check,
+        }  # fmt: skip
 
     # ── the job ───────────────────────────────────────────────────────────────────────────────────────────
 

@@ -65,7 +65,7 @@ per byte, {specials} for roles and {words} for the marks of calls ({config.vocab
 ## Held out
 
 A tenth of the calculations `a*b+c` with numbers up to {largest}, and a tenth of the countdowns, by a hash.
-Names of look-ups are drawn anew for each conversation; those of the example are in no training text but by
+Names of look-ups are drawn for each conversation; those of the example are in no training text but by
 chance.
 
 ## Measured
