@@ -32,7 +32,7 @@ async def get(session: AsyncSession, project_id: str, id: str) -> Adapter:
         raise NotFound(
             f"There is no adapter {id}.",
             code="adapter_not_found",
-            hint="A job has one once it has succeeded.",
+            hint="A job has an adapter once it has succeeded.",
         )
     return adapter
 

@@ -125,7 +125,7 @@ def _check_administrator(who: Principal, body: ApiKeyCreate) -> None:
         )
     if body.role != "owner" or body.scopes is not None:
         raise InvalidInput(
-            "A key that runs the platform is an owner's and has no scopes.",
+            "A platform key belongs to an owner and has no scopes.",
             code="invalid_administrator_key",
             param="administrator",
             hint="Give it the role owner and leave `scopes` out, or leave `administrator` out.",

@@ -43,7 +43,7 @@ class AutoLearningRate(BaseModel):
 
 
 def auto_learning_rate(hidden_size: int) -> float:
-    """0.16 ÷ hidden size (at least 128), to three digits; within 2e-5 and 1e-4 above 512."""
+    """0.16 ÷ hidden size (at least 128), to three digits; clamped to 2e-5…1e-4 for hidden sizes above 512."""
     rate = _by_size(hidden_size)
     return rate if hidden_size <= BOUNDED_ABOVE else min(max(rate, LOWEST), HIGHEST)
 

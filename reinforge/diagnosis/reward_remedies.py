@@ -58,7 +58,10 @@ def grade(sample, item):
 
 
 def reward_remedies(job: JobInput) -> tuple[Remedy | None, ...]:
-    """The best first: the user's own witness, the declared answer, the checkpoint with the most right answers."""
+    """Remedies for a wrong reward, the best first.
+
+    Train on the reward of weight 0, train on the answer column, or take the checkpoint with the most correct answers.
+    """
     return trust_witness(job), reward_answers(job), job.take_right()
 
 

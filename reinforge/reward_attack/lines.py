@@ -1,4 +1,4 @@
-"""The line of a reward's code that probably pays for a probe."""
+"""Finds the line of a reward's code that probably scores a wrong completion."""
 
 SEARCHES = frozenset(
     {"echo", "inside_longer", "every_answer", "numbers", "digits", "either", "denied", "changed_mind"}

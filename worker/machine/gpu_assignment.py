@@ -111,7 +111,7 @@ def _named(gpus: Sequence[Gpu], value: str, variable: str) -> tuple[Gpu, ...]:
                 f"{variable} names GPU {word}, which this worker does not see; it sees {visible_gpus}.",
                 code="impossible_placement",
                 param=variable,
-                hint="Numbers are those of nvidia-smi. CUDA_VISIBLE_DEVICES and REINFORGE_DEVICE hide GPUs.",
+                hint="Use the GPU numbers that nvidia-smi shows. CUDA_VISIBLE_DEVICES may hide some.",
             )
         named += match
     return tuple(dict.fromkeys(named))

@@ -74,7 +74,9 @@ def use(
     path = file or Path(f"{id}.{'py' if python else 'yaml'}")
     settings = dict(_setting(option) for option in set or [])
     if settings and not python:
-        raise InvalidInput(f"{id} is set in the file that is written.", code="usage", param="set")
+        raise InvalidInput(
+            f"--set works for Python rewards. {id} is YAML: edit the written file.", code="usage", param="set"
+        )
     _write(path, fill(chosen.source, settings) if python else chosen.source)
     if not python:
         err.print("It goes into a job file, under `rewards`.", style="dim")

@@ -47,7 +47,7 @@ def _adapter_of(client: Reinforge, id: str) -> str:
     adapter = client.jobs.get(id).adapter
     if adapter is None:
         raise InvalidInput(
-            f"{id} has no adapter.", code="no_adapter", hint="A job has one once it has succeeded."
+            f"{id} has no adapter.", code="no_adapter", hint="A job has an adapter once it has succeeded."
         )
     return adapter
 

@@ -76,7 +76,7 @@ def memory_facts(device: torch.device, tokens: int, *, checkpointing: bool) -> d
 
 
 def read_facts(device: torch.device, facts: Mapping[str, Any]) -> tuple[int, bool] | None:
-    """Tokens and gradient checkpointing of an earlier attempt; None if this device has more memory."""
+    """Tokens per micro-batch and gradient checkpointing of an earlier attempt; None if this device has more memory."""
     match facts.get(FACT):
         case {
             "device": device.type,

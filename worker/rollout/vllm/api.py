@@ -40,7 +40,10 @@ class Piece:
 
 
 class Api:
-    """Client whose methods raise ServerLost and ServerRefused. A silent completion may be queued: no timeout."""
+    """Client of a vLLM server. Its methods raise ServerLost and ServerRefused.
+
+    Completions have no timeout, since the server may queue them.
+    """
 
     def __init__(self, socket: Path) -> None:
         self._client = httpx.AsyncClient(

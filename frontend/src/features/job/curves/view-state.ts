@@ -14,7 +14,7 @@ export type View = {
   log: "all" | readonly string[];
   /** Words or a regular expression that a chart must contain. */
   filter: string;
-  /** Charts without anything to see are open. */
+  /** Charts without change are open. */
   quiet: boolean;
   /** Id of the chart that is shown large. */
   large: string | null;

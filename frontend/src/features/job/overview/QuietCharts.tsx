@@ -20,10 +20,9 @@ export function QuietCharts({ charts, series, open, onOpen, draw }: Props) {
   if (charts.length === 0) return null;
   const moving = charts.filter((def) => !isQuiet(def, series));
   return (
-    <section aria-label="Charts without anything to see" className={styles.quiet}>
+    <section aria-label="Charts without change" className={styles.quiet}>
       <button type="button" aria-expanded={open} onClick={() => onOpen(!open)}>
-        <span aria-hidden="true">{open ? "▾" : "▸"}</span> {count(charts.length, "chart")} without anything to
-        see
+        <span aria-hidden="true">{open ? "▾" : "▸"}</span> {count(charts.length, "chart")} without change
       </button>
       <small title={titles(charts)}>
         {moving.length > 0 ? `Changed since: ${titles(moving)}` : titles(charts)}
