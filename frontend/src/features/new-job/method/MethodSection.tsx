@@ -97,6 +97,7 @@ export function MethodSection() {
         opened={open}
         presets={basis.presets}
         chosen={chosen?.id ?? null}
+        withTools={getAt(draft, "environment.type") === "tools"}
         onChoose={choose}
         onClose={() => setOpen(false)}
       />

@@ -10,6 +10,8 @@ import { firstSentence, searched } from "./preset-parts";
 type ListProps = {
   presets: readonly Preset[];
   chosen: string | null;
+  /** Whether the job's environment is `tools`; presets that need several turns run in it alone. */
+  withTools: boolean;
   onChoose: (preset: Preset) => void;
   onClose: () => void;
 };
@@ -27,10 +29,10 @@ export function PresetPicker({ opened, ...list }: ListProps & { opened: boolean 
 }
 
 /**
- * Every preset, searched and grouped. The focus stays in the field (a combobox with a list); what a single turn
- * cannot run is walked over too, so that its reason can be heard, and is not taken.
+ * Every preset, searched and grouped. The focus stays in the field (a combobox with a list). Presets that the job
+ * cannot run can be reached too, so that screen readers read their reason, but not chosen.
  */
-function Variants({ presets, chosen, onChoose, onClose }: ListProps) {
+function Variants({ presets, chosen, withTools, onChoose, onClose }: ListProps) {
   const [query, setQuery] = useState("");
   const families = useMemo(() => searched(presets, query), [presets, query]);
   const items = families.flatMap((family) => family.presets);
@@ -44,8 +46,9 @@ function Variants({ presets, chosen, onChoose, onClose }: ListProps) {
     list.current?.querySelector('[data-current="true"]')?.scrollIntoView({ block: "nearest" });
   }, [current?.id]);
 
+  const runs = (preset: Preset) => withTools || preset.single_turn;
   const choose = (preset: Preset | undefined) => {
-    if (!preset?.single_turn) return;
+    if (!preset || !runs(preset)) return;
     onChoose(preset);
     onClose();
   };
@@ -111,7 +114,7 @@ function Variants({ presets, chosen, onChoose, onClose }: ListProps) {
                   role="option"
                   tabIndex={-1}
                   aria-selected={preset.id === chosen}
-                  aria-disabled={!preset.single_turn || undefined}
+                  aria-disabled={!runs(preset) || undefined}
                   data-current={preset === current}
                   onClick={() => choose(preset)}
                 >
@@ -120,7 +123,7 @@ function Variants({ presets, chosen, onChoose, onClose }: ListProps) {
                   <p>
                     <Words text={firstSentence(preset.summary)} />
                   </p>
-                  {preset.reason && (
+                  {preset.reason && !runs(preset) && (
                     <p className={styles.refusal}>
                       Not for this kind of job: <Words text={preset.reason} />
                     </p>
