@@ -89,6 +89,8 @@ class RowStatus(RecordModel):
     tool_calls: Count = 0
     tool_errors: Count = 0
     """Calls of tools with another status than `ok`."""
+    call_keys: list[str] = Field(default_factory=list)
+    """Keys of the calls (`reinforge.tools.call_keys`)."""
 
 
 class PromptHead(RecordModel):

@@ -1,7 +1,7 @@
 """Completions: narrow rows; the step's Parquet object has the rest."""
 
-from sqlalchemy import Computed, ForeignKey, ForeignKeyConstraint, Index, text
-from sqlalchemy.dialects.postgresql import TSVECTOR
+from sqlalchemy import Computed, ForeignKey, ForeignKeyConstraint, Index, Text, text
+from sqlalchemy.dialects.postgresql import ARRAY, TSVECTOR
 from sqlalchemy.orm import Mapped, mapped_column
 
 from backend.models.base import Base
@@ -48,6 +48,13 @@ class Completion(Base):
             *("job_id", "reward"),
             postgresql_include=["step", "split", "prompt_no", "sample_no", "length"],
         ),
+        # As the search index, for completions with calls of tools; searches by tool ask for `tool_calls > 0` too.
+        Index(
+            "ix_completion_calls",
+            *("job_id", "step", "split", "prompt_no", "sample_no"),
+            postgresql_include=["reward", "length", "turns", "finish_reason", "call_keys"],
+            postgresql_where=text("tool_calls > 0"),
+        ),
         Index("ix_completion_failed", "job_id", "step", postgresql_where=text("error IS NOT NULL")),
         Index("ix_completion_words", "words", postgresql_using="gin"),
     )
@@ -69,6 +76,8 @@ class Completion(Base):
     turns: Mapped[int] = mapped_column(server_default="1")
     tool_calls: Mapped[int] = mapped_column(server_default="0")
     tool_errors: Mapped[int] = mapped_column(server_default="0")
+    call_keys: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
+    """Tools and statuses of its calls (`reinforge.tools.call_keys`)."""
     words: Mapped[str] = mapped_column(
         TSVECTOR, Computed(_WORDS, persisted=True), deferred=True, deferred_raiseload=True
     )

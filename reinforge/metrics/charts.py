@@ -165,6 +165,25 @@ _POLICY = [
         negligible=Negligible(1e-9, "0 with one update per step."),
     ),
 ]
+_TOOLS = [
+    _chart(
+        "tool-calls", "Tools", {"tools/calls_per_rollout": "all"}, title="Calls per rollout", unit="calls"
+    ),
+    _chart("turns", "Tools", {"rollout/turns_mean": "mean", "rollout/turns_max": "most"}),
+    _template("finishes", "Tools", "How rollouts end", "share", SHARE),
+    _chart(
+        "tool-errors",
+        "Tools",
+        {"tools/invalid_share": "cannot run", "tools/failure_share": "failed"},
+        title="Calls without a result",
+        unit="share of calls",
+        scale=SHARE,
+    ),
+    _template("calls-of-tools", "Tools", "Calls by tool", "calls per rollout", ChartScale()),
+    _template("failures-of-tools", "Tools", "Failed calls by tool", "share of its calls", SHARE),
+    _template("times-of-tools", "Tools", "Time by tool", "s, 95th percentile", ChartScale()),
+    _chart("policy-tokens", "Tools", {"tokens/policy_share": "policy"}, scale=SHARE),
+]
 _CRITIC = [
     _chart(
         "critic-values",
@@ -244,7 +263,17 @@ _LABELS = [
     _template("reward-{1}-label-{2}", "Other", "{1}: {2}", "share", RARE),
     _template("held-out-{1}-label-{2}", "Held-out rows", "Held-out {1}: {2}", "share", RARE),
 ]
-_SHARED = [*_HEADLINE, *_SIGNAL, *_TRAINING_SLICES, *_POLICY, *_CRITIC, *_SPEED, *_OPTIMIZER, *_HELD_OUT]
+_SHARED = [
+    *_HEADLINE,
+    *_SIGNAL,
+    *_TOOLS,
+    *_TRAINING_SLICES,
+    *_POLICY,
+    *_CRITIC,
+    *_SPEED,
+    *_OPTIMIZER,
+    *_HELD_OUT,
+]
 
 
 def _rest() -> Iterator[MetricChart]:

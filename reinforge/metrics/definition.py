@@ -9,6 +9,7 @@ Better = Literal["higher", "lower", "neither"]
 Section = Literal[
     "Headline",
     "Signal",
+    "Tools",
     "Training slices",
     "Policy",
     "Critic",

@@ -56,8 +56,17 @@ TURN_FAMILIES = (
         "Rollouts that end with {1}",
         "Share of the step's rollouts that ended because of: {1}.",
         "Many at max_turns, max_tool_calls, length or context: raise that limit, or reward shorter conversations.",
+        chart="finishes",
+        label="{1}",
     ),
-    MetricFamily("tools/(.+)/calls", "calls", "Calls of {1}", "Calls of {1} per rollout."),
+    MetricFamily(
+        "tools/(.+)/calls",
+        "calls",
+        "Calls of {1}",
+        "Calls of {1} per rollout.",
+        chart="calls-of-tools",
+        label="{1}",
+    ),
     MetricFamily(
         "tools/(.+)/failure_share",
         "share",
@@ -65,6 +74,8 @@ TURN_FAMILIES = (
         "Calls of {1} with another status than ok, among calls of {1}.",
         "At 1: the tool is broken, or the model never uses it right.",
         "lower",
+        "failures-of-tools",
+        "{1}",
     ),
     MetricFamily(
         "tools/(.+)/seconds_p95",
@@ -73,5 +84,7 @@ TURN_FAMILIES = (
         "95th percentile of the time of a call of {1}.",
         "",
         "lower",
+        "times-of-tools",
+        "{1}",
     ),
 )

@@ -5,10 +5,11 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from reinforge.diagnosis.verdict import Outcome, Verdict
-from reinforge.records import Carried
+from reinforge.records import Carried, CompletionEnd
 from reinforge.schemas.common import Editable, Request, Response, Timestamp
 from reinforge.schemas.findings import FindingHead
 from reinforge.states import JobStatus
+from reinforge.tools import CallStatus
 
 
 class Progress(Response):
@@ -153,7 +154,7 @@ class CompletionRow(Response):
     reward: float | None
     advantage: float | None
     length: int
-    finish_reason: str
+    finish_reason: CompletionEnd
     error: str | None
     text: str
     """What the policy wrote; with several turns, in the last one."""
@@ -168,10 +169,9 @@ class CompletionCall(Response):
     id: str
     name: str
     arguments: str
-    status: str
-    """`ok`, or why it failed: `invalid_json`, `unknown_tool`, `bad_arguments`, `exception`, `timeout`, `memory`,
-    `crashed`, `too_many`.
-    """
+    """JSON; what the policy wrote if it could not be read."""
+    status: CallStatus
+    """`ok`, or why it failed."""
     result: str = ""
     cut: bool = False
     """Whether `result` is shortened."""

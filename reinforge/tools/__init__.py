@@ -1,6 +1,7 @@
 """Tools that a model may call: their schemas, read from source, and the statuses of a call."""
 
 from reinforge.tools.arguments import check_arguments
+from reinforge.tools.call_keys import Outcome, call_key, call_keys
 from reinforge.tools.errors import ToolSourceError
 from reinforge.tools.schema import ToolFunction, ToolSchema
 from reinforge.tools.source import schemas_of, unique_schemas
@@ -10,9 +11,12 @@ __all__ = [
     "CALL_STATUSES",
     "INVALID_CALLS",
     "CallStatus",
+    "Outcome",
     "ToolFunction",
     "ToolSchema",
     "ToolSourceError",
+    "call_key",
+    "call_keys",
     "check_arguments",
     "schemas_of",
     "unique_schemas",

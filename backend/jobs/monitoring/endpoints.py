@@ -35,6 +35,7 @@ from reinforge.schemas.jobs import (
 )
 from reinforge.schemas.training_checks import JobTrainingCheck
 from reinforge.states import FINAL
+from reinforge.tools import Outcome
 
 router = APIRouter(tags=["jobs"], route_class=StrictRoute)
 
@@ -108,6 +109,10 @@ async def search_completions(
     failed: bool | None = None,
     length_min: Step = None,
     length_max: Step = None,
+    turns_min: Step = None,
+    turns_max: Step = None,
+    tool: Annotated[str | None, Query(max_length=64)] = None,
+    tool_status: Outcome | None = None,
     sort: search.Sort = "-step",
     limit: Many = 50,
     after: str | None = None,
@@ -116,7 +121,8 @@ async def search_completions(
 
     `q` is written as for web searches: `carry "ten ones" -wrong`, `plus or minus`. Terms of letters and
     digits match whole words; others, such as `<think>` or `"12 + 30"`, match literally. Case is
-    ignored; the first 2,000 characters are searched. Completions without a reward sort last.
+    ignored; the first 2,000 characters are searched. `tool` and `tool_status` are those of one call; the status
+    `error` is any but `ok`. Completions without a reward sort last.
     """
     await repository.find(session, who.project_id, id)
     filters = search.Filters(
@@ -132,6 +138,10 @@ async def search_completions(
         failed=failed,
         length_min=length_min,
         length_max=length_max,
+        turns_min=turns_min,
+        turns_max=turns_max,
+        tool=tool,
+        tool_status=tool_status,
     )
     return await search.find(session, id, filters, sort=sort, limit=limit, after=after)
 

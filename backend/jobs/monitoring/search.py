@@ -29,6 +29,7 @@ from backend.jobs.prompts import repository as prompts
 from backend.models import Completion as Row
 from reinforge.errors import InvalidInput
 from reinforge.schemas.jobs import CompletionHit, CompletionHits
+from reinforge.tools import Outcome, call_key
 
 COUNTED_TO = 10_000
 
@@ -71,6 +72,11 @@ class Filters:
     failed: bool | None = None
     length_min: int | None = None
     length_max: int | None = None
+    turns_min: int | None = None
+    turns_max: int | None = None
+    tool: str | None = None
+    tool_status: Outcome | None = None
+    """Of one and the same call as `tool`."""
 
     def conditions(self) -> list[ColumnElement[bool]]:
         equal = {
@@ -78,8 +84,18 @@ class Filters:
             Row.prompt_hash: self.prompt_hash,
             Row.finish_reason: self.finish_reason,
         }
-        least = {Row.step: self.step_from, Row.reward: self.reward_min, Row.length: self.length_min}
-        most = {Row.step: self.step_to, Row.reward: self.reward_max, Row.length: self.length_max}
+        least = {
+            Row.step: self.step_from,
+            Row.reward: self.reward_min,
+            Row.length: self.length_min,
+            Row.turns: self.turns_min,
+        }
+        most = {
+            Row.step: self.step_to,
+            Row.reward: self.reward_max,
+            Row.length: self.length_max,
+            Row.turns: self.turns_max,
+        }
         conditions: list[ColumnElement[bool]] = [
             *(column == value for column, value in equal.items() if value is not None),
             *(column >= value for column, value in least.items() if value is not None),
@@ -89,6 +105,11 @@ class Filters:
             conditions.append(_SIGN[self.advantage])
         if self.failed is not None:
             conditions.append(Row.error.is_not(None) if self.failed else Row.error.is_(None))
+        if self.tool is not None or self.tool_status is not None:
+            conditions.append(Row.call_keys.contains([call_key(self.tool, self.tool_status)]))
+        if self.tool is not None or self.tool_status is not None or (self.turns_min or 0) > 1:
+            # True anyway; in a form that can use an index.
+            conditions.append(Row.tool_calls > 0)
         if self.q is not None and (words := search_text.condition(self.q)) is not None:
             conditions.append(words)
         return conditions

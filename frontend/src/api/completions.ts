@@ -68,6 +68,21 @@ export const completionQuery = (id: string, { split, step, prompt_no, sample_no 
     staleTime: Number.POSITIVE_INFINITY,
   });
 
+/** Names of the tools that the job's policy has called. */
+export const toolNamesQuery = (id: string) =>
+  queryOptions({
+    queryKey: [...jobKeys.completions(id), "tools"],
+    queryFn: async () => {
+      const query = { buckets: 2 };
+      const metrics = await unwrap(
+        http.GET("/api/v1/jobs/{id}/metrics", { params: { path: { id }, query } }),
+      );
+      const names = metrics.series.flatMap(({ key }) => /^tools\/(.+)\/calls$/.exec(key)?.[1] ?? []);
+      return [...new Set(names)].sort();
+    },
+    staleTime: SETTLED_MS,
+  });
+
 /** Completions of all steps that match, page by page. */
 export const searchQuery = (id: string, search: CompletionSearch) =>
   infiniteQueryOptions({

@@ -792,7 +792,8 @@ export interface paths {
          *
          *     `q` is written as for web searches: `carry "ten ones" -wrong`, `plus or minus`. Terms of letters and
          *     digits match whole words; others, such as `<think>` or `"12 + 30"`, match literally. Case is
-         *     ignored; the first 2,000 characters are searched. Completions without a reward sort last.
+         *     ignored; the first 2,000 characters are searched. `tool` and `tool_status` are those of one call; the status
+         *     `error` is any but `ok`. Completions without a reward sort last.
          */
         get: operations["searchCompletions"];
         put?: never;
@@ -5785,8 +5786,11 @@ export interface components {
             advantage: number | null;
             /** Length */
             length: number;
-            /** Finish Reason */
-            finish_reason: string;
+            /**
+             * Finish Reason
+             * @enum {string}
+             */
+            finish_reason: "stop" | "length" | "cancelled" | "environment" | "max_turns" | "max_tool_calls" | "context";
             /** Error */
             error: string | null;
             /** Text */
@@ -5881,8 +5885,11 @@ export interface components {
             name: string;
             /** Arguments */
             arguments: string;
-            /** Status */
-            status: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "ok" | "invalid_json" | "unknown_tool" | "bad_arguments" | "exception" | "timeout" | "memory" | "crashed" | "refused_address" | "unreachable" | "too_many";
             /**
              * Result
              * @default
@@ -5969,8 +5976,11 @@ export interface components {
             advantage: number | null;
             /** Length */
             length: number;
-            /** Finish Reason */
-            finish_reason: string;
+            /**
+             * Finish Reason
+             * @enum {string}
+             */
+            finish_reason: "stop" | "length" | "cancelled" | "environment" | "max_turns" | "max_tool_calls" | "context";
             /** Error */
             error: string | null;
             /** Text */
@@ -6071,8 +6081,11 @@ export interface components {
             advantage: number | null;
             /** Length */
             length: number;
-            /** Finish Reason */
-            finish_reason: string;
+            /**
+             * Finish Reason
+             * @enum {string}
+             */
+            finish_reason: "stop" | "length" | "cancelled" | "environment" | "max_turns" | "max_tool_calls" | "context";
             /** Error */
             error: string | null;
             /** Text */
@@ -10801,7 +10814,7 @@ export interface components {
              * Section
              * @enum {string}
              */
-            section: "Headline" | "Signal" | "Training slices" | "Policy" | "Critic" | "Speed and memory" | "Optimizer" | "Held-out rows" | "Other";
+            section: "Headline" | "Signal" | "Tools" | "Training slices" | "Policy" | "Critic" | "Speed and memory" | "Optimizer" | "Held-out rows" | "Other";
             /** Title */
             title: string;
             /** Unit */
@@ -14463,6 +14476,8 @@ export interface components {
              * @default 0
              */
             tool_errors?: number;
+            /** Call Keys */
+            call_keys?: string[];
         };
         /**
          * Rung
@@ -18278,6 +18293,10 @@ export interface operations {
                 failed?: boolean | null;
                 length_min?: number | null;
                 length_max?: number | null;
+                turns_min?: number | null;
+                turns_max?: number | null;
+                tool?: string | null;
+                tool_status?: ("ok" | "invalid_json" | "unknown_tool" | "bad_arguments" | "exception" | "timeout" | "memory" | "crashed" | "refused_address" | "unreachable" | "too_many") | "error" | null;
                 sort?: "step" | "-step" | "reward" | "-reward" | "length" | "-length";
                 limit?: number;
                 after?: string | null;

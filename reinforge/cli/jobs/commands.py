@@ -11,6 +11,7 @@ from reinforge.cli import output
 from reinforge.cli.connection import connect
 from reinforge.cli.exits import Exit
 from reinforge.cli.jobs import dry_run as dry
+from reinforge.cli.jobs.completions import app as completions
 from reinforge.cli.jobs.defaults import app as defaults
 from reinforge.cli.jobs.defaults import push_parts, with_suggested
 from reinforge.cli.jobs.findings import app as findings
@@ -30,13 +31,14 @@ from reinforge.cli.release.probe import app as probe
 from reinforge.client import Reinforge
 from reinforge.errors import InvalidInput
 from reinforge.offline.jobfile import load, schema
-from reinforge.schemas.jobs import CompletionHits, CompletionPage, JobDetail
+from reinforge.schemas.jobs import JobDetail
 from reinforge.states import JobStatus
 
 app = typer.Typer(help="Start, watch, steer, stop and read jobs.", no_args_is_help=True)
 app.add_typer(defaults)
 app.add_typer(steer)
 app.add_typer(records)
+app.add_typer(completions)
 app.add_typer(prompts)
 app.add_typer(listing)
 app.add_typer(share)
@@ -164,56 +166,6 @@ def resume(
             _finish(client, id, json=json, quiet=quiet, timeout=timeout)
         elif json:
             output.print_json(job)
-
-
-@app.command()
-def completions(
-    id: JobId,
-    step: Annotated[int | None, typer.Option(help="Step; default the newest.")] = None,
-    worst: Annotated[int | None, typer.Option(help="Only the K lowest rewards.")] = None,
-    best: Annotated[int | None, typer.Option(help="Only the K highest rewards.")] = None,
-    search: Annotated[
-        str | None,
-        typer.Option(help='Those of all steps with these words: carry "ten ones" -wrong, or <think>.'),
-    ] = None,
-    held_out: Annotated[bool, typer.Option("--held-out", help="Those of evaluations.")] = False,
-    limit: Annotated[int, typer.Option(help="How many.", min=1, max=1000)] = 32,
-    json: Json = False,
-) -> None:
-    """Show one step's completions with reward and advantage; with --search matching ones of all steps."""
-    sort = "reward" if worst else "-reward" if best else None
-    split, many = "held_out" if held_out else None, worst or best or limit
-    page: CompletionPage | CompletionHits
-    with connect() as client:
-        if search is None:
-            page = client.jobs.completions(id, step=step, split=split or "train", sort=sort, limit=many)
-            where = f"step {page.step}"
-        else:
-            query = {"step_from": step, "step_to": step, "split": split, "sort": sort, "limit": many}
-            page = client.jobs.search_completions(id, search, **query)
-            where = "all steps" if step is None else f"step {step}"
-    if json:
-        output.print_json(page)
-        return
-    at_least = "at least " if isinstance(page, CompletionHits) and page.total == page.counted_to else ""
-    err.print(f"{where}: {len(page.data)} of {at_least}{page.total} completions")
-    output.print_table(
-        ["step", "prompt", "sample", "reward", "advantage", "tokens", "end", "completion"],
-        (
-            [
-                str(row.step),
-                str(row.prompt_no),
-                str(row.sample_no),
-                number(row.reward) if row.error is None else row.error,
-                number(row.advantage),
-                str(row.length),
-                row.finish_reason,
-                row.text.replace("\n", "⏎")[:120],
-            ]
-            for row in page.data
-        ),
-        empty="No completions yet: the first step is under way." if search is None else "Nothing matches.",
-    )
 
 
 def report(job: JobDetail) -> None:

@@ -208,8 +208,9 @@ class Jobs(Comparisons):
         """One page of completions with words (`carry "ten ones" -wrong`) and numbers.
 
         Query: split, prompt_hash, step_from, step_to, reward_min, reward_max, advantage (`positive`, `negative`,
-        `zero`, `none`), finish_reason, failed, length_min, length_max, sort (`-step`, `reward`, `-length` …), limit,
-        after (the previous page's `next_cursor`).
+        `zero`, `none`), finish_reason, failed, length_min, length_max, turns_min, turns_max, tool, tool_status (of the
+        same call; `error`: any but `ok`), sort (`-step`, `reward`, `-length` …), limit, after (the previous page's
+        `next_cursor`).
         """
         return CompletionHits.model_validate(
             self._transport.get(f"/jobs/{id}/completions/search", q=q, **query)

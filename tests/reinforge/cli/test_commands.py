@@ -307,6 +307,21 @@ def test_completions_of_all_steps_by_words(stub: StubServer) -> None:
     assert (query["step_from"], query["step_to"], query["split"]) == (["4"], ["4"], ["held_out"])
 
 
+def test_completions_of_all_steps_by_tool(stub: StubServer) -> None:
+    row = completion(7, 0.25, "done") | {"turns": 3, "tool_calls": 2, "tool_errors": 1}
+    hits = {"object": "list", "data": [row], "total": 1, "counted_to": 10_000}
+    stub.routes["GET", "/jobs/ftjob-1/completions/search"] = [Answer(200, hits)]
+    options = ["--tool", "search", "--tool-status", "error", "--turns-min", "2", "--finish", "max_turns"]
+    done = run(stub, "job", "completions", "ftjob-1", *options)
+    assert done.returncode == 0, done.stderr
+    assert parse_qs(stub.requests[-1].query) == {
+        "tool": ["search"], "tool_status": ["error"], "turns_min": ["2"], "finish_reason": ["max_turns"],
+        "limit": ["32"],
+    }  # fmt: skip
+    [line] = [line for line in done.stdout.splitlines() if "done" in line]
+    assert line.split()[-5:] == ["3", "2", "1", "stop", "done"]
+
+
 def test_completions_of_one_step(stub: StubServer) -> None:
     page = {"object": "list", "data": [completion(5, 1.0, "x")], "total": 8, "step": 5, "steps": [5]}
     stub.routes["GET", "/jobs/ftjob-1/completions"] = [Answer(200, page)]

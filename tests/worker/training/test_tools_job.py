@@ -110,6 +110,7 @@ def test_a_job_calls_the_tool_and_reports_the_conversations(
             status = statuses[row["prompt_no"], row["sample_no"]]
             assert (status["turns"], status["tool_errors"]) == (len(json.loads(row["turns"])), 0)
             assert status["tool_calls"] == status["turns"] - 1
+            assert status["call_keys"] == ["=ok", "note=", "note=ok"]
 
 
 def _all_ok(row: dict[str, Any]) -> bool:

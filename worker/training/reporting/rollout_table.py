@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from torch import Tensor
 
 from reinforge.records import RowStatus
+from reinforge.tools import call_keys
 from worker.policy.base import TokenScores
 from worker.rollout.collect import Rollout
 
@@ -96,6 +97,7 @@ def _status(rollout: Rollout, reward: float | None, advantage: float | None) -> 
         turns=max(1, len(rollout.turns)),
         tool_calls=len(calls),
         tool_errors=sum(call.status != "ok" for call in calls),
+        call_keys=call_keys((call.name, call.status) for call in calls),
         # The narrow row goes into a database whose text has no NUL; the table keeps what was written.
         text=rollout.text[:TEXT_IN_ROW].replace("\0", "\ufffd"),
     )

@@ -108,7 +108,7 @@ export function Completions({ job, status, rewards, place, go }: Props) {
               <SplitSwitch split={place.split} go={go} />
             </>
           )}
-          <SearchBar find={place.find} onFind={onFind} onEnd={endSearch} field={field} />
+          <SearchBar job={job} find={place.find} onFind={onFind} onEnd={endSearch} field={field} />
         </span>
       </div>
       {labelling ? (

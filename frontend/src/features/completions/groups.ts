@@ -1,6 +1,7 @@
 import type { Completion, GroupHead } from "@/api/completions";
 import { byAdvantage } from "@/lib/advantage";
 import { number } from "@/lib/format";
+import { turnKey } from "./group/conversation";
 
 export type Kind = "mixed" | "equal > 0" | "equal ≤ 0" | "no reward";
 export type Only = "all" | "signal" | "right" | "wrong";
@@ -75,9 +76,7 @@ export function stacksOf(rows: readonly Completion[], open: number | undefined):
   const stacks = new Map<string, Completion[]>();
   for (const row of rows) {
     const { text, reward, advantage, error, finish_reason: end, conversation = [] } = row;
-    // Times differ between equal conversations.
-    const turns = conversation.map((turn) => [turn.text, turn.calls?.map((call) => call.result)]);
-    const key = JSON.stringify([text, reward, advantage, error, end, turns]);
+    const key = JSON.stringify([text, reward, advantage, error, end, conversation.map(turnKey)]);
     stacks.set(key, [...(stacks.get(key) ?? []), row]);
   }
   return [...stacks.values()].map((copies) => ({

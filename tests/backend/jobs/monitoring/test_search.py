@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from reinforge.tools import call_keys
 from tests.backend.server import Backend, Trainer, refused
 
 Row = dict[str, Any]
@@ -40,6 +41,7 @@ def random_row(source: random.Random, prompt_no: int, sample_no: int) -> Row:
         "turns": 1 + sample_no,
         "tool_calls": sample_no,
         "tool_errors": sample_no // 2,
+        "call_keys": call_keys((f"t{n % 2}", "timeout" if n > 1 else "ok") for n in range(sample_no)),
     }
 
 
@@ -61,7 +63,8 @@ def stored(rpc_backend: Backend) -> tuple[str, list[Row]]:
     for step, split in [(0, "held_out"), (1, "train"), (2, "train"), (2, "held_out"), (11, "train")]:
         made = [random_row(source, prompt, sample) for prompt in range(10) for sample in range(4)]
         report(trainer, step, split, made)
-        rows += [{"step": step, "split": split, "prompt": None, "answer": None, **row} for row in made]
+        visible = [{name: value for name, value in row.items() if name != "call_keys"} for row in made]
+        rows += [{"step": step, "split": split, "prompt": None, "answer": None, **row} for row in visible]
     return id, rows
 
 
@@ -122,6 +125,12 @@ NUMBERS: dict[str, tuple[dict[str, Any], Callable[[Row], bool]]] = {
     "failed": ({"failed": True}, lambda row: row["error"] is not None),
     "not failed": ({"failed": False}, lambda row: row["error"] is None),
     "lengths": ({"length_min": 2, "length_max": 3}, lambda row: 2 <= row["length"] <= 3),
+    "turns": ({"turns_min": 2, "turns_max": 3}, lambda row: 2 <= row["turns"] <= 3),
+    "tool": ({"tool": "t1"}, lambda row: row["tool_calls"] > 1),
+    "status": ({"tool_status": "timeout"}, lambda row: row["tool_calls"] > 2),
+    "tool error": ({"tool_status": "error"}, lambda row: row["tool_calls"] > 2),
+    "status of a tool": ({"tool": "t0", "tool_status": "timeout"}, lambda row: row["tool_calls"] > 2),
+    "status of another tool": ({"tool": "t1", "tool_status": "timeout"}, lambda row: False),
     "nothing": ({"reward_min": 2}, lambda row: False),
 }
 
@@ -237,6 +246,9 @@ def test_a_search_refuses_what_makes_no_sense(rpc_backend: Backend, stored: tupl
         {"sort": "text"},
         {"advantage": "some"},
         {"limit": 0},
+        {"turns_min": -1},
+        {"tool": "x" * 65},
+        {"tool_status": "fine"},
         {"q": "x" * 501},
     ):
         assert rpc_backend.api.get(path, params=query).status_code == 422, query

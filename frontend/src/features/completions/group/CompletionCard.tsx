@@ -1,6 +1,7 @@
 import { useClipboard } from "@mantine/hooks";
 import { lazy, Suspense, useEffect, useRef } from "react";
 import type { Completion } from "@/api/completions";
+import { FINISHES } from "@/lib/finishes";
 import { count, number } from "@/lib/format";
 import type { Go, Place } from "../place";
 import tokenStyles from "../tokens/Tokens.module.css";
@@ -11,15 +12,6 @@ import { Conversation } from "./Conversation";
 import { RewardReason, statusWords } from "./RewardReason";
 
 const TokenStrip = lazy(() => import("../tokens/TokenStrip"));
-
-const FINISH: Record<string, string> = {
-  stop: "ended",
-  cancelled: "cancelled",
-  environment: "ended by the environment",
-  max_turns: "all turns used",
-  max_tool_calls: "all tool calls used",
-  context: "context full",
-};
 
 function CopyMark() {
   return (
@@ -38,6 +30,8 @@ type Props = {
   place: Place;
   words: readonly string[];
   open: boolean;
+  /** Number of the first turn that differs within the group. */
+  differs?: number | null;
   go: Go;
   /** Opens or closes the card. */
   onOpen: () => void;
@@ -46,7 +40,8 @@ type Props = {
 };
 
 /** One completion of a group: advantage, reward, text, what each reward said; open: its tokens too. */
-export function CompletionCard({ job, row, copies = 1, place, words, open, go, onOpen, onKeep }: Props) {
+export function CompletionCard(props: Props) {
+  const { job, row, copies = 1, place, words, open, differs = null, go, onOpen, onKeep } = props;
   const card = useRef<HTMLElement>(null);
   const clipboard = useClipboard();
   const wasOpen = useRef<boolean>(undefined);
@@ -89,7 +84,7 @@ export function CompletionCard({ job, row, copies = 1, place, words, open, go, o
         <Advantage value={row.advantage} />
       </header>
       {turns.length > 0 ? (
-        <Conversation turns={turns} words={words} fold={place.fold} open={open} />
+        <Conversation turns={turns} words={words} fold={place.fold} open={open} differs={differs} />
       ) : (
         <CompletionText text={row.text} words={words} fold={place.fold} open={open} />
       )}
@@ -107,10 +102,10 @@ export function CompletionCard({ job, row, copies = 1, place, words, open, go, o
         <span title={count(row.length, "token")}>{count(row.length, "tok", "tok")}</span>
         {truncated ? (
           <span className={styles.truncated} title="The completion hit the token limit">
-            truncated
+            {FINISHES.length}
           </span>
         ) : (
-          <span>{FINISH[row.finish_reason] ?? row.finish_reason}</span>
+          <span>{FINISHES[row.finish_reason]}</span>
         )}
         <span className={styles.actions}>
           {open && onKeep && (

@@ -12,6 +12,7 @@ import type { Go, Place } from "../place";
 import { thinks } from "../text";
 import card from "./Card.module.css";
 import { CompletionCard } from "./CompletionCard";
+import { firstDifference } from "./conversation";
 import { PromptView } from "./PromptView";
 import { useStoredRewards } from "./stored-rewards";
 
@@ -50,6 +51,10 @@ export function GroupView({ job, step, group, place, words, go, keysAreTaken }: 
   const goldenRow = fullGroup?.completions.find((row) => row.sample_no === keeping);
   const rows = useMemo(() => sortCompletions(fullGroup?.completions ?? [], sort), [fullGroup, sort]);
   const stacks = useMemo(() => stacksOf(rows, sample), [rows, sample]);
+  const conversations = rows.flatMap(({ conversation = [] }) =>
+    conversation.length > 0 ? [conversation] : [],
+  );
+  const differs = firstDifference(conversations);
   const cards = place.each ? rows.map((row) => ({ row, copies: [row] })) : stacks;
   // An open completion pins the step while the job progresses.
   const open = (sample_no: number | undefined) =>
@@ -115,7 +120,7 @@ export function GroupView({ job, step, group, place, words, go, keysAreTaken }: 
       <div
         className={card.group}
         aria-busy={!fullGroup || detail.isPlaceholderData}
-        data-long={rows.some((row) => row.text.length > LONG)}
+        data-long={conversations.length > 0 || rows.some((row) => row.text.length > LONG)}
       >
         {cards.map(({ row, copies }) => (
           <CompletionCard
@@ -127,6 +132,7 @@ export function GroupView({ job, step, group, place, words, go, keysAreTaken }: 
             words={words}
             go={go}
             open={row.sample_no === sample}
+            differs={differs}
             onOpen={() => open(row.sample_no === sample ? undefined : row.sample_no)}
             onKeep={stored.length > 0 && !refusal ? () => setKeeping(row.sample_no) : undefined}
           />

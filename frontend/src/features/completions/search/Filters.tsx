@@ -1,9 +1,12 @@
 import { NativeSelect, TextInput } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
+import { toolNamesQuery } from "@/api/completions";
+import { FINISHES } from "@/lib/finishes";
 import styles from "./Find.module.css";
-import { FINISHES, type Find, type Range, readRange, SIGNS, writeRange } from "./find";
+import { type Find, OUTCOMES, type Range, readRange, SIGNS, writeRange } from "./find";
 
-type Props = { find: Find; onFind: (find: Find) => void };
+type Props = { job: string; find: Find; onFind: (find: Find) => void };
 
 /** Two ends of a range; what is typed counts when the field is left or at Enter. */
 function RangeField({
@@ -84,7 +87,8 @@ const FAILED: Choice = { yes: "with reward errors", no: "without reward errors" 
 const ROWS: Choice = { train: "training", held_out: "held-out" };
 
 /** Everything that narrows a search besides its words; each takes effect at once. */
-export function Filters({ find, onFind }: Props) {
+export function Filters({ job, find, onFind }: Props) {
+  const { data: tools = [] } = useQuery(toolNamesQuery(job));
   const { failed } = find;
   const set = (change: Partial<Find>) => onFind({ ...find, ...change });
   return (
@@ -116,6 +120,23 @@ export function Filters({ find, onFind }: Props) {
         value={find.in}
         onValue={(rows) => set({ in: rows as Find["in"] })}
       />
+      {(tools.length > 0 || find.tool || find.call || find.turns) && (
+        <>
+          <ChoiceField
+            label="Tool"
+            choices={Object.fromEntries([...tools, find.tool ?? []].flat().map((name) => [name, name]))}
+            value={find.tool}
+            onValue={(tool) => set({ tool })}
+          />
+          <ChoiceField
+            label="A call that"
+            choices={OUTCOMES}
+            value={find.call}
+            onValue={(call) => set({ call: call as Find["call"] })}
+          />
+          <RangeField label="Turns" range={find.turns} onRange={(turns) => set({ turns })} />
+        </>
+      )}
     </div>
   );
 }

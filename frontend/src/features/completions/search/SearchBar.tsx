@@ -6,6 +6,7 @@ import styles from "./Find.module.css";
 import { chips, type Find, NO_FIND } from "./find";
 
 type Props = {
+  job: string;
   find: Find;
   onFind: (find: Find) => void;
   /** Leaves the search. */
@@ -16,7 +17,7 @@ type Props = {
 const TYPING_MS = 300;
 
 /** Words to look for in all steps, and what narrows the search. */
-export function SearchBar({ find, onFind, onEnd, field }: Props) {
+export function SearchBar({ job, find, onFind, onEnd, field }: Props) {
   const [typed, setTyped] = useState(find.q);
   useEffect(() => setTyped(find.q), [find.q]);
   const search = useDebouncedCallback((q: string) => onFind({ ...find, q }), TYPING_MS);
@@ -51,7 +52,7 @@ export function SearchBar({ find, onFind, onEnd, field }: Props) {
           </button>
         </Popover.Target>
         <Popover.Dropdown>
-          <Filters find={find} onFind={onFind} />
+          <Filters job={job} find={find} onFind={onFind} />
         </Popover.Dropdown>
       </Popover>
     </search>

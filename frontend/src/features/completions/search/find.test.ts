@@ -10,6 +10,9 @@ const FULL: Find = {
   adv: "negative",
   finish: "length",
   failed: false,
+  turns: [2, undefined],
+  tool: "search",
+  call: "timeout",
   order: "-reward",
 };
 
@@ -32,6 +35,8 @@ describe("a search in the address", () => {
       adv: "toString",
       order: 7,
       failed: "no",
+      tool: 4,
+      call: "toString",
     };
     expect(readFind(odd)).toEqual(NO_FIND);
   });
@@ -75,6 +80,10 @@ describe("a search for the server", () => {
       advantage: "negative",
       finish_reason: "length",
       failed: false,
+      turns_min: 2,
+      turns_max: undefined,
+      tool: "search",
+      tool_status: "timeout",
       sort: "-reward",
     });
   });
@@ -99,5 +108,8 @@ it("says what narrows the search", () => {
     "truncated",
     "no reward error",
     "≤ 100 tokens",
+    "≥ 2 turns",
+    "calls search",
+    "a call: timed out",
   ]);
 });

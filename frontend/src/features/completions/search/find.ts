@@ -1,10 +1,15 @@
 /** A search over the completions of a job, in the URL and as the server takes it. */
 import type { CompletionSearch, Split } from "@/api/completions";
+import { FINISHES, type Finish } from "@/lib/finishes";
 import { number } from "@/lib/format";
+import { type CallStatus, STATUS } from "@/lib/tool-calls";
 
 export type Sign = "positive" | "negative" | "zero" | "none";
 export type Order = "-step" | "step" | "-reward" | "reward" | "-length" | "length";
 export type Range = readonly [low: number | undefined, high: number | undefined];
+
+/** How a call ended; `error`: in any way but `ok`. */
+export type Outcome = CallStatus | "error";
 
 export type Find = {
   q: string;
@@ -13,8 +18,13 @@ export type Find = {
   reward: Range | undefined;
   length: Range | undefined;
   adv: Sign | undefined;
-  finish: "stop" | "length" | undefined;
+  finish: Finish | undefined;
   failed: boolean | undefined;
+  turns: Range | undefined;
+  /** Name of a tool that was called. */
+  tool: string | undefined;
+  /** How a call ended; with `tool`, a call of it. */
+  call: Outcome | undefined;
   order: Order;
 };
 
@@ -32,7 +42,8 @@ export const ORDERS: Record<Order, string> = {
   "-length": "longest first",
   length: "shortest first",
 };
-export const FINISHES = { stop: "complete", length: "truncated" };
+
+export const OUTCOMES: Record<Outcome, string> = { error: "any error", ...STATUS };
 
 export const NO_FIND: Find = {
   q: "",
@@ -43,6 +54,9 @@ export const NO_FIND: Find = {
   adv: undefined,
   finish: undefined,
   failed: undefined,
+  turns: undefined,
+  tool: undefined,
+  call: undefined,
   order: "-step",
 };
 
@@ -83,6 +97,9 @@ export function readFind(search: Readonly<Record<string, unknown>>): Find {
     adv: oneOf(SIGNS, search.adv),
     finish: oneOf(FINISHES, search.finish),
     failed: typeof search.failed === "boolean" ? search.failed : undefined,
+    turns: readRange(search.turns),
+    tool: typeof search.tool === "string" && search.tool !== "" ? search.tool.slice(0, 64) : undefined,
+    call: oneOf(OUTCOMES, search.call),
     order: oneOf(ORDERS, search.order) ?? "-step",
   };
 }
@@ -97,6 +114,9 @@ export function writeFind(find: Find) {
     adv: find.adv,
     finish: find.finish,
     failed: find.failed,
+    turns: writeRange(find.turns),
+    tool: find.tool,
+    call: find.call,
     order: find.order === "-step" ? undefined : find.order,
   };
 }
@@ -116,6 +136,10 @@ export function toSearch(find: Find): CompletionSearch {
     advantage: find.adv,
     finish_reason: find.finish,
     failed: find.failed,
+    turns_min: whole(find.turns?.[0]),
+    turns_max: whole(find.turns?.[1]),
+    tool: find.tool,
+    tool_status: find.call,
     sort: find.order,
   };
 }
@@ -142,6 +166,9 @@ export function chips(find: Find): Chip[] {
       words: find.failed ? "reward error" : "no reward error",
     },
     find.length && { key: "length", words: `${rangeWords(find.length)} tokens` },
+    find.turns && { key: "turns", words: `${rangeWords(find.turns)} turns` },
+    find.tool !== undefined && { key: "tool", words: `calls ${find.tool}` },
+    find.call && { key: "call", words: `a call: ${OUTCOMES[find.call]}` },
   ];
   return all.filter((chip) => typeof chip === "object");
 }

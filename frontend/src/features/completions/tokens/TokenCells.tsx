@@ -14,11 +14,13 @@ const Cells = memo(function Cells({
   tokens,
   values,
   measure,
+  mask,
   visible,
 }: {
   tokens: readonly string[];
   values: Values;
   measure: Measure;
+  mask: readonly boolean[] | undefined;
   visible: number;
 }) {
   return tokens.slice(0, visible).map((token, i) => {
@@ -29,6 +31,7 @@ const Cells = memo(function Cells({
         key={i}
         data-i={i}
         data-level={level(value, measure)}
+        data-foreign={mask?.[i] === false || undefined}
         data-below={(measure === "gap" && (value ?? 0) < 0) || undefined}
       >
         {cell(token)}
@@ -39,6 +42,8 @@ const Cells = memo(function Cells({
 
 /** All that is known about one token, as a line. */
 function tokenTitle(completion: Completion, i: number): string {
+  if (completion.mask?.[i] === false)
+    return `not written by the policy: not trained · id ${completion.token_ids?.[i] ?? "unknown"}`;
   const at = (values: readonly number[] | undefined) => values?.[i];
   const [sampler, trainer, entropy] = [
     at(completion.sampler_logprobs),
@@ -126,7 +131,7 @@ export function TokenCells({ completion, values, measure }: Props) {
         onMouseLeave={() => setOver(null)}
         onClick={(event) => setCursor(pointed(event) ?? cursor)}
       >
-        <Cells tokens={tokens} values={values} measure={measure} visible={visible} />
+        <Cells tokens={tokens} values={values} measure={measure} mask={completion.mask} visible={visible} />
         <span ref={sentinel} aria-hidden="true" />
       </div>
     </>

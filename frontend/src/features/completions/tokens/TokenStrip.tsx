@@ -16,7 +16,7 @@ const WHY_NOT: Record<Measure, string> = {
   gap: "No trainer log-probabilities: the trainer skips held-out completions and groups without signal.",
 };
 
-function Legend({ measure }: { measure: Measure }) {
+function Legend({ measure, foreign }: { measure: Measure; foreign: boolean }) {
   return (
     <ul className={styles.legend} aria-label={`${SCALES[measure].title}, nat`}>
       {SCALES[measure].legend.map((words, i) => (
@@ -27,6 +27,7 @@ function Legend({ measure }: { measure: Measure }) {
       ))}
       <li>nat</li>
       {measure === "gap" && <li>dashed: trainer lower</li>}
+      {foreign && <li>grey: not by the policy, not trained</li>}
     </ul>
   );
 }
@@ -51,7 +52,7 @@ export default function TokenStrip({ job, row, measure, onMeasure }: Props) {
           onChange={(value) => onMeasure(value as Measure)}
           data={MEASURES.map((value) => ({ value, label: SCALES[value].name }))}
         />
-        <Legend measure={measure} />
+        <Legend measure={measure} foreign={completion.mask?.includes(false) ?? false} />
         <button
           type="button"
           className={styles.toggle}

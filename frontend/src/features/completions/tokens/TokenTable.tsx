@@ -7,7 +7,7 @@ import { useMore } from "./use-more";
 /** The same as the strip, for those who would rather read numbers. */
 export function TokenTable({ completion }: { completion: Completion }) {
   const { tokens = [], token_ids: ids = [], entropies = [] } = completion;
-  const { sampler_logprobs: sampler = [], trainer_logprobs: trainer = [] } = completion;
+  const { sampler_logprobs: sampler = [], trainer_logprobs: trainer = [], mask } = completion;
   const { visible, sentinel } = useMore(tokens.length, 200);
   return (
     <section className={styles.table} aria-label="Tokens as a table" tabIndex={0}>
@@ -26,7 +26,8 @@ export function TokenTable({ completion }: { completion: Completion }) {
         </thead>
         <tbody>
           {tokens.slice(0, visible).map((token, i) => {
-            const [mine, other] = [sampler[i], trainer[i]];
+            const own = mask?.[i] !== false;
+            const [mine, other] = own ? [sampler[i], trainer[i]] : [];
             return (
               // biome-ignore lint/suspicious/noArrayIndexKey: the place is the name of a token
               <tr key={i}>
@@ -37,7 +38,7 @@ export function TokenTable({ completion }: { completion: Completion }) {
                 <td>{ids[i]}</td>
                 <td>{number(mine)}</td>
                 <td>{mine === undefined ? number(null) : percent(Math.exp(mine))}</td>
-                <td>{number(entropies[i])}</td>
+                <td>{number(own ? entropies[i] : null)}</td>
                 <td>{number(other)}</td>
                 <td>{mine === undefined || other === undefined ? number(null) : number(other - mine)}</td>
               </tr>

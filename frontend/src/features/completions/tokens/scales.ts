@@ -44,12 +44,21 @@ type Scored = {
   sampler_logprobs?: readonly (number | null)[];
   trainer_logprobs?: readonly (number | null)[];
   entropies?: readonly (number | null)[];
+  /** With tools: which tokens the policy wrote; the others have no values. */
+  mask?: readonly boolean[];
 };
 
 /** The value of each token; undefined where the job did not record it. */
 export function valuesOf(scored: Scored, measure: Measure): readonly (number | null)[] | undefined {
-  const { sampler_logprobs: sampler = [], trainer_logprobs: trainer = [], entropies = [] } = scored;
-  const have = (values: readonly (number | null)[]) => (values.length > 0 ? values : undefined);
+  const {
+    sampler_logprobs: sampler = [],
+    trainer_logprobs: trainer = [],
+    entropies = [],
+    mask = [],
+  } = scored;
+  const own = (values: readonly (number | null)[]) =>
+    mask.length > 0 ? values.map((value, i) => (mask[i] ? value : null)) : values;
+  const have = (values: readonly (number | null)[]) => (values.length > 0 ? own(values) : undefined);
   switch (measure) {
     case "logprob":
       return have(sampler);
@@ -57,10 +66,12 @@ export function valuesOf(scored: Scored, measure: Measure): readonly (number | n
       return have(entropies);
     case "gap":
       if (sampler.length === 0 || trainer.length === 0) return undefined;
-      return sampler.map((value, i) => {
-        const other = trainer[i];
-        return value === null || other === null || other === undefined ? null : other - value;
-      });
+      return own(
+        sampler.map((value, i) => {
+          const other = trainer[i];
+          return value === null || other === null || other === undefined ? null : other - value;
+        }),
+      );
   }
 }
 

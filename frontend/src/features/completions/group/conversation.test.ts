@@ -1,0 +1,48 @@
+import { describe, expect, it } from "vitest";
+import { firstDifference, spansOf, type Turn } from "./conversation";
+
+const call = (result: string, milliseconds = 1) =>
+  ({ id: "call_0", name: "add", arguments: "{}", status: "ok", result, milliseconds }) as const;
+const turn = (no: number, text: string, result?: string, milliseconds?: number): Turn => ({
+  no,
+  start: no * 10,
+  end: no * 10 + 6,
+  text,
+  calls: result === undefined ? [] : [call(result, milliseconds)],
+});
+
+describe("the first difference of conversations", () => {
+  it("is the turn whose text, calls or number differ", () => {
+    const same = turn(0, "a", "1");
+    expect(
+      firstDifference([
+        [same, turn(1, "b")],
+        [same, turn(1, "c")],
+      ]),
+    ).toBe(1);
+    expect(
+      firstDifference([
+        [same, turn(1, "b")],
+        [turn(0, "a", "2"), turn(1, "b")],
+      ]),
+    ).toBe(0);
+    expect(firstDifference([[same], [same, turn(1, "b")]])).toBe(1);
+  });
+
+  it("is none for equal conversations, whatever time they took, and for one", () => {
+    expect(firstDifference([[turn(0, "a", "1", 3)], [turn(0, "a", "1", 9)]])).toBeNull();
+    expect(firstDifference([[turn(0, "a")]])).toBeNull();
+    expect(firstDifference([])).toBeNull();
+  });
+});
+
+describe("the tokens of a conversation", () => {
+  it("are the policy's within turns, and others between them", () => {
+    expect(spansOf([turn(0, "a", "1"), turn(1, "b")])).toEqual([
+      { policy: true, tokens: 6, turn: 0 },
+      { policy: false, tokens: 4, turn: 0 },
+      { policy: true, tokens: 6, turn: 1 },
+    ]);
+    expect(spansOf([])).toEqual([]);
+  });
+});

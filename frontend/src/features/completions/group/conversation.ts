@@ -1,0 +1,31 @@
+/** Conversations of a group: how they differ, and whose their tokens are. */
+import type { Completion } from "@/api/completions";
+
+export type Turn = NonNullable<Completion["conversation"]>[number];
+
+/** What a turn says; its times differ between equal turns. */
+export const turnKey = (turn: Turn) =>
+  JSON.stringify([turn.text, turn.calls?.map(({ name, status, result }) => [name, status, result])]);
+
+/** Number of the first turn that is not the same in all conversations; null if there is none. */
+export function firstDifference(conversations: readonly (readonly Turn[])[]): number | null {
+  const [head, ...others] = conversations;
+  if (!head || others.length === 0) return null;
+  const most = Math.max(...conversations.map((turns) => turns.length));
+  const key = (turn: Turn | undefined) => turn && turnKey(turn);
+  for (let at = 0; at < most; at += 1)
+    if (others.some((turns) => key(turns[at]) !== key(head[at]))) return at;
+  return null;
+}
+
+export type Span = { policy: boolean; tokens: number; turn: number };
+
+/** The tokens of a completion by author, in order: turns of the policy, and what follows each until the next. */
+export function spansOf(turns: readonly Turn[]): Span[] {
+  return turns.flatMap((turn, at) => {
+    const until = turns[at + 1]?.start ?? turn.end;
+    const own: Span = { policy: true, tokens: turn.end - turn.start, turn: turn.no };
+    const foreign: Span = { policy: false, tokens: until - turn.end, turn: turn.no };
+    return [own, foreign].filter(({ tokens }) => tokens > 0);
+  });
+}

@@ -1,0 +1,27 @@
+"""Keys by which completions with calls of tools are searched."""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from reinforge.tools.statuses import CallStatus
+
+Outcome = CallStatus | Literal["error"]
+"""`error`: any status but `ok`."""
+
+_NAMELESS = frozenset({"unknown_tool", "invalid_json", "too_many"})
+"""Calls whose name is whatever the model wrote."""
+
+
+def call_key(tool: str | None, outcome: Outcome | None) -> str:
+    """The key of completions with a call of this tool with this outcome; None: any."""
+    return f"{tool or ''}={outcome or ''}"
+
+
+def call_keys(calls: Iterable[tuple[str, str]]) -> list[str]:
+    """All keys of a completion with these calls (name, status), sorted."""
+    keys: set[str] = set()
+    for name, status in calls:
+        outcomes = ("", status) if status == "ok" else ("", status, "error")
+        tools = ("",) if status in _NAMELESS else ("", name)
+        keys |= {f"{tool}={outcome}" for tool in tools for outcome in outcomes}
+    return sorted(keys - {"="})
