@@ -1,7 +1,6 @@
-"""Short search for a wrong completion that a reward pays: mutations of the best-paid wrong ones.
+"""Short search for a wrong completion that a reward scores highly: mutations of the wrong ones with the highest scores.
 
-The witness is the declared answer: a completion counts only if the answer does not occur in it at all, so that nobody
-could read it as right.
+A completion counts as wrong only if the declared answer does not occur in it at all.
 """
 
 from collections.abc import Generator, Iterator, Mapping, Sequence

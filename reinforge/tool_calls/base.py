@@ -125,7 +125,7 @@ END_MARKS = (
 
 
 def without_ends(text: str) -> str:
-    """Text without the marks of open models for the end of a turn."""
+    """Text without the end-of-turn tokens of open models."""
     end = len(text)
     while True:
         while end and text[end - 1].isspace():

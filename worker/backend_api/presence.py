@@ -21,7 +21,7 @@ RETRY_SECONDS = 1.0
 
 
 class Presence(threading.Thread):
-    """Registers every `EVERY_SECONDS`; sooner while the backend is away."""
+    """Registers the worker at the backend every `EVERY_SECONDS`; sooner while the backend cannot be reached."""
 
     def __init__(
         self,

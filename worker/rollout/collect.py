@@ -290,7 +290,7 @@ def _rollout(conversation: Conversation) -> Rollout:
 
 
 def _branches(plan: RolloutBranches, first_sample: int, sampling_round: Round) -> list[Conversation]:
-    """Conversations in the middle of their first turn."""
+    """The continuations of a rollout as conversations: each begins inside its first turn."""
     rollout = plan.rollout
     return [
         Conversation(

@@ -1,4 +1,4 @@
-"""The serving process's loop: every turn advances each order by one token."""
+"""The loop of the serving process: each pass samples one token for every request in the batch."""
 
 import queue
 import time

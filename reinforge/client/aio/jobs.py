@@ -205,7 +205,7 @@ class AsyncJobs(AsyncComparisons):
         return CompletionPage.model_validate(await self._transport.get(f"/jobs/{id}/completions", **query))
 
     async def search_completions(self, id: str, q: str | None = None, **query: Any) -> CompletionHits:
-        """One page of completions with words (`carry "ten ones" -wrong`) and numbers.
+        """One page of the completions that match a search: words (`carry "ten ones" -wrong`) and ranges of numbers.
 
         Query: split, prompt_hash, step_from, step_to, reward_min, reward_max, advantage (`positive`, `negative`,
         `zero`, `none`), finish_reason, failed, length_min, length_max, turns_min, turns_max, tool, tool_status (of the

@@ -19,6 +19,6 @@ def check_tensor_parallel(config: Any, gpus: int, variable: str) -> None:
             f"{variable} gives vLLM {gpus} GPUs, which cannot divide this model's {heads} attention heads and "
             f"{key_heads} key heads evenly.",
             code="impossible_placement",
-            hint=f"Give it {' or '.join(map(str, fitting))} in {variable} on the worker, then resume the job.",
+            hint=f"Give vLLM {' or '.join(map(str, fitting))} GPUs with {variable} on the worker, then resume the job.",
             retryable=True,
         )
