@@ -22,7 +22,13 @@ export function ToolCall({ call }: { call: Omit<Call, "id"> }) {
   const { name, status, milliseconds = 0, cut = false, result = "" } = call;
   const named = argumentsOf(call.arguments);
   return (
-    <section className={styles.call} data-failed={status !== "ok"} aria-label={`Call of ${name || "a tool"}`}>
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset is for fields, and a section would be a landmark per call
+    <div
+      className={styles.call}
+      data-failed={status !== "ok"}
+      role="group"
+      aria-label={`Call of ${name || "a tool"}`}
+    >
       <p className={styles.head}>
         <b>{name || "unreadable call"}</b>
         <span className={styles.status}>{STATUS[status]}</span>
@@ -52,6 +58,6 @@ export function ToolCall({ call }: { call: Omit<Call, "id"> }) {
           <Text text={result} />
         </div>
       )}
-    </section>
+    </div>
   );
 }

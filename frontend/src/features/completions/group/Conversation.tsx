@@ -10,12 +10,13 @@ type Props = {
   words: readonly string[];
   fold: boolean;
   open: boolean;
-  /** Number of the first turn that differs within the group. */
+  /** Number of the first turn that differs within the group; the very first is not marked, since most groups part there. */
   differs: number | null;
 };
 
 /** The turns of a rollout with tools: what the policy wrote, what its calls returned, and how long they took. */
 export function Conversation({ turns, words, fold, open, differs }: Props) {
+  const parting = differs || null;
   return (
     <>
       <MaskStrip turns={turns} />
@@ -26,11 +27,11 @@ export function Conversation({ turns, words, fold, open, differs }: Props) {
         tabIndex={open ? undefined : 0}
       >
         {turns.map((turn) => (
-          <li key={turn.no} data-differs={turn.no === differs}>
-            <h4>
+          <li key={turn.no} data-differs={turn.no === parting}>
+            <h3>
               Turn {turn.no + 1}
-              {turn.no === differs && <span>differs from here</span>}
-            </h4>
+              {turn.no === parting && <span>differs from here</span>}
+            </h3>
             <CompletionText text={turn.text} words={words} fold={fold} open={open} />
             {(turn.calls ?? []).map((call) => (
               <ToolCall key={call.id} call={call} />
