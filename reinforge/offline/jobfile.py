@@ -48,7 +48,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def schema() -> dict[str, Any]:
-    """JSON Schema (2020-12) of a job file, for editors: `JobSpec` and ready rewards."""
+    """JSON Schema (2020-12) of a job file, for editors: `JobSpec`, ready rewards and files of tools."""
     job_schema = copy.deepcopy(spec_schema())
     rewards = job_schema["properties"]["rewards"]
     rewards["items"] = {"anyOf": [*rewards["items"]["oneOf"], {"$ref": "#/$defs/ReadyReward"}]}
@@ -60,6 +60,18 @@ def schema() -> dict[str, Any]:
         "properties": {
             "ready": {"type": "string", "description": "Its name in the library."},
             "parameters": {"type": "object", "description": "Values in place of the library's."},
+        },
+    }
+    sources = job_schema["$defs"]["ToolsSpec"]["properties"]["sources"]
+    sources["items"] = {"anyOf": [*sources["items"]["oneOf"], {"$ref": "#/$defs/ToolFile"}]}
+    job_schema["$defs"]["ToolFile"] = {
+        "title": "ToolFile",
+        "description": "A `.py` file with tools, relative to the job file.",
+        "type": "object",
+        "oneOf": [{"required": ["python"]}, {"required": ["class"]}],
+        "properties": {
+            "python": {"type": "string", "description": "Its public functions are tools."},
+            "class": {"type": "string", "description": "The methods of its public class are tools."},
         },
     }
     return (

@@ -17,6 +17,8 @@ from tests.reinforge.reward_attack.tutorials import SUMS
 ENTRIES = ("grade", "reward_fn")
 PARTS = {"def grade(sample, item):\n    return max(0, 1 - len(sample['output_text']) / 400)"}
 """A tenth of the score of the grader around it."""
+WITHOUT_A_FORM = {"examples/countdown/reward.py grade"}
+"""The answer is a number to reach, and a right completion an expression that no row holds."""
 ROWS = 12
 
 
@@ -54,7 +56,8 @@ def scorer(name: str, entry: Callable[..., Any]) -> Callable[[AttackRow, str], f
         if name == "reward_fn":
             value = entry(row.prompt_text, text, row.item)
         else:
-            value = entry({"output_text": text}, row.item)
+            messages = [{"role": "assistant", "content": text}]
+            value = entry({"output_text": text, "messages": messages}, row.item)
         return float(value["score"] if isinstance(value, dict) else value)
 
     return score
@@ -89,7 +92,7 @@ REWARDS = {
 def test_no_printed_reward_breaks(name: str) -> None:
     place, score = REWARDS[name]
     report = attacked(score, rows_of(place))
-    assert report.verdict == "holds", report.message
+    assert report.verdict == ("unknown" if name in WITHOUT_A_FORM else "holds"), report.message
 
 
 def test_the_rewards_of_readme_guide_examples_and_page_are_attacked() -> None:

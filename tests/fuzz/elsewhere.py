@@ -104,6 +104,9 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "worker.starter.corpus",
         "worker.starter.figures",
         "worker.starter.measure",
+        "worker.starter.tools.__main__",
+        "worker.starter.tools.calculations",
+        "worker.starter.tools.countdowns",
     ),
     "It hands on to readers that are tried.": (
         "backend.datasets.leakage.compare",
