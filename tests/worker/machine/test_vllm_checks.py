@@ -99,7 +99,7 @@ def test_a_model_is_divided_evenly_or_not_at_all(heads: int, key_heads: int, gpu
     ) as caught:
         check_tensor_parallel(config, gpus, VLLM_DEVICES)
     assert (caught.value.code, caught.value.retryable) == ("impossible_placement", True)
-    assert caught.value.hint is not None and "Give it 1" in caught.value.hint
+    assert caught.value.hint is not None and "Give vLLM 1" in caught.value.hint
 
 
 @pytest.mark.parametrize(
