@@ -36,6 +36,7 @@ from reinforge.tool_calls import prepared
 from reinforge.tool_calls.notations.literals import Literals
 from reinforge.tools import docstrings, hints, schemas_of
 from tests.fuzz import readers as r
+from worker.environment.agent import messages as agent_messages
 from worker.environment.tools import json_rpc
 from worker.models import chat, licence
 from worker.rewards.judge import replies
@@ -281,6 +282,9 @@ PARSERS = (
            "worker.rewards.judge.replies"),
     Parser("judge's reply", text(r.reply), ('{"result": "@@"}', '{"ranking": [3, 1, 2], "steps": [@@]}',
            '```json\n{"result": 1}\n```', "<think>@@</think>"), "worker.rewards.judge.replies", amplification=400),
+    Parser("calls that a program sends back", text(lambda content: agent_messages.chain_digests([
+           {"role": "assistant", "tool_calls": [{"function": {"arguments": content}}]}], None)), ('{"a": ["@@"]}',),
+           "worker.environment.agent.messages"),
     Parser("answer of a tool server", raw(lambda content: json_rpc.result(content, {}, 1)),
            ('{"jsonrpc": "2.0", "id": 1, "result": {"@@": 1}}', '{"id": 1, "error": {"code": @@}}'),
            "worker.environment.tools.json_rpc", refusals=(*REFUSALS, json_rpc.RpcError, json_rpc.RpcMalformed),

@@ -1,0 +1,105 @@
+"""Digests of conversations: equal where a program sends the same messages back in another spelling."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reinforge.parsing.json_depth import is_deeper
+
+Message = Mapping[str, Any]
+
+_IDS = frozenset({"id", "index"})
+"""Fields of a call that do not reach the model's tokens."""
+_REASONING = ("reasoning_content", "reasoning")
+
+
+@dataclass(frozen=True, slots=True)
+class ChainDigest:
+    """SHA-256 (hex) of tools and messages."""
+
+    exact: str
+    without_reasoning: str
+    without_tools: str
+
+    def extended(self, message: Message) -> "ChainDigest":
+        full, bare = _canonical(message), _canonical(_without_reasoning(message))
+        return ChainDigest(
+            _digest(self.exact, full),
+            _digest(self.without_reasoning, bare),
+            _digest(self.without_tools, full),
+        )
+
+
+def chain_digests(messages: Sequence[Message], tools: Sequence[Message] | None) -> list[ChainDigest]:
+    """Digests of the first 0, 1, … all messages.
+
+    Contents are equal as a text or as parts of text, arguments of calls as parsed JSON, and a field without a value
+    is an absent field. IDs of calls do not count: history is never rendered again.
+    """
+    schemas = _digest("", _json(list(tools or ())))
+    chain = [ChainDigest(schemas, schemas, _digest("", "[]"))]
+    for message in messages:
+        chain.append(chain[-1].extended(message))
+    return chain
+
+
+def value_digest(value: Any) -> str:
+    """SHA-256 (hex) of a JSON value."""
+    return _digest("", _json(value))
+
+
+def _canonical(message: Message) -> str:
+    fields = {
+        "reasoning" if name in _REASONING else name: value
+        for name, value in message.items()
+        if value not in (None, "", [], {})
+    }
+    if isinstance(fields.get("content"), list):
+        fields["content"] = _text(fields["content"])
+    if isinstance(fields.get("tool_calls"), list):
+        fields["tool_calls"] = [_call(call) for call in fields["tool_calls"]]
+    return _json(fields)
+
+
+def _without_reasoning(message: Message) -> Message:
+    return {name: value for name, value in message.items() if name not in _REASONING}
+
+
+def _text(parts: list[Any]) -> Any:
+    """Parts of text as one text; other parts as they are."""
+    texts = [part["text"] for part in parts if _is_text(part)]
+    return "".join(texts) if len(texts) == len(parts) else parts
+
+
+def _is_text(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str)
+
+
+def _call(call: Any) -> Any:
+    if not isinstance(call, dict):
+        return call
+    fields = {name: value for name, value in call.items() if name not in _IDS}
+    function = fields.get("function")
+    if isinstance(function, dict) and "arguments" in function:
+        fields["function"] = {**function, "arguments": _arguments(function["arguments"])}
+    return fields
+
+
+def _arguments(written: Any) -> Any:
+    if not isinstance(written, str):
+        return {"parsed": written}
+    try:
+        parsed = json.loads(written)
+    except (ValueError, RecursionError):
+        return written
+    return written if is_deeper(parsed) else {"parsed": parsed}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def _digest(before: str, text: str) -> str:
+    return hashlib.sha256(f"{before}\n{text}".encode()).hexdigest()

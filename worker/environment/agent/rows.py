@@ -1,0 +1,105 @@
+"""Rows to train on from a rollout's model calls.
+
+A row is a conversation as far as calls continued each other. What a branch shares with an earlier one is its prompt,
+so every sampled token is trained in one row. Statistics count rollouts: all rows of one have its reward and its
+advantage, and `share` weighs them like a single row.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Literal
+
+from worker.environment.agent.calls import BranchReason, CallFault, ModelCall
+from worker.environment.base import Segment
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedRow:
+    rollout: str
+    branch: int
+    """Number among the rollout's rows."""
+    reason: BranchReason
+    """Why the branch began."""
+    prompt_ids: tuple[int, ...]
+    """What the engine read before its first call."""
+    completion: tuple[Segment, ...]
+    """Turns of the policy, and between them what tools or users answered."""
+    calls: tuple[int, ...]
+    """Numbers of its model calls."""
+    share: float
+    """Its part of the tokens that the policy sampled in the rollout's rows: their shares have the sum 1."""
+
+    @property
+    def token_ids(self) -> tuple[int, ...]:
+        """Tokens of the completion."""
+        return tuple(chain.from_iterable(segment.token_ids for segment in self.completion))
+
+    @property
+    def action_mask(self) -> tuple[bool, ...]:
+        """Which tokens of the completion are trained."""
+        return tuple(segment.by == "policy" for segment in self.completion for _ in segment.token_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutCapture:
+    rows: tuple[CapturedRow, ...]
+    dropped: tuple[tuple[int, CallFault], ...]
+    """(call, its fault): branches with these are in no row."""
+
+
+def captured(rollout: str, calls: Sequence[ModelCall]) -> RolloutCapture:
+    """Rows of the answers that the program received, in the order in which their branches began."""
+    trained = {call.no for call in calls if call.received}
+    branches: list[list[ModelCall]] = []
+    branch_of: dict[int, list[ModelCall]] = {}
+    for call in calls:
+        if call.no not in trained:
+            continue
+        parent = call.parent
+        first = None if parent is None else next(c for c in parent.children if c.no in trained)
+        branch = branch_of[parent.no] if parent is not None and first is call else []
+        if not branch:
+            branches.append(branch)
+        branch.append(call)
+        branch_of[call.no] = branch
+    sound = [branch for branch in branches if not _faulty(branch[-1])]
+    dropped = tuple((call.no, call.fault) for call in calls if call.no in trained and call.fault is not None)
+    sampled = [sum(_sampled(call) for call in branch) for branch in sound]
+    rows = [
+        _row(rollout, number, branch, tokens / sum(sampled))
+        for number, (branch, tokens) in enumerate(zip(sound, sampled, strict=True))
+    ]
+    return RolloutCapture(tuple(rows), dropped)
+
+
+def _faulty(call: ModelCall | None) -> bool:
+    """Whether the call or one that it continues has a fault."""
+    while call is not None:
+        if call.fault is not None:
+            return True
+        call = call.parent
+    return False
+
+
+def _sampled(call: ModelCall) -> int:
+    return len(call.answer.token_ids) if call.answer else 0
+
+
+def _row(rollout: str, number: int, branch: Sequence[ModelCall], share: float) -> CapturedRow:
+    segments: list[Segment] = []
+    for turn, call in enumerate(branch):
+        assert call.answer is not None and call.new_ids is not None
+        if turn and call.new_ids:
+            by: Literal["tool", "user"] = (
+                "tool" if any(message["role"] == "tool" for message in call.new_messages) else "user"
+            )
+            segments.append(Segment(call.new_ids, by, turn=turn - 1))
+        answer = call.answer
+        segments.append(
+            Segment(answer.token_ids, "policy", answer.sampler_logprobs, answer.sampler_entropies, turn)
+        )
+    numbers = tuple(call.no for call in branch)
+    return CapturedRow(
+        rollout, number, branch[0].reason, branch[0].prompt_ids, tuple(segments), numbers, share
+    )
