@@ -73,6 +73,7 @@ class PlainRunner:
         self.schemas: tuple[tuple[ToolSchema, ...], ...] = (schemas_of(source),)
         self.requests: list[list[ToolRequest]] = []
         self._failing = failing
+        self.closed = False
 
     def start(self, rollouts: Sequence[ToolStart]) -> list[ToolResult]:
         return [ToolResult("ok", "", None, 0.0) for _ in rollouts]
@@ -93,7 +94,8 @@ class PlainRunner:
     def reply(self, requests: Sequence[ReplyRequest]) -> list[ToolResult]:
         raise NotImplementedError
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        self.closed = True
 
 
 class NoTools(PlainRunner):

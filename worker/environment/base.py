@@ -123,3 +123,6 @@ class Environment(Protocol):
 
     async def answer(self, conversations: Sequence[Conversation]) -> list[Conversation]:
         """Conversations after the environment's answer to their last turn, in order."""
+
+    def close(self) -> None:
+        """End its threads and connections."""

@@ -17,3 +17,6 @@ class SingleTurn:
 
     async def answer(self, conversations: Sequence[Conversation]) -> list[Conversation]:
         return [replace(conversation, finish_reason=conversation.turn_end) for conversation in conversations]
+
+    def close(self) -> None:
+        """It has none."""

@@ -30,6 +30,7 @@ from reinforge.net.outbound import Guard
 from reinforge.records import Command, Ended, Phase, RewardChange, RewardCode, RunManifest, Started
 from reinforge.reward_spec import PythonReward
 from reinforge.spec import JobSpec
+from worker.environment.base import Environment
 from worker.machine import settings
 from worker.machine.cpu_share import give_way_on_processor, set_threads
 from worker.machine.kind import machine_kind
@@ -196,7 +197,7 @@ class TrainerJob:
                 self.position,
                 Control(reporter, self.job_reporter, changes),
             )
-            return asyncio.run(_closing(engine, training))
+            return asyncio.run(_closing(engine, environment, training))
 
     def _load(self, policy: LoraPolicy, critic: LoraCritic | None) -> None:
         manifest, state, critic_state = self.manifest, None, None
@@ -351,11 +352,16 @@ class TrainerJob:
             )
 
 
-async def _closing(engine: RolloutEngine, training: Coroutine[Any, Any, TrainingOutcome]) -> TrainingOutcome:
+async def _closing(
+    engine: RolloutEngine, environment: Environment, training: Coroutine[Any, Any, TrainingOutcome]
+) -> TrainingOutcome:
     try:
         return await training
     finally:
-        await engine.close()
+        try:
+            await engine.close()
+        finally:
+            environment.close()
 
 
 def proved_jail(client: SandboxClient) -> str:

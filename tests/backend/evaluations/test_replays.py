@@ -85,6 +85,15 @@ def test_a_replay_compares_all_completions(backend: Backend) -> None:
     ] == [done["id"]]
 
 
+def test_a_job_with_tools_cannot_be_replayed(backend: Backend) -> None:
+    job = job_with_completions(backend, [1.0, 0.0])
+    tools = json.dumps({"environment": {"type": "tools"}})
+    backend.sql("UPDATE job SET resolved_spec = resolved_spec || %s::jsonb WHERE id = %s", tools, job)
+    response = backend.api.post("/evaluations", json={"job": job, "source": REWARD})
+    refused(response, "job", "environment_not_supported")
+    assert backend.api.get("/evaluations", params={"job": job}).json()["data"] == []
+
+
 def test_a_replay_reads_the_answer_from_the_declared_column(backend: Backend) -> None:
     """The job stored plain rows, as jobs did before they filled item.answer."""
     data = {"dataset": backend.add_dataset([{"prompt": "1", "n": "1"}] * 9), "columns": {"answer": "n"}}

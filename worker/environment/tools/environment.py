@@ -137,6 +137,9 @@ class ToolsEnvironment:
             return []
         return await asyncio.to_thread(self._answer, conversations)
 
+    def close(self) -> None:
+        self._runner.close()
+
     def _answer(self, conversations: Sequence[Conversation]) -> list[Conversation]:
         answered = self._read(conversations)
         self._call(answered)

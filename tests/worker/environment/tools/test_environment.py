@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -65,6 +66,13 @@ def environment(
     return ToolsEnvironment(
         settings, runner or Runner(), ByteTexts(), ByteTexts(), stop_ids=(), context=context, most=most
     )
+
+
+def test_its_end_closes_the_sources_of_its_tools() -> None:
+    runner = Runner()
+    with closing(environment(runner)):
+        assert not runner.closed
+    assert runner.closed
 
 
 def say(env: Any, *texts: str, end: str = "stop") -> Conversation:
