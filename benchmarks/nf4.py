@@ -1,17 +1,15 @@
 """A base in NF4 on the CPU: gradients against the same weights written out and against the unquantised base, and bytes
 against the estimate.
 
-    python benchmarks/nf4.py --json benchmarks/results/nf4.json
+    python benchmarks/nf4.py
 """
 
-import argparse
-import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
+from common.measure import parser, stamp, write
 from torch import Tensor
 from transformers import AutoModelForCausalLM
 
@@ -78,14 +76,9 @@ def measure(folder: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="A base in NF4 on the CPU.")
-    parser.add_argument("--model", type=Path, default=STARTER)
-    parser.add_argument("--json", type=Path)
-    arguments = parser.parse_args()
-    text = json.dumps(measure(arguments.model), indent=2) + "\n"
-    sys.stdout.write(text)
-    if arguments.json is not None:
-        arguments.json.write_text(text, encoding="utf-8")
+    arguments = parser("A base in NF4 on the CPU.")
+    arguments.add_argument("--model", type=Path, default=STARTER)
+    write("nf4", stamp("torch", "transformers", "bitsandbytes") | measure(arguments.parse_args().model))
 
 
 if __name__ == "__main__":
