@@ -26,6 +26,9 @@ LARGEST = 65_536
 AMPLIFICATION = 600
 """Bytes of Python's memory for each decoded one: a batch of rows is in memory, and small values are whole objects."""
 
+COLUMN = 64
+"""Decoded characters that a column counts as, since reading it costs as much as many values."""
+
 FAMILIES: dict[str, Make] = {
     "equal short rows": lambda size: pa.table({"prompt": ["abcdefgh"] * (size // 8)}),
     "equal long rows": lambda size: pa.table({"prompt": ["a" * 1024] * max(1, size // 1024)}),
@@ -33,7 +36,7 @@ FAMILIES: dict[str, Make] = {
     "rows of nothing": lambda size: pa.table({"prompt": pa.nulls(size // 4, pa.string())}),
     "a list of nothing": lambda size: pa.table({"messages": [[None] * (size // 4)]}),
     "empty lists": lambda size: pa.table({"messages": [[[] for _ in range(size // 4)]]}),
-    "columns": lambda size: pa.table({f"c{n}": [1] for n in range(min(999, size // 8))}),
+    "columns": lambda size: pa.table({f"c{n}": [1] for n in range(min(999, size // COLUMN))}),
     "nested structs": lambda size: pa.table({"a": [_nested(min(60, size // 8))]}),
     "a long name": lambda size: pa.table({"n" * size: [1]}),
     "numbers": lambda size: pa.table({"prompt": pa.array([1] * (size // 2), pa.int64())}),

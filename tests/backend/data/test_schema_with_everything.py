@@ -64,7 +64,10 @@ def insert(database: Database, table: str, **values: Any) -> None:
         values_by_name[column.name] if column.name in values_by_name else anything(table, column)
         for column in columns
     ]
-    packed = [Jsonb(value) if isinstance(value, dict | list) else value for value in row]
+    packed = [
+        Jsonb(value) if isinstance(column.type, JSONB) and value is not None else value
+        for column, value in zip(columns, row, strict=True)
+    ]
     names = ", ".join(f'"{column.name}"' for column in columns)
     marks = ", ".join("%s" for _ in columns)
     database.execute(f'INSERT INTO "{table}" ({names}) VALUES ({marks})'.encode(), packed)
@@ -88,7 +91,7 @@ def first(database: Database, column: str, table: str) -> Any:
 def anything(table: str, column: sa.Column[Any]) -> Any:
     moment = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)
     values = {str: f"{table}-{column.name}", int: 1, float: 1.0, bool: True}
-    values |= {datetime.datetime: moment, datetime.date: moment.date()}
+    values |= {datetime.datetime: moment, datetime.date: moment.date(), list: []}
     return {"some": "thing"} if isinstance(column.type, JSONB) else values[column.type.python_type]
 
 
