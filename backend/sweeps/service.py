@@ -87,6 +87,8 @@ def advice(spec: SweepSpec) -> list[str]:
         )
     if evaluation.get("rows") == 0:
         warnings.append("evaluation.rows is 0: there will be no held-out reward to compare by.")
+    if data.get("held_out_rows") == 0 and not data.get("held_out"):
+        warnings.append("data.held_out_rows is 0: there will be no held-out reward to compare by.")
     return warnings
 
 

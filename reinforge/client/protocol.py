@@ -113,6 +113,14 @@ def unreachable(base_url: str, cause: Exception | None) -> ServerUnreachable:
     )
 
 
+def not_json(cause: ValueError) -> InvalidInput:
+    return InvalidInput(
+        f"The request cannot be written as JSON: {cause}.",
+        code="not_json",
+        hint="Use finite numbers: neither NaN nor infinity.",
+    )
+
+
 class Outage:
     """Lets a wait survive an outage for `OUTAGE_SECONDS`, logged once.
 

@@ -1,6 +1,7 @@
 """Job files: a `JobSpec` in YAML or JSON, with paths relative to the file (docs/job-file.md)."""
 
 import copy
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -193,7 +194,7 @@ def _absolute_reward(reward: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses duplicate keys, of which YAML would silently keep the last."""
+    """Refuses duplicate keys, of which YAML would silently keep the last; `1e-3` is a number as in YAML 1.2."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         keys: set[Any] = set()
@@ -206,3 +207,8 @@ class _Loader(yaml.SafeLoader):
                     )
                 keys.add(key)
         return super().construct_mapping(node, deep)
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]{1,3}$"), list("-+0123456789")
+)

@@ -9,6 +9,7 @@ from reinforge.algorithm.base import SpecModel, fault_at
 MOST_TRIALS = 1000
 """Jobs of one sweep."""
 MOST_PARAMETERS = 32
+MAX_SEED = 2**31 - 1
 
 Method = Literal["grid", "random", "tpe", "ladder"]
 Objective = Literal["last", "best"]
@@ -98,7 +99,7 @@ class SweepSpec(SpecModel):
         Annotated[int, Field(ge=1, le=100)] | Annotated[list[int], Field(min_length=1, max_length=100)] | None
     ) = None
     """Seeds with which each setting runs, or their number; default the job's own."""
-    seed: int = Field(default=0, ge=0, le=2**31 - 1)
+    seed: int = Field(default=0, ge=0, le=MAX_SEED)
     """Seed of the choice of settings."""
     parallel: int = Field(default=4, ge=1, le=100)
     """Jobs that are queued or running at a time."""
@@ -129,6 +130,8 @@ class SweepSpec(SpecModel):
         seeds = self.seed_values
         if len(set(seeds)) < len(seeds):
             raise fault_at("seeds", "a seed is named twice")
+        if any(seed is not None and not 0 <= seed <= MAX_SEED for seed in seeds):
+            raise fault_at("seeds", f"a seed is a whole number from 0 to {MAX_SEED}")
         if self.seeds is not None and "seed" in self.parameters:
             raise fault_at("parameters.seed", "vary seeds by `seeds` or as a parameter, not both")
         if "name" in self.parameters:

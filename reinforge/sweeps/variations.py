@@ -84,8 +84,11 @@ def check(spec: SweepSpec) -> None:
         )
     if spec.method == "tpe":
         _check_combinations(spec)
+    names: dict[str, str] = {}
     for variation in _to_check(spec):
-        _check_job(spec, variation)
+        job = _check_job(spec, variation)
+        if spec.method in ("grid", "ladder"):
+            _check_differs(spec, variation, job, names)
 
 
 def _check_combinations(spec: SweepSpec) -> None:
@@ -115,7 +118,7 @@ def _to_check(spec: SweepSpec) -> Iterator[Variation]:
         yield Variation(0, 0, "", random_setting(spec, number), spec.seed_values[0])
 
 
-def _check_job(spec: SweepSpec, variation: Variation) -> None:
+def _check_job(spec: SweepSpec, variation: Variation) -> JobSpec:
     try:
         job = job_of(spec, variation, "sweep")
     except InvalidInput as error:
@@ -123,6 +126,24 @@ def _check_job(spec: SweepSpec, variation: Variation) -> None:
     job_spec = validated(spec, variation, job)
     if spec.halving is not None:
         _check_halving(spec.halving, job_spec)
+    return job_spec
+
+
+def _check_differs(spec: SweepSpec, variation: Variation, job: JobSpec, names: dict[str, str]) -> None:
+    """names: of the settings before this one, by their jobs."""
+    key = job.model_dump_json(exclude={"name"})
+    if key not in names:
+        names[key] = variation.name
+        return
+    is_ladder = spec.method == "ladder"
+    raise InvalidInput(
+        f"The settings {names[key]!r} and {variation.name!r} are one and the same job.",
+        code="equal_settings",
+        param=f"rungs[{variation.setting - 1}]" if is_ladder else "parameters",
+        hint="A rung has to change the job: remove it, or set another value."
+        if is_ladder
+        else "Name each value once, and a field such as `adapter` before its parts such as `adapter.rank`.",
+    )
 
 
 def validated(spec: SweepSpec, variation: Variation, job: dict[str, Any]) -> JobSpec:
@@ -136,16 +157,28 @@ def validated(spec: SweepSpec, variation: Variation, job: dict[str, Any]) -> Job
 
 
 def _check_halving(halving: Halving, job: JobSpec) -> None:
-    every, rows = job.evaluation.every_steps, job.evaluation.rows
-    before_the_end = (job.limits.steps - 1) // every if every and rows else 0
+    if not has_held_out_rows(job):
+        raise InvalidInput(
+            "Halving compares jobs by held-out reward, and a job has no held-out rows.",
+            code="no_held_out_rows",
+            param="halving",
+            hint="Name a dataset as job.data.held_out and set job.evaluation.rows above 0, or leave halving out.",
+        )
+    every = job.evaluation.every_steps
+    before_the_end = (job.limits.steps - 1) // every if every else 0
     if before_the_end < halving.first:
         raise InvalidInput(
-            f"A job with {job.limits.steps} steps has {before_the_end} evaluations before its last step, so it is over "
-            f"before {halving.first} evaluations can end it.",
+            f"Halving needs {halving.first} evaluations before a job's last step; with {job.limits.steps} steps there "
+            f"{'is' if before_the_end == 1 else 'are'} {before_the_end}.",
             code="too_few_evaluations",
             param="halving",
-            hint="Lower job.evaluation.every_steps, or leave halving out.",
+            hint="Lower job.evaluation.every_steps, raise job.limits.steps, or leave halving out.",
         )
+
+
+def has_held_out_rows(job: JobSpec) -> bool:
+    data = job.data
+    return job.evaluation.rows > 0 and (data.held_out is not None or data.held_out_rows != 0)
 
 
 def blamed(

@@ -14,6 +14,7 @@ from reinforge.cli.exits import Exit
 from reinforge.cli.jobs.files import push_dataset, push_files
 from reinforge.cli.output import Json, Quiet, Timeout, duration, err, number, out
 from reinforge.client import Reinforge
+from reinforge.comparison.groups import SEEDS
 from reinforge.errors import InvalidInput
 from reinforge.offline.jobfile import absolute, read
 from reinforge.schemas.sweeps import SweepCheck, SweepDetail, SweepTrial
@@ -158,6 +159,13 @@ def load(path: Path) -> dict[str, Any]:
     folder, name, job = path.resolve().parent, path.name, raw.get("job")
     if isinstance(job, str):
         job_file = folder / job
+        if not job_file.exists():
+            raise InvalidInput(
+                f"There is no file {job} beside {name}.",
+                code="file_not_found",
+                param="job",
+                hint="`job` is a job, or the path of a job file relative to the sweep file.",
+            )
         job, folder, name = read(job_file), job_file.parent, job_file.name
     if not isinstance(job, dict):
         raise InvalidInput(
@@ -194,34 +202,38 @@ def report(sweep: SweepDetail, server: str) -> None:
     out.print(f"{sweep.name}: {sweep.status}{reason}, {sum(sweep.counts.values())} of {sweep.planned} jobs")
     if sweep.notice:
         err.print(f"[yellow]waiting[/yellow]  {sweep.notice}", soft_wrap=True)
-    ranked = sorted(sweep.trials, key=lambda trial: (trial.objective is None, -(trial.objective or 0.0)))
     columns = ["trial", *sweep.varied, "state", "held-out", "at step", "took", "job"]
-    output.print_table(
-        columns, [_line(sweep, trial) for trial in ranked], empty="No job has been started yet."
-    )
+    rows = [_line(sweep, trial) for trial in _ranked(sweep)]
+    output.print_table(columns, rows, empty="No job has been started yet.")
     several = [setting for setting in sweep.settings if len(setting.trials) > 1]
     if several:
-        rows = [
+        means = [
             [setting.name, number(setting.objective), number(setting.low), number(setting.high)]
             for setting in several
         ]
-        output.print_table(["setting", "mean", "least", "most"], rows, empty="")
+        output.print_table(["setting", "mean", "least", "most"], means, empty="")
     if sweep.best is not None:
         best = (
             f"best  {sweep.best.job or 'deleted job'}: {sweep.best.objective:.3f} at step {sweep.best.step}"
         )
         out.print(best + (f", adapter {sweep.best.adapter}" if sweep.best.adapter else ""), soft_wrap=True)
-    if address := comparison(ranked, server):
+    if address := comparison(sweep, server):
         out.print(address, soft_wrap=True)
 
 
-def comparison(ranked: list[SweepTrial], server: str) -> str | None:
-    """Address of the page that compares the jobs, the first trial's as the baseline."""
-    first = sorted(ranked, key=lambda trial: trial.number)[:1]
-    ids = [trial.job for trial in [*first, *(trial for trial in ranked if trial not in first)] if trial.job]
-    if len(ids) < 2:
+def comparison(sweep: SweepDetail, server: str) -> str | None:
+    """Address of the page that compares the jobs, the first trial's as the baseline; seeds are one group."""
+    first = sweep.trials[:1]
+    ids = [trial.job for trial in [*first, *(trial for trial in _ranked(sweep) if trial not in first)]]
+    jobs = [id for id in ids if id][:MOST_COMPARED]
+    if len(jobs) < 2:
         return None
-    return f"{server}/compare?{urlencode({'jobs': ','.join(ids[:MOST_COMPARED])}, safe=',')}"
+    place = {"jobs": ",".join(jobs)} | ({"group": SEEDS} if len(sweep.spec.seed_values) > 1 else {})
+    return f"{server}/compare?{urlencode(place, safe=',')}"
+
+
+def _ranked(sweep: SweepDetail) -> list[SweepTrial]:
+    return sorted(sweep.trials, key=lambda trial: (trial.objective is None, -(trial.objective or 0.0)))
 
 
 def _line(sweep: SweepDetail, trial: SweepTrial) -> list[str]:

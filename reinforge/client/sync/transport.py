@@ -40,6 +40,8 @@ class Transport:
                 response = self.http.request(method, path, headers=headers, **options)
             except httpx.TransportError as error:
                 cause = error
+            except ValueError as error:
+                raise protocol.not_json(error) from None
             if response is not None and response.status_code < 400:
                 return response
             wait = retry_wait(attempt, response) if attempt < self.retries else None

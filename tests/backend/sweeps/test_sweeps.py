@@ -129,6 +129,28 @@ def test_a_deleted_job_is_not_submitted_again(backend: Backend) -> None:
             "context_too_short",
         ),
         ({"budget": {"money": 5}}, "budget.money", "no_price"),
+        ({"budget": {"seconds": 0}}, "budget.seconds", "invalid_input"),
+        ({"parameters": {}}, "parameters", "invalid_input"),
+        (
+            {"parameters": {"algorithm.preset": ["grpo", "nope"]}},
+            "parameters.algorithm.preset",
+            "invalid_spec",
+        ),
+        ({"parameters": {"adapter.rank": [2, 4, 2]}}, "parameters", "equal_settings"),
+        ({"parameters": {"adapter.rank": [2, 4], "adapter": [{"rank": 8}]}}, "parameters", "equal_settings"),
+        (
+            {"method": "ladder", "parameters": {}, "rungs": [{"set": {"limits.steps": 3}}]},
+            "rungs[0]",
+            "equal_settings",
+        ),
+        (
+            {"parameters": {"seed": list(range(100)), "adapter.rank": list(range(1, 101))}},
+            "parameters",
+            "too_many_trials",
+        ),
+        ({"seeds": [1, -1]}, "seeds", "invalid_input"),
+        ({"halving": {}, "job": {"evaluation": {"rows": 0}}}, "halving", "no_held_out_rows"),
+        ({"halving": {}, "job": {"limits": {"steps": 2}}}, "halving", "too_few_evaluations"),
     ],
 )
 def test_bad_input_is_one_error_and_nothing_is_stored(
@@ -139,6 +161,16 @@ def test_bad_input_is_one_error_and_nothing_is_stored(
     error = response.json()["error"]
     assert (response.status_code, error["param"], error["code"]) == (422, param, code), response.text
     assert backend.sql("SELECT count(*) FROM sweep") == count
+
+
+def test_a_sweep_from_a_deleted_job_is_refused(backend: Backend) -> None:
+    job = backend.create_job()
+    train(backend, job, 0.5)
+    adapter = backend.job(job)["adapter"]
+    assert backend.api.delete(f"/jobs/{job}").status_code == 204
+    for path in ("model", "adapter.start"):
+        response = backend.api.post("/sweeps", json=body(backend, parameters={path: [adapter]}))
+        refused(response, f"parameters.{path}", "adapter_not_found")
 
 
 def test_a_field_of_the_sweep_that_does_not_exist_is_named(backend: Backend) -> None:

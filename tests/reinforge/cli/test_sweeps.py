@@ -70,7 +70,7 @@ def test_a_file_becomes_a_sweep_that_ends_in_a_comparison(run: Cli, backend: Bac
     ]  # fmt: skip
     assert ended[9].startswith(f"best  {submitted[2]}: 0.800 at step 1, adapter adp_")
     first, *others = [submitted[number] for number in (0, 2, 3, 1)]
-    assert ended[-1] == f"{backend.url}/compare?jobs={','.join([first, *others])}"
+    assert ended[-1] == f"{backend.url}/compare?jobs={','.join([first, *others])}&group=seeds"
     [listed] = json.loads(run("sweep", "list", "--json").out)
     assert listed["id"] == id
     assert run("sweep", "cancel", id).code == 5
@@ -91,3 +91,8 @@ def test_errors_name_the_file_or_the_parameter(run: Cli, file: Path) -> None:
     file.write_text("parameters: {}\n")
     assert "needs `job`" in run("sweep", str(file)).err
     assert "There is no file" in run("sweep", "no.yaml").err
+    file.write_text(SWEEP.replace("job.yaml", "ftjob-1"))
+    assert "the path of a job file" in run("sweep", str(file)).err
+    file.write_text(SWEEP + "budget: {seconds: .inf}\n")
+    refused = run("sweep", str(file))
+    assert (refused.code, "Use finite numbers" in refused.err) == (2, True), refused.err

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from reinforge.errors import InvalidInput
-from reinforge.offline.jobfile import load
+from reinforge.offline.jobfile import load, value_of
 
 GOOD = """\
 model: starter-arith
@@ -29,6 +29,11 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
     assert spec.data.dataset == str(tmp_path / "rows.jsonl")
     assert spec.rewards[0].path == str(tmp_path / "reward.py")
     assert spec.optimizer.learning_rate == 1e-4
+
+
+def test_an_exponent_makes_a_number() -> None:
+    assert value_of("[1e-3, 2E5, -1.5e+1, 0.5]") == [1e-3, 2e5, -15.0, 0.5]
+    assert value_of("[12e4567, e5, 1e, a1e3]") == ["12e4567", "e5", "1e", "a1e3"]
 
 
 def test_an_id_stays_an_id(tmp_path: Path) -> None:

@@ -154,6 +154,7 @@ def test_a_search_without_repeats_needs_enough_combinations() -> None:
         {"parameters": {"adapter.rank": [1]}, "trials": 3},
         {"parameters": {"seed": [1]}, "seeds": 2},
         {"seeds": [1, 1]},
+        {"seeds": [1, -1]},
         {},
     ],
 )

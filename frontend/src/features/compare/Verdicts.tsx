@@ -34,6 +34,12 @@ export function Verdicts({ comparison: { jobs, groups = [] } }: { comparison: Jo
           {open ? "Show fewer" : `Show all ${count(verdicts.length, "verdict")}`}
         </Button>
       )}
+      {groups.length === 0 && verdicts.length > 0 && (
+        <p className={styles.none}>
+          Intervals are over prompts, of one job against one job: with other seeds the difference may be
+          another.
+        </p>
+      )}
     </div>
   );
 }

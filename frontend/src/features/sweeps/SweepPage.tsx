@@ -17,7 +17,7 @@ import { ParallelPlot } from "./ParallelPlot";
 import type { SweepPlace } from "./place";
 import styles from "./Sweeps.module.css";
 import { TrialTable } from "./TrialTable";
-import { comparedJobs } from "./trials";
+import { comparisonOf } from "./trials";
 import { METHODS, reasonOf, startedOf } from "./words";
 
 type Props = {
@@ -53,11 +53,11 @@ function Cancel({ sweep }: { sweep: SweepDetail }) {
 }
 
 function Actions({ sweep }: { sweep: SweepDetail }) {
-  const jobs = comparedJobs(sweep);
+  const comparison = comparisonOf(sweep);
   return (
     <>
-      {jobs.length > 1 && (
-        <Link to="/compare" search={{ jobs: jobs.join(",") }} className={styles.action}>
+      {comparison && (
+        <Link to="/compare" search={comparison} className={styles.action}>
           Compare the jobs
         </Link>
       )}

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { SweepTrial } from "@/api/sweeps";
 import { axesOf } from "./axes";
-import { comparedJobs, shortPath, sorted } from "./trials";
+import { comparedJobs, comparisonOf, shortPath, sorted } from "./trials";
 
 const RATE = "optimizer.learning_rate";
 
@@ -46,6 +46,16 @@ describe("trials", () => {
 
   test("are compared with the first one", () => {
     expect(comparedJobs({ trials: TRIALS })).toEqual(["ftjob-0", "ftjob-2", "ftjob-1"]);
+  });
+
+  test("that differ in their seed only are compared as groups", () => {
+    const setting = { setting: 0, name: "", parameters: {}, objective: 0, low: 0, high: 0, measured: 1 };
+    const jobs = "ftjob-0,ftjob-2,ftjob-1";
+    const one = comparisonOf({ trials: TRIALS, settings: [{ ...setting, trials: [0] }] });
+    expect(one).toEqual({ jobs });
+    const seeds = comparisonOf({ trials: TRIALS, settings: [{ ...setting, trials: [0, 1, 2] }] });
+    expect(seeds).toEqual({ jobs, group: "seeds" });
+    expect(comparisonOf({ trials: TRIALS.slice(0, 1), settings: [] })).toBeNull();
   });
 
   test("a path is shortened as long as it stays clear", () => {

@@ -1,4 +1,5 @@
 import type { SweepDetail, SweepTrial } from "@/api/sweeps";
+import { type ComparePlace, SEEDS } from "@/features/compare/place";
 import { NOTHING, number } from "@/lib/format";
 
 export const SEED = "seed";
@@ -58,4 +59,12 @@ export function comparedJobs({ trials }: Pick<SweepDetail, "trials">): string[] 
   const first = trials[0]?.job;
   const jobs = sorted(trials).flatMap(({ job }) => (job && job !== first ? [job] : []));
   return (first ? [first, ...jobs] : jobs).slice(0, MOST_COMPARED);
+}
+
+/** The comparison of its jobs; jobs that differ in their seed only are one group. */
+export function comparisonOf(sweep: Pick<SweepDetail, "trials" | "settings">): ComparePlace | null {
+  const jobs = comparedJobs(sweep);
+  if (jobs.length < 2) return null;
+  const repeated = sweep.settings.some(({ trials }) => trials.length > 1);
+  return { jobs: jobs.join(","), ...(repeated ? { group: SEEDS } : {}) };
 }
