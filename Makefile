@@ -98,7 +98,7 @@ up: setup frontend/dist/index.html ## serve the platform
 	@exec $(VENV) -m reinforge.cli.main up --home "$(REINFORGE_HOME)" --host $(HOST) --port $(PORT)
 
 # Two halves side by side: most of either runs on one core.
-check: setup ## formatting, lint, types, import contracts, sizes, the page's types
+check: setup frontend/dist/index.html ## formatting, lint, types, import contracts, sizes, the page's types
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync check-python check-page
 
 check-python:

@@ -1,13 +1,17 @@
-// Fails when a screen that people open first loads more than 250 KB of JavaScript and CSS, gzipped: the entry, the
-// screen's own module, and everything both import before they run. The font, the charts and the answers of the API
-// have the rest of 330 KB, which tests/e2e/test_7_page.py measures in a browser. Run by `npm run build` on what it
-// wrote; sizes only, never seconds. `--all` prints what each file weighs.
+// Fails when a screen that people open first loads more JavaScript and CSS, gzipped, than it may: the entry, the
+// screen's own module, and everything both import before they run. The font (48 KB), the responses of the API (some
+// 5 KB) and the headers of 80 requests (25 KB) have the rest of 330 KB, which tests/e2e/test_7_page.py measures in a
+// browser. Run by `npm run build` on what it wrote; sizes only, never seconds. `--all` prints what each file weighs.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 
-const LIMIT = 250_000;
-const FIRST = ["src/routes/start.tsx", "src/routes/sign-in.tsx"];
+/** Bytes by screen. */
+const LIMITS = {
+  "src/routes/start.tsx": 220_000,
+  "src/routes/jobs.tsx": 246_000,
+  "src/routes/sign-in.tsx": 200_000,
+};
 const ENTRY = "index.html";
 
 const arguments_ = process.argv.slice(2);
@@ -23,7 +27,7 @@ function needed(keys) {
     if (seen.has(key)) return;
     seen.add(key);
     const chunk = manifest[key];
-    if (!chunk) throw new Error(`${key} is not in the build: change FIRST`);
+    if (!chunk) throw new Error(`${key} is not in the build: change LIMITS`);
     files.add(chunk.file);
     for (const css of chunk.css ?? []) files.add(css);
     for (const other of chunk.imports ?? []) visit(other);
@@ -38,13 +42,13 @@ const gzipped = (file) => gzipSync(readFileSync(join(folder, file)), { level: 9 
 const kilobytes = (bytes) => `${(bytes / 1000).toFixed(1)} KB`;
 
 let failed = false;
-for (const screen of FIRST) {
+for (const [screen, limit] of Object.entries(LIMITS)) {
   const files = needed([ENTRY, screen]).map((file) => [file, gzipped(file)]);
   const total = files.reduce((sum, [, size]) => sum + size, 0);
-  const verdict = total <= LIMIT ? "" : ` is over the limit of ${kilobytes(LIMIT)}`;
-  failed ||= total > LIMIT;
+  const verdict = total <= limit ? "" : ` is over the limit of ${kilobytes(limit)}`;
+  failed ||= total > limit;
   console.log(`first load of ${screen}: ${kilobytes(total)} gzipped in ${files.length} files${verdict}`);
-  if (!arguments_.includes("--all") && total <= LIMIT) continue;
+  if (!arguments_.includes("--all") && total <= limit) continue;
   for (const [file, size] of files.sort((a, b) => b[1] - a[1])) console.log(`  ${kilobytes(size)}  ${file}`);
 }
 process.exit(failed ? 1 : 0);

@@ -7,7 +7,6 @@ import "./styles/mantine.css";
 import "./styles/base.css";
 import "./styles/controls.css";
 import { MantineProvider } from "@mantine/core";
-import { Notifications } from "@mantine/notifications";
 import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
@@ -15,6 +14,7 @@ import { createRoot } from "react-dom/client";
 import { refreshOnReturn } from "@/api/connection";
 import { createQueryClient } from "@/api/query-client";
 import { meQuery } from "@/api/session";
+import { Toasts } from "@/components/Toasts";
 import { mendLanguage } from "@/lib/language";
 import { colorScheme, theme } from "@/lib/theme";
 import { createAppRouter } from "@/routes/router";
@@ -34,7 +34,7 @@ createRoot(document.getElementById("root") as HTMLElement).render(
   <StrictMode>
     <MantineProvider theme={theme} colorSchemeManager={colorScheme} defaultColorScheme="auto">
       <QueryClientProvider client={client}>
-        <Notifications position="bottom-right" />
+        <Toasts />
         <RouterProvider router={router} />
       </QueryClientProvider>
     </MantineProvider>

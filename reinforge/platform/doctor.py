@@ -19,6 +19,7 @@ from typing import Literal
 
 from reinforge import settings
 from reinforge.errors import ReinforgeError
+from reinforge.jails import JAIL_NAMES
 from reinforge.platform import cluster, containers, probe
 from reinforge.platform.doctor_gpu import torch_state
 from reinforge.platform.doctor_workers import port_state, running_platform
@@ -32,7 +33,6 @@ _RUN_TIMEOUT_SECONDS = 90.0
 _LANDLOCK_CREATE_RULESET = 444
 _LANDLOCK_CREATE_RULESET_VERSION = 1
 
-_JAILS = {"N": "namespaces", "L": "Landlock"}
 _JAIL_FIXES = (
     "Either give this machine a jail: install bubblewrap and allow user namespaces, or use Linux 6.2 or later with "
     "Landlock switched on (`lsm=` naming landlock). Or use a sandbox on a Linux machine that has one: there "
@@ -245,9 +245,9 @@ def check_sandbox() -> Check:
         return Check("sandbox", "warn", message, _INSTALL)
     where = f" at {status['address']}" if remote else ""
     if available:
-        message = f"jail {jail} ({_JAILS.get(jail, 'unknown')}) proved{where}, the strongest that holds"
+        message = f"jail {jail} ({JAIL_NAMES.get(jail, 'unknown')}) proved{where}, the strongest that holds"
         weaker = [
-            f"; jail {name} ({_JAILS.get(name, 'unknown')}) is refused: {why}"
+            f"; jail {name} ({JAIL_NAMES.get(name, 'unknown')}) is refused: {why}"
             for name, why in refused.items()
         ]
         user = "" if remote or cluster.as_root() else f"; jails run as this user (uid {os.geteuid()})"

@@ -43,7 +43,7 @@ def _errors(spec: JobSpec, report: PreflightReport, observed: Observed) -> Reaso
         message=f"The reward failed on {report.error_share:.0%} of completions, most often with {most}.",
         hint="The job would be paused for it: test the reward on these completions and fix it."
         if worst
-        else "They would be left out. Look at them before they become more.",
+        else "They would be skipped. Look at them before they become more.",
     )
 
 

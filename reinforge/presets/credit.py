@@ -85,7 +85,7 @@ CREDIT: dict[str, Preset] = {
         confidence="low",
         deviations=(
             "The weight and τ = 1 are our reading of the abstract: pairs weighted by differences in log-probability.",
-            "The paper's further reward for likeness to a reference text is left out.",
+            "The paper's further reward for likeness to a reference text is not included.",
             "β 0.001 is ours.",
         ),
         slots={"advantage": {"type": "lampo"}, "loss": {"kl": {"beta": 0.001}}},

@@ -34,11 +34,11 @@ RECIPES: dict[str, Preset] = {
     "v3_2_math": Preset(
         title="DeepSeek-V3.2, mathematics",
         summary=(
-            "GRPO with a KL estimate that has no bias under stale samples, and bad completions left out once the "
+            "GRPO with a KL estimate that has no bias under stale samples, and bad completions skipped once the "
             "policy has moved away from them. Choose it for many updates per step or stale samples. The report sets "
             "the KL weight by domain, near 0 for mathematics."
         ),
-        formula="GRPO + 0.001·w·k3, rows with A < 0 and mean log(μ/π) > 0.5 left out",
+        formula="GRPO + 0.001·w·k3, rows with A < 0 and mean log(μ/π) > 0.5 skipped",
         source="DeepSeek-AI 2025, DeepSeek-V3.2 (arXiv 2512.02556), eq. 9",
         confidence="medium",
         deviations=(
@@ -59,9 +59,9 @@ RECIPES: dict[str, Preset] = {
         title="TRL's defaults",
         summary=(
             "What TRL 1.16.0 does when nothing is set: GRPO's advantages, DAPO's mean over tokens, no KL, and "
-            "completions whose sampler disagreed with the trainer left out. Choose it to compare with a run there."
+            "completions whose sampler disagreed with the trainer skipped. Choose it to compare with a run there."
         ),
-        formula="grpo advantages; loss = Σ x / Σ L; completions with Π π_old/μ > 3 left out",
+        formula="grpo advantages; loss = Σ x / Σ L; completions with Π π_old/μ > 3 skipped",
         source="TRL 1.16.0, GRPOConfig",
         deviations=("TRL corrects for its vLLM sampler only; here always.",),
         slots={

@@ -71,6 +71,7 @@ def visit(
     base_url: str | None = None,
     state: StorageState | None = None,
     forgive: str = "",
+    touch: bool = False,
 ) -> Iterator[Page]:
     """A page in a fresh profile that begins with `state`.
 
@@ -82,6 +83,7 @@ def visit(
         locale="en-US",
         base_url=base_url,
         storage_state=state,
+        has_touch=touch,
     )
     page = context.new_page()
     page.on("pageerror", lambda error: errors.append(str(error)))

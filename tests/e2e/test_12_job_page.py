@@ -7,10 +7,12 @@ from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, StorageState, expect
 
 from reinforge.client import Reinforge
+from reinforge.platform.up import Platform
 from reinforge.schemas.jobs import Series
+from tests.e2e.browser import visit
 from tests.e2e.conftest import Demo
 
 LAST = 60
@@ -124,6 +126,36 @@ def test_every_chart_has_a_title_a_unit_a_sentence_and_its_numbers(page: Page, j
         assert any(re.search(r"\d", value) for row in table_of(figure) for value in list(row.values())[1:]), (
             title
         )
+
+
+def test_help_of_tiles_and_charts_is_reached_by_keyboard_and_touch(
+    browser: Browser, owner: StorageState, platform: Platform, page: Page, job: str
+) -> None:
+    page.goto(f"/jobs/{job}?quiet=true")
+    expect(chart(page, "Skipped updates")).to_be_attached()
+    for figure in page.get_by_role("figure").all():
+        title = figure.get_by_role("heading").inner_text()
+        expect(figure.get_by_role("button", name=f"About {title}", exact=True)).to_have_count(1)
+    tiles = page.locator("dl").get_by_role("button", name=re.compile("^About "))
+    expect(tiles).to_have_count(6)
+    tiles.first.focus()
+    page.keyboard.press("Tab")
+    expect(tiles.nth(1)).to_be_focused()
+    page.keyboard.press("Enter")
+    link = page.get_by_role("dialog", name="About Train reward").get_by_role("link")
+    expect(link).to_be_focused()
+    expect(link).to_have_attribute("href", re.compile("^/guide/job-file#metric-reward-mean$"))
+    page.keyboard.press("Escape")
+    expect(link).to_have_count(0)
+    expect(tiles.nth(1)).to_be_focused()
+    with visit(browser, width=390, height=844, base_url=platform.url, state=owner, touch=True) as phone:
+        phone.goto(f"/jobs/{job}")
+        for mark in (phone.locator("dl"), chart(phone, "Entropy")):
+            mark.get_by_role("button", name="About Entropy").tap()
+            link = phone.get_by_role("dialog", name="About Entropy").get_by_role("link")
+            expect(link).to_be_in_viewport()
+            phone.get_by_role("heading", level=1).tap()
+            expect(link).to_have_count(0)
 
 
 def test_the_table_of_a_chart_is_what_was_measured(page: Page, job: str, series: dict[str, Series]) -> None:

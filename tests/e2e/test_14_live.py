@@ -24,6 +24,15 @@ COLUMNS = {
     "mixed groups low": "groups/all_right_share",
     "held-out": "held_out/reward_mean",
 }
+# Chromium without a screen has no notifications.
+NOTIFICATIONS = """
+window.notified = [];
+window.Notification = class {
+    static permission = "default";
+    static requestPermission = async () => (window.Notification.permission = "granted");
+    constructor(title, options) { window.notified.push([title, options.tag]); }
+};
+"""
 # A job that waits for the one before it, a worker that is started again, a machine that does other things too.
 SOON = 120_000
 
@@ -272,11 +281,16 @@ def test_curves_rewind_when_the_worker_is_killed(
     assert back <= falls[0][1] < falls[0][0]
 
 
-def test_a_job_is_cancelled_on_a_phone(page: Page, client: Reinforge, start: Callable[..., str]) -> None:
+def test_a_job_is_cancelled_on_a_phone_with_a_notification(
+    page: Page, client: Reinforge, start: Callable[..., str]
+) -> None:
     job = start()
     page.set_viewport_size({"width": 390, "height": 844})
+    page.add_init_script(NOTIFICATIONS)
     page.goto(f"/jobs/{job}")
     expect(page.get_by_text(re.compile(r"^Step [1-9]\d* of 2000"))).to_be_visible(timeout=SOON)
+    page.get_by_role("button", name="Notify me").click()
+    expect(page.get_by_text("You will be notified when the job ends.")).to_be_visible()
     page.get_by_role("button", name="Cancel…").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text(
@@ -289,6 +303,7 @@ def test_a_job_is_cancelled_on_a_phone(page: Page, client: Reinforge, start: Cal
     expect(page.get_by_role("button", name="Cancel…")).to_have_count(0)
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     assert client.jobs.get(job).status == "cancelled"
+    assert page.evaluate("window.notified") == [[f"{client.jobs.get(job).name}: cancelled", job]]
 
 
 def test_a_job_that_has_ended_is_deleted(page: Page, client: Reinforge, start: Callable[..., str]) -> None:

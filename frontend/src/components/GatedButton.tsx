@@ -1,5 +1,7 @@
-import { Button, type ButtonProps, Tooltip } from "@mantine/core";
-import type { ComponentPropsWithRef } from "react";
+import { Button, type ButtonProps } from "@mantine/core";
+import { type ComponentPropsWithRef, lazy, Suspense } from "react";
+
+const RefusalTooltip = lazy(() => import("./RefusalTooltip"));
 
 type Props = ButtonProps &
   Omit<ComponentPropsWithRef<"button">, keyof ButtonProps> & {
@@ -10,9 +12,10 @@ type Props = ButtonProps &
 /** A button that says why it cannot be used: it keeps the focus, and does nothing. */
 export function GatedButton({ refusal, onClick, disabled, ...rest }: Props) {
   if (!refusal) return <Button onClick={onClick} disabled={disabled} {...rest} />;
+  const button = <Button {...rest} data-disabled aria-disabled onClick={(event) => event.preventDefault()} />;
   return (
-    <Tooltip label={refusal} multiline maw={280} events={{ hover: true, focus: true, touch: true }}>
-      <Button {...rest} data-disabled aria-disabled onClick={(event) => event.preventDefault()} />
-    </Tooltip>
+    <Suspense fallback={button}>
+      <RefusalTooltip label={refusal}>{button}</RefusalTooltip>
+    </Suspense>
   );
 }

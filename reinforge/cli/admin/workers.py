@@ -5,6 +5,7 @@ import typer
 from reinforge.cli import output
 from reinforge.cli.connection import connect
 from reinforge.cli.output import Json, err
+from reinforge.jails import JAIL_NAMES
 from reinforge.schemas.resources import WorkerInfo
 
 app = typer.Typer(help="Workers: the processes that train and answer.", no_args_is_help=True)
@@ -17,14 +18,14 @@ def list_workers(json: Json = False) -> None:
         workers = client.workers.list()
     output.listing(
         workers,
-        ["id", "kind", "state", "host", "device", "jail", "version", "last seen"],
+        ["id", "kind", "state", "host", "device", "sandbox", "version", "last seen"],
         lambda worker: [
             worker.id,
             worker.kind,
             _state(worker),
             worker.hostname,
             worker.device or "",
-            worker.jail or "",
+            JAIL_NAMES.get(worker.jail, worker.jail) if worker.jail else "",
             worker.version,
             output.ago(worker.last_seen_at),
         ],

@@ -16,10 +16,11 @@ from reinforge.cli.output import Json, err, number, out
 from reinforge.dataset import ColumnRoles, PromptTemplate, item_of, iter_rows, numbers_of
 from reinforge.dataset.prompts import unknown_column
 from reinforge.errors import InvalidInput
+from reinforge.jails import sandbox_words
 from reinforge.schemas.jobs import RewardResult
 from reinforge.schemas.reward_attack import MOST_ATTACK_ROWS, AttackReport
 
-app = typer.Typer(help="Store and try rewards.", no_args_is_help=True)
+app = typer.Typer(help="Save and try rewards.", no_args_is_help=True)
 
 Granularity = Annotated[str, typer.Option(help="What one call sees: sample, group or batch.")]
 Entry = Annotated[str | None, typer.Option(help="Function to call, when there are several.")]
@@ -104,7 +105,8 @@ def test(
     else:
         for case, result in zip(cases, answer.results, strict=True):
             _print_result(case, result)
-        err.print(f"scored in jail {answer.jail}" if answer.jail else "scored without code", style="dim")
+        how = f"scored ({sandbox_words(answer.jail)})" if answer.jail else "scored without code"
+        err.print(how, style="dim")
     if answer.load_error or any(r.status not in ("ok", "not_applicable") for r in answer.results):
         raise typer.Exit(Exit.FAILED)
 
@@ -162,7 +164,7 @@ def _print_report(report: AttackReport) -> None:
         err.print(
             f"  fails on {escape(completion) or '(empty)'}: {escape(error.reason or '')}", style="yellow"
         )
-    where = f" in jail {report.jail}" if report.jail else ""
+    where = f" ({sandbox_words(report.jail)})" if report.jail else ""
     err.print(f"{report.completions} completions of {report.rows} rows scored{where}", style="dim")
 
 

@@ -32,7 +32,7 @@ const WORDS: Record<BulkAction, { label: string; done: string; text: string }> =
 };
 
 /** What can be done with the selected jobs. Each job is changed by itself: failures are reported by name. */
-export function BulkActions({ jobs, onClear, children }: Props) {
+export default function BulkActions({ jobs, onClear, children }: Props) {
   const { refusal, ownersOnly } = useAccess();
   const [asking, setAsking] = useState<BulkAction>();
   const bulk = useBulk();

@@ -1,4 +1,4 @@
-import { Button, Checkbox, Popover, TextInput } from "@mantine/core";
+import { Button, Popover, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { SETTING } from "@/api/job-list";
 import { COLUMN_CHOICES, DEFAULT_COLUMNS } from "./columns";
@@ -25,15 +25,16 @@ export function ColumnChooser({ columns, onColumns }: Props) {
       </Popover.Target>
       <Popover.Dropdown className={styles.columns}>
         {COLUMN_CHOICES.map(({ value, label }) => (
-          <Checkbox
-            key={value}
-            label={label}
-            checked={names.includes(value)}
-            onChange={() => toggle(value)}
-          />
+          <label key={value} className={styles.column}>
+            <input type="checkbox" checked={names.includes(value)} onChange={() => toggle(value)} />
+            {label}
+          </label>
         ))}
         {settings.map((name) => (
-          <Checkbox key={name} label={name.slice(SETTING.length)} checked onChange={() => toggle(name)} />
+          <label key={name} className={styles.column}>
+            <input type="checkbox" checked onChange={() => toggle(name)} />
+            {name.slice(SETTING.length)}
+          </label>
         ))}
         <form
           onSubmit={(event) => {

@@ -1,6 +1,6 @@
 import { Button } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { useAccess } from "@/api/access";
 import { type JobFilter, jobListQuery, SETTING } from "@/api/job-list";
 import { ButtonLink } from "@/components/ButtonLink";
@@ -8,11 +8,12 @@ import { Empty } from "@/components/Empty";
 import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";
 import { Page } from "@/components/Page";
-import { BulkActions } from "./BulkActions";
 import { JobFilters } from "./JobFilters";
 import styles from "./JobList.module.css";
 import { JobTable } from "./JobTable";
 import { ListChoices } from "./ListChoices";
+
+const BulkActions = lazy(() => import("./BulkActions"));
 
 const NEWEST = "-created";
 
@@ -41,13 +42,15 @@ export function JobList({ filter, onFilter }: Props) {
       {!untouched && <JobFilters filter={filter} onFilter={onFilter} />}
       {!untouched && <ListChoices filter={filter} onFilter={onFilter} />}
       {selected.length > 0 && (
-        <BulkActions jobs={selected} onClear={() => setIds(new Set())}>
-          {selected.length > 1 && (
-            <ButtonLink to="/compare" search={{ jobs: selected.map(({ id }) => id).join(",") }}>
-              Compare {selected.length}
-            </ButtonLink>
-          )}
-        </BulkActions>
+        <Suspense>
+          <BulkActions jobs={selected} onClear={() => setIds(new Set())}>
+            {selected.length > 1 && (
+              <ButtonLink to="/compare" search={{ jobs: selected.map(({ id }) => id).join(",") }}>
+                Compare {selected.length}
+              </ButtonLink>
+            )}
+          </BulkActions>
+        </Suspense>
       )}
       {jobs.isError && !rows ? (
         <Failure title="Could not load jobs" error={jobs.error} retry={() => void jobs.refetch()} />

@@ -2,12 +2,14 @@ import { useQueries, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { familyQuery } from "@/api/forks";
 import { type Job, metricsQuery } from "@/api/jobs";
+import { metaQuery } from "@/api/meta";
 import { STEPS } from "@/components/chart/axis";
 import { Chart } from "@/components/chart/Chart";
 import type { ChartColor, ChartLine } from "@/components/chart/model";
 import { ChartSpaceProvider } from "@/components/chart/space";
 import { StatePill } from "@/components/StatePill";
 import { reward, tick } from "@/lib/format";
+import { metricHelp } from "@/lib/metric-help";
 import { pick, seriesMap } from "../series";
 import styles from "./Family.module.css";
 import { carriedWords, labels, type Member, treeLines } from "./family-tree";
@@ -46,6 +48,7 @@ function Line({ member: { job, depth }, open }: { member: Member; open: string }
 function Curves({ jobs }: { jobs: readonly Job[] }) {
   const drawn = jobs.slice(0, MOST);
   const metrics = useQueries({ queries: drawn.map(({ id }) => metricsQuery(id)) });
+  const meta = useQuery(metaQuery).data;
   const names = labels(drawn);
   const last = Math.max(1, ...drawn.map(({ progress }) => progress.steps));
   const lines = (key: string, sparse: boolean): ChartLine[] =>
@@ -77,12 +80,14 @@ function Curves({ jobs }: { jobs: readonly Job[] }) {
         <Chart
           {...shared}
           title="Held-out reward"
+          help={metricHelp("held_out/reward_mean", meta)}
           lines={lines("held_out/reward_mean", true)}
           summary="Evaluations of each job. A fork starts with its own evaluation."
         />
         <Chart
           {...shared}
           title="Reward in training"
+          help={metricHelp("reward/mean", meta)}
           lines={lines("reward/mean", false)}
           summary="Smoothed by 0.6. Jobs with different rewards are not comparable."
         />

@@ -21,6 +21,10 @@ import { replacedBy, replayFacts, replayVerdict } from "./replay-words";
 type Props = { id: string; reward: RewardDetail; refusal: string | null };
 
 const nothing = () => {};
+const HELP = {
+  text: "Mean reward of the job's saved completions at each step, under the revision of the job and under the other one.",
+  guide: "/guide/evaluation#replay-what-would-another-revision-have-said",
+};
 
 /** Means by step, as the job's revision and as the other one have it. */
 function Curves({ replay, report }: { replay: Replay; report: ReplayReport }) {
@@ -58,6 +62,7 @@ function Curves({ replay, report }: { replay: Replay; report: ReplayReport }) {
     <ChartSpaceProvider value={space}>
       <Chart
         title="Mean reward"
+        help={HELP}
         unit="per step"
         lines={lines}
         min={0}

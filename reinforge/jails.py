@@ -1,0 +1,7 @@
+"""Names of the sandbox's jails, by the letter that workers report."""
+
+JAIL_NAMES = {"N": "namespaces", "L": "Landlock"}
+
+
+def sandbox_words(jail: str) -> str:
+    return f"sandbox: {JAIL_NAMES.get(jail, jail)}"
