@@ -7,6 +7,7 @@ by the wire schema of the same concept.
 """
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -60,6 +61,11 @@ def tracked() -> list[Path]:
     return [path for path in paths if path.suffix in {".md", ".py", ".ts", ".tsx"} and path.is_file()]
 
 
+@functools.cache
+def parsed(source: str) -> ast.Module:
+    return ast.parse(source)
+
+
 def size_problems(path: Path) -> list[str]:
     if path.suffix == ".md":
         return []
@@ -69,7 +75,7 @@ def size_problems(path: Path) -> list[str]:
     count = text.count("\n")
     messages = [f"{path}: {count} lines, at most {limit}"] if count > limit else []
     if path.suffix == ".py":
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(parsed(text)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 length = (node.end_lineno or node.lineno) - node.lineno + 1
                 if length > OWN_FUNCTION.get((str(path), node.name), FUNCTION_LINES):
@@ -101,7 +107,7 @@ def is_refused(name: str) -> bool:
 
 
 def refused_names(path: Path, text: str) -> list[str]:
-    return [f"{path}:{line}: {name}" for name, line in defined_names(ast.parse(text)) if is_refused(name)]
+    return [f"{path}:{line}: {name}" for name, line in defined_names(parsed(text)) if is_refused(name)]
 
 
 def name_problems(refused: dict[str, list[str]], ceilings: dict[str, int]) -> tuple[list[str], list[str]]:
@@ -153,7 +159,7 @@ def class_problems(sources: dict[Path, str]) -> list[str]:
             or path.is_relative_to(SCHEMAS)
         ):
             continue
-        for node in ast.parse(text).body:
+        for node in parsed(text).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault(node.name, []).append(path)
     return [

@@ -55,6 +55,7 @@ def output_of(site: Path | None, program: str) -> Any:
 # ── Like a built-in one ─────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.long
 def test_the_command_line_shows_it(site: Path) -> None:
     process = run(site, "-m", "reinforge.cli.main", "presets", "show", "centred_rank")
     assert process.returncode == 0, process.stderr

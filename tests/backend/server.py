@@ -30,7 +30,7 @@ from reinforge.schemas.worker_api import PROTOCOL, PROTOCOL_HEADER
 OWNER_KEY = "rf-test-owner-key"
 WORKER_TOKEN = "worker-secret-for-tests"
 REWARD = "def grade(sample, item):\n    return 1.0\n"
-DEADLINE = 20.0
+DEADLINE = 60.0
 _homes: dict[str, Path] = {}
 """Of each database: its rows tell which objects lie in the home, so another home would lack what they tell of."""
 
@@ -64,7 +64,7 @@ class Backend:
         assert self._server.started, "the backend did not start"
         self.api = self.client(OWNER_KEY, "/api/v1")
         self.worker_api = self.client(WORKER_TOKEN, "/worker/v1")
-        self.bare = httpx.Client(base_url=self.url, timeout=30)
+        self.bare = httpx.Client(base_url=self.url, timeout=60)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -78,7 +78,7 @@ class Backend:
         headers = {"authorization": f"Bearer {token}"} if token else {}
         if path.startswith("/worker"):
             headers[PROTOCOL_HEADER] = str(PROTOCOL)
-        return httpx.Client(base_url=self.url + path, headers=headers, timeout=30)
+        return httpx.Client(base_url=self.url + path, headers=headers, timeout=60)
 
     def sql(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         """Run one statement on the backend's database; rows, if it returns any."""

@@ -29,8 +29,12 @@ def test_a_file_is_as_it_was_afterwards(tmp_path: Path) -> None:
         defence.without("x = 1\nx = 1\n")
 
 
+OTHER_ENDS = (("assert True", "passed"), ("nothing", "failed"))
+
+
 @pytest.mark.parametrize(
-    ("body", "outcome"), [("assert False", "failed"), ("assert True", "passed"), ("nothing", "failed")]
+    ("body", "outcome"),
+    [("assert False", "failed"), *(pytest.param(*case, marks=pytest.mark.long) for case in OTHER_ENDS)],
 )
 def test_what_came_of_a_test(tmp_path: Path, body: str, outcome: str) -> None:
     (tmp_path / "test_one.py").write_text(f"def test_it():\n    {body}\n")

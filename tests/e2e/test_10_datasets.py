@@ -48,7 +48,7 @@ WRITERS: dict[str, Callable[[Path, list[dict[str, Any]]], None]] = {
 }
 
 
-def dataset_of(page: Page, within: float = 30.0) -> str:
+def dataset_of(page: Page, within: float = 60.0) -> str:
     """The id in the address of a dataset's page, once that is where the browser is."""
     expect(page).to_have_url(re.compile(r"/datasets/[a-z]+-"), timeout=within * 1000)
     return page.url.rsplit("/", 1)[1].split("?")[0]

@@ -211,6 +211,7 @@ def test_a_lost_network_leaves_no_hole_and_no_double(
     assert_the_same(far_page, client, job)
 
 
+@pytest.mark.long
 def test_a_laptop_that_slept_catches_up(
     far_page: Page, relay: Relay, client: Reinforge, start: Callable[..., str]
 ) -> None:

@@ -39,6 +39,7 @@ def spec(client: Reinforge) -> Callable[..., dict[str, Any]]:
     return make
 
 
+@pytest.mark.long
 def test_a_killed_worker_costs_one_attempt(client: Reinforge, platform: Platform, spec: Any) -> None:
     """SIGKILL of the Celery worker in the middle: the next attempt goes on from the resume state."""
     job = client.jobs.create(spec(steps=24))

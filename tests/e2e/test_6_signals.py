@@ -18,13 +18,8 @@ def short_job(folder: Path) -> Path:
     return job_file(folder, evaluation={"every_steps": 0, "rows": 8, "samples_per_row": 1})
 
 
-@pytest.mark.parametrize(
-    "number",
-    [
-        pytest.param(signal.SIGINT, marks=pytest.mark.long, id="SIGINT"),
-        pytest.param(signal.SIGTERM, id="SIGTERM"),
-    ],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
 def test_a_signal_leaves_nothing_running(tmp_path: Path, number: int) -> None:
     home = tmp_path / "home"
     log = tmp_path / "log"

@@ -119,7 +119,11 @@ def test_the_readme_states_the_measured_result(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "metric"), [("process-rewards", "reward/mean"), ("calculator-agent", "tools/calc/calls")]
+    ("name", "metric"),
+    [
+        pytest.param("process-rewards", "reward/mean", marks=pytest.mark.long),
+        ("calculator-agent", "tools/calc/calls"),
+    ],
 )
 def test_an_example_trains(tmp_path: Path, name: str, metric: str) -> None:
     """Two small steps of one whose reward scores steps, and of one with a tool."""

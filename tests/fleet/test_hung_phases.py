@@ -34,6 +34,7 @@ def where(phase: str) -> str:
     return f"It was {phase.replace('_', ' ')} at step {step}{prompts}."
 
 
+@pytest.mark.long
 def test_a_hung_trainer_is_tried_again_and_fails_with_phase_and_prompts(fleet: Fleet) -> None:
     backend = fleet.backend
     jobs = {phase: fleet.create("a", 1, 0.0, hang=phase, hangs="9") for phase in PHASES}

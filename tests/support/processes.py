@@ -10,7 +10,7 @@ from pathlib import Path
 from reinforge.system.process_table import identify
 
 
-def eventually(condition: Callable[[], object], within: float = 20.0, what: str = "the condition") -> None:
+def eventually(condition: Callable[[], object], within: float = 60.0, what: str = "the condition") -> None:
     """Wait until `condition` holds; fails the test when it does not within `within` seconds."""
     deadline = time.monotonic() + within
     while not condition():
@@ -49,5 +49,5 @@ def alive(pids: list[int]) -> list[int]:
     return [pid for pid in pids if identify(pid) is not None]
 
 
-def all_gone(pids: list[int], within: float = 20.0) -> None:
+def all_gone(pids: list[int], within: float = 60.0) -> None:
     eventually(lambda: not alive(pids), within, what=f"the end of {pids}")

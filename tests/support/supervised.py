@@ -24,7 +24,7 @@ DATASET = b'{"prompt": "1+1=", "answer": "2"}\n'
 REWARD = "def grade(sample, item):\n    return 1.0\n"
 
 
-def wait_for(condition: Callable[[], Any], seconds: float = 20) -> Any:
+def wait_for(condition: Callable[[], Any], seconds: float = 60) -> Any:
     deadline = time.monotonic() + seconds
     while not (value := condition()):
         assert time.monotonic() < deadline, "waited in vain"

@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from backend.data.database import Database
 from backend.data.objects import Objects, configured_store
 from backend.rpc.wake_ups import WakeUps
@@ -85,6 +87,7 @@ def slowly(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[dict
     return slow
 
 
+@pytest.mark.long
 def test_kill_9_in_a_search_that_learns_gives_the_settings_that_it_would_have_had(backend: Backend) -> None:
     parameters = {"adapter.rank": {"min": 1, "max": 64, "integer": True, "log": True}}
     search: dict[str, Any] = {

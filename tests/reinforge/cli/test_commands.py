@@ -49,7 +49,7 @@ def run(
         "NO_COLOR": "1",
         "COLUMNS": "200",
     }
-    return run_module("reinforge.cli.main", *args, env=environment, cwd=cwd, timeout=60)
+    return run_module("reinforge.cli.main", *args, env=environment, cwd=cwd, timeout=120)
 
 
 def error(status: int, message: str, **more: Any) -> Answer:

@@ -31,7 +31,7 @@ def gate(*args: str, url: str = "http://127.0.0.1:9") -> subprocess.CompletedPro
         "NO_COLOR": "1",
         "COLUMNS": "200",
     }
-    return run_module("reinforge.cli.main", "gate", *args, env=environment, timeout=60)
+    return run_module("reinforge.cli.main", "gate", *args, env=environment, timeout=120)
 
 
 @pytest.fixture

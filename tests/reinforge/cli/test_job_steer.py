@@ -38,7 +38,7 @@ def stub() -> Iterator[StubServer]:
 
 def run(stub: StubServer, *words: str) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"REINFORGE_URL": stub.url, "REINFORGE_API_KEY": "rf-test", "NO_COLOR": "1"}
-    return run_module("reinforge.cli.main", "job", *words, env=environment, timeout=60)
+    return run_module("reinforge.cli.main", "job", *words, env=environment, timeout=120)
 
 
 def test_a_setting_is_changed_by_the_last_part_of_its_name(stub: StubServer) -> None:

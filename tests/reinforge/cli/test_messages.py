@@ -119,7 +119,7 @@ def test_ids_are_whole_when_the_output_is_piped(backend: Backend, folder: Path) 
     environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
     environment |= {"REINFORGE_URL": backend.url, "REINFORGE_API_KEY": OWNER_KEY}
     command = [sys.executable, "-m", "reinforge.cli.main", "job", "list"]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
     assert job in done.stdout
     assert "…" not in done.stdout
 

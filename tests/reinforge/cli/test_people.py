@@ -31,7 +31,7 @@ def client(backend: Backend) -> Iterator[Reinforge]:
 
 def run(backend: Backend, *args: str, key: str = OWNER_KEY) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"REINFORGE_URL": backend.url, "REINFORGE_API_KEY": key, "NO_COLOR": "1"}
-    return run_module("reinforge.cli.main", *args, env=environment | {"COLUMNS": "200"}, timeout=60)
+    return run_module("reinforge.cli.main", *args, env=environment | {"COLUMNS": "200"}, timeout=120)
 
 
 def stdout_of(done: subprocess.CompletedProcess[str]) -> str:

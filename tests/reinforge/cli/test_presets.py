@@ -16,7 +16,7 @@ from tests.support.preloaded import run_module
 def run(*args: str) -> subprocess.CompletedProcess[str]:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("REINFORGE_")}
     environment |= {"NO_COLOR": "1", "COLUMNS": "200", "REINFORGE_URL": "http://127.0.0.1:1"}
-    return run_module("reinforge.cli.main", "presets", *args, env=environment, timeout=60)
+    return run_module("reinforge.cli.main", "presets", *args, env=environment, timeout=120)
 
 
 def test_the_list_has_every_preset_that_a_job_can_run() -> None:

@@ -81,6 +81,7 @@ def test_both_together_are_the_platform(installed: Path) -> None:
     assert (inside, location, torch) == ("True", f"True {migrations}", "False")
 
 
+@pytest.mark.long
 def test_it_serves_the_client_that_is_installed_beside_it(installed: Path, wheel: Path) -> None:
     code = (
         "import io, zipfile\n"

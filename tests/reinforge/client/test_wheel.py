@@ -88,6 +88,7 @@ def test_what_needs_the_platform_says_what_to_install(bare: Path, tmp_path: Path
     assert not (tmp_path / "home").exists()
 
 
+@pytest.mark.long
 def test_a_strict_type_checker_sees_its_types(bare: Path, tmp_path: Path) -> None:
     script = tmp_path / "uses_it.py"
     script.write_text(

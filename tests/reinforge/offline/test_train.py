@@ -105,6 +105,7 @@ def test_what_is_not_there_is_named(tmp_path: Path, change: dict[str, object], p
     assert caught.value.param == param
 
 
+@pytest.mark.long
 def test_it_scores_on_a_sandbox_of_another_machine(tmp_path: Path) -> None:
     with running_daemon(tcp=True) as daemon:
         far = {"SANDBOX_URL": f"tcp://127.0.0.1:{daemon.port()}", "SANDBOX_KEY_FILE": str(daemon.key_file)}

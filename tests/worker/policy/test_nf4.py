@@ -219,6 +219,7 @@ def test_a_library_that_does_not_work_is_named(
     assert "pip install" in (error.value.hint or "")
 
 
+@pytest.mark.long
 def test_jobs_without_it_do_not_import_the_library(folder: Path) -> None:
     code = f"""
 import sys

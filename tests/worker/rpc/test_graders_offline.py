@@ -65,6 +65,7 @@ def results(run: Path) -> list[list[dict[str, Any]]]:
     return parsed
 
 
+@pytest.mark.long
 def test_a_multi_of_rule_code_and_judge_trains_with_the_right_counters(tmp_path: Path) -> None:
     def behave(request: JudgeRequest, _: int) -> Reply:
         return judged("clear" if "<answer>" in request.text else "unclear")

@@ -7,6 +7,22 @@ from worker.sandbox import SandboxClient
 
 from .harness import JAILS, NORMAL_UID, RunningDaemon, running_daemon
 
+CI_PAIRS = {("N", "the user of the tests"), ("L", "a normal user")}
+"""Jails and users in which CI tries every attack; `make test-long` tries the other two pairs."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if os.geteuid() != 0:
+        return
+    for item in items:
+        params = getattr(item, "callspec", None) and item.callspec.params  # type: ignore[attr-defined]
+        if (
+            params
+            and {"attacked", "user"} <= set(params)
+            and (params["attacked"], params["user"]) not in CI_PAIRS
+        ):
+            item.add_marker(pytest.mark.long)
+
 
 @pytest.fixture(scope="session", params=JAILS)
 def daemon(request: pytest.FixtureRequest) -> Iterator[RunningDaemon]:

@@ -185,7 +185,7 @@ def control_scores(client: SandboxClient, rows: int = 3) -> list[float | None]:
     return [row.value for row in client.score(CONTROL, [RewardRow("", "x")] * rows).rows]
 
 
-def eventually(condition: Callable[[], object], within: float = 20.0) -> None:
+def eventually(condition: Callable[[], object], within: float = 60.0) -> None:
     """Wait until a condition holds; fails the test when it does not."""
     deadline = time.monotonic() + within
     while not condition():

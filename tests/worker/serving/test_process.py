@@ -185,6 +185,7 @@ def test_kill_9_of_the_parent_leaves_nothing() -> None:
     wait_for(lambda: not is_running(pid))
 
 
+@pytest.mark.long
 def test_the_real_one_ends_at_eof_even_in_the_middle_of_an_order() -> None:
     read_end, write_end = os.pipe()
     command = [launch.__file__, str(os.getpid()), "0", "0", str(write_end), *SERVING]

@@ -29,6 +29,7 @@ def preflight(folder: Path, reward: str, **changes: Any) -> subprocess.Completed
     return subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, check=False)
 
 
+@pytest.mark.long
 def test_the_demo_s_job_is_worth_starting(tmp_path: Path) -> None:
     done = preflight(tmp_path, (job_file().parent / "reward.py").read_text(encoding="utf-8"))
     assert done.returncode == 0, done.stderr
@@ -45,7 +46,7 @@ def test_the_demo_s_job_is_worth_starting(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("reward", "code"),
     [("def grade(sample, item):\n    return 0.0\n", "never_right"),
-     ("def grade(sample, item):\n    return 1 / 0\n", "reward_errors")],
+     pytest.param("def grade(sample, item):\n    return 1 / 0\n", "reward_errors", marks=pytest.mark.long)],
 )  # fmt: skip
 def test_one_that_cannot_learn_is_stopped(tmp_path: Path, reward: str, code: str) -> None:
     done = preflight(tmp_path, reward)

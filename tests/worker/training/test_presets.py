@@ -1,4 +1,4 @@
-"""Every preset that one completion per prompt can run: three small steps on the starter model."""
+"""Every preset that one completion per prompt can run: two small steps on the starter model."""
 
 import json
 import math
@@ -44,7 +44,7 @@ def starter_spec(**changes: Any) -> JobSpec:
         "rollout__max_completion_tokens": 20,
         "rollout__temperature": 2.0,
         "optimizer__learning_rate": 0.03,
-        "limits__steps": 3,
+        "limits__steps": 2,
         "limits__checkpoint_every": 10,
         "evaluation__rows": 0,
         "algorithm__updates_per_step": 2,
@@ -70,7 +70,7 @@ def test_a_preset_trains(tmp_path: Path, preset: str) -> None:
     before = job.policy.state().adapter
     assert job.train().outcome == "succeeded"
     steps = [record.values for record in job.records("step_metrics")]
-    assert len(steps) == 3
+    assert len(steps) == 2
     for values in steps:
         assert all(value is None or math.isfinite(value) for value in values.values())
     assert max(values["optimizer/grad_norm"] or 0 for values in steps) > 0

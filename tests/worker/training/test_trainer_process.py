@@ -231,8 +231,15 @@ def test_a_job_goes_on_without_a_copy_that_is_killed(start: Callable[..., Traine
 
 
 @needs_two_cores
-@pytest.mark.parametrize("command", ["cancel", "pause"])
-@pytest.mark.parametrize("during", ["sampling", "evaluation"])
+@pytest.mark.parametrize(
+    ("during", "command"),
+    [
+        ("sampling", "cancel"),
+        ("evaluation", "pause"),
+        pytest.param("sampling", "pause", marks=pytest.mark.long),
+        pytest.param("evaluation", "cancel", marks=pytest.mark.long),
+    ],
+)
 def test_commands_to_a_job_reach_its_copies(start: Callable[..., Trainer], command: str, during: str) -> None:
     """Nobody waits for the longest completion, but for a pause while a step is sampled, which ends with that step."""
     tokens = 230 if (command, during) != ("pause", "sampling") else 20

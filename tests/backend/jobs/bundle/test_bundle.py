@@ -101,6 +101,7 @@ def unpacked(bundle: Path, folder: Path) -> tuple[BundleManifest, Path]:
     return unpack_bundle(bundle, folder / "unpacked"), folder / "unpacked"
 
 
+@pytest.mark.long
 def test_a_repeated_job_is_the_same_to_the_bit(bundle: Path, tmp_path: Path) -> None:
     command = [
         sys.executable,

@@ -99,7 +99,7 @@ def test_any_order_ends_as_documented(machine: type[Jobs]) -> None:
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=24,
+            max_examples=12,
             stateful_step_count=20,
             deadline=None,
             database=None,
