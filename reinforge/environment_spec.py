@@ -1,17 +1,22 @@
 """`environment:` of a job file: what happens around a completion."""
 
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from reinforge.algorithm.base import SpecModel
+from reinforge.net.http_fields import checked_address, checked_headers
 from reinforge.tools import ToolSchema, ToolSourceError, schemas_of, unique_schemas
 
 SINGLE_TURN, TOOLS = "single_turn", "tools"
 
-_LATER = {"mcp": "MCP servers", "openenv": "OpenEnv servers"}
+_KEYS = {"python": "path", "class": "path", "mcp": "url"}
+"""Short key of a source, `- python: tools.py`, and the field that it fills."""
+_LATER = {"openenv": "OpenEnv servers"}
+_SENDER_HEADERS = frozenset({"accept", "x-reinforge-rollout"})
 
 
 class SingleTurnSpec(SpecModel):
@@ -51,26 +56,61 @@ class ToolClass(_JailedSource):
     type: Literal["class"] = "class"
 
 
+class McpSource(SpecModel):
+    """A server that offers tools by the Model Context Protocol over HTTP. The worker calls it, under the address rules
+    of judges.
+    """
+
+    type: Literal["mcp"] = "mcp"
+    url: str = Field(max_length=2048)
+    """Address of the server, such as `https://example.com/mcp`."""
+    include: list[str] = Field(default_factory=list, max_length=128)
+    """Names of the tools to offer; default all."""
+    headers: dict[str, str] = Field(default_factory=dict, max_length=16)
+    """Additional headers, stored unencrypted: no passwords. Requests are signed."""
+    secret_env: str | None = Field(default=None, pattern=r"^[A-Za-z_]\w{0,99}$")
+    """Offline: environment variable with the signing secret; a server uses the project's."""
+    timeout_seconds: float = Field(default=30.0, gt=0, le=300)
+    """Wall time of one request."""
+    concurrency: int = Field(default=8, ge=1, le=64)
+    """Maximum concurrent calls."""
+    tools: list[ToolSchema] | None = Field(default=None, max_length=128)
+    """Filled when the job is created: what the server lists. Given in a job file, the server has to list the same."""
+
+    @field_validator("url")
+    @classmethod
+    def http_only(cls, value: str) -> str:
+        return checked_address(value, "https://example.com/mcp", no_password="requests are signed")
+
+    @field_validator("headers")
+    @classmethod
+    def plain_headers(cls, value: dict[str, str]) -> dict[str, str]:
+        if unusable := [name for name in value if name.lower().startswith("mcp-")]:
+            raise ValueError(f"the header {unusable[0]} is set by the sender")
+        return checked_headers(value, own=_SENDER_HEADERS, own_prefix="webhook-")
+
+
 def _by_short_key(value: Any) -> Any:
-    """Reads `- python: tools.py` and `- class: game.py`; a discriminator needs `type`."""
+    """Reads `- python: tools.py`, `- class: game.py` and `- mcp: https://…`; a discriminator needs `type`."""
     if not isinstance(value, dict) or "type" in value:
         return value
     for kind, what in _LATER.items():
         if kind in value:
             raise PydanticCustomError(
                 "source_not_available",
-                "{what} cannot be a source of tools in this version: use `python` or `class`.",
+                "{what} cannot be a source of tools in this version: use `python`, `class` or `mcp`.",
                 {"what": what},
             )
-    kinds = [kind for kind in ("python", "class") if kind in value]
+    kinds = [kind for kind in _KEYS if kind in value]
     if len(kinds) != 1:
         return value
     rest = {key: member for key, member in value.items() if key != kinds[0]}
-    return {"type": kinds[0], "path": value[kinds[0]], **rest}
+    return {"type": kinds[0], _KEYS[kinds[0]]: value[kinds[0]], **rest}
 
 
 ToolSource = Annotated[
-    Annotated[ToolFunctions | ToolClass, Field(discriminator="type")], BeforeValidator(_by_short_key)
+    Annotated[ToolFunctions | ToolClass | McpSource, Field(discriminator="type")],
+    BeforeValidator(_by_short_key),
 ]
 
 
@@ -79,7 +119,7 @@ class ToolsSpec(SpecModel):
 
     type: Literal["tools"]
     sources: list[ToolSource] = Field(default_factory=list, max_length=16)
-    """Where tools come from: `- python: tools.py`, `- class: game.py`, or the code as `source`."""
+    """Where tools come from: `- python: tools.py`, `- class: game.py`, or the code as `source`; `- mcp: https://…`."""
     max_turns: int = Field(default=8, ge=1, le=256)
     """Turns of the policy in a rollout."""
     max_tool_calls: int = Field(default=16, ge=0, le=4096)
@@ -99,42 +139,69 @@ class ToolsSpec(SpecModel):
 
     @model_validator(mode="after")
     def schemas_exist(self) -> Self:
-        _tools(tuple(self._code()))
+        by_name: dict[str, tuple[ToolSchema, ...]] = {}
+        for number, source in enumerate(self.sources):
+            try:
+                by_name[source_name(number, source)] = _schemas(number, source)
+            except ToolSourceError as error:
+                raise _fault(error, f"environment.sources[{number}]") from error
+        try:
+            unique_schemas(by_name)
+        except ToolSourceError as error:
+            raise _fault(error, "environment.sources") from error
         return self
 
-    def schemas(self) -> tuple[ToolSchema, ...]:
-        """The tools of all sources with code, in order."""
-        return _tools(tuple(self._code()))
+    @property
+    def servers(self) -> dict[int, McpSource]:
+        """Sources that are servers, by number."""
+        return {number: source for number, source in enumerate(self.sources) if isinstance(source, McpSource)}
 
-    def _code(self) -> list[tuple[int, str, str]]:
-        return [
-            (number, source.type, source.source)
+    @property
+    def runs_code(self) -> bool:
+        return len(self.servers) < len(self.sources)
+
+    def schemas(self) -> tuple[ToolSchema, ...]:
+        """The tools of all sources, in order; those of servers once they are listed. Raises ToolSourceError."""
+        return unique_schemas(
+            {
+                source_name(number, source): _schemas(number, source)
+                for number, source in enumerate(self.sources)
+            }
+        )
+
+    def listing(self, tools: Mapping[int, Sequence[ToolSchema]]) -> "ToolsSpec":
+        """With the tools that servers list, by number of the source. Raises ToolSourceError `tool_name_twice`."""
+        sources = [
+            source.model_copy(update={"tools": list(tools[number])}) if number in tools else source
             for number, source in enumerate(self.sources)
-            if source.source is not None
         ]
+        listing = self.model_copy(update={"sources": sources})
+        listing.schemas()
+        return listing
 
 
 EnvironmentSpec = Annotated[SingleTurnSpec | ToolsSpec, Field(discriminator="type")]
 
 
-def source_file(number: int, kind: str) -> str:
+def source_name(number: int, source: ToolFunctions | ToolClass | McpSource) -> str:
     """Name of a source in messages and tracebacks."""
-    return f"{'tools' if kind == 'python' else 'environment'}_{number}.py"
+    if isinstance(source, McpSource):
+        return f"mcp_{number} ({source.url.partition('?')[0]})"
+    return f"{'tools' if source.type == 'python' else 'environment'}_{number}.py"
+
+
+def _schemas(number: int, source: ToolFunctions | ToolClass | McpSource) -> tuple[ToolSchema, ...]:
+    if isinstance(source, McpSource):
+        return tuple(source.tools or ())
+    return _schemas_of_code(source_name(number, source), source.type, source.source)
 
 
 @lru_cache(maxsize=64)
-def _tools(code: tuple[tuple[int, str, str], ...]) -> tuple[ToolSchema, ...]:
-    by_file: dict[str, tuple[ToolSchema, ...]] = {}
-    for number, kind, source in code:
-        file = source_file(number, kind)
-        try:
-            by_file[file] = schemas_of(source, file=file, kind="class" if kind == "class" else "functions")
-        except ToolSourceError as error:
-            raise _fault(error, f"environment.sources[{number}]") from error
-    try:
-        return unique_schemas(by_file)
-    except ToolSourceError as error:
-        raise _fault(error, "environment.sources") from error
+def _schemas_of_code(file: str, kind: str, code: str | None) -> tuple[ToolSchema, ...]:
+    """Empty for a path, which is not read here."""
+    if code is None:
+        return ()
+    return schemas_of(code, file=file, kind="class" if kind == "class" else "functions")
 
 
 def _fault(error: ToolSourceError, param: str) -> PydanticCustomError:

@@ -287,6 +287,8 @@ class RunManifest(RecordModel):
     """Name → connection; keys are passed separately (`worker.rewards.secrets`)."""
     judge_cache: str | None = None
     """File with judges' answers; None: memory."""
+    tool_record: str | None = None
+    """File with results of servers' tools; None: a resumed step calls them again."""
     checkpoints: dict[str, str] = Field(default_factory=dict)
     resume_path: str | None = None
     start_path: str | None = None

@@ -5,6 +5,7 @@ from reinforge.schemas.rpc.base import RpcModel
 from reinforge.schemas.rpc.models import InspectRequest, RenderingRequest
 from reinforge.schemas.rpc.rewards import GraderScoring
 from reinforge.schemas.rpc.sampling import SamplingRequest
+from reinforge.schemas.rpc.tools import ServersRequest
 
 
 class SecretReferences(RpcModel):
@@ -29,6 +30,10 @@ class QueuedAdapterInspection(AdapterInspection, SecretReferences):
 
 
 class QueuedSampling(SamplingRequest, SecretReferences):
+    pass
+
+
+class QueuedServers(ServersRequest, SecretReferences):
     pass
 
 

@@ -112,7 +112,9 @@ async def _claimed(
         rewards=rewards,
         judges=connections,
         judge_keys=keys,
-        signing_secret=judges.signing_secret(job.project_id, sealer) if _calls_endpoints(rewards) else None,
+        signing_secret=judges.signing_secret(job.project_id, sealer)
+        if _needs_signing(job, rewards)
+        else None,
         resume=Blob(sha256=resume.sha256, bytes=resume.bytes) if resume else None,
         resume_step=resume.step if resume else 0,
         changes=await scheduled(session, job.id),
@@ -171,7 +173,10 @@ def _judge_names(job: Job, rewards: Sequence[ClaimedReward]) -> set[str]:
     return names
 
 
-def _calls_endpoints(rewards: Sequence[ClaimedReward]) -> bool:
+def _needs_signing(job: Job, rewards: Sequence[ClaimedReward]) -> bool:
+    """Whether a reward is scored by an endpoint, or a tool runs on a server."""
+    if any(source["type"] == "mcp" for source in job.resolved_spec.get("environment", {}).get("sources", ())):
+        return True
     graders = [grader for reward in rewards if (grader := _grader(reward)) is not None]
     return any(isinstance(part, EndpointGrader) for grader in graders for part in leaves(grader).values())
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from reinforge.tool_calls import Tools, openai
+from reinforge.tool_calls import NOTATIONS, Tools, openai
 
 _JSON_BEGINS = tuple('{["-0123456789tfn')
 
@@ -24,8 +24,16 @@ def make_sample(text: str, extra: Mapping[str, Any] | None = None) -> dict[str, 
     } | fields
 
 
-def tool_fields(text: str, tools: Tools | None = None) -> dict[str, Any]:
-    rest, calls = openai.split(text, tools=tools)
+def tool_fields(
+    text: str, tools: Tools | None = None, *, raw: str | None = None, notation: str | None = None
+) -> dict[str, Any]:
+    """Fields of `sample` for the calls of a completion. raw: the text with special tokens, which is read where the
+    model's notation marks calls by these.
+    """
+    if raw is not None and notation is not None and NOTATIONS[notation].special_tokens:
+        rest, calls = openai.split(raw, notation, tools)
+    else:
+        rest, calls = openai.split(text, tools=tools)
     if not calls:
         return {}
     called_tools = openai.written(calls)

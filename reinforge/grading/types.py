@@ -1,13 +1,13 @@
 """OpenAI's grader types, and our `endpoint`. Unknown keys are errors."""
 
 from typing import Annotated, Any, Literal, Self
-from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, BeforeValidator, Field, field_validator, model_validator
 
 from reinforge.algorithm.base import SpecModel
 from reinforge.grading import similarity
 from reinforge.grading.base import GraderBase, Message, TemplateText
+from reinforge.net.http_fields import checked_address, checked_headers
 
 Operation = Literal["eq", "ne", "like", "ilike"]
 Metric = Literal[
@@ -162,28 +162,9 @@ class EndpointGrader(GraderBase):
     @field_validator("url")
     @classmethod
     def http_only(cls, value: str) -> str:
-        try:
-            parts = urlsplit(value)
-            valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-        except ValueError:
-            valid = False
-        if not valid:
-            raise ValueError("write an address such as https://example.com/grade")
-        if parts.username or parts.password:
-            raise ValueError("take user and password out of the address: requests are signed")
-        return value
+        return checked_address(value, "https://example.com/grade", no_password="requests are signed")
 
     @field_validator("headers")
     @classmethod
     def plain_headers(cls, value: dict[str, str]) -> dict[str, str]:
-        for name, text in value.items():
-            if name.lower() in _OWN_HEADERS or name.lower().startswith("webhook-"):
-                raise ValueError(f"the header {name} is set by the sender")
-            if not (name + text).isascii() or not (name + text).isprintable() or not name.strip():
-                raise ValueError(f"the header {name!r} has characters that headers cannot have")
-        return value
-
-
-_OWN_HEADERS = frozenset(
-    {"host", "content-length", "content-type", "transfer-encoding", "connection", "accept-encoding"}
-)
+        return checked_headers(value, own_prefix="webhook-")

@@ -64,7 +64,8 @@ def schema() -> dict[str, Any]:
         },
     }
     sources = job_schema["$defs"]["ToolsSpec"]["properties"]["sources"]
-    sources["items"] = {"anyOf": [*sources["items"]["oneOf"], {"$ref": "#/$defs/ToolFile"}]}
+    short = [{"$ref": "#/$defs/ToolFile"}, {"$ref": "#/$defs/ToolServer"}]
+    sources["items"] = {"anyOf": [*sources["items"]["oneOf"], *short]}
     job_schema["$defs"]["ToolFile"] = {
         "title": "ToolFile",
         "description": "A `.py` file with tools, relative to the job file.",
@@ -74,6 +75,13 @@ def schema() -> dict[str, Any]:
             "python": {"type": "string", "description": "Its public functions are tools."},
             "class": {"type": "string", "description": "The methods of its public class are tools."},
         },
+    }
+    job_schema["$defs"]["ToolServer"] = {
+        "title": "ToolServer",
+        "description": "A server that offers tools by MCP over HTTP; what is given beside its address stays.",
+        "type": "object",
+        "required": ["mcp"],
+        "properties": {"mcp": {"type": "string", "description": "Its address."}},
     }
     return (
         {"$schema": "https://json-schema.org/draft/2020-12/schema"}

@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 from reinforge import settings
+from reinforge.environment_spec import McpSource, ToolsSpec
 from reinforge.errors import InvalidInput
 from reinforge.grading.multi import GRADER, Grader, canonical, leaves
 from reinforge.grading.own_types import CheckpointGrader
@@ -57,7 +58,18 @@ def secret_variables(spec: JobSpec) -> frozenset[str]:
         if reward.type != "python":
             parts = leaves(read_grader(reward, f"rewards[{index}]")).values()
             variables |= {part.secret_env for part in parts if isinstance(part, EndpointGrader)}
+    variables |= {server.secret_env for server in tool_servers(spec).values()}
     return frozenset(name for name in variables if name is not None)
+
+
+def tool_servers(spec: JobSpec) -> dict[int, McpSource]:
+    return spec.environment.servers if isinstance(spec.environment, ToolsSpec) else {}
+
+
+def check_server_secrets(spec: JobSpec) -> None:
+    """Raises InvalidInput with the field at fault."""
+    for number, server in tool_servers(spec).items():
+        _check_variable(server.secret_env, f"environment.sources[{number}].secret_env")
 
 
 def checkpoints(code: list[RewardCode], base_model: Path) -> dict[str, str]:

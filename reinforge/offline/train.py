@@ -18,7 +18,7 @@ from reinforge.base_models.config import read_hidden_size
 from reinforge.base_models.learning_rate import AUTO, unknown_hidden_size
 from reinforge.dataset import numbers_of
 from reinforge.errors import InvalidInput
-from reinforge.offline.rewards import checkpoints, secret_variables, write_rewards
+from reinforge.offline.rewards import check_server_secrets, checkpoints, secret_variables, write_rewards
 from reinforge.offline.start_adapter import start_archive, with_start_folder
 from reinforge.platform.supervisor import Service
 from reinforge.platform.up import accepts
@@ -51,6 +51,7 @@ def prepare(spec: JobSpec, out: Path, socket_path: Path) -> RunManifest:
     dataset = _file(spec.data.dataset, "data.dataset")
     held_out = _file(spec.data.held_out, "data.held_out") if spec.data.held_out else None
     spec = with_start_folder(spec)
+    check_server_secrets(spec)
     resolved = _resolved(spec, model)
     rewards = out / "rewards"
     rewards.mkdir(parents=True)

@@ -6,11 +6,20 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from reinforge.environment_spec import ToolsSpec
 from reinforge.errors import InvalidInput
 from reinforge.offline import jobfile
+from reinforge.preflight import probe
 from reinforge.spec import JobSpec
+from reinforge.tools import ToolFunction, ToolSchema
 
 ADD = 'def add(a: int, b: int) -> int:\n    """Add."""\n    return a + b\n'
+
+
+LISTED = {"type": "function", "function": {"name": "add"}}
+
+
+SEARCH = {"type": "function", "function": {"name": "search"}}
 
 
 def job(environment: dict[str, Any], **fields: Any) -> dict[str, Any]:
@@ -40,10 +49,29 @@ def test_tools_are_resolved_with_their_schemas() -> None:
     assert JobSpec.model_validate(spec.model_dump()) == spec
 
 
+def test_a_server_has_tools_once_they_are_listed() -> None:
+    spec = JobSpec.model_validate(job(tools(python(ADD), {"mcp": "https://example.org/mcp?key=1"})))
+    environment = spec.environment
+    assert isinstance(environment, ToolsSpec) and environment.runs_code
+    assert [schema.name for schema in environment.schemas()] == ["add"]
+    search = ToolSchema(function=ToolFunction(name="search"))
+    listing = environment.listing({1: [search]})
+    assert [schema.name for schema in listing.schemas()] == ["add", "search"]
+    assert ToolsSpec.model_validate(listing.model_dump(mode="json")) == listing
+    with pytest.raises(InvalidInput) as caught:
+        environment.listing({1: [ToolSchema(function=ToolFunction(name="add"))]})
+    assert caught.value.code == "tool_name_twice" and "key=1" not in caught.value.message
+    assert not environment.model_copy(update={"sources": environment.sources[1:]}).runs_code
+
+
 @pytest.mark.parametrize(
     ("environment", "code", "param"),
     [
-        (tools({"mcp": "docs"}), "source_not_available", None),
+        (tools({"mcp": "docs"}), "value_error", None),
+        (tools({"mcp": "https://me:secret@example.org/mcp"}), "value_error", None),
+        (tools({"mcp": "https://example.org", "headers": {"Mcp-Session-Id": "1"}}), "value_error", None),
+        (tools({"mcp": "https://example.org", "headers": {"Accept": "*/*"}}), "value_error", None),
+        (tools(python(ADD), {"mcp": "https://a.org", "tools": [LISTED]}), "tool_name_twice", "environment.sources"),
         (tools({"openenv": "https://example.org"}), "source_not_available", None),
         (tools(python("x = 1")), "no_tools", "environment.sources[0]"),
         (tools(python("def f(x) -> int: return 1")), None, "environment.sources[0]"),
@@ -85,6 +113,11 @@ def test_what_does_not_go_with_tools_is_refused(fields: dict[str, Any], param: s
         JobSpec.model_validate(job(tools(python(ADD)), **fields))
     (error,) = caught.value.errors()
     assert error["ctx"]["param"] == param
+
+
+def test_a_pre_flight_runs_the_tools() -> None:
+    spec = JobSpec.model_validate(job(tools(python(ADD), {"mcp": "https://example.org", "tools": [SEARCH]})))
+    assert probe(spec).environment == spec.environment
 
 
 def test_agents_presets_that_compare_turns_are_taken() -> None:

@@ -43,6 +43,7 @@ class McpStub:
     version: str = "2025-06-18"
     tools: list[Any] = field(default_factory=lambda: [SEARCH, ECHO])
     requests: list[tuple[dict[str, str], dict[str, Any]]] = field(default_factory=list)
+    bodies: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
     sessions: int = 0
 
     def __enter__(self) -> Self:
@@ -75,7 +76,9 @@ class McpStub:
     def _post(self, handler: BaseHTTPRequestHandler) -> None:
         raw = handler.rfile.read(int(handler.headers["content-length"]))
         message = json.loads(raw)
-        self.requests.append(({k.lower(): v for k, v in handler.headers.items()}, message))
+        headers = {name.lower(): value for name, value in handler.headers.items()}
+        self.bodies.append((headers, raw))
+        self.requests.append((headers, message))
         fault = self.script(self, message)
         if fault is not None and fault.hang:
             self._closing.wait(30)

@@ -1,6 +1,7 @@
 """Randomly initialised two-layer models with a byte-level tokenizer, small enough to train in a test."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -108,15 +109,20 @@ TOOL_TEMPLATE = (
 )
 
 
-def write_calling_model(folder: Path, call: str, result: str, answer: str, *, steps: int = 400) -> Path:
-    """A tiny model that has learned one conversation by heart: to any prompt `call`, to the `result` the `answer`."""
+def write_calling_model(
+    folder: Path, call: str, result: str, answer: str, *, tools: Sequence[str], steps: int = 400
+) -> Path:
+    """A tiny model that has learned one conversation by heart: to any prompt with the names of `tools` it writes
+    `call`, to the `result` the `answer`.
+    """
+    named = "".join(f"<user>{name}" for name in tools)
     write_tiny_model(folder, context=512)
     (folder / "chat_template.jinja").write_text(TOOL_TEMPLATE, encoding="utf-8")
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     model = Qwen3ForCausalLM.from_pretrained(folder, dtype=torch.float32)
     ids, targets = [], []
     for number in range(4):
-        parts = [(f"<user>note<user>row {number}<assistant>", False), (f"{call}<end>", True)]
+        parts = [(f"{named}<user>row {number}<assistant>", False), (f"{call}<end>", True)]
         parts += [(f"<tool>{result}<assistant>", False), (f"{answer}<end>", True)]
         row = [(id, learned) for text, learned in parts for id in tokenizer.encode(text).ids]
         ids.append([id for id, _ in row])

@@ -9,7 +9,7 @@ from typing import Any
 
 from reinforge.errors import InvalidInput
 from worker.isolated.process import Work, serve
-from worker.models.continuation import TemplateContinuation
+from worker.models.continuation import TemplateContinuation, choose_notation
 from worker.models.rendering import ChatRenderer
 from worker.models.token_bytes import token_entries
 
@@ -32,6 +32,14 @@ def prompts(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 def plain_ids(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
     """{text} → {ids}."""
     return {"ids": _renderer(folder).plain_ids(payload["text"])}
+
+
+def notation(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
+    """{} → {notation} of the template's tool calls; None if it is not one that can be read."""
+    try:
+        return {"notation": choose_notation(_renderer(folder).conversation_text)}
+    except InvalidInput:
+        return {"notation": None}
 
 
 def continuation(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
@@ -132,6 +140,7 @@ def _work() -> dict[str, Work]:
         "describe": describe,
         "prompts": prompts,
         "plain_ids": plain_ids,
+        "notation": notation,
         "continuation": continuation,
         "suffixes": suffixes,
         "decode": decoded,

@@ -33,8 +33,12 @@ class Scorable:
         prompt: list[dict[str, Any]],
         tools: list[dict[str, Any]] | None,
         messages: Sequence[dict[str, Any]] = (),
+        *,
+        raw: str | None = None,
+        notation: str | None = None,
     ) -> Self:
-        fields = tool_fields(completion, tools) if tools else {}
+        """raw: the completion with special tokens. notation: of the model's tool calls."""
+        fields = tool_fields(completion, tools, raw=raw, notation=notation) if tools else {}
         if messages:
             fields = fields | {"messages": [*prompt, *messages], "tool_calls": _called(messages)}
         return cls(completion, item, prompt, fields, tools, messages)

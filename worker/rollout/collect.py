@@ -11,6 +11,7 @@ from reinforge.records import CompletionEnd
 from worker.environment.base import Conversation, Environment, PolicyTurn, Prompt, Segment
 from worker.rewards.base import Group, Scorable, Score, Scorer
 from worker.rollout.conversations import (
+    CallTexts,
     ConversationSampler,
     Decode,
     Interrupted,
@@ -51,6 +52,11 @@ class Rollout:
     @property
     def token_ids(self) -> tuple[int, ...]:
         return tuple(chain.from_iterable(segment.token_ids for segment in self.completion))
+
+    @property
+    def last_turn(self) -> tuple[int, ...]:
+        """Tokens that the policy wrote in its last turn."""
+        return self.token_ids[self.turns[-1].start : self.turns[-1].end] if self.turns else self.token_ids
 
     @property
     def action_mask(self) -> tuple[bool, ...]:
@@ -109,11 +115,17 @@ ProgressCallback = Callable[[str, int, int, list[int]], None]
 
 class Collector:
     def __init__(
-        self, engine: RolloutEngine, environment: Environment, scorer: Scorer, decode: Decode
+        self,
+        engine: RolloutEngine,
+        environment: Environment,
+        scorer: Scorer,
+        decode: Decode,
+        call_texts: CallTexts | None = None,
     ) -> None:
         self._engine = engine
         self._scorer = scorer
         self._decode = decode
+        self._call_texts = call_texts
         self._sampler = ConversationSampler(engine, environment, decode)
 
     def cancel(self) -> None:
@@ -147,7 +159,7 @@ class Collector:
                     groups[number] = [_rollout(conversation) for conversation in conversations]
                     del unsampled[number]
                     report("generating", unsampled)
-                    yield Group(number, [_scorable(rollout) for rollout in groups[number]])
+                    yield Group(number, self._scorables(groups[number]))
             generated = time.monotonic()
 
         async with aclosing(sampled()) as arriving, aclosing(self._scorer.score(arriving)) as scored:
@@ -191,7 +203,7 @@ class Collector:
                     added[number] = [_rollout(conversation) for conversation in conversations]
                     done += 1
                     progress("generating", done, len(order), [])
-                    yield Group(number, [_scorable(rollout) for rollout in added[number]])
+                    yield Group(number, self._scorables(added[number]))
 
         async with aclosing(sampled()) as arriving, aclosing(self._scorer.score(arriving)) as scored:
             async for number, scores in scored:
@@ -227,7 +239,7 @@ class Collector:
 
         async def again() -> AsyncGenerator[Group, None]:
             for number, group in enumerate(repaired_groups):
-                yield Group(number, [_scorable(rollout) for rollout in group])
+                yield Group(number, self._scorables(group))
 
         async with aclosing(self._scorer.score(again())) as scored:
             async for number, scores in scored:
@@ -235,6 +247,14 @@ class Collector:
                     replace(r, score=s) for r, s in zip(repaired_groups[number], scores, strict=True)
                 ]
         return Collected(repaired_groups, generated - started, time.monotonic() - generated)
+
+    def _scorables(self, rollouts: Sequence[Rollout]) -> list[Scorable]:
+        """With the calls of the last turn where the prompt has tools."""
+        texts = self._call_texts
+        if texts is None or not any(rollout.prompt.tools for rollout in rollouts):
+            return [_scorable(rollout, None, None) for rollout in rollouts]
+        raw = texts.raw([rollout.last_turn for rollout in rollouts])
+        return [_scorable(rollout, text, texts.notation) for rollout, text in zip(rollouts, raw, strict=True)]
 
     def _continued(self, number: int, repair: RolloutRepair, sampling_round: Round) -> GenerateRequest | None:
         if repair.max_tokens < 1:
@@ -312,9 +332,17 @@ def _score(rollout: Rollout, score: Score) -> Score:
     return score if rollout.failure is None else Score(score.results, rollout.failure, dropped=True)
 
 
-def _scorable(rollout: Rollout) -> Scorable:
+def _scorable(rollout: Rollout, raw: str | None, notation: str | None) -> Scorable:
     prompt = rollout.prompt
-    scorable = Scorable.of_row(rollout.text, prompt.item, prompt.messages, prompt.tools, rollout.messages)
+    scorable = Scorable.of_row(
+        rollout.text,
+        prompt.item,
+        prompt.messages,
+        prompt.tools,
+        rollout.messages,
+        raw=raw,
+        notation=notation,
+    )
     if rollout.environment_reward is None:
         return scorable
     return replace(scorable, sample={**scorable.sample, "environment_reward": rollout.environment_reward})

@@ -14,6 +14,16 @@ from worker.rollout.noise import Stream, hash64
 
 Decode = Callable[[Sequence[Sequence[int]]], list[str]]
 
+
+@dataclass(frozen=True, slots=True)
+class CallTexts:
+    """How tool calls are read that the model marks by special tokens."""
+
+    notation: str
+    raw: Decode
+    """Texts with special tokens."""
+
+
 _SEED_BITS = 2**31 - 1
 
 

@@ -43,6 +43,11 @@ class FolderText(Text):
         ids: list[int] = self._ask("tokenize", payload)["ids"]
         return ids
 
+    def notation(self) -> str | None:
+        """Notation of the model's tool calls; None if it cannot be read."""
+        notation: str | None = self._ask("notation", {})["notation"]
+        return notation
+
     def prove_continuation(
         self, tools: list[dict[str, Any]], stop_ids: Sequence[int], *, reply: bool
     ) -> dict[str, Any]:

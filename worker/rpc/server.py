@@ -17,6 +17,7 @@ from reinforge.schemas.rpc.base import CallKind, dump
 from reinforge.schemas.rpc.models import INSPECT_MODEL, RENDER
 from reinforge.schemas.rpc.rewards import SCORE, VALIDATE, CodeScoring, ScoreRequest, ScoreResult
 from reinforge.schemas.rpc.sampling import SAMPLE
+from reinforge.schemas.rpc.tools import LIST_TOOLS
 from reinforge.schemas.worker_api import CALL_POLL_SECONDS, CallAnswer, CallMessage
 from reinforge.system import tracing
 from reinforge.system.logs import log_context
@@ -38,6 +39,7 @@ from worker.rpc.inspect_model import inspect
 from worker.rpc.render import render
 from worker.rpc.rewards import score, validate
 from worker.rpc.sample import Sampler
+from worker.rpc.tools import list_tools
 from worker.sandbox.client import SandboxClient
 from worker.serving_client.engine_choice import serving_engine
 from worker.serving_client.placement import Launch, Places
@@ -48,7 +50,7 @@ from worker.supervisor.slots import take_slot
 log = logging.getLogger(__name__)
 
 QUICK: list[CallKind] = ["validate", "score", "render"]
-ALL: list[CallKind] = [*QUICK, "inspect_model", "inspect_adapter"]
+ALL: list[CallKind] = [*QUICK, "inspect_model", "inspect_adapter", "list_tools"]
 SAMPLING: list[CallKind] = ["sample"]
 REWARD_MODEL_IDLE_SECONDS = 300.0
 REWARD_MODEL_ORDER_SECONDS = 600.0
@@ -89,6 +91,7 @@ class CallWorker:
             "inspect_model": lambda call: inspect(
                 self._api, self._models, self._apart, call.id, INSPECT_MODEL.read_request(call.payload)
             ),
+            "list_tools": lambda call: list_tools(LIST_TOOLS.read_request(call.payload)),
         }
         if blobs is not None:
             self._handlers["inspect_adapter"] = lambda call: inspect_adapter(

@@ -11,12 +11,12 @@ RowStatus = Literal[
 ProgramStatus = Literal[
     "ok", "exception", "bad_value", "memory", "timeout", "cpu_limit", "crashed", "exited", "output_flood", "skipped",
 ]  # fmt: skip
-CallStatus = Literal["ok", "load_error", "sandbox_error", "sandbox_unavailable"]
+SandboxCallStatus = Literal["ok", "load_error", "sandbox_error", "sandbox_unavailable"]
 Granularity = Literal["sample", "group", "batch"]
 Isolation = Literal["batch", "sample"]
 
 ROW_STATUSES: frozenset[str] = frozenset(RowStatus.__args__)  # type: ignore[attr-defined]
-CALL_STATUSES: frozenset[str] = frozenset(CallStatus.__args__)  # type: ignore[attr-defined]
+CALL_STATUSES: frozenset[str] = frozenset(SandboxCallStatus.__args__)  # type: ignore[attr-defined]
 
 RETRIED_ROWS: frozenset[str] = frozenset({"deadline", "skipped"})
 """Statuses caused by the call, not the row: retried once."""
@@ -58,7 +58,7 @@ class CallOutcome:
     other statuses are the platform's.
     """
 
-    status: CallStatus
+    status: SandboxCallStatus
     rows: list[RowResult] = field(default_factory=list)
     message: str | None = None
     line: int | None = None
@@ -94,7 +94,7 @@ class ProgramResult:
 
 @dataclass(frozen=True, slots=True)
 class ProgramsOutcome:
-    status: CallStatus
+    status: SandboxCallStatus
     results: list[ProgramResult] = field(default_factory=list)
     message: str | None = None
     jail: str | None = None
@@ -110,7 +110,7 @@ class EntryPoint:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    status: CallStatus
+    status: SandboxCallStatus
     entries: list[EntryPoint] = field(default_factory=list)
     message: str | None = None
     line: int | None = None

@@ -12,7 +12,13 @@ from worker.sandbox.daemon.session import JailDied, Session
 from worker.sandbox.jailed import region
 from worker.sandbox.libraries import LOADABLE
 from worker.sandbox.limits import ProgramLimits
-from worker.sandbox.outcome import CallStatus, ProgramResult, ProgramRun, ProgramsOutcome, ProgramStatus
+from worker.sandbox.outcome import (
+    ProgramResult,
+    ProgramRun,
+    ProgramsOutcome,
+    ProgramStatus,
+    SandboxCallStatus,
+)
 
 MAX_RUNS = 64
 _MOST_SECONDS = 120.0
@@ -44,7 +50,7 @@ class ProgramCall:
     async def serve(self, session: Session, jail: str, scan: bool) -> ProgramsOutcome:
         return await run_programs(session, self, jail, scan)
 
-    def failed(self, status: CallStatus, message: str) -> ProgramsOutcome:
+    def failed(self, status: SandboxCallStatus, message: str) -> ProgramsOutcome:
         return ProgramsOutcome(status, message=message)
 
 

@@ -110,6 +110,7 @@ def prepare(
         judges=claimed.judges,
         # Beside the attempts, so that they share paid results.
         judge_cache=str(folder.path.parent / "judges.sqlite") if claimed.judges else None,
+        tool_record=str(folder.path.parent / "tools.sqlite"),
         checkpoints=_checkpoints(claimed, models, on_progress),
         sandbox_socket=str(sandbox),
         resume_path=str(resume) if resume else None,

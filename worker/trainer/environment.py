@@ -1,23 +1,32 @@
 """Construction of a job's environment."""
 
-from reinforge.environment_spec import ToolsSpec, source_file
+from pathlib import Path
+
+from reinforge.environment_spec import McpSource, ToolsSpec, source_name
+from reinforge.errors import InvalidInput, JobFailure
+from reinforge.net.outbound import Guard
 from reinforge.spec import JobSpec
+from reinforge.tool_calls import NOTATIONS
 from worker.environment.base import Environment
 from worker.environment.continuation import Continuation
 from worker.environment.single_turn import SingleTurn
 from worker.environment.tools.base import PythonSource
 from worker.environment.tools.environment import OneTurn, ToolsEnvironment
 from worker.environment.tools.jailed import JailedSource
-from worker.environment.tools.runner import Tools
+from worker.environment.tools.runner import ToolProvider, Tools
+from worker.environment.tools.servers import ToolServers
+from worker.machine import settings
 from worker.policy.load import LoadedModel
+from worker.rollout.conversations import CallTexts
 from worker.sandbox.client import SandboxClient
+from worker.training.prompts.data import JobPrompts
 from worker.training.prompts.model_texts import ModelTexts
 
 _ANY_CONTEXT = 2**31
 
 
 def job_environment(
-    spec: JobSpec, base: LoadedModel, texts: ModelTexts, client: SandboxClient
+    spec: JobSpec, base: LoadedModel, texts: ModelTexts, client: SandboxClient, servers: ToolServers
 ) -> Environment:
     """Raises JobFailure `template_not_continuable`."""
     environment = spec.environment
@@ -27,7 +36,7 @@ def job_environment(
     turns = Continuation.prove(texts, tools, base.stop_ids) if tools else OneTurn()
     return ToolsEnvironment(
         environment,
-        Tools(_sources(environment, client)),
+        Tools(_sources(environment, client, servers)),
         texts,
         turns,
         stop_ids=base.stop_ids,
@@ -37,10 +46,43 @@ def job_environment(
     )
 
 
-def _sources(environment: ToolsSpec, client: SandboxClient) -> dict[str, JailedSource]:
-    sources = {}
+def call_texts(prompts: JobPrompts, texts: ModelTexts) -> CallTexts | None:
+    """None if the texts of completions have the marks of all calls."""
+    if not any(prompt.tools for prompt in (*prompts.train, *prompts.held_out)):
+        return None
+    notation = texts.notation()
+    if notation is None or not NOTATIONS[notation].special_tokens:
+        return None
+    return CallTexts(notation, texts.raw)
+
+
+def connected(
+    spec: JobSpec, *, guard: Guard | None, signing: str | None, record: str | None
+) -> tuple[JobSpec, ToolServers]:
+    """The job with the tools of its servers, and their connections. Raises JobFailure, retryable."""
+    environment = spec.environment
+    sources = environment.servers if isinstance(environment, ToolsSpec) else {}
+
+    def secret(source: McpSource) -> str | None:
+        return settings.variable(source.secret_env) if source.secret_env else signing
+
+    try:
+        servers = ToolServers(sources, guard, secret=secret, recorded=Path(record) if record else None)
+        if isinstance(environment, ToolsSpec) and sources:
+            tools = {number: server.schemas for number, server in servers.by_number.items()}
+            spec = spec.model_copy(update={"environment": environment.listing(tools)})
+    except InvalidInput as error:  # at creation, the servers listed these tools
+        raise JobFailure(error.message, code=error.code, hint=error.hint, retryable=True) from error
+    return spec, servers
+
+
+def _sources(environment: ToolsSpec, client: SandboxClient, servers: ToolServers) -> dict[str, ToolProvider]:
+    sources: dict[str, ToolProvider] = {}
     for number, source in enumerate(environment.sources):
-        file = source_file(number, source.type)
+        file = source_name(number, source)
+        if isinstance(source, McpSource):
+            sources[file] = servers.by_number[number]
+            continue
         code = PythonSource(
             file,
             source.source or "",

@@ -31,6 +31,7 @@ from reinforge.records import Command, Ended, Phase, RewardChange, RewardCode, R
 from reinforge.reward_spec import PythonReward
 from reinforge.spec import JobSpec
 from worker.environment.base import Environment
+from worker.environment.tools.servers import ToolServers
 from worker.machine import settings
 from worker.machine.cpu_share import give_way_on_processor, set_threads
 from worker.machine.kind import machine_kind
@@ -49,7 +50,7 @@ from worker.rewards.secrets import take_secrets
 from worker.rollout.engine import RolloutEngine
 from worker.sandbox.client import SandboxClient
 from worker.trainer.engines import check_engine, rollout_engine
-from worker.trainer.environment import job_environment
+from worker.trainer.environment import call_texts, connected, job_environment
 from worker.trainer.plugins import checked_spec
 from worker.trainer.progress_bar import ProgressDisplay
 from worker.trainer.reporter import FolderReporter, LocalReporter, PipeReporter
@@ -111,6 +112,7 @@ class TrainerJob:
         self.scorer: CompositeScorer | None = None
         self.services: RaterServices | None = None
         self.secrets = take_secrets()
+        self.servers: ToolServers | None = None
 
     def run(self) -> End:
         try:
@@ -127,6 +129,8 @@ class TrainerJob:
         finally:
             if self.scorer is not None:
                 self.scorer.close()
+            if self.servers is not None:
+                self.servers.close()
         fields = dataclasses.asdict(end)
         self.reporter.report(Ended, step=self.position.step, **fields)
         return end
@@ -165,9 +169,12 @@ class TrainerJob:
         self._load(policy, critic)
         reporter.rewind(self.position.step)
         reporter.report(Phase, phase="loading", step=0)
+        spec, servers = self._connect_tools()
         prompts = self._prompts(base, texts)
         with sandbox_client(manifest.sandbox_socket, patience=SANDBOX_PATIENCE_SECONDS) as client:
-            runs_code = needs_sandbox(manifest) or isinstance(spec.environment, ToolsSpec)
+            runs_code = needs_sandbox(manifest) or (
+                isinstance(spec.environment, ToolsSpec) and spec.environment.runs_code
+            )
             jail = proved_jail(client) if runs_code else None
             if jail is not None:
                 client.hold_to(jail)
@@ -186,13 +193,15 @@ class TrainerJob:
             facts |= attack_facts(spec, scorer, prompts.train)
             self._report_start(facts)
             self._log_setup(facts, prompts)
-            environment = job_environment(spec, base, texts, client)
+            environment = job_environment(spec, base, texts, client, servers)
             engine = self._engine(base, texts, host, prompts)
             changes = Changes(manifest.changes, self._replace_reward, reporter, self.job_reporter)
             training = train(
                 spec,
                 Models(policy, critic),
-                RolloutSource(engine, environment, scorer, texts.completions, base.stop_ids),
+                RolloutSource(
+                    engine, environment, scorer, texts.completions, base.stop_ids, call_texts(prompts, texts)
+                ),
                 prompts,
                 self.position,
                 Control(reporter, self.job_reporter, changes),
@@ -213,6 +222,13 @@ class TrainerJob:
             policy.load_state(state)
         if critic is not None and critic_state is not None:
             critic.load_state(critic_state)
+
+    def _connect_tools(self) -> tuple[JobSpec, ToolServers]:
+        guard = None if self.offline else Guard.allowing(settings.allowed_hosts())
+        self.spec, self.servers = connected(
+            self.spec, guard=guard, signing=self.secrets.signing, record=self.manifest.tool_record
+        )
+        return self.spec, self.servers
 
     def _engine(
         self, base: LoadedModel, texts: ModelTexts, host: LocalHost, prompts: JobPrompts

@@ -16,7 +16,7 @@ from worker.policy.base import Critic, Policy
 from worker.rewards.base import Scorer
 from worker.rewards.circuit_breaker import Breaker
 from worker.rollout.collect import Collector
-from worker.rollout.conversations import Decode, Interrupted, Round
+from worker.rollout.conversations import CallTexts, Decode, Interrupted, Round
 from worker.rollout.engine import RolloutEngine, Sampling
 from worker.rollout.noise import Stream
 from worker.trainer.reporter import Reporter
@@ -62,6 +62,7 @@ class RolloutSource:
     scorer: Scorer
     decode: Decode
     stop_ids: tuple[int, ...]
+    call_texts: CallTexts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ async def train(
     engine, scorer, decode = rollouts.engine, rollouts.scorer, rollouts.decode
     reporter, job_reporter, changes = control.reporter, control.job_reporter, control.changes
     sampling = _sampling(spec, rollouts.stop_ids)
-    collector = Collector(engine, rollouts.environment, scorer, decode)
+    collector = Collector(engine, rollouts.environment, scorer, decode, rollouts.call_texts)
     breaker = Breaker(spec.limits.error_share, list(position.reward_errors))
     sampler = StepSampler(spec, policy, collector, scorer, prompts, job_reporter, breaker, decode)
     slices = prompts.slices(spec.data.columns.slice)

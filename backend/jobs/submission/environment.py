@@ -4,12 +4,17 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from backend.models import Dataset
+from backend.rpc.client import Calls
+from backend.rpc.queued import QueuedServers
 from reinforge.dataset.tools import COLUMN
-from reinforge.environment_spec import ToolsSpec
+from reinforge.environment_spec import McpSource, ToolsSpec
 from reinforge.errors import InvalidInput
+from reinforge.schemas.rpc.tools import LIST_TOOLS
 from reinforge.spec import JobSpec
+from reinforge.tools import ToolSourceError
 
 NOT_CONTINUABLE = "template_not_continuable"
+LISTING_SECONDS = 20.0
 
 
 def environment_problems(spec: JobSpec, tables: Sequence[Dataset]) -> Iterator[InvalidInput]:
@@ -17,7 +22,7 @@ def environment_problems(spec: JobSpec, tables: Sequence[Dataset]) -> Iterator[I
     if not isinstance(environment, ToolsSpec):
         return
     for number, source in enumerate(environment.sources):
-        if source.source is None:
+        if not isinstance(source, McpSource) and source.source is None:
             yield InvalidInput(
                 "A path names a file on your machine, which the server cannot read.",
                 code="path_not_allowed",
@@ -32,6 +37,23 @@ def environment_problems(spec: JobSpec, tables: Sequence[Dataset]) -> Iterator[I
                 param="environment.type",
                 hint=f"Rename the column `{COLUMN}`, or use environment `single_turn`.",
             )
+
+
+async def with_listed_tools(spec: JobSpec, project_id: str, calls: Calls) -> JobSpec:
+    """With the tools that servers of the environment list. Raises InvalidInput, Unavailable."""
+    environment = spec.environment
+    if not isinstance(environment, ToolsSpec) or not (servers := environment.servers):
+        return spec
+    request = QueuedServers(servers=servers, project=project_id)
+    result = await calls.ask(LIST_TOOLS, request, timeout=LISTING_SECONDS)
+    if result.tools.keys() != servers.keys():
+        raise LIST_TOOLS.malformed_result("it lists the tools of other servers")
+    try:
+        listing = environment.listing(result.tools)
+    except ToolSourceError as error:
+        error.param = "environment.sources"
+        raise
+    return spec.model_copy(update={"environment": listing})
 
 
 def tools_of(spec: JobSpec) -> list[dict[str, Any]] | None:

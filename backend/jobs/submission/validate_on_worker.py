@@ -11,7 +11,12 @@ from backend.datasets import service as datasets
 from backend.datasets.leakage.compare import HeldOutRows
 from backend.datasets.leakage.report import leaks, report
 from backend.datasets.reading import MOST_CHARACTERS, read_in_background
-from backend.jobs.submission.environment import NOT_CONTINUABLE, no_place_for_tools, tools_of
+from backend.jobs.submission.environment import (
+    NOT_CONTINUABLE,
+    no_place_for_tools,
+    tools_of,
+    with_listed_tools,
+)
 from backend.jobs.submission.validate_references import JobPlan, PinnedReward, lacking
 from backend.models import Dataset
 from backend.rewards import service as rewards
@@ -69,6 +74,11 @@ async def validate_all(plan: JobPlan, calls: Calls, objects: Objects, cache: Pat
         plan.rewards, calls, [dataset for dataset, _ in tables], plan.spec.data.columns
     )
     problems, measured = list(loaded.problems), []
+    try:
+        spec = await with_listed_tools(plan.spec, plan.dataset.project_id, calls)
+        plan = replace(plan, spec=spec)
+    except InvalidInput as error:
+        problems.append(error)
     for dataset, param in tables:
         path = await datasets.local_file(objects, dataset, cache)
         try:

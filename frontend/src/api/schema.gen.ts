@@ -4769,7 +4769,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "validate" | "score" | "render" | "inspect_model" | "inspect_adapter" | "sample";
+            kind: "validate" | "score" | "render" | "inspect_model" | "inspect_adapter" | "list_tools" | "sample";
             /** Payload */
             payload: {
                 [key: string]: unknown;
@@ -10540,6 +10540,57 @@ export interface components {
             aux?: components["schemas"]["NoAuxiliary"] | components["schemas"]["DpoPair"] | components["schemas"]["Hierarchy"];
         };
         /**
+         * McpSource
+         * @description A server that offers tools by the Model Context Protocol over HTTP. The worker calls it, under the address rules
+         *     of judges.
+         */
+        McpSource: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "mcp";
+            /**
+             * Url
+             * @description Address of the server, such as `https://example.com/mcp`.
+             */
+            url: string;
+            /**
+             * Include
+             * @description Names of the tools to offer; default all.
+             */
+            include?: string[];
+            /**
+             * Headers
+             * @description Additional headers, stored unencrypted: no passwords. Requests are signed.
+             */
+            headers?: {
+                [key: string]: string;
+            };
+            /**
+             * Secret Env
+             * @description Offline: environment variable with the signing secret; a server uses the project's.
+             */
+            secret_env?: string | null;
+            /**
+             * Timeout Seconds
+             * @description Wall time of one request.
+             * @default 30
+             */
+            timeout_seconds?: number;
+            /**
+             * Concurrency
+             * @description Maximum concurrent calls.
+             * @default 8
+             */
+            concurrency?: number;
+            /**
+             * Tools
+             * @description Filled when the job is created: what the server lists. Given in a job file, the server has to list the same.
+             */
+            tools?: components["schemas"]["ToolSchema"][] | null;
+        };
+        /**
          * Me
          * @description The requesting user or key, and its project.
          */
@@ -11123,7 +11174,7 @@ export interface components {
             /** Worker */
             worker: string;
             /** Kinds */
-            kinds: ("validate" | "score" | "render" | "inspect_model" | "inspect_adapter" | "sample")[];
+            kinds: ("validate" | "score" | "render" | "inspect_model" | "inspect_adapter" | "list_tools" | "sample")[];
             /**
              * Wait Seconds
              * @default 25
@@ -13257,7 +13308,7 @@ export interface components {
             /** Device */
             device?: string | null;
             /** Answers */
-            answers?: ("validate" | "score" | "render" | "inspect_model" | "inspect_adapter" | "sample")[] | null;
+            answers?: ("validate" | "score" | "render" | "inspect_model" | "inspect_adapter" | "list_tools" | "sample")[] | null;
             broker?: components["schemas"]["BrokerState"] | null;
             /** Engines */
             engines?: ("transformers" | "vllm")[] | null;
@@ -15908,6 +15959,23 @@ export interface components {
              */
             type: "class";
         };
+        /** ToolFunction */
+        ToolFunction: {
+            /** Name */
+            name: string;
+            /**
+             * Description
+             * @default
+             */
+            description?: string;
+            /**
+             * Parameters
+             * @description A JSON Schema.
+             */
+            parameters?: {
+                [key: string]: unknown;
+            };
+        };
         /**
          * ToolFunctions
          * @description Python code whose public functions are tools; type hints and docstrings are their schemas.
@@ -15944,6 +16012,19 @@ export interface components {
             type: "python";
         };
         /**
+         * ToolSchema
+         * @description `{"type": "function", "function": {…}}`: what a chat template renders, and what the page shows.
+         */
+        ToolSchema: {
+            /**
+             * Type
+             * @default function
+             * @constant
+             */
+            type?: "function";
+            function: components["schemas"]["ToolFunction"];
+        };
+        /**
          * ToolsSpec
          * @description The policy calls tools over several turns; the platform runs them and the loop.
          */
@@ -15955,9 +16036,9 @@ export interface components {
             type: "tools";
             /**
              * Sources
-             * @description Where tools come from: `- python: tools.py`, `- class: game.py`, or the code as `source`.
+             * @description Where tools come from: `- python: tools.py`, `- class: game.py`, or the code as `source`; `- mcp: https://…`.
              */
-            sources?: (components["schemas"]["ToolFunctions"] | components["schemas"]["ToolClass"])[];
+            sources?: (components["schemas"]["ToolFunctions"] | components["schemas"]["ToolClass"] | components["schemas"]["McpSource"])[];
             /**
              * Max Turns
              * @description Turns of the policy in a rollout.

@@ -11,14 +11,18 @@ import pytest
 import torch
 from torch import Tensor
 
+from reinforge.environment_spec import McpSource
 from reinforge.records import Record, StepMetrics
 from reinforge.spec import JobSpec
+from tests.support.mcp_stub import Faults, McpStub
 from tests.support.small_jobs import SmallJob, small_spec
 from tests.support.tiny_models import write_tiny_model
 from tests.support.tool_texts import NOTE, CallingTexts, NoTools, PlainRunner
 from worker.environment.base import Prompt
-from worker.environment.tools.base import ToolRequest, ToolResult
+from worker.environment.tools.base import ToolRequest, ToolResult, ToolRunner
 from worker.environment.tools.environment import ToolsEnvironment
+from worker.environment.tools.runner import Tools
+from worker.environment.tools.servers import ToolServers
 from worker.policy.base import Batch, ForwardBackward, LossFunction, LossValue, TokenScores
 from worker.rollout.collect import ProgressCallback
 from worker.rollout.engine import Generated, GenerateRequest
@@ -41,7 +45,7 @@ def tools_spec(**changes: Any) -> JobSpec:
     return small_spec(**{"environment": settings, "rollout__max_completion_tokens": 24, **changes})
 
 
-def tools_job(folder: Path, model: Path, spec: JobSpec, runner: PlainRunner, **options: Any) -> SmallJob:
+def tools_job(folder: Path, model: Path, spec: JobSpec, runner: ToolRunner, **options: Any) -> SmallJob:
     def environment(job: SmallJob) -> ToolsEnvironment:
         assert spec.environment.type == "tools"
         most = spec.rollout.max_completion_tokens
@@ -237,6 +241,35 @@ def test_a_job_that_ends_within_a_turn_and_resumes_is_equal_to_the_bit(
     assert rest.position.step == 2
     rest.train()
     assert equal(adapters(complete), adapters(rest))
+
+
+def test_a_resumed_job_repeats_what_a_server_returned(tmp_path: Path, model: Path) -> None:
+    """Each call of this server returns another number: a job that made its calls again would learn something else."""
+
+    def script(stub: McpStub, message: dict[str, Any]) -> Faults | None:
+        if message["method"] != "tools/call":
+            return None
+        return Faults(result={"content": [{"type": "text", "text": f"number {len(stub.calls())}"}]})
+
+    def attempt(folder: Path, record: Path, resume: bytes | None = None) -> SmallJob:
+        servers = ToolServers({0: McpSource(url=stub.url)}, None, secret=lambda _: None, recorded=record)
+        tools = Tools({"server": servers.by_number[0]})
+        spec = tools_spec(limits__steps=2, limits__checkpoint_every=1, evaluation__rows=0)
+        job = tools_job(folder, model, spec, tools, resume=resume)
+        try:
+            job.train()
+        finally:
+            servers.close()
+        return job
+
+    record = tmp_path / "calls.sqlite"
+    with McpStub(script, tools=[{"name": "note", "inputSchema": {"type": "object"}}]) as stub:
+        whole = attempt(tmp_path / "whole", record)
+        calls = len(stub.calls())
+        state = whole.blob(whole.records("resume_state_saved")[0])
+        rest = attempt(tmp_path / "rest", record, state)
+        assert rest.records("step_metrics") and len(stub.calls()) == calls > 10
+        assert equal(adapters(whole), adapters(rest))
 
 
 def test_calls_of_a_turn_are_one_call_of_the_runner(whole: tuple[SmallJob, PlainRunner]) -> None:

@@ -15,6 +15,7 @@ import torch
 from reinforge.metrics import describe
 from reinforge.offline.train import sandbox
 from reinforge.records import RewardCode, RunManifest
+from tests.support.mcp_stub import McpStub
 from tests.support.small_jobs import small_spec, write_rows
 from tests.support.tiny_models import write_calling_model
 
@@ -36,7 +37,8 @@ def grade(sample, item):
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    folder = write_calling_model(tmp_path_factory.mktemp("model"), CALL, "noted 5", "done")
+    folder = tmp_path_factory.mktemp("model")
+    write_calling_model(folder, CALL, "noted 5", "done", tools=["note", "search"])
     torch.set_num_threads(threads)
     return folder
 
@@ -54,7 +56,8 @@ def run(folder: Path, model: Path, socket: Path, **changes: Any) -> list[dict[st
     reward = folder / "reward.py"
     reward.write_text(REWARD, encoding="utf-8")
     rows = write_rows(folder / "rows.jsonl", [{"prompt": f"row {n}"} for n in range(12)])
-    environment = {"type": "tools", "sources": [{"type": "python", "source": TOOL}], "max_turns": 4}
+    sources = [{"type": "python", "source": TOOL}, *changes.pop("sources", ())]
+    environment = {"type": "tools", "sources": sources, "max_turns": 4}
     spec = small_spec(
         environment=environment,
         rollout__max_completion_tokens=120,
@@ -81,7 +84,9 @@ def run(folder: Path, model: Path, socket: Path, **changes: Any) -> list[dict[st
 def test_a_job_calls_the_tool_and_reports_the_conversations(
     tmp_path: Path, model: Path, socket: Path
 ) -> None:
-    records = run(tmp_path, model, socket)
+    with McpStub() as server:  # its tools are in the prompt; the model has not learned to call them
+        records = run(tmp_path, model, socket, sources=[{"mcp": server.url, "include": ["search"]}])
+        assert [message["method"] for _, message in server.requests].count("tools/list") == 2
     assert records[-1]["outcome"] == "succeeded", records[-1]
     values = [record for record in records if record["kind"] == "step_metrics"][-1]["values"]
     assert values["tools/note/calls"] > 0.5

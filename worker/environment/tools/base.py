@@ -32,7 +32,8 @@ class ToolRequest:
 
     rollout: any number that tells rollouts apart. item: the row of the dataset. source: index into
     `ToolRunner.schemas`. state: `ToolResult.state` of the rollout's last call or start. history: all former calls of
-    the rollout, oldest first. seed: of the rollout, the same in every call.
+    the rollout, oldest first. seed: of the rollout, the same in every call; the rollouts of a prompt share it, and
+    sample_no tells them apart.
 
     Several requests of one rollout in one `run` are its calls in order: each continues the state and history of the
     one before, whatever its own `state` and `history` say.
@@ -46,6 +47,7 @@ class ToolRequest:
     state: Any
     history: tuple[PastCall, ...]
     seed: int
+    sample_no: int = 0
 
 
 @dataclass(frozen=True, slots=True)

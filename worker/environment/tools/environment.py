@@ -269,6 +269,7 @@ class ToolsEnvironment:
             state=entry.memory.state,
             history=entry.memory.history,
             seed=entry.conversation.seed,
+            sample_no=entry.conversation.sample_no,
         )
 
     def _note(self, entry: _Answered, place: int, request: ToolRequest, result: ToolResult) -> None:

@@ -1,23 +1,35 @@
 """Tools of an MCP server over streamable HTTP."""
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from itertools import count
+from secrets import token_hex
 from typing import Any
 
 from pydantic import ValidationError
 
-from reinforge.net.outbound import Guard
+from reinforge.net.outbound import ALLOW_VARIABLE, Guard
+from reinforge.net.webhook_signature import signed_headers
 from reinforge.parsing.json_depth import is_deeper
 from reinforge.tools import CallStatus, ToolFunction, ToolSchema
 from worker.environment.tools import json_rpc
 from worker.environment.tools.base import ToolEnd, ToolRequest, ToolResult, ToolReward, ToolStart
-from worker.environment.tools.server import ServerAddress, ServerCalls, ToolServerError, rollout_headers
-from worker.rewards.network import Exchange, NetworkLoop, RequestFailed, ServerClient
+from worker.environment.tools.recorded import RecordedCalls
+from worker.environment.tools.server import (
+    ServerAddress,
+    ServerCalls,
+    ToolServerError,
+    readable,
+    rollout_headers,
+)
+from worker.rewards.network import Exchange, NetworkLoop, RequestFailed, ServerClient, ServerReply
 
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26")
 """Protocol versions that are spoken, newest first."""
-MAX_TOOLS, MAX_PAGES, MAX_SCHEMA_BYTES = 128, 16, 32 << 10
+MAX_TOOLS, MAX_PAGES, MAX_SCHEMA_BYTES, MAX_LIST_BYTES = 128, 16, 32 << 10, 256 << 10
+LISTING_SECONDS = 15.0
+"""For connecting and all pages of the list."""
 _ACCEPT = "application/json, text/event-stream"
 _SESSION, _VERSION = "mcp-session-id", "mcp-protocol-version"
 _INVALID_PARAMS, _NO_SUCH_METHOD = -32602, -32601
@@ -26,7 +38,8 @@ _INVALID_PARAMS, _NO_SUCH_METHOD = -32602, -32601
 class McpServer:
     """Tools of one server: `initialize` and `tools/list` at creation, then one `tools/call` per call.
 
-    expected: tools as they were when the job was created. Raises ToolServerError.
+    expected: tools as they were when the job was created, in any order. guard: None for servers of whoever runs this
+    machine. Raises ToolServerError.
     """
 
     starts = scores = False
@@ -35,23 +48,27 @@ class McpServer:
         self,
         address: ServerAddress,
         network: NetworkLoop,
-        guard: Guard,
+        guard: Guard | None,
         *,
         expected: Sequence[ToolSchema] | None = None,
+        recorded: RecordedCalls | None = None,
     ) -> None:
         self._address, self._network = address, network
-        self._calls = ServerCalls(address, network, guard)
+        self._calls = ServerCalls(address, network, recorded or RecordedCalls())
         self._client = ServerClient(address.url, guard, proxied=False)
         self._session: dict[str, str] = {}
+        self._connecting = asyncio.Lock()
         self._ids = count(1)
         try:
             self.schemas = network.wait(self._connect())
-            if expected is not None and tuple(expected) != self.schemas:
-                raise self._error(
-                    f"its tools changed since the job was created: {_difference(expected, self.schemas)}",
-                    "tool_list_changed",
-                    "Create the job again with the tools of today, or restore the server.",
-                )
+            if expected is not None:
+                if difference := _difference(expected, self.schemas):
+                    raise self._error(
+                        f"its tools changed since the job was created: {difference}",
+                        "tool_list_changed",
+                        "Restore the server, or create the job again without `tools` in this source.",
+                    )
+                self.schemas = tuple(expected)
         except BaseException:
             self.close()
             raise
@@ -70,13 +87,21 @@ class McpServer:
 
     async def _connect(self) -> tuple[ToolSchema, ...]:
         try:
-            await self._initialize()
-            return await self._list()
+            async with asyncio.timeout(LISTING_SECONDS):
+                await self._initialize()
+                return await self._list()
+        except TimeoutError as error:
+            raise self._error(
+                f"it did not list its tools within {LISTING_SECONDS:g} s",
+                "tool_server_unreachable",
+                "Check the server.",
+            ) from error
         except RequestFailed as error:
             code = "tool_server_refused" if error.kind == "refused" else "tool_server_unreachable"
-            raise self._error(
-                error.message, code, "Check its address; it has to speak MCP over HTTP."
-            ) from error
+            hint = "Check its address; it has to speak MCP over HTTP."
+            if error.kind == "refused":
+                hint = f"{ALLOW_VARIABLE} has to allow it on the workers, which call the server."
+            raise self._error(error.message, code, hint) from error
         except json_rpc.RpcMalformed as error:
             raise self._error(
                 str(error), "tool_server_unusable", "Check that its address is that of MCP."
@@ -94,8 +119,8 @@ class McpServer:
             "capabilities": {},
             "clientInfo": {"name": "reinforge", "version": "1"},
         }
-        self._session = {}
-        answer = await self._ask("initialize", params, self._address.headers)
+        session: dict[str, str] = {}
+        answer = await self._ask("initialize", params, self._address.headers, session)
         version = answer.get("protocolVersion")
         if version not in VERSIONS:
             raise self._error(
@@ -103,8 +128,14 @@ class McpServer:
                 "mcp_version_unsupported",
                 f"Versions that can be used: {', '.join(VERSIONS)}.",
             )
-        self._session[_VERSION] = str(version)
+        self._session = session | {_VERSION: str(version)}
         await self._notify("notifications/initialized")
+
+    async def _begin_again(self, session: Mapping[str, str]) -> None:
+        """A new session, once for all calls that the server refused in the old one."""
+        async with self._connecting:
+            if self._session is session:
+                await self._initialize()
 
     async def _list(self) -> tuple[ToolSchema, ...]:
         schemas: list[ToolSchema] = []
@@ -113,10 +144,14 @@ class McpServer:
             params = {"cursor": cursor} if cursor is not None else {}
             page = await self._ask("tools/list", params, self._address.headers)
             schemas += self._offered(page.get("tools"))
-            if len(schemas) > MAX_TOOLS:
-                raise self._error(
-                    f"it has more than {MAX_TOOLS} tools", "too_many_tools", "Name some in `include`."
+            size = sum(len(schema.model_dump_json()) for schema in schemas)
+            if len(schemas) > MAX_TOOLS or size > MAX_LIST_BYTES:
+                most = (
+                    f"{MAX_TOOLS} tools"
+                    if len(schemas) > MAX_TOOLS
+                    else f"{MAX_LIST_BYTES >> 10} KiB of schemas"
                 )
+                raise self._error(f"it has more than {most}", "too_many_tools", "Name some in `include`.")
             cursor = page.get("nextCursor")
             if not isinstance(cursor, str):
                 break
@@ -143,11 +178,9 @@ class McpServer:
 
     def _schema(self, name: str, tool: Mapping[str, Any]) -> ToolSchema:
         parameters = tool.get("inputSchema")
-        if not isinstance(parameters, dict) or is_deeper(parameters, 32):
-            parameters = None
-        if parameters is None or len(json.dumps(parameters)) > MAX_SCHEMA_BYTES:
+        if not isinstance(parameters, dict) or not _storable(parameters):
             raise self._error(
-                f"the tool {name[:80]!r} has no schema of at most {MAX_SCHEMA_BYTES >> 10} KiB",
+                f"the tool {name[:80]!r} has no JSON Schema of at most {MAX_SCHEMA_BYTES >> 10} KiB and 32 levels",
                 "tool_schema_invalid",
                 "Leave it out with `include`.",
             )
@@ -155,7 +188,7 @@ class McpServer:
         try:
             function = ToolFunction(
                 name=name,
-                description=description[:4000] if isinstance(description, str) else "",
+                description=readable(description, 4000) if isinstance(description, str) else "",
                 parameters=parameters,
             )
         except ValidationError as error:
@@ -168,14 +201,15 @@ class McpServer:
 
     async def _call(self, request: ToolRequest) -> tuple[CallStatus, str]:
         params = {"name": request.name, "arguments": request.arguments}
-        headers = rollout_headers(self._address, request.seed)
+        headers = rollout_headers(self._address, request)
+        session = self._session
         try:
             try:
                 answer = await self._ask("tools/call", params, headers)
             except RequestFailed as error:
-                if error.status != 404 or _SESSION not in self._session:
+                if error.status != 404 or _SESSION not in session:
                     raise
-                await self._initialize()  # the server forgot the session; the call was not run
+                await self._begin_again(session)  # the server forgot the session; the call was not run
                 answer = await self._ask("tools/call", params, headers)
         except json_rpc.RpcError as error:
             code: CallStatus = "exception"
@@ -189,29 +223,44 @@ class McpServer:
         return ("exception" if answer.get("isError") is True else "ok"), _text(answer)
 
     async def _ask(
-        self, method: str, params: Mapping[str, Any], headers: Mapping[str, str]
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        headers: Mapping[str, str],
+        new_session: dict[str, str] | None = None,
     ) -> dict[str, Any]:
-        """Raises RequestFailed, RpcError, RpcMalformed."""
+        """Sends a request in the session, or begins one and fills `new_session`. Raises RequestFailed, RpcError,
+        RpcMalformed.
+        """
         id = next(self._ids)
-        exchange = Exchange(
-            json_rpc.request(method, params, id),
-            {**headers, **self._session},
-            accept=_ACCEPT,
-            whole=json_rpc.AnswerWatch(id),
-        )
-        reply = await self._client.send(exchange, seconds=self._address.timeout_seconds)
+        body = json_rpc.request(method, params, id)
+        if new_session is None:
+            headers = {**headers, **self._session}
+        reply = await self._send(body, headers, json_rpc.AnswerWatch(id))
         session = reply.headers.get(_SESSION, "")
-        if method == "initialize" and session.isascii() and session.isprintable() and 0 < len(session) <= 512:
-            self._session[_SESSION] = session
+        if (
+            new_session is not None
+            and session.isascii()
+            and session.isprintable()
+            and 0 < len(session) <= 512
+        ):
+            new_session[_SESSION] = session
         return json_rpc.result(reply.content, reply.headers, id)
 
     async def _notify(self, method: str) -> None:
-        exchange = Exchange(
-            json_rpc.request(method, {}, None), {**self._address.headers, **self._session}, accept=_ACCEPT
-        )
-        await self._client.send(exchange, seconds=self._address.timeout_seconds)
+        headers = {**self._address.headers, **self._session}
+        await self._send(json_rpc.request(method, {}, None), headers)
+
+    async def _send(
+        self, body: bytes, headers: Mapping[str, str], whole: json_rpc.AnswerWatch | None = None
+    ) -> ServerReply:
+        address = self._address
+        signature = signed_headers(address.secret, f"mcp_{token_hex(16)}", body) if address.secret else {}
+        exchange = Exchange(body, {**headers, **signature}, accept=_ACCEPT, whole=whole)
+        return await self._client.send(exchange, seconds=address.timeout_seconds)
 
     def _error(self, message: str, code: str, hint: str) -> ToolServerError:
+        message = readable(message, 1000)
         return ToolServerError(f"The tool server {self._address.name}: {message}.", code=code, hint=hint)
 
 
@@ -229,9 +278,20 @@ def _text(answer: Mapping[str, Any]) -> str:
     return "\n".join(parts)
 
 
+def _storable(schema: Mapping[str, Any]) -> bool:
+    if is_deeper(schema, 32):
+        return False
+    try:
+        text = json.dumps(schema, ensure_ascii=False, allow_nan=False)
+        return len(text.encode()) <= MAX_SCHEMA_BYTES and "\\u0000" not in text
+    except ValueError:  # NaN, or half of a surrogate pair
+        return False
+
+
 def _difference(before: Sequence[ToolSchema], now: Sequence[ToolSchema]) -> str:
+    """Empty if the tools are the same, in any order."""
     old, new = {s.name: s for s in before}, {s.name: s for s in now}
     lines = [f"{name} is gone" for name in old if name not in new]
     lines += [f"{name} is new" for name in new if name not in old]
     lines += [f"{name} has another schema" for name in old if name in new and old[name] != new[name]]
-    return ", ".join(lines)[:400] or "their order"
+    return ", ".join(lines)[:400]

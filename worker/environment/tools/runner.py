@@ -19,7 +19,7 @@ from worker.environment.tools.base import (
 from worker.environment.tools.jailed import FIRST_STATE, SimulatedUser
 
 
-class ToolSource(Protocol):
+class ToolProvider(Protocol):
     """Tools of one entry of `environment.sources`; a call of `call` has at most one request per rollout."""
 
     @property
@@ -43,7 +43,7 @@ class ToolSource(Protocol):
 class Tools:
     """A `ToolRunner` over several sources, named for messages. Raises ToolSourceError `tool_name_twice`."""
 
-    def __init__(self, sources: Mapping[str, ToolSource], user: SimulatedUser | None = None) -> None:
+    def __init__(self, sources: Mapping[str, ToolProvider], user: SimulatedUser | None = None) -> None:
         unique_schemas({name: source.schemas for name, source in sources.items()})
         self._sources = list(sources.values())
         self._user = user

@@ -5,10 +5,11 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from reinforge.environment_spec import McpSource, source_name
 from reinforge.errors import InvalidInput, JobFailure
-from reinforge.net.outbound import Guard
 from reinforge.tools import CallStatus
 from worker.environment.tools.base import MAX_RESULT_CHARACTERS, ToolRequest, ToolResult
+from worker.environment.tools.recorded import UNANSWERED, RecordedCalls
 from worker.rewards.network import NetworkLoop, RequestFailed
 from worker.sandbox.jailed.tool_texts import clean, shortened
 
@@ -20,7 +21,7 @@ _KINDS: Mapping[str, CallStatus] = {"refused": "refused_address", "timeout": "ti
 class ServerAddress:
     """A server of tools, reached under the address rules of judges.
 
-    include: names of the tools to offer; empty for all. concurrency: most requests at once.
+    include: names of the tools to offer; empty for all. concurrency: most requests at once. secret: signs requests.
     """
 
     name: str
@@ -30,6 +31,20 @@ class ServerAddress:
     timeout_seconds: float = 30.0
     concurrency: int = 8
     most_characters: int = MAX_RESULT_CHARACTERS
+    secret: str | None = field(default=None, repr=False)
+
+
+def address_of(number: int, source: McpSource, secret: str | None) -> ServerAddress:
+    """Address of a job file's source."""
+    return ServerAddress(
+        source_name(number, source),
+        source.url,
+        headers=source.headers,
+        include=frozenset(source.include),
+        timeout_seconds=source.timeout_seconds,
+        concurrency=source.concurrency,
+        secret=secret,
+    )
 
 
 class ToolServerError(InvalidInput):
@@ -40,13 +55,13 @@ class ToolServerError(InvalidInput):
 
 @dataclass(slots=True)
 class ServerCalls:
-    """Runs the calls of a turn at once. Raises JobFailure `tool_server_unavailable` after FAILED_TURNS turns in a row
-    in which the server answered no call.
+    """Runs the calls of a turn at once; a server that hangs costs a turn two time limits. Raises JobFailure
+    `tool_server_unavailable` after FAILED_TURNS turns in a row in which the server answered no call.
     """
 
     address: ServerAddress
     network: NetworkLoop
-    guard: Guard
+    recorded: RecordedCalls = field(default_factory=RecordedCalls)
     failed_turns: int = 0
 
     def run(
@@ -55,9 +70,7 @@ class ServerCalls:
         call: Callable[[ToolRequest], Awaitable[tuple[CallStatus, str]]],
     ) -> list[ToolResult]:
         results = self.network.wait(self._all(requests, call))
-        silent = bool(results) and all(
-            result.status in ("unreachable", "refused_address", "timeout") for result in results
-        )
+        silent = bool(results) and all(result.status in UNANSWERED for result in results)
         self.failed_turns = self.failed_turns + 1 if silent else 0
         if self.failed_turns >= FAILED_TURNS:
             raise JobFailure(
@@ -74,28 +87,45 @@ class ServerCalls:
         requests: Sequence[ToolRequest],
         call: Callable[[ToolRequest], Awaitable[tuple[CallStatus, str]]],
     ) -> list[ToolResult]:
-        places = asyncio.Semaphore(self.address.concurrency)
+        places, unanswered = asyncio.Semaphore(self.address.concurrency), 0
 
         async def one(request: ToolRequest) -> ToolResult:
+            nonlocal unanswered
             async with places:
+                if unanswered >= 2 * self.address.concurrency:
+                    text = f"{request.name}: the server answered none of {unanswered} calls in a row."
+                    return ToolResult("unreachable", text, request.state, 0.0)
                 began = time.monotonic()
-                try:
-                    status, text = await call(request)
-                except RequestFailed as error:
-                    status = _KINDS.get(error.kind, "unreachable")
-                    text = f"{request.name}: {error.message}"
-                text = readable(text, self.address.most_characters)
-                if status != "ok" and not text.strip():
-                    text = f"{request.name} failed without a message."
+                status, text = await self._result(request, call)
+                unanswered = unanswered + 1 if status in UNANSWERED else 0
                 return ToolResult(status, text, request.state, 1000 * (time.monotonic() - began))
 
         return list(await asyncio.gather(*map(one, requests)))
+
+    async def _result(
+        self,
+        request: ToolRequest,
+        call: Callable[[ToolRequest], Awaitable[tuple[CallStatus, str]]],
+    ) -> tuple[CallStatus, str]:
+        url = self.address.url
+        if (recorded := self.recorded.get(url, request)) is not None:
+            return recorded
+        try:
+            status, text = await call(request)
+        except RequestFailed as error:
+            status = _KINDS.get(error.kind, "unreachable")
+            text = f"{request.name}: {error.message}"
+        text = readable(text, self.address.most_characters)
+        if status != "ok" and not text.strip():
+            text = f"{request.name} failed without a message."
+        self.recorded.put(url, request, status, text)
+        return status, text
 
 
 def readable(text: str, most: int) -> str:
     return clean(shortened(text, most).encode("utf-8", "replace").decode())
 
 
-def rollout_headers(address: ServerAddress, seed: int) -> dict[str, str]:
-    """`X-Reinforge-Rollout` tells rollouts apart, for servers that hold state."""
-    return {**address.headers, "x-reinforge-rollout": str(seed)}
+def rollout_headers(address: ServerAddress, request: ToolRequest) -> dict[str, str]:
+    """`X-Reinforge-Rollout` tells rollouts apart, for servers that hold state; a resumed job repeats it."""
+    return {**address.headers, "x-reinforge-rollout": f"{request.seed}-{request.sample_no}"}

@@ -6,6 +6,8 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+from worker.rewards.answer_file import open_answers
+
 
 class JudgeCache:
     """Text → text, in memory if `path` is None. Not thread-safe."""
@@ -29,27 +31,8 @@ class JudgeCache:
     @property
     def _database(self) -> sqlite3.Connection:
         if self._open is None:
-            self._open = _opened(self._path)
+            self._open = open_answers(self._path, "answer (key TEXT PRIMARY KEY, answer TEXT NOT NULL)")
         return self._open
-
-
-def _opened(path: Path | None) -> sqlite3.Connection:
-    if path is not None:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    database = sqlite3.connect(path or ":memory:", isolation_level=None)
-    try:
-        # A power failure may lose the newest answers; they are then requested again.
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = OFF")
-        database.execute("CREATE TABLE IF NOT EXISTS answer (key TEXT PRIMARY KEY, answer TEXT NOT NULL)")
-    except sqlite3.DatabaseError:  # damaged by a crash: its answers are requested again
-        database.close()
-        if path is None:
-            raise
-        for file in path.parent.glob(path.name + "*"):
-            file.unlink()
-        return _opened(path)
-    return database
 
 
 def cache_key(*parts: Any) -> str:

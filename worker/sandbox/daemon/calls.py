@@ -19,7 +19,14 @@ from worker.sandbox.jailed import region
 from worker.sandbox.jailed.spellings import SPELLINGS
 from worker.sandbox.libraries import LOADABLE
 from worker.sandbox.limits import MAX_CASUALTIES, MAX_ROWS, MAX_SOURCE_BYTES, Timeouts
-from worker.sandbox.outcome import CallOutcome, CallStatus, EntryPoint, RowResult, RowStatus, Validation
+from worker.sandbox.outcome import (
+    CallOutcome,
+    EntryPoint,
+    RowResult,
+    RowStatus,
+    SandboxCallStatus,
+    Validation,
+)
 
 
 class BadRequest(Exception):
@@ -77,7 +84,7 @@ class ScoringCall:
             return await validate(session, self, scan)
         return await score(session, self, jail, scan)
 
-    def failed(self, status: CallStatus, message: str) -> CallOutcome | Validation:
+    def failed(self, status: SandboxCallStatus, message: str) -> CallOutcome | Validation:
         if self.operation == "validate":
             return Validation(status, message=message)
         return CallOutcome(status, message=message)

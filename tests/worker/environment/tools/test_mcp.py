@@ -1,16 +1,21 @@
 """MCP servers: right answers in both framings; each fault is one status, or an error at creation."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from reinforge.errors import InvalidInput, JobFailure
 from reinforge.net.outbound import Guard
+from reinforge.net.webhook_signature import verify
 from tests.support.mcp_stub import ECHO, SEARCH, Faults, McpStub
-from worker.environment.tools.base import ToolRequest, ToolResult
+from worker.environment.tools import mcp
+from worker.environment.tools.base import ToolRequest, ToolResult, past_call
 from worker.environment.tools.mcp import McpServer
+from worker.environment.tools.recorded import RecordedCalls
 from worker.environment.tools.runner import Tools
 from worker.environment.tools.server import FAILED_TURNS, ServerAddress
 from worker.rewards.network import NetworkLoop
@@ -26,13 +31,15 @@ def network() -> Iterator[NetworkLoop]:
 
 
 def connect(stub: McpStub, network: NetworkLoop, **options: Any) -> McpServer:
-    guard, expected = options.pop("guard", LOOPBACK), options.pop("expected", None)
+    guard = options.pop("guard", LOOPBACK)
+    more = {name: options.pop(name) for name in ("expected", "recorded") if name in options}
     address = ServerAddress("docs", stub.url, **{"timeout_seconds": 30.0, **options})
-    return McpServer(address, network, guard, expected=expected)
+    return McpServer(address, network, guard, **more)
 
 
 def search(rollout: int = 0, query: str = "x") -> ToolRequest:
-    return ToolRequest(rollout, {}, 0, "search", {"query": query}, "{}", (), seed=100 + rollout)
+    seed = 100 + rollout // 2  # the samples of a prompt share it
+    return ToolRequest(rollout, {}, 0, "search", {"query": query}, "{}", (), seed=seed, sample_no=rollout % 2)
 
 
 def one(server: McpServer) -> ToolResult:
@@ -51,7 +58,7 @@ def test_tools_are_listed_and_called(network: NetworkLoop, stream: bool) -> None
         assert all(result.status == "ok" and result.state == "{}" for result in results)
         calls = [headers for headers, message in stub.requests if message["method"] == "tools/call"]
         assert sorted(headers["x-reinforge-rollout"] for headers in calls) == [
-            str(100 + i) for i in range(20)
+            f"{100 + i // 2}-{i % 2}" for i in range(20)
         ]
         assert {headers["mcp-session-id"] for headers in calls} == {"session-1"}
         assert {headers["mcp-protocol-version"] for headers in calls} == {"2025-06-18"}
@@ -135,6 +142,9 @@ def listing(*tools: Any) -> dict[str, Any]:
     return {"tools": list(tools)}
 
 
+LARGE = [ECHO | {"name": f"t{n}", "inputSchema": {"d": "x" * 30_000}} for n in range(9)]
+
+
 def in_method(method: str, fault: Faults) -> Any:
     return lambda stub, message: fault if message["method"] == method else None
 
@@ -155,6 +165,13 @@ def in_method(method: str, fault: Faults) -> Any:
         (McpStub(tools=[{"name": "a.b/c", "inputSchema": {}}]), {}, "tool_name_invalid"),
         (McpStub(tools=[{"name": "a"}]), {}, "tool_schema_invalid"),
         (McpStub(tools=[ECHO | {"inputSchema": {"d": "x" * 40_000}}]), {}, "tool_schema_invalid"),
+        (McpStub(tools=[ECHO | {"inputSchema": {"d": float("nan")}}]), {}, "tool_schema_invalid"),
+        (McpStub(tools=[ECHO | {"inputSchema": {"d": "\0"}}]), {}, "tool_schema_invalid"),
+        (McpStub(tools=[ECHO | {"inputSchema": {"\ud800": 1}}]), {}, "tool_schema_invalid"),
+        (McpStub(tools=[ECHO | {"inputSchema": json.loads('{"a":' * 40 + "1" + "}" * 40)}]), {}, "tool_schema_invalid"),
+        (McpStub(in_method("tools/list", Faults(result=listing(*LARGE)))), {}, "too_many_tools"),
+        (McpStub(in_method("initialize", Faults(body=b"x" * (2 << 20)))), {}, "tool_server_unreachable"),
+        (McpStub(in_method("tools/list", Faults(error={"message": "\0\ud800"}))), {}, "tool_server_unusable"),
         (McpStub(tools=[ECHO | {"name": f"t{i}"} for i in range(3)]), {"include": frozenset({"u"})}, "unknown_tool"),
         (McpStub(in_method("tools/list", Faults(result=listing(*[ECHO] * 200)))), {}, "too_many_tools"),
         (McpStub(), {"guard": Guard()}, "tool_server_refused"),
@@ -166,13 +183,17 @@ def test_a_server_that_cannot_be_used_is_refused_at_creation(
     with stub, pytest.raises(InvalidInput) as refused:
         connect(stub, network, **options)
     assert refused.value.code == code and refused.value.hint and "docs" in refused.value.message
+    assert refused.value.message.encode().isascii() and "\0" not in refused.value.message
 
 
 def test_a_changed_list_of_tools_is_refused(network: NetworkLoop) -> None:
     with McpStub() as stub:
         before = connect(stub, network)
         before.close()
-        connect(stub, network, expected=before.schemas).close()
+        stub.tools = [ECHO, SEARCH]
+        server = connect(stub, network, expected=before.schemas)
+        assert server.schemas == before.schemas, "in the order of creation, whatever the server's"
+        server.close()
         stub.tools = [ECHO, SEARCH | {"description": "Other."}, ECHO | {"name": "more"}]
         with pytest.raises(InvalidInput, match="more is new, search has another schema") as refused:
             connect(stub, network, expected=before.schemas)
@@ -184,3 +205,67 @@ def test_only_included_tools_are_offered(network: NetworkLoop) -> None:
         server = connect(stub, network, include=frozenset({"search"}))
         assert [schema.name for schema in server.schemas] == ["search"]
         server.close()
+
+
+def test_a_slow_list_ends_in_time(network: NetworkLoop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp, "LISTING_SECONDS", 0.3)
+    with McpStub(in_method("tools/list", Faults(hang=True))) as stub, pytest.raises(InvalidInput) as refused:
+        connect(stub, network)
+    assert refused.value.code == "tool_server_unreachable" and "within 0.3 s" in refused.value.message
+
+
+def test_a_turn_does_not_wait_for_every_call_of_a_server_that_hangs(network: NetworkLoop) -> None:
+    with McpStub(in_calls(Faults(hang=True))) as stub:
+        server = connect(stub, network, concurrency=2)
+        server._address = replace(server._address, timeout_seconds=0.3)
+        statuses = [result.status for result in server.call([search(n) for n in range(100)])]
+        # Both places may begin another call before the fourth has ended.
+        assert 4 <= statuses.count("timeout") <= 6
+        assert statuses.count("timeout") + statuses.count("unreachable") == 100
+        server.close()
+
+
+def test_requests_are_signed(network: NetworkLoop) -> None:
+    bodies: list[tuple[dict[str, str], bytes]] = []
+    with McpStub(bodies=bodies) as stub:
+        server = connect(stub, network, secret="key")
+        assert one(server).status == "ok"
+        server.close()
+    assert len(bodies) == 5
+    assert all(verify("key", headers, body) for headers, body in bodies)
+    assert len({headers["webhook-id"] for headers, _ in bodies}) == len(bodies)
+
+
+def test_a_recorded_result_is_not_called_for_again(network: NetworkLoop, tmp_path: Path) -> None:
+    """The next attempt of a job repeats its calls; those that were not answered it makes."""
+
+    def script(stub: McpStub, message: dict[str, Any]) -> Faults | None:
+        return Faults(status=500) if message.get("params", {}).get("arguments") == {"query": "down"} else None
+
+    def attempt(stub: McpStub) -> list[tuple[str, str]]:
+        recorded = RecordedCalls(tmp_path / "calls.sqlite")
+        server = connect(stub, network, recorded=recorded)
+        again = replace(search(0), history=(past_call(search(0), ToolResult("ok", "", None, 0)),))
+        results = server.call([search(0), search(1), again, search(0, "down"), search(0, "other")])
+        server.close()
+        network.wait(close(recorded))
+        return [(result.status, result.text) for result in results]
+
+    async def close(recorded: RecordedCalls) -> None:
+        recorded.close()
+
+    with McpStub(script) as stub:
+        first = attempt(stub)
+        assert [status for status, _ in first] == ["ok", "ok", "ok", "unreachable", "ok"]
+        assert len(stub.calls()) == 5
+        assert attempt(stub) == first
+        assert [call["params"]["arguments"]["query"] for call in stub.calls()[5:]] == ["down"]
+
+
+def test_the_record_keeps_the_newest_calls(tmp_path: Path) -> None:
+    recorded = RecordedCalls(tmp_path / "calls.sqlite", most=16)
+    for rollout in range(40):
+        recorded.put("u", search(rollout), "ok", str(rollout))
+    newest = [rollout for rollout in range(40) if recorded.get("u", search(rollout)) is not None]
+    assert newest == list(range(24, 40))
+    recorded.close()

@@ -1,0 +1,35 @@
+"""Checks of addresses and headers of a user's servers."""
+
+from collections.abc import Collection, Mapping
+from urllib.parse import urlsplit
+
+SENDER_HEADERS = frozenset(
+    {"host", "content-length", "content-type", "transfer-encoding", "connection", "accept-encoding"}
+)
+
+
+def checked_address(value: str, example: str, *, no_password: str) -> str:
+    """An http(s) address without user and password. Raises ValueError."""
+    try:
+        parts = urlsplit(value)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        valid = False
+    if not valid:
+        raise ValueError(f"write an address such as {example}")
+    if parts.username or parts.password:
+        raise ValueError(f"take user and password out of the address: {no_password}")
+    return value
+
+
+def checked_headers(
+    headers: Mapping[str, str], *, own: Collection[str] = (), own_prefix: str
+) -> dict[str, str]:
+    """Headers of printable ASCII, none of which the sender sets. Raises ValueError."""
+    for name, text in headers.items():
+        lower = name.lower()
+        if lower in SENDER_HEADERS or lower in own or lower.startswith(own_prefix):
+            raise ValueError(f"the header {name} is set by the sender")
+        if not (name + text).isascii() or not (name + text).isprintable() or not name.strip():
+            raise ValueError(f"the header {name!r} has characters that headers cannot have")
+    return dict(headers)
