@@ -229,8 +229,8 @@ class Loss(SpecModel):
     """Completions whose policy term is dropped."""
     mismatch: Mismatch = NoMismatchCorrection()
     """Correction for different probabilities of sampler and trainer. Default with rollout.engine
-    `vllm`: importance, mode token_truncate, ratio_max 2, unless the surrogate compares with the
-    sampler itself.
+    `vllm` or rollout.ahead: importance, mode token_truncate, ratio_max 2, unless the surrogate
+    compares with the sampler itself.
     """
     aux: Auxiliary = NoAuxiliary()
     """Additional term."""

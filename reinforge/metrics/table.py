@@ -323,7 +323,7 @@ _ALL = [
         "nat",
         "Trainer–sampler gap",
         "Mean |trainer - sampler log-probability| per token that the trainer looked at.",
-        "Above 0.01: sampler and trainer disagree about the policy.",
+        "Above 0.01: sampler and trainer disagree about the policy. With rollout.ahead it includes the latest update.",
         "lower",
     ),
     Metric(
@@ -341,6 +341,14 @@ _ALL = [
         "Mean weight that corrects for the trainer-sampler gap, per token.",
         "Only measured with algorithm.loss.mismatch. Far from 1: the two disagree, or the bounds cut much.",
         when="algorithm.loss.mismatch",
+    ),
+    Metric(
+        "sampler/staleness",
+        "steps",
+        "Staleness",
+        "Steps by which the policy that sampled is behind the one that is trained, mean over completions.",
+        "Only measured with rollout.ahead. 0 where a step was sampled when it began.",
+        when="rollout.ahead",
     ),
     Metric("tokens/trained", "tokens", "Tokens trained", "Completion tokens trained on since the start."),
     Metric(

@@ -97,6 +97,7 @@ def test_what_cannot_run_is_refused(environment: dict[str, Any], code: str | Non
     [
         ({"rollout": {"stop": ["x"]}}, "rollout.stop"),
         ({"rollout": {"engine": "vllm"}}, "rollout.engine"),
+        ({"rollout": {"ahead": 1}}, "rollout.ahead"),
         (
             {"algorithm": {"preset": "axpo", "advantage": {"type": "rloo"}}},
             "algorithm.advantage.type",

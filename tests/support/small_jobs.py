@@ -115,7 +115,7 @@ class SmallJob:
                 self.critic.load_state(critic_state)
         self.tokenizer = AutoTokenizer.from_pretrained(model)
         self.text = Text(self.tokenizer)
-        self.engine = TransformersEngine(self.base.model, self.text.raw, self.host.sampling_as)
+        self.engine = self._engine()
         self.reporter = LocalReporter(folder)
         self.reporter.rewind(self.position.step)
         self._call = _call(grade, grades or {})
@@ -127,6 +127,13 @@ class SmallJob:
         )
         self.environment = environment(self)
         self.stop_ids = self.base.stop_ids
+
+    def _engine(self) -> TransformersEngine:
+        if not self.spec.rollout.ahead:
+            return TransformersEngine(self.base.model, self.text.raw, self.host.sampling_as)
+        ahead = self.host.sampling_copy(self.policy)
+        model, sampling_as = ahead.host.base.model, ahead.host.sampling_as
+        return TransformersEngine(model, self.text.raw, sampling_as, refresh=ahead.refresh)
 
     def train(self) -> TrainingOutcome:
         job_reporter = JobReporter(

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy, deepcopy
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +64,21 @@ class LocalHost:
             passes=self._passes(),
             base_bytes=base_bytes(self.base.model) if alone else 0,
         )
+
+    def sampling_copy(self, policy: LoraPolicy) -> "SamplingCopy":
+        """Copy of `policy` over the same base weights, for use while `policy` is trained."""
+        assert self._peft is not None
+        adapters = {id(p) for key, p in self._peft.named_parameters() if "lora_" in key}
+        tensors = [*self._peft.parameters(), *self._peft.buffers()]
+        peft = deepcopy(self._peft, {id(t): t for t in tensors if id(t) not in adapters})
+        host = copy(self)
+        host._peft, host.threads = peft, MicroBatchThreads()
+        model: Any = peft.get_base_model()
+        host.base = replace(self.base, model=model)
+        copied = LoraPolicy(
+            policy.name, peft, activate=host.activate, split=host._head(), passes=host._passes()
+        )
+        return SamplingCopy(host, copied, policy)
 
     def _passes(self) -> GradientPasses:
         device = self.base.model.device
@@ -194,6 +211,16 @@ class LocalHost:
             expected = model(input_ids=ids, use_cache=False).logits
             actual = head(decoder(input_ids=ids, use_cache=False).last_hidden_state)
         return head if torch.equal(actual, expected) else None
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingCopy:
+    host: LocalHost
+    policy: LoraPolicy
+    original: LoraPolicy
+
+    def refresh(self) -> None:
+        self.policy.load_weights(self.original.weights())
 
 
 def _precision(model: torch.nn.Module) -> str:

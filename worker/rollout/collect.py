@@ -48,6 +48,8 @@ class Rollout:
     them."""
     source: int | None = None
     """`sample_no` of the rollout whose beginning it continues."""
+    version: int = 0
+    """Step after which the policy was published that sampled its beginning."""
 
     @property
     def token_ids(self) -> tuple[int, ...]:
@@ -156,7 +158,9 @@ class Collector:
             nonlocal generated
             async with aclosing(self._sampler.groups(prompts, sampling_round, turn_sampled)) as ended:
                 async for number, conversations in ended:
-                    groups[number] = [_rollout(conversation) for conversation in conversations]
+                    groups[number] = [
+                        _rollout(conversation, sampling_round) for conversation in conversations
+                    ]
                     del unsampled[number]
                     report("generating", unsampled)
                     yield Group(number, self._scorables(groups[number]))
@@ -200,7 +204,7 @@ class Collector:
             ended = self._sampler.branches(list(begun.values()), sampling_round, turn_sampled)
             async with aclosing(ended):
                 async for number, conversations in ended:
-                    added[number] = [_rollout(conversation) for conversation in conversations]
+                    added[number] = [_rollout(conversation, sampling_round) for conversation in conversations]
                     done += 1
                     progress("generating", done, len(order), [])
                     yield Group(number, self._scorables(added[number]))
@@ -290,7 +294,7 @@ class Collector:
         return replace(rollout, text=text)
 
 
-def _rollout(conversation: Conversation) -> Rollout:
+def _rollout(conversation: Conversation, sampling_round: Round) -> Rollout:
     assert conversation.finish_reason is not None
     return Rollout(
         conversation.prompt,
@@ -306,6 +310,7 @@ def _rollout(conversation: Conversation) -> Rollout:
         first_state=conversation.first_state,
         call_span=conversation.call_span,
         source=conversation.source,
+        version=sampling_round.version,
     )
 
 

@@ -38,7 +38,9 @@ class TransformersEngine:
         *,
         cache_bytes: int | None = None,
         copies: int = 1,
+        refresh: Callable[[], None] = lambda: None,
     ) -> None:
+        """refresh: called before a version is published, for a model with weights of its own."""
         self._model = model
         self._decode = decode
         self._sampling_as = sampling_as
@@ -47,6 +49,7 @@ class TransformersEngine:
         share = cache_bytes or max(_cache_bytes(model) // copies, _LEAST_CACHE_BYTES)
         self._tokens_in_cache = share // cache_bytes_per_token(model)
         self.warn: Callable[[str], None] = lambda message: None
+        self._refresh = refresh
         self._versions: dict[str, int] = {}
         self._cancelled = threading.Event()
 
@@ -116,6 +119,7 @@ class TransformersEngine:
         self._cancelled.set()
 
     async def publish(self, policy: str, version: int, path: Path | None = None) -> None:
+        self._refresh()
         self._versions[policy] = version
 
     async def rest(self) -> None:

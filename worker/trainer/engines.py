@@ -15,7 +15,7 @@ from worker.machine.memory import available_ram
 from worker.machine.vllm_checks import check_devices, check_gpu_build, check_settings
 from worker.machine.vllm_python import VARIABLE, vllm_missing, vllm_python, vllm_version
 from worker.policy.base import Sequences
-from worker.policy.host import LocalHost
+from worker.policy.host import LocalHost, SamplingCopy
 from worker.policy.load import LoadedModel
 from worker.policy.lora import LoraPolicy, base_bytes
 from worker.rollout.cpu import ParallelEngines, SharedWeights, process_count, with_forks
@@ -29,7 +29,7 @@ from worker.rollout.vllm.options import Options, configured_sleep
 from worker.rollout.vllm.probe import AdapterProbe, Score
 from worker.rollout.vllm.process import Stage
 from worker.rollout.vllm.server import VllmServer
-from worker.rollout.vllm.sizing import batch_limits, sizes
+from worker.rollout.vllm.sizing import Sleep, batch_limits, sizes
 from worker.training.reporting.job_reporter import JobReporter
 
 LOG = "vllm.log"
@@ -69,17 +69,20 @@ def rollout_engine(
     longest: int,
 ) -> RolloutEngine:
     """Engine of a job. longest: tokens of the longest prompt with its completion. Raises like `check_engine`."""
+    ahead = host.sampling_copy(policy) if spec.rollout.ahead else None
     if spec.rollout.engine == "vllm":
         check_engine(spec)
-        return _vllm_engine(options(spec, base, model, longest), spec, base, policy, job_reporter, folder)
+        chosen = options(spec, base, model, longest)
+        return _vllm_engine(chosen, spec, base, policy, ahead, job_reporter, folder)
     prompts, completions = spec.rollout.prompts_per_step, spec.rollout.completions_per_prompt
-    own = own_engine(
-        prompts, completions, base, text, host, policy, lambda message: job_reporter.log("warning", message)
-    )
+
+    def warn(message: str) -> None:
+        job_reporter.log("warning", message)
+
+    own = own_engine(prompts, completions, base, text, host, policy, warn, ahead=ahead)
     if isinstance(own, ParallelEngines):
-        job_reporter.log(
-            "info", f"Completions are sampled by {own.processes} processes: the trainer and forks of it"
-        )
+        who = "forks of the trainer" if ahead else "the trainer and forks of it"
+        job_reporter.log("info", f"Completions are sampled by {own.processes} processes: {who}")
     return own
 
 
@@ -88,6 +91,7 @@ def _vllm_engine(
     spec: JobSpec,
     base: LoadedModel,
     policy: LoraPolicy,
+    ahead: SamplingCopy | None,
     job_reporter: JobReporter,
     folder: Path,
 ) -> VllmEngine:
@@ -100,8 +104,13 @@ def _vllm_engine(
     def progress(stage: Stage) -> None:
         job_reporter.phase("starting_engine", 0, stage.done, stage.total)
 
+    # Sampling ahead, the probe computes while the policy is trained.
+    probed = policy if ahead is None else ahead.policy
+
     def export(_: str, target: Path) -> None:
         policy.export(target, base_model=spec.model)
+        if ahead is not None:
+            ahead.refresh()
 
     if chosen.device == "cuda":
         notify(describe(chosen))
@@ -114,8 +123,8 @@ def _vllm_engine(
         make_room=torch.cuda.empty_cache,
     )
     probe = AdapterProbe(
-        scorer(lambda sequences: policy.log_probs(sequences).logprobs),
-        scorer(policy.base_log_probs),
+        scorer(lambda sequences: probed.log_probs(sequences).logprobs),
+        scorer(probed.base_log_probs),
         exact=base.model.dtype == torch.float32,
         notify=notify,
         warn=lambda message: job_reporter.log("warning", message),
@@ -131,14 +140,25 @@ def own_engine(
     host: LocalHost,
     policy: LoraPolicy,
     warn: Callable[[str], None],
+    *,
+    ahead: SamplingCopy | None = None,
 ) -> RolloutEngine:
-    """Engine in this process, with forks on idle cores. prompts, completions: sampled at once."""
-    cores = host.threads.count if torch.get_num_threads() == 1 and base.model.device.type == "cpu" else 1
-    processes = process_count(cores, prompts, completions)
-    engine = TransformersEngine(base.model, text.raw, host.sampling_as, copies=processes)
+    """Engine in this process, with forks on idle cores. prompts, completions: sampled at once. ahead: what samples
+    while `policy` is trained: forks of its own, so that the two share no interpreter, where they can be forked.
+    """
+    forkable = torch.get_num_threads() == 1 and base.model.device.type == "cpu"
+    processes = process_count(host.threads.count if forkable else 1, prompts, completions)
+    if ahead is None:
+        engine = TransformersEngine(base.model, text.raw, host.sampling_as, copies=processes)
+        in_forks = processes > 1
+    else:
+        model, sampling_as = ahead.host.base.model, ahead.host.sampling_as
+        engine = TransformersEngine(model, text.raw, sampling_as, copies=processes, refresh=ahead.refresh)
+        in_forks = forkable
     sampler: RolloutEngine = engine
-    if processes > 1:
-        sampler = with_forks(engine, processes, SharedWeights(policy.weights, policy.load_weights), warn)
+    if in_forks:
+        weights = SharedWeights(policy.weights, policy.load_weights)
+        sampler = with_forks(engine, processes, weights, warn, first_samples=ahead is None)
     # Set after the forks, which cannot write to the log.
     engine.warn = warn
     return sampler
@@ -146,6 +166,8 @@ def own_engine(
 
 def options(spec: JobSpec, base: LoadedModel, folder: Path, longest: int) -> Options:
     model, rollout = base.model, spec.rollout
+    # It samples while the policy is trained.
+    sleep: Sleep | None = "no" if rollout.ahead else configured_sleep()
     rows = rollout.prompts_per_step * rollout.completions_per_prompt
     plain = Options(
         folder.resolve(),
@@ -154,17 +176,17 @@ def options(spec: JobSpec, base: LoadedModel, folder: Path, longest: int) -> Opt
         max_model_len=max(3, longest),
         rank=spec.adapter.rank,
         threads=torch.get_num_threads(),
-        sleeps=configured_sleep() or "no",
+        sleeps=sleep or "no",
         gpu_memory=settings.vllm_gpu_memory(),
         devices=tuple(settings.vllm_devices()),
     )
     if model.device.type == "cuda":
-        return _on_gpu(plain, base, rows)
+        return _on_gpu(plain, base, rows, sleep)
     per_row = cache_bytes_per_token(model) * longest
     return replace(plain, cache_bytes=max(per_row, min(per_row * rows, _MOST_CACHE_BYTES)))
 
 
-def _on_gpu(plain: Options, base: LoadedModel, rows: int) -> Options:
+def _on_gpu(plain: Options, base: LoadedModel, rows: int, sleep: Sleep | None) -> Options:
     model, own = base.model, plain.devices
     torch.cuda.empty_cache()
     free, total = memory_of(own) if own else torch.cuda.mem_get_info(model.device)
@@ -179,7 +201,7 @@ def _on_gpu(plain: Options, base: LoadedModel, rows: int) -> Options:
     )
     if total == 0 or plain.gpu_memory is not None:
         # The memory is unknown, or the user sets vLLM's share.
-        asleep = configured_sleep() or ("no" if own else "weights")
+        asleep = sleep or ("no" if own else "weights")
         return replace(placed, cache_bytes=None, share=0.9 if own else 0.4, sleeps=asleep)
     demand = job_demand(
         shape,
@@ -193,7 +215,7 @@ def _on_gpu(plain: Options, base: LoadedModel, rows: int) -> Options:
     )
     adapter = sum(p.numel() for p in model.parameters() if p.requires_grad)
     later = 0 if own else adapter * STATE_BYTES
-    fitted = sizes(free - later, total, demand, sleeps=configured_sleep(), host_free=available_ram())
+    fitted = sizes(free - later, total, demand, sleeps=sleep, host_free=available_ram())
     return replace(
         placed,
         max_model_len=fitted.max_model_len,

@@ -20,6 +20,7 @@ from worker.rollout.conversations import CallTexts, Decode, Interrupted, Round
 from worker.rollout.engine import RolloutEngine, Sampling
 from worker.rollout.noise import Stream
 from worker.trainer.reporter import Reporter
+from worker.training.ahead import StepCompletions
 from worker.training.batch import StepBatch
 from worker.training.changes import Changes
 from worker.training.checkpoint.resume_state import (
@@ -38,7 +39,7 @@ from worker.training.prompts.frontier import learned
 from worker.training.reporting.job_reporter import JobReporter
 from worker.training.reporting.metrics import StepClock, running_values, state_gib, step_values
 from worker.training.rollback import undone_if_it_fails
-from worker.training.sampling import StepSampler
+from worker.training.sampling import SampledStep, StepSampler
 from worker.training.schedule import learning_rate
 from worker.training.update import Update, update
 
@@ -88,6 +89,7 @@ async def train(
     collector = Collector(engine, rollouts.environment, scorer, decode, rollouts.call_texts)
     breaker = Breaker(spec.limits.error_share, list(position.reward_errors))
     sampler = StepSampler(spec, policy, collector, scorer, prompts, job_reporter, breaker, decode)
+    completions = StepCompletions(collector, scorer, prompts, job_reporter)
     slices = prompts.slices(spec.data.columns.slice)
     held_out_prompts = prompts.for_evaluation(spec.evaluation.rows)
     held_out = HeldOutEvaluations(collector, scorer, decode, held_out_prompts, slices, reporter, job_reporter)
@@ -113,27 +115,26 @@ async def train(
             step, started = position.step + 1, time.monotonic()
             spec = changes.apply(step, spec)
             sampler = replace(sampler, spec=spec)
-            sampling = replace(sampling, temperature=spec.rollout.temperature)
-            group_size = spec.rollout.completions_per_prompt
-            round = Round(policy.name, position.step, spec.seed, Stream.TRAIN, step, group_size, sampling)
-            step_prompts = prompts.for_step(step, spec.rollout.prompts_per_step, position.frontier)
-            sampled = await sampler.sample(step_prompts, round, position.algorithm)
+            round = _round(spec, policy.name, position.step, sampling)
+            collected = await completions.take(spec, round, position)
+            sampled = await sampler.complete(collected, round, position)
             batch = sampled.batch
 
-            # ── Assign credit, update ──
+            # ── Assign credit, update; with `rollout.ahead` the next step is sampled meanwhile ──
             update_started = time.monotonic()
             job_reporter.phase("updating", step)
             await engine.rest()
-            passes = update_passes(spec, policy, batch.sequences, sampled.passes, critic)
-            credit = assign_credit(spec, sampled.choice, passes, metrics=sampled.metrics)
+            completions.begin(spec, round, position)
             rate = learning_rate(spec.optimizer, step, spec.limits.steps)
-            step_update = _update(spec, models, batch, credit, passes, position, rate)
-            if refresh_due(spec, step):
-                policy.refresh_reference(spec.algorithm.reference.mixup)
+            passes, credit, step_update = await completions.beside(
+                _train_step, spec, models, sampled, position, rate
+            )
+            ahead = await completions.finish()
             await engine.publish(policy.name, step)
             state = _algorithm_state(spec, prompts, position, batch, credit, step_update)
             errors, rewards = breaker.window, scorer.state()
             position.advance(step, step_update, algorithm=state, reward_errors=errors, rewards=rewards)
+            position.ahead = ahead
 
             # ── Report ──
             clock = StepClock(started, update_started, time.monotonic())
@@ -145,6 +146,8 @@ async def train(
             refuse_if_not_finite(position)
     except Interrupted:
         return _stop(position, models, control, reporter.commands())
+    finally:
+        await completions.close()
 
 
 def _sampling(spec: JobSpec, stop_ids: tuple[int, ...]) -> Sampling:
@@ -153,26 +156,33 @@ def _sampling(spec: JobSpec, stop_ids: tuple[int, ...]) -> Sampling:
     return Sampling(rollout.max_completion_tokens, rollout.temperature, rollout.top_p, stop_ids, stop, True)
 
 
+def _round(spec: JobSpec, policy: str, version: int, sampling: Sampling) -> Round:
+    """The round of the step after `version`, sampled with it."""
+    rollout = spec.rollout
+    sampling = replace(sampling, temperature=rollout.temperature)
+    group_size = rollout.completions_per_prompt
+    return Round(policy, version, spec.seed, Stream.TRAIN, version + 1, group_size, sampling)
+
+
 def _contain(commands: Sequence[Command], kind: str) -> bool:
     return any(command.kind == kind for command in commands)
 
 
-def _update(
-    spec: JobSpec,
-    models: Models,
-    batch: StepBatch,
-    credit: Credit,
-    passes: Passes,
-    position: Position,
-    rate: float,
-) -> Update:
-    """Update; after an error the weights are those of the last completed step."""
+def _train_step(
+    spec: JobSpec, models: Models, sampled: SampledStep, position: Position, rate: float
+) -> tuple[Passes, Credit, Update]:
+    """Assign credit, update, refresh the reference; after an error the weights are those of the last completed step."""
+    batch = sampled.batch
+    passes = update_passes(spec, models.policy, batch.sequences, sampled.passes, models.critic)
+    credit = assign_credit(spec, sampled.choice, passes, metrics=sampled.metrics)
     with undone_if_it_fails(spec, models.policy, models.critic):
         state = position.algorithm.get("loss", {})
         step_update = update(spec, models.policy, batch, credit, passes, state, rate)
         if models.critic is not None:
             update_critic(spec, models.critic, batch, credit, passes, rate, step_update)
-    return step_update
+    if refresh_due(spec, position.step + 1):
+        models.policy.refresh_reference(spec.algorithm.reference.mixup)
+    return passes, credit, step_update
 
 
 def _algorithm_state(

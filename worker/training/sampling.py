@@ -1,13 +1,13 @@
 """Rows of one step: sampled, scored, and sampled again while the selection requests it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Any
 
 from reinforge.errors import JobFailure
 from reinforge.spec import JobSpec
 from worker.algorithm import selection
-from worker.algorithm.rows import State
 from worker.environment.base import Prompt, Segment
 from worker.policy.base import Policy
 from worker.rewards.base import RewardsFailed, Scorer
@@ -15,6 +15,7 @@ from worker.rewards.circuit_breaker import Breaker
 from worker.rollout.collect import Collected, Collector, Rollout, RolloutBranches, RolloutRepair
 from worker.rollout.conversations import Decode, Round, without_end
 from worker.training.batch import StepBatch, assemble
+from worker.training.checkpoint.resume_state import Position
 from worker.training.credit import StepSelection, choose, no_credit
 from worker.training.forward_passes import Passes, has_reward_passes, reward_passes
 from worker.training.prompts.data import JobPrompts
@@ -41,27 +42,26 @@ class StepSampler:
     breaker: Breaker
     decode: Decode
 
-    async def sample(
-        self, chosen: Sequence[Prompt], sampling_round: Round, state: Mapping[str, State]
-    ) -> SampledStep:
-        """Sample the step's prompts and what the selection requests. Raises RewardsFailed, JobFailure, Interrupted."""
+    async def complete(self, collected: Collected, sampling_round: Round, position: Position) -> SampledStep:
+        """Add to the step's first completions what the selection requests. Raises RewardsFailed, JobFailure,
+        Interrupted.
+        """
         step = sampling_round.noise_step
-        collected = await self.collector.collect(
-            chosen, sampling_round, self.job_reporter.sampling(step, chosen)
-        )
         rounds, metrics = 1, dict[str, float]()
         while True:
             batch = self._assembled(collected, sampling_round.sampling.temperature)
             if rounds == 1:
-                self._check(step, batch)
+                self._check(step, batch, position)
             if has_reward_passes(self.spec):
                 # Where there is another round, sampling wakes the engine.
                 await self.collector.rest()
             passes = reward_passes(self.spec, self.policy, batch.sequences)
-            choice = choose(self.spec, batch, passes, dict(state), rounds=rounds)
+            choice = choose(self.spec, batch, passes, dict(position.algorithm), rounds=rounds)
             metrics |= choice.selected.metrics
             more = await self._again(choice, collected, sampling_round)
             if more is None:
+                if self.spec.rollout.ahead:
+                    metrics["sampler/staleness"] = staleness(collected, sampling_round)
                 return SampledStep(batch, collected, choice, passes, metrics)
             collected = Collected(
                 more.groups,
@@ -77,10 +77,11 @@ class StepSampler:
             return batch
         return replace(batch, execute_token=self.prompts.renderer.plain_ids(aux.execute_token)[0])
 
-    def _check(self, step: int, batch: StepBatch) -> None:
+    def _check(self, step: int, batch: StepBatch, position: Position) -> None:
         try:
             self.breaker.check(batch.scores)
         except RewardsFailed:
+            position.ahead = None  # the next attempt scores again
             self.job_reporter.completions(step, batch, no_credit(batch), None)
             raise
 
@@ -155,6 +156,11 @@ class StepSampler:
                 "answer_share to 0.",
             )
         return str(values[0])
+
+
+def staleness(collected: Collected, sampling_round: Round) -> float:
+    """Steps by which the policies that sampled are behind the round's, on average over completions."""
+    return fmean(sampling_round.version - rollout.version for rollout in collected.rollouts)
 
 
 def written(rollout: Rollout, stop_ids: Sequence[int]) -> tuple[Segment, ...]:

@@ -9619,7 +9619,8 @@ export interface components {
              *       "max_completion_tokens": 256,
              *       "temperature": 1,
              *       "top_p": 1,
-             *       "stop": []
+             *       "stop": [],
+             *       "ahead": 0
              *     }
              */
             rollout?: components["schemas"]["RolloutSpec"];
@@ -10523,8 +10524,8 @@ export interface components {
             /**
              * Mismatch
              * @description Correction for different probabilities of sampler and trainer. Default with rollout.engine
-             *     `vllm`: importance, mode token_truncate, ratio_max 2, unless the surrogate compares with the
-             *     sampler itself.
+             *     `vllm` or rollout.ahead: importance, mode token_truncate, ratio_max 2, unless the surrogate
+             *     compares with the sampler itself.
              * @default {
              *       "type": "none"
              *     }
@@ -14419,6 +14420,13 @@ export interface components {
              * @description Texts that end a completion.
              */
             stop?: string[];
+            /**
+             * Ahead
+             * @description 1: while a step is trained, the next step's completions are sampled and scored, by the policy from
+             *     before the update. Saves time where sampler and trainer have processors of their own.
+             * @default 0
+             */
+            ahead?: number;
         };
         /**
          * Rollouts

@@ -249,8 +249,10 @@ def ratio_blow_up(job: JobInput) -> JobFinding | None:
 def sampler_mismatch(job: JobInput) -> JobFinding | None:
     gap = job.recent("sampler/gap_mean") or 0.0
     effective = job.recent("sampler/effective_share")
-    small = effective is not None and effective < EFFECTIVE
-    if gap <= GAP and not small:
+    # Sampled ahead, log-probabilities differ by the latest update, too.
+    ahead = bool(job.setting("rollout.ahead"))
+    most, least = (LARGE_GAP, SMALL_EFFECTIVE) if ahead else (GAP, EFFECTIVE)
+    if gap <= most and (effective is None or effective >= least):
         return None
     severe = gap > LARGE_GAP or (effective is not None and effective < SMALL_EFFECTIVE)
     step = step_since(job.curve("sampler/gap_mean"), lambda value: value > GAP / 2) or job.last_step

@@ -310,6 +310,14 @@ def test_a_policy_that_falls_before_its_sampler_disagrees_has_one_cause() -> Non
     assert (late[0].code, early[0].code) == ("learning_rate_too_high", "sampler_mismatch")
 
 
+def test_completions_sampled_ahead_may_differ_by_an_update() -> None:
+    ahead = spec(rollout={"ahead": 1})
+    for gap, codes in ((0.05, []), (0.2, ["sampler_mismatch"])):
+        shapes = {**HEALTHY, "sampler/gap_mean": gap, "sampler/effective_share": 0.8}
+        assert [item.code for item in diagnosed(shapes, spec=ahead)] == codes
+    assert diagnosed({**HEALTHY, "sampler/gap_mean": 0.05})[0].code == "sampler_mismatch"
+
+
 def test_an_entropy_bonus_that_made_the_policy_random_is_named_instead_of_the_rate() -> None:
     shapes, more, _ = CASES["entropy_blow_up"]
     first = diagnosed(shapes, **more)[0]

@@ -1,6 +1,8 @@
 """Which engine samples for a job."""
 
 import asyncio
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,12 @@ from reinforge.errors import JobFailure
 from tests.support.small_jobs import small_spec
 from tests.worker.rollout.setups import Setup, generate
 from worker.machine.settings import VLLM_SLEEP
+from worker.rollout.cpu.forked_engine import ForkedEngine
 from worker.rollout.cpu.parallel_engines import ParallelEngines
+from worker.rollout.engine import Generated
 from worker.rollout.transformers_engine import TransformersEngine
 from worker.rollout.vllm.model_shape import model_shape
-from worker.rollout.vllm.options import Options
+from worker.rollout.vllm.options import Options, configured_sleep
 from worker.trainer.engines import _on_gpu, describe, own_engine
 from worker.training.prompts.lengths import continuation_room
 
@@ -58,6 +62,32 @@ def test_idle_cores_sample_too_and_the_samples_are_the_same(tmp_path: Path) -> N
     assert tokens[0] == tokens[1] and len(tokens[0]) == 16
 
 
+def test_what_samples_ahead_keeps_the_published_weights_in_a_fork_and_in_its_place(tmp_path: Path) -> None:
+    setup = Setup(tmp_path, "qwen3")
+    ahead = setup.host.sampling_copy(setup.policy)
+    engine = own_engine(2, 4, setup.base, setup.text, setup.host, setup.policy, print, ahead=ahead)
+    assert isinstance(engine, ParallelEngines)
+    (fork,) = engine._others
+    assert isinstance(fork, ForkedEngine) and engine.processes == 1
+    requests = setup.ask(["a", "b"], n=4)
+    try:
+        asyncio.run(engine.publish("policy", 0))
+        expected = samples(generate(setup.engine, requests))
+        setup.policy.load_weights({key: 2 * tensor for key, tensor in setup.policy.weights().items()})
+        assert samples(generate(engine, requests)) == expected
+        asyncio.run(engine.publish("policy", 0))
+        later = samples(generate(setup.engine, requests))
+        assert samples(generate(engine, requests)) == later != expected
+        os.kill(fork.pid, signal.SIGKILL)
+        assert samples(generate(engine, requests)) == later
+    finally:
+        asyncio.run(engine.close())
+
+
+def samples(answers: list[Generated]) -> list[Any]:
+    return [answer.samples for answer in answers]
+
+
 def test_a_machine_that_lets_nothing_be_forked_is_no_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,7 +123,7 @@ def on_a_gpu(
         gpu_memory=gpu_memory,
         devices=devices,
     )
-    return _on_gpu(plain, setup.base, rows=32)
+    return _on_gpu(plain, setup.base, 32, configured_sleep())
 
 
 def test_a_server_beside_the_trainer_gets_what_the_job_needs(

@@ -17,34 +17,50 @@ def process_count(cores: int, prompts: int, completions: int) -> int:
 
 
 def with_forks(
-    engine: RolloutEngine, processes: int, weights: SharedWeights, warn: Callable[[str], None]
+    engine: RolloutEngine,
+    processes: int,
+    weights: SharedWeights,
+    warn: Callable[[str], None],
+    *,
+    first_samples: bool = True,
 ) -> "ParallelEngines":
+    """first_samples: whether `engine`, in this process, is one of the processes."""
     forks = list[RolloutEngine]()
     try:
-        while len(forks) < processes - 1:
+        while len(forks) < processes - first_samples:
             forks.append(ForkedEngine(engine, weights))
     except OSError as error:  # a limit on processes, or on memory that the system promises
-        warn(f"Sampling with {len(forks) + 1} processes instead of {processes}: {error}")
-    return ParallelEngines(engine, forks, warn)
+        count = max(1, len(forks) + first_samples)
+        warn(f"Sampling with {count} processes instead of {processes}: {error}")
+    return ParallelEngines(engine, forks, warn, first_samples=first_samples)
 
 
 class ParallelEngines:
-    """`RolloutEngine` over equal engines; `first` answers the requests of a lost one."""
+    """`RolloutEngine` over equal engines; `first` answers the requests of a lost one.
+
+    first_samples: whether it has a share of all others, too.
+    """
 
     def __init__(
-        self, first: RolloutEngine, others: Sequence[RolloutEngine], warn: Callable[[str], None]
+        self,
+        first: RolloutEngine,
+        others: Sequence[RolloutEngine],
+        warn: Callable[[str], None],
+        *,
+        first_samples: bool = True,
     ) -> None:
         self._first = first
         self._others = list(others)
         self._warn = warn
+        self._first_samples = first_samples
 
     @property
     def processes(self) -> int:
-        return len(self._engines)
+        return len(self._sampling)
 
     async def generate(self, requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
         open_requests = {id(request): request for request in requests}
-        shares = distribute(requests, 1 + len(self._others))
+        shares = distribute(requests, self.processes)
         async with aclosing(self._answers(shares)) as answers:
             async for answer in answers:
                 del open_requests[id(answer.request)]
@@ -77,6 +93,10 @@ class ParallelEngines:
     def _engines(self) -> list[RolloutEngine]:
         return [self._first, *self._others]
 
+    @property
+    def _sampling(self) -> list[RolloutEngine]:
+        return self._engines if self._first_samples or not self._others else self._others
+
     async def _answers(self, shares: Sequence[Sequence[GenerateRequest]]) -> AsyncGenerator[Generated, None]:
         arrived: asyncio.Queue[Generated | Exception | None] = asyncio.Queue()
 
@@ -93,7 +113,7 @@ class ParallelEngines:
             arrived.put_nowait(end)
 
         # Forks first: the engine of this process blocks the event loop until its first token.
-        pairs = list(zip(self._engines, shares, strict=False))
+        pairs = list(zip(self._sampling, shares, strict=False))
         tasks = [asyncio.create_task(run(engine, share)) for engine, share in reversed(pairs)]
         running = len(tasks)
         try:

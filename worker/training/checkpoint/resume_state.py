@@ -15,6 +15,7 @@ from reinforge.errors import JobFailure
 from reinforge.spec import JobSpec
 from worker.policy.base import PolicyState
 from worker.training.checkpoint.archive import pack, unpack
+from worker.training.checkpoint.sampled_ahead import SampledAhead, pack_ahead, unpack_ahead
 from worker.training.update import Update
 
 FORMAT = 1
@@ -40,6 +41,8 @@ class Position:
     stale_evaluations: int = 0
     useless_groups: list[float] = field(default_factory=list)
     """Share of groups with equal rewards in each of the latest steps."""
+    ahead: SampledAhead | None = None
+    """Completions of the next step."""
 
     @property
     def frontier(self) -> dict[str, float]:
@@ -66,6 +69,7 @@ class Position:
         self.algorithm = algorithm
         self.reward_errors = reward_errors
         self.rewards = rewards
+        self.ahead = None
 
 
 def refuse_if_not_finite(position: Position) -> None:
@@ -100,7 +104,9 @@ def refresh_due(spec: JobSpec, step: int) -> bool:
 
 
 def pack_resume_state(position: Position, policy: PolicyState, critic: PolicyState | None = None) -> bytes:
-    body = {"format": FORMAT, "position": dataclasses.asdict(position), "facts": policy.facts}
+    fields = dataclasses.asdict(dataclasses.replace(position, ahead=None))
+    del fields["ahead"]  # in files of its own
+    body = {"format": FORMAT, "position": fields, "facts": policy.facts}
     files = {
         "adapter.safetensors": save(policy.adapter),
         "optimizer.safetensors": save(policy.optimizer),
@@ -111,6 +117,8 @@ def pack_resume_state(position: Position, policy: PolicyState, critic: PolicySta
         body["critic_facts"] = critic.facts
         files["critic.safetensors"] = save(critic.adapter)
         files["critic_optimizer.safetensors"] = save(critic.optimizer)
+    if position.ahead is not None:
+        files |= pack_ahead(position.ahead)
     files["position.json"] = json.dumps(body, sort_keys=True, indent=1).encode()
     return pack(files)
 
@@ -134,7 +142,7 @@ def unpack_resume_state(content: bytes) -> tuple[Position, PolicyState, PolicySt
         if "critic.safetensors" in files:
             weights, moments = files["critic.safetensors"], files["critic_optimizer.safetensors"]
             critic = PolicyState(load(weights), load(moments), body.get("critic_facts", {}))
-        return Position(**fields), state, critic
+        return Position(**fields, ahead=unpack_ahead(files)), state, critic
     except (tarfile.TarError, SafetensorError, KeyError, TypeError, ValueError) as error:
         raise JobFailure(
             f"The resume state cannot be read: {error}",
