@@ -348,6 +348,14 @@ def test_what_belongs_to_learning_is_no_problem(shapes: dict[str, Shape]) -> Non
     assert [item.code for item in diagnosed({**HEALTHY, **shapes}) if item.severity != "info"] == []
 
 
+def test_a_reward_that_rises_some_steps_after_the_length_is_no_problem() -> None:
+    """A policy learns to work the answer out, and to do it right 6 steps later."""
+    shapes = {**FLAT, "completions/length_mean": ramp(2, 26, 47, 6), "reward/mean": ramp(8, 0.5, 0.85)}
+    shapes |= {"held_out/reward_mean": ramp(8, 0.5, 0.85)}
+    for steps in range(5, 20):
+        assert "length_inflation" not in [item.code for item in diagnosed(shapes, steps)]
+
+
 def test_a_job_whose_rewards_are_nearly_all_missing_is_diagnosed() -> None:
     findings = diagnosed({**HEALTHY, "reward/error_share": 0.9, "entropy/mean": ramp(5, 0.5, 3.0)}, steps=12)
     assert findings[0].code == "reward_failing"
