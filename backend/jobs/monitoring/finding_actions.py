@@ -69,10 +69,7 @@ async def _roll_back(session: AsyncSession, job: Job, finding: JobFinding, read:
     to_step = await roll_back.step_before(session, job, begun)
     if to_step is None:
         return None
-    message = (
-        f"{finding.title} (since step {finding.step}): {finding.message.rstrip('.')}. Diagnosis rolls the job back to "
-        f"step {to_step} and lowers its learning rate, as diagnosis.on_finding asks."
-    )
+    message = f"{finding.title} (since step {finding.step}): {finding.message.rstrip('.')}."
     await roll_back.roll_back(session, job, to_step, rate, message=message, created_by=ACTOR)
     return to_step
 

@@ -105,8 +105,8 @@ def test_a_job_continues_from_the_step_saved_before_the_finding(backend: Backend
     job = id_of(trainer)
     saved(trainer, 1, 2, 3, 4)
     train(trainer, 5, **BROKEN)
-    [finding] = backend.api.get(f"/jobs/{job}/findings").json()["data"]
-    assert finding["step"] == 5
+    steps = {one["code"]: one["step"] for one in backend.api.get(f"/jobs/{job}/findings").json()["data"]}
+    assert steps == {"reward_failing": 5, "rolled_back": 4}
     state = job_of(backend, trainer)
     assert (state["status"], state["reason"], state["error"]) == ("queued", "rolled_back", None)
     refused = trainer.post(
@@ -121,7 +121,11 @@ def test_a_job_continues_from_the_step_saved_before_the_finding(backend: Backend
     assert (change["step"], change["change"]["setting"]) == (5, "optimizer.learning_rate")
     assert change["change"]["value"] <= 0.005
     assert points(backend, job) == [1, 2, 3, 4]
-    assert backend.api.get(f"/jobs/{job}/findings").json()["data"] == []
+    [record] = backend.api.get(f"/jobs/{job}/findings").json()["data"]
+    assert (record["code"], record["severity"], record["step"]) == ("rolled_back", "info", 4)
+    rate = change["change"]["value"]
+    assert record["message"].startswith("Reward fails (since step 5): ")
+    assert record["message"].endswith(f" The job continued after step 4 with the learning rate {rate:.3g}.")
     assert any(
         "rolls the job back to step 4 and lowers its learning rate" in line for line in log_of(backend, job)
     )
