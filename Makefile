@@ -206,7 +206,7 @@ proof-examples: setup ## train every example on this machine, alone: 20 minutes 
 	@$(VENV) benchmarks/example_jobs.py $(ONLY)
 
 proof-diagnosis: setup ## jobs with mistakes and jobs without, diagnosed: hours, continues where it stopped, REPORT=1 trains nothing (JSON and series in benchmarks/results)
-	@$(VENV) benchmarks/diagnosis_zoo.py --json benchmarks/results/diagnosis_zoo.json $(if $(ONLY),--only $(ONLY)) $(if $(REPORT),--report)
+	@$(VENV) benchmarks/diagnosis_zoo.py --json benchmarks/results/diagnosis_zoo.json --docs docs/diagnosis.md $(if $(ONLY),--only $(ONLY)) $(if $(REPORT),--report)
 
 gpu-check: setup ## all that a GPU has to show, within 8 minutes: ONLY="right update" GPU_CHECK=gpu.json
 	@$(VENV) benchmarks/gpu_check.py $(if $(ONLY),--only $(ONLY)) --out $(or $(GPU_CHECK),benchmarks/results/gpu_check.json)

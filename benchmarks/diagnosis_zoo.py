@@ -24,7 +24,7 @@ from typing import Any
 from common.measure import RESULTS, stamp, table
 from common.preset_jobs import single_turn
 from common.runs import Result, Run, run_all, stored
-from zoo import constructed, data, judge, truth
+from zoo import constructed, data, judge, page, truth
 from zoo.diagnosis import alarms
 from zoo.failures import ALL, JUDGE_PORT, REAL, healthy
 from zoo.healing import outcome, rerun
@@ -58,8 +58,8 @@ def healthy_runs(seed: int) -> list[Run]:
 
 
 def queue(seeds: Sequence[int]) -> list[Run]:
-    """All failures with the first seed, the presets, then the other seeds."""
-    return [*failing_runs(seeds[:1]), *healthy_runs(seeds[0]), *failing_runs(seeds[1:])]
+    """The presets, whose count has a goal of its own, then all failures by seed."""
+    return [*healthy_runs(seeds[0]), *failing_runs(seeds)]
 
 
 def kind_of(run: Run) -> Kind:
@@ -128,7 +128,7 @@ def scored(runs: dict[tuple[str, int], StoredRun], seeds: Sequence[int] = SEEDS)
         yield row
 
 
-def report(out: Path | None) -> dict[str, Any]:
+def report(out: Path | None, docs: Path | None) -> dict[str, Any]:
     runs = read_all(FOLDER)
     rows, fitted = list(scored(runs)), list(scored(runs, FITTED_SEEDS))
     result = totals(rows) | {"fitted": totals(fitted)}
@@ -150,6 +150,8 @@ def report(out: Path | None) -> dict[str, Any]:
             "\n}"
         )
         out.write_text(f'{head_text},\n "rows": [\n{text}\n]}}\n', encoding="utf-8")
+    if docs is not None:
+        page.write(docs, result, rows, len(single_turn()))
     return result
 
 
@@ -163,6 +165,7 @@ def main() -> None:
         "--heal", action="store_true", help="then run failing jobs again with their first remedy"
     )
     options.add_argument("--report", action="store_true", help="train nothing: diagnose what is stored")
+    options.add_argument("--docs", type=Path, metavar="PAGE", help="write its measured tables")
     arguments = options.parse_args()
     if not arguments.report:
         data.write_all(DATA)
@@ -173,7 +176,7 @@ def main() -> None:
         construct()
         if arguments.heal:
             heal([run for run in runs if run.seed == SEEDS[0]], arguments.jobs)
-    report(arguments.json)
+    report(arguments.json, arguments.docs)
 
 
 if __name__ == "__main__":

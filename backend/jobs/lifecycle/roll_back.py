@@ -1,13 +1,14 @@
 """Return of a running job to an earlier saved step, from which its next attempt continues with a lower rate."""
 
 import time
+from typing import Any
 
 from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.jobs.lifecycle import changes
 from backend.jobs.lifecycle.transitions import append_event, change_status, end_attempt_here
-from backend.models import Job, LogLineRow, ResumeState
+from backend.models import FindingRow, Job, LogLineRow, ResumeState
 from reinforge.algorithm.live_settings import live_settings
 from reinforge.diagnosis.job_input import LEARNING_RATE
 from reinforge.schemas.job_changes import SettingChangeCreate
@@ -32,9 +33,10 @@ async def roll_back(
     """Queue a locked, running job again, to continue after `to_step` with this learning rate.
 
     The next claim deletes what was recorded after that step. The same prompts and the same sampling noise follow, so
-    that only the rate differs.
+    that only the rate differs. message: why.
     """
-    await _lower_rate(session, job, min(rate, await _rate(session, job) / 2), to_step + 1, created_by)
+    rate = min(rate, await _rate(session, job) / 2)
+    await _lower_rate(session, job, rate, to_step + 1, created_by)
     await session.execute(delete(ResumeState).where(ResumeState.job_id == job.id, ResumeState.step > to_step))
     await end_attempt_here(session, job, ROLLED_BACK)
     before = job.queued_at
@@ -43,12 +45,28 @@ async def roll_back(
     fields = {
         "ts": time.time(),
         "level": "warning",
-        "message": message,
+        "message": f"{message} Diagnosis rolls the job back to step {to_step} and lowers its learning rate, as "
+        "diagnosis.on_finding asks.",
         "step": job.step,
         "attempt": job.attempt,
     }
     seq = await append_event(session, job, "log", {"seq": job.seq + 1, **fields})
     session.add(LogLineRow(job_id=job.id, seq=seq, **fields))
+    await _add_finding(session, job, to_step, rate, message)
+
+
+async def _add_finding(session: AsyncSession, job: Job, to_step: int, rate: float, message: str) -> None:
+    """Record the roll back at the step that the job continues after: findings of later steps are deleted."""
+    fields: dict[str, Any] = {
+        "code": ROLLED_BACK,
+        "severity": "info",
+        "step": to_step,
+        "message": f"{message} The job continued after step {to_step} with the learning rate {rate:.3g}.",
+        "hint": None,
+        "evidence": {"source": "diagnosis", "title": "Rolled back", "learning rate": rate},
+    }
+    seq = await append_event(session, job, "finding", fields, step=to_step)
+    session.add(FindingRow(job_id=job.id, seq=seq, ts=time.time(), **fields))
 
 
 async def _rate(session: AsyncSession, job: Job) -> float:

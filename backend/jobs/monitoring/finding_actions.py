@@ -53,7 +53,7 @@ async def act(session: AsyncSession, job: Job, finding: JobFinding, read: JobInp
 
 
 async def _roll_back(session: AsyncSession, job: Job, finding: JobFinding, read: JobInput) -> int | None:
-    """The step that the job continues after. None if it has none before the finding, or was rolled back for the same
+    """The step that the job continues after. None if it has none before the cause, or was rolled back for the same
     finding before: a lower rate did not help then.
     """
     rate = read.lower_rate()
@@ -66,13 +66,11 @@ async def _roll_back(session: AsyncSession, job: Job, finding: JobFinding, read:
     if rate is None or await session.scalar(earlier.limit(1)) is not None:
         return None
     begun = finding.step if finding.earliest is None else min(finding.step, finding.earliest)
-    to_step = await roll_back.step_before(session, job, begun)
+    # What shows at a step was done by the update of the step before, which that step's saved state holds.
+    to_step = await roll_back.step_before(session, job, begun - 1)
     if to_step is None:
         return None
-    message = (
-        f"{finding.title} (since step {finding.step}): {finding.message.rstrip('.')}. Diagnosis rolls the job back to "
-        f"step {to_step} and lowers its learning rate, as diagnosis.on_finding asks."
-    )
+    message = f"{finding.title} (since step {finding.step}): {finding.message.rstrip('.')}."
     await roll_back.roll_back(session, job, to_step, rate, message=message, created_by=ACTOR)
     return to_step
 

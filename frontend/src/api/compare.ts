@@ -11,6 +11,8 @@ export type MetricCurves = Schemas["MetricCurves"];
 export type ComparedPrompt = Schemas["ComparedPrompt"];
 export type PromptSamples = Schemas["PromptSamples"];
 export type Moment = "last" | "best";
+/** Value of `group` that puts jobs together that differ in their seed only. */
+export const SEEDS = "seeds";
 export type ComparedSplit = "held_out" | "train";
 export type ComparedSort = "-difference" | "difference" | "-reward" | "reward";
 

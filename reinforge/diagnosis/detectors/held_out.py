@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from reinforge.diagnosis.curve import Trend, trend_of
+from reinforge.diagnosis.curve import Trend, mean_of, trend_of
 from reinforge.diagnosis.finding import EvidenceCompletions, JobFinding, Remedy
 from reinforge.diagnosis.formats import format_number, format_percent, format_reward
 from reinforge.diagnosis.held_out_change import ANSWERS, HeldOutChange, held_out_of
 from reinforge.diagnosis.job_input import (
     LEARNING_RATE,
+    RECENT,
     JobInput,
     change_text,
     fall_step,
@@ -92,16 +93,21 @@ def no_generalization(job: JobInput) -> JobFinding | None:
     evaluations, gain = job.curve("held_out/reward_mean"), held.last - held.first
     if held.worse_since is not None or held.fell or len(evaluations) < EVALUATIONS:
         return None
-    if trend.end - trend.start < LEAST_RISE or gain > (trend.end - trend.start) / 2:
+    curve = job.curve("reward/mean")
+    start, end = (
+        mean_of(curve[:RECENT]),
+        mean_of(curve[-RECENT:]),
+    )  # single steps of short jobs exaggerate the rise
+    if end - start < LEAST_RISE or gain > (end - start) / 2:
         return None
-    rise = f"from {format_reward(trend.start)} to {format_reward(trend.end)}"
+    rise = f"from {format_reward(start)} to {format_reward(end)}"
     first, last = format_reward(held.first), format_reward(held.last)
     return job.finding(
         "no_generalization",
         "warning",
         evaluations[-1][0],
         f"Training reward went {rise}; held-out from {first} to {last}, which is not significant.",
-        numbers={"training reward": trend.end, "held-out reward": held.last, "base": held.first},
+        numbers={"training reward": end, "held-out reward": held.last, "base": held.first},
         charts=_CURVES,
         advice="Read completions with a high reward: does the reward measure what you want? More varied rows "
         "also help.",

@@ -17,8 +17,9 @@ NEARLY_ALL_TRUNCATED = 0.7
 INFLATED, DOUBLED = 1.5, 2.0
 LONGER, MUCH_LONGER = 1.3, 1.7
 BIAS_STEPS = 20
-GROWN_STEPS = 5
-"""Steps after the growth whose reward is compared with that before."""
+GROWN_STEPS = 10
+"""Steps after the growth whose reward is compared with that before: a policy learns to work an answer out first, and to
+work it out right some steps later."""
 SHORT = 0.3
 EQUAL_GROUPS = 0.5
 NEAR_LIMIT = 0.9
@@ -105,7 +106,7 @@ def _pays(job: JobInput, grown: int) -> bool:
     def higher(values: list[float]) -> bool:
         return fmean(values) > before + job.chance(len(values)) / 3
 
-    return len(after) < GROWN_STEPS or higher(after) or higher(after[: 2 * GROWN_STEPS])
+    return len(after) < GROWN_STEPS or higher(after) or higher(after[:GROWN_STEPS])
 
 
 def length_bias(job: JobInput) -> JobFinding | None:

@@ -65,10 +65,10 @@ def test_prompts_ids_and_texts_are_those_of_the_library(tmp_path: Path, template
 
 def test_the_notation_of_tool_calls_is_the_templates(texts: ModelTexts) -> None:
     assert texts.notation() is None, "its template writes no calls"
-    template = "{{ tools }}{% for m in messages %}{{ m.content }}{% for c in m.tool_calls or [] %}[TOOL_CALLS]{{ "
-    template += (
-        "c.function.name }}[ARGS]{{ c.function.arguments | tojson }}{% endfor %}{% endfor %}"
+    template = (
+        "{{ tools }}{% for m in messages %}{{ m.content }}{% for c in m.tool_calls or [] %}[TOOL_CALLS]{{ "
     )
+    template += "c.function.name }}[ARGS]{{ c.function.arguments | tojson }}{% endfor %}{% endfor %}"
     (texts.folder / "chat_template.jinja").write_text(template)
     changed = ModelTexts(texts.folder)
     assert changed.notation() == "mistral"

@@ -1,6 +1,6 @@
 import { NativeSelect, SegmentedControl } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { comparisonQuery, type JobComparison, type Moment } from "@/api/compare";
+import { comparisonQuery, type JobComparison, type Moment, SEEDS } from "@/api/compare";
 import { ButtonLink } from "@/components/ButtonLink";
 import { Empty } from "@/components/Empty";
 import { Failure } from "@/components/Failure";
@@ -9,7 +9,7 @@ import styles from "./Compare.module.css";
 import { ComparedJobs } from "./ComparedJobs";
 import { Curves } from "./Curves";
 import { GroupTable } from "./GroupTable";
-import { type ComparePlace, idsOf, MOST_JOBS, SEEDS, withBaseline } from "./place";
+import { type ComparePlace, idsOf, MOST_JOBS, withBaseline } from "./place";
 import { SharedPrompts } from "./prompts/SharedPrompts";
 import { SettingsTable } from "./SettingsTable";
 import { Verdicts } from "./Verdicts";

@@ -2,7 +2,6 @@ import type { ComparedSort, ComparedSplit, Moment } from "@/api/compare";
 
 export const MOST_JOBS = 50;
 export const PROMPT_SORTS: readonly ComparedSort[] = ["-difference", "difference", "-reward", "reward"];
-export const SEEDS = "seeds";
 
 /** What the comparison shows: all of it is in the address. */
 export type ComparePlace = {

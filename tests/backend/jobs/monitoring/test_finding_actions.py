@@ -100,30 +100,34 @@ def log_of(backend: Backend, job: str) -> list[str]:
     return [line["message"] for line in backend.api.get(f"/jobs/{job}/logs").json()["data"]]
 
 
-def test_a_job_continues_from_the_step_saved_before_the_finding(backend: Backend) -> None:
+def test_a_job_continues_from_the_step_saved_before_the_cause(backend: Backend) -> None:
     trainer = running(backend, optimizer={"learning_rate": 0.01}, diagnosis=ROLLS_BACK)
     job = id_of(trainer)
     saved(trainer, 1, 2, 3, 4)
     train(trainer, 5, **BROKEN)
-    [finding] = backend.api.get(f"/jobs/{job}/findings").json()["data"]
-    assert finding["step"] == 5
+    steps = {one["code"]: one["step"] for one in backend.api.get(f"/jobs/{job}/findings").json()["data"]}
+    assert steps == {"reward_failing": 5, "rolled_back": 3}
     state = job_of(backend, trainer)
     assert (state["status"], state["reason"], state["error"]) == ("queued", "rolled_back", None)
     refused = trainer.post(
         trainer.number({"kind": "step_metrics", "step": 6, "values": {"reward/mean": 0.1}})
     )
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "lease_lost")
-    assert actions(backend, job) == [("diagnosis.roll_back", "reward_failing", 4)]
+    assert actions(backend, job) == [("diagnosis.roll_back", "reward_failing", 3)]
 
     again = backend.claim(job)
-    assert (again.attempt, again.claimed["resume_step"]) == (2, 4)
+    assert (again.attempt, again.claimed["resume_step"]) == (2, 3)
     [change] = again.claimed["changes"]
-    assert (change["step"], change["change"]["setting"]) == (5, "optimizer.learning_rate")
+    assert (change["step"], change["change"]["setting"]) == (4, "optimizer.learning_rate")
     assert change["change"]["value"] <= 0.005
-    assert points(backend, job) == [1, 2, 3, 4]
-    assert backend.api.get(f"/jobs/{job}/findings").json()["data"] == []
+    assert points(backend, job) == [1, 2, 3]
+    [record] = backend.api.get(f"/jobs/{job}/findings").json()["data"]
+    assert (record["code"], record["severity"], record["step"]) == ("rolled_back", "info", 3)
+    rate = change["change"]["value"]
+    assert record["message"].startswith("Reward fails (since step 5): ")
+    assert record["message"].endswith(f" The job continued after step 3 with the learning rate {rate:.3g}.")
     assert any(
-        "rolls the job back to step 4 and lowers its learning rate" in line for line in log_of(backend, job)
+        "rolls the job back to step 3 and lowers its learning rate" in line for line in log_of(backend, job)
     )
 
 
@@ -132,8 +136,8 @@ def test_the_same_finding_after_a_roll_back_pauses(backend: Backend) -> None:
     saved(trainer, 1, 2)
     train(trainer, 3, **BROKEN)
     again = backend.claim(id_of(trainer))
-    again.start(2, 20)
-    train(again, 3, **BROKEN)
+    again.start(1, 20)
+    train(again, 2, **BROKEN)
     job = job_of(backend, again)
     assert (job["status"], job["reason"]) == ("pausing", "diagnosis")
     assert [action for action, *_ in actions(backend, id_of(again))] == [
