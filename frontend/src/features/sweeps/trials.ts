@@ -62,7 +62,9 @@ export function comparedJobs({ trials }: Pick<SweepDetail, "trials">): string[] 
 }
 
 /** The comparison of its jobs; jobs that differ in their seed only are one group. */
-export function comparisonOf(sweep: Pick<SweepDetail, "trials" | "settings">): { jobs: string; group?: string } | null {
+export function comparisonOf(
+  sweep: Pick<SweepDetail, "trials" | "settings">,
+): { jobs: string; group?: string } | null {
   const jobs = comparedJobs(sweep);
   if (jobs.length < 2) return null;
   const repeated = sweep.settings.some(({ trials }) => trials.length > 1);
