@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 class ToolFunction(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$")
-    description: str = ""
+    name: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$", description="How the model calls it.")
+    description: str = Field(default="", description="What it does, for the model.")
     parameters: dict[str, Any] = Field(
         default_factory=lambda: {"type": "object", "properties": {}}, description="A JSON Schema."
     )
@@ -21,7 +21,7 @@ class ToolSchema(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     type: Literal["function"] = "function"
-    function: ToolFunction
+    function: ToolFunction = Field(description="Name, description and parameters.")
 
     @property
     def name(self) -> str:
