@@ -15969,10 +15969,14 @@ export interface components {
         };
         /** ToolFunction */
         ToolFunction: {
-            /** Name */
+            /**
+             * Name
+             * @description How the model calls it.
+             */
             name: string;
             /**
              * Description
+             * @description What it does, for the model.
              * @default
              */
             description?: string;
@@ -16030,6 +16034,7 @@ export interface components {
              * @constant
              */
             type?: "function";
+            /** @description Name, description and parameters. */
             function: components["schemas"]["ToolFunction"];
         };
         /**
