@@ -26,6 +26,7 @@ def test_operations_that_touch_elements_are_counted() -> None:
     assert dict(counter.by_name) == {"ones": 1, "add": 1, "kernel": 1}
 
 
+@pytest.mark.long
 def test_each_further_layer_launches_as_much() -> None:
     counts = [launches(layers, counted_batch(), AFTER)[0] for layers in (1, 2, 3)]
     assert counts[2] - counts[1] == counts[1] - counts[0]

@@ -131,6 +131,7 @@ class TestMembers:
 
 
 class TestViewers:
+    @pytest.mark.long
     def test_every_screen_is_there_to_read(self, reading: Page, places: dict[str, str]) -> None:
         for name, address in SCREENS.items():
             reading.goto(address.format(**places))

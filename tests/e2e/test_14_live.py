@@ -228,6 +228,7 @@ def test_a_laptop_that_slept_catches_up(
     assert_the_same(far_page, client, job)
 
 
+@pytest.mark.long
 def test_a_held_picture_stands_still_and_catches_up(
     page: Page, client: Reinforge, start: Callable[..., str]
 ) -> None:
@@ -333,6 +334,7 @@ def test_a_job_that_has_ended_is_deleted(page: Page, client: Reinforge, start: C
         client.jobs.get(job)
 
 
+@pytest.mark.long
 def test_a_paused_job_says_why_and_goes_on_where_it_paused(
     page: Page, client: Reinforge, start: Callable[..., str]
 ) -> None:
@@ -417,6 +419,7 @@ PLACES = """() => [...document.querySelectorAll('main nav, [role=toolbar], [clas
 })"""
 
 
+@pytest.mark.long
 def test_long_and_short_words_take_the_same_room(
     page: Page, client: Reinforge, start: Callable[..., str]
 ) -> None:

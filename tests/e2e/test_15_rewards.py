@@ -225,6 +225,7 @@ class TestReplay:
             expect(rows).to_have_count(flips)
         expect(page.get_by_role("region", name="Earlier replays").get_by_role("link")).to_have_count(1)
 
+    @pytest.mark.long
     def test_a_running_job_changes_from_the_next_step_on(
         self, page: Page, client: Reinforge, api: httpx.Client, running: str, reward: str
     ) -> None:

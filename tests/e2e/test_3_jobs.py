@@ -86,6 +86,7 @@ def _weights(client: Reinforge, job: str, folder: Path) -> bytes:
     return file.read_bytes()
 
 
+@pytest.mark.long
 def test_rows_that_raise_leave_their_group_and_the_job_goes_on(client: Reinforge, spec: Any) -> None:
     reward = (
         "def grade(sample, item):\n"

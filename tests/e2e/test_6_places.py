@@ -84,6 +84,7 @@ def test_from_a_private_folder_with_a_path_of_200_characters(open_folder: Path) 
     assert run_in(place, [sys.executable], environment)["status"] == "succeeded"
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.getuid() != 0, reason="started as a normal user already: the other tests show it")
 def test_as_a_normal_user(open_folder: Path) -> None:
     """With a copied interpreter, because that of the tests may lie below a 0700 home.

@@ -137,6 +137,7 @@ def test_a_reward_that_does_not_parse_is_refused_next_to_its_field(page: Page, t
     expect(page).to_have_url(re.compile("/jobs/new"))
 
 
+@pytest.mark.long
 def test_html_in_a_completion_is_displayed_and_never_run(
     page: Page, client: Reinforge, tmp_path: Path
 ) -> None:

@@ -108,6 +108,7 @@ def often_right(prompt: str, sample: int) -> str:
     return "wrong" if prompt.startswith(("7", "17")) else right(prompt, sample)
 
 
+@pytest.mark.long
 def test_main_sets_the_mark_and_a_worse_model_is_stopped(backend: Backend, runner: Any) -> None:
     with sampler(backend, right):
         main = runner(name="main", baseline="main", min="0.9", **{"max-regression": "0.02"})

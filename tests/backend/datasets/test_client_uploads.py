@@ -170,6 +170,7 @@ def test_a_killed_command_goes_on_where_it_stopped(backend: Backend, tmp_path: P
     assert again.stdout.startswith("file-")
 
 
+@pytest.mark.long
 def test_the_report_on_the_command_line(backend: Backend, tmp_path: Path) -> None:
     with Reinforge(backend.url, OWNER_KEY) as client:
         file = written(tmp_path / "twice.jsonl", rows(20, start=70_000) * 2)

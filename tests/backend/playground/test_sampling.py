@@ -71,6 +71,7 @@ def test_leaving_the_stream_stops_the_worker(real: Real, client: Reinforge) -> N
     assert events[-2].text == "<answer>42</answer>"
 
 
+@pytest.mark.long
 def test_the_death_of_the_serving_process_is_reported(real: Real, client: Reinforge) -> None:
     long = {"prompts": [CHAT], "samples_per_prompt": 16, "temperature": 10.0, "max_tokens": 480}
     with pytest.raises(Unavailable) as lost:

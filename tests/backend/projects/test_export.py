@@ -130,6 +130,7 @@ def test_lost_or_damaged_objects_are_listed_and_the_rest_can_be_read(stranger: S
         store.put(object_key(lost), whole)
 
 
+@pytest.mark.long
 def test_rows_without_number_pass_through_little_memory(backend: Backend, tmp_path: Path) -> None:
     numbers = func.generate_series(1, 100_000).table_valued("n").render_derived()
     query = select(numbers.c.n, literal("x" * 200).label("text"))

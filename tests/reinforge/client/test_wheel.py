@@ -70,6 +70,7 @@ def test_the_client_runs_and_loads_nothing_heavy(bare: Path) -> None:
     assert run(bare, "-c", code).split("\n")[:2] == ["[]", "True"]
 
 
+@pytest.mark.long
 def test_the_command_line_runs(bare: Path) -> None:
     help_text = run(bare, "-m", "reinforge.cli.main", "--help")
     for verb in ("eval", "gate", "dataset", "job", "models", "reward"):

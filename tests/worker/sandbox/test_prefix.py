@@ -47,6 +47,7 @@ def build_small(made: list[str]) -> object:
     return build
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("tight_umask")
 def test_the_prefix_runs_by_itself_and_is_open_to_others(open_folder: Path) -> None:
     made = ensure_prefix(open_folder / "a" / "b")

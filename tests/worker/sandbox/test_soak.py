@@ -3,6 +3,8 @@
 import random
 from pathlib import Path
 
+import pytest
+
 from worker.sandbox import RewardRow, SandboxClient, Timeouts
 
 from .harness import STRONGEST, RunningDaemon, running_daemon
@@ -46,6 +48,7 @@ def descriptors(daemon: RunningDaemon) -> int:
     return len(list(Path(f"/proc/{daemon.pid}/fd").iterdir()))
 
 
+@pytest.mark.long
 def test_sixteen_thousand_rewards_leave_nothing_behind() -> None:
     chance = random.Random(11)
     with running_daemon(jail=STRONGEST) as daemon, daemon.client() as client:

@@ -288,6 +288,7 @@ def test_the_end_of_standard_input_ends_the_process(start: Callable[..., Trainer
     assert trainer.records[-1]["kind"] != "ended"
 
 
+@pytest.mark.long
 def test_on_a_platform_a_judge_inside_the_network_is_not_called(start: Callable[..., Trainer]) -> None:
     grader = {
         "type": "score_model",

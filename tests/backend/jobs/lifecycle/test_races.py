@@ -78,10 +78,10 @@ def test_whatever_is_done_in_a_state_ends_as_documented(machine: type[Jobs], sta
     jobs.teardown()
 
 
-LONG_STATES = [pytest.param(state, marks=pytest.mark.long) for state in ("pausing", "cancelling")]
+LONG_STATES = [pytest.param(state, marks=pytest.mark.long) for state in ("running", "pausing", "cancelling")]
 
 
-@pytest.mark.parametrize("state", ["running", *LONG_STATES])
+@pytest.mark.parametrize("state", LONG_STATES)
 def test_a_sweep_and_what_is_done_meanwhile_end_as_documented(machine: type[Jobs], state: str) -> None:
     jobs = machine()
     jobs.create(STATES[state])

@@ -191,7 +191,13 @@ DAMAGED_TABLES = {
 }
 
 
-@pytest.mark.parametrize("content", DAMAGED_TABLES.values(), ids=DAMAGED_TABLES)
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(content, id=name, marks=[pytest.mark.long] if name == "more than fits" else [])
+        for name, content in DAMAGED_TABLES.items()
+    ],
+)
 def test_a_damaged_table_is_a_refusal(rpc_backend: Backend, content: Any) -> None:
     answers = stored_as(rpc_backend, content())
     assert [answer.status_code for answer in answers] == [409] * 3, [answer.text[:300] for answer in answers]

@@ -103,6 +103,7 @@ def test_a_hub_that_does_not_answer(job: str, run: Cli, monkeypatch: pytest.Monk
     assert "does not answer" in printed.err
 
 
+@pytest.mark.long
 def test_a_folder_is_merged_into_the_model_that_is_named(run: Cli, tmp_path: Path) -> None:
     adapter = write_adapter(CHECKPOINT, tmp_path / "adapter")
     printed = run(

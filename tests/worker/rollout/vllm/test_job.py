@@ -151,6 +151,7 @@ def of_server(folder: Path) -> list[int]:
     return pids
 
 
+@pytest.mark.long
 def test_a_worker_without_vllm_says_so_before_it_loads_anything(tmp_path: Path) -> None:
     job = ended(start(tmp_path, job_file(tmp_path), **{VARIABLE: "/nowhere/python"}), tmp_path)
     assert job.status != 0
