@@ -98,7 +98,7 @@ def test_markup_in_completions_is_displayed_and_never_run(
     answer_with(page, group, texts + ["![x](http://127.0.0.1:9/pixel.png)"] * 5)
     page.goto(at_group)
     for at, text in enumerate(texts):
-        assert card(page, at).locator("pre").first.inner_text() == text
+        expect(card(page, at).locator("pre").first).to_have_text(text)
     page.get_by_role("checkbox", name="collapse thinking").check()
     expect(card(page, 1).get_by_text("thinking")).to_be_visible()
     assert page.evaluate("[window.ran ?? null, window.refused]") == [None, []]

@@ -1,5 +1,5 @@
 import { Button, type ButtonProps } from "@mantine/core";
-import { type ComponentPropsWithRef, lazy, Suspense } from "react";
+import { type ComponentPropsWithRef, lazy, Suspense, useRef, useState } from "react";
 
 const RefusalTooltip = lazy(() => import("./RefusalTooltip"));
 
@@ -12,10 +12,34 @@ type Props = ButtonProps &
 /** A button that says why it cannot be used: it keeps the focus, and does nothing. */
 export function GatedButton({ refusal, onClick, disabled, ...rest }: Props) {
   if (!refusal) return <Button onClick={onClick} disabled={disabled} {...rest} />;
-  const button = <Button {...rest} data-disabled aria-disabled onClick={(event) => event.preventDefault()} />;
+  return <RefusedButton refusal={refusal} {...rest} />;
+}
+
+/** Its tooltip, for mouse, keyboard and touch, loads when it opens; the button stays mounted and keeps the focus. */
+function RefusedButton({ refusal, ...rest }: Omit<Props, "refusal"> & { refusal: string }) {
+  const target = useRef<HTMLButtonElement>(null);
+  const [opened, setOpened] = useState(false);
+  const close = () => setOpened(false);
   return (
-    <Suspense fallback={button}>
-      <RefusalTooltip label={refusal}>{button}</RefusalTooltip>
-    </Suspense>
+    <>
+      <Button
+        {...rest}
+        ref={target}
+        data-disabled
+        aria-disabled
+        aria-description={refusal}
+        onClick={(event) => event.preventDefault()}
+        onMouseEnter={() => setOpened(true)}
+        onFocus={() => setOpened(true)}
+        onMouseLeave={close}
+        onBlur={close}
+        onKeyDown={(event) => event.key === "Escape" && close()}
+      />
+      {opened && (
+        <Suspense>
+          <RefusalTooltip label={refusal} target={target} />
+        </Suspense>
+      )}
+    </>
   );
 }

@@ -1,11 +1,9 @@
 import { Tooltip } from "@mantine/core";
-import type { ReactElement } from "react";
+import type { RefObject } from "react";
 
-/** Why a button cannot be used, for mouse, keyboard and touch. */
-export default function RefusalTooltip({ label, children }: { label: string; children: ReactElement }) {
-  return (
-    <Tooltip label={label} multiline maw={280} events={{ hover: true, focus: true, touch: true }}>
-      {children}
-    </Tooltip>
-  );
+type Props = { label: string; target: RefObject<HTMLButtonElement | null> };
+
+/** Why a button cannot be used. */
+export default function RefusalTooltip({ label, target }: Props) {
+  return <Tooltip opened label={label} target={target} multiline maw={280} />;
 }
