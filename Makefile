@@ -133,14 +133,11 @@ ifeq ($(ROOM),)
 		|| echo "left out: tests against a real vLLM, which is not installed here (make vllm, then make test-vllm)"
 endif
 
-# .ci/run: what fails beside other tests runs again, alone. Such a test is named in the output, and has a cause to be found.
-ALONE = [ -n "$(REINFORGE_FAILED_AGAIN)" ] && echo "Failed beside other tests; again, alone:" && \
-	$(VENV) -m pytest -n 0 --last-failed --last-failed-no-failures none
 NOT_ROOMS := not e2e and not vllm and not chaos and not long
 # One directory of tests mirrors one of the product: make test ROOM=backend/jobs, make test ROOM="algorithm docs".
 # Three processes on two cores, because tests wait about 40 % of their time for processes that they started.
 rooms: setup frontend/dist/index.html ## tests of every room: units, attacks on the sandbox, a real database; ROOM=backend/jobs for some
-	@$(VENV) -m pytest -n 3 --dist worksteal --durations 30 -m "$(NOT_ROOMS)" $(addprefix tests/,$(ROOM)) || $(ALONE) -m "$(NOT_ROOMS)" tests
+	@$(VENV) -m pytest -n 3 --dist worksteal --durations 30 -m "$(NOT_ROOMS)" $(addprefix tests/,$(ROOM))
 
 # The files alone, since every process imports all that it collects: a minute for the whole tree.
 test-vllm: setup vllm ## tests against a real vLLM server, which takes 30 s or more to start each time
@@ -194,7 +191,7 @@ quick: check frontend/dist/index.html ## check, tests of the rooms that differ f
 	@$(VENV) -m pytest -n 0 tests/e2e/test_1_demo.py
 
 e2e: setup frontend/dist/index.html ## the main job, end to end, on this machine
-	@$(VENV) -m pytest -n 3 --dist loadgroup --durations 30 -m "e2e and not long" tests/e2e || $(ALONE) -m "e2e and not long" tests/e2e
+	@$(VENV) -m pytest -n 3 --dist loadgroup --durations 30 -m "e2e and not long" tests/e2e
 
 proof-hostile: setup ## what others notice of 200 hostile clients and a hostile member: three minutes, JSON in benchmarks/results
 	@$(VENV) benchmarks/hostile.py
