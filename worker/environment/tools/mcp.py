@@ -38,8 +38,8 @@ _INVALID_PARAMS, _NO_SUCH_METHOD = -32602, -32601
 class McpServer:
     """Tools of one server: `initialize` and `tools/list` at creation, then one `tools/call` per call.
 
-    expected: tools as they were when the job was created, in any order. guard: None for servers of whoever runs this
-    machine. Raises ToolServerError.
+    expected: tools as they were when the job was created, in any order. guard: None under
+    `reinforge train`, whose user chose the servers. Raises ToolServerError.
     """
 
     starts = scores = False
