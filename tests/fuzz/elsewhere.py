@@ -64,6 +64,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "worker.supervisor.trainer_process",
         "worker.training.checkpoint.fork",
         "worker.training.checkpoint.resume_state",
+        "worker.training.checkpoint.sampled_ahead",
     ),
     "It reads files and settings of whoever runs it, or what stands in this repository.": (
         "backend.site.guide",
