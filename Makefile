@@ -28,7 +28,7 @@ PIP := $(VENV) -m pip install --quiet --progress-bar off
 
 .DEFAULT_GOAL := help
 .PHONY: help setup locked newest torch page-packages demo up vllm quick check check-python check-page audit sbom test rooms test-vllm test-containers test-attack chaos test-chaos soak \
-	proof-defences proof-fuzz proof-upload proof-hostile proof-examples proof-agents proof-questions gpu-check fleet build e2e bench screens clean
+	proof-defences proof-fuzz proof-upload proof-hostile proof-examples proof-agents proof-questions proof-sweeps gpu-check fleet build e2e bench screens clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -201,6 +201,9 @@ proof-agents: setup ## tokens of 10,000 random turns with tools, ONLY=continuati
 
 proof-questions: setup frontend/dist/index.html ## twelve questions about jobs answered from the page: clicks, seconds (JSON in benchmarks/results)
 	@$(VENV) -m tests.e2e.questions
+
+proof-sweeps: setup ## the sweeps of examples/sweeps to their end (JSON in benchmarks/results)
+	@$(VENV) benchmarks/sweeps.py
 
 proof-examples: setup ## train every example on this machine, alone: 20 minutes on two cores, ONLY=rubric for some (JSON and README in examples/)
 	@$(VENV) benchmarks/example_jobs.py $(ONLY)
