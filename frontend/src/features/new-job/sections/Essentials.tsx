@@ -29,7 +29,11 @@ export function Essentials() {
             placeholder={path === LEARNING_RATE ? autoText(model, suggested) : autoOf(suggested, path)}
           >
             {about}
-            {path === LEARNING_RATE ? <AutoReason model={model} suggested={suggested} /> : <Reason path={path} />}
+            {path === LEARNING_RATE ? (
+              <AutoReason model={model} suggested={suggested} />
+            ) : (
+              <Reason path={path} />
+            )}
           </ShortField>
         ))}
       </div>
