@@ -8,8 +8,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.http.errors import listed_errors
 from backend.jobs.submission.validate_references import look_up
+from backend.sweeps.samplers import startup_settings
 from backend.sweeps.service import advice, require_price
-from backend.sweeps.tpe import startup_settings
 from reinforge.errors import InvalidInput
 from reinforge.schemas.job_checks import JobProblem
 from reinforge.schemas.sweeps import PlannedTrial, SweepCheck
@@ -46,7 +46,7 @@ async def check_sweep(
         warnings += await _resolve(session, project_id, spec, first)
     except InvalidInput as error:
         problems.append(_problem(error))
-    if spec.method == "tpe":  # later ones depend on results
+    if spec.depends_on_results:
         first = first[: startup_settings(spec) * len(spec.seed_values)]
     return SweepCheck(
         ok=not problems,

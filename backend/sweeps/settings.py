@@ -3,16 +3,20 @@
 from collections.abc import Sequence
 from typing import Any
 
+from backend.sweeps.cma_es import CmaEsSettingSampler
 from backend.sweeps.planner import NextSetting, TrialRecord
-from backend.sweeps.tpe import SettingSampler
+from backend.sweeps.samplers import SettingSampler
+from backend.sweeps.tpe import TpeSettingSampler
 from reinforge.sweeps import SweepSpec, trials
 from reinforge.sweeps.variations import label, random_setting
+
+SAMPLERS: dict[str, type[SettingSampler]] = {"tpe": TpeSettingSampler, "cma_es": CmaEsSettingSampler}
 
 
 def next_setting(spec: SweepSpec, records: Sequence[TrialRecord]) -> NextSetting:
     """Source of settings: from the specification alone, or from the results so far."""
-    if spec.method == "tpe":
-        return SettingSampler(spec, records).next_setting
+    if spec.method in SAMPLERS:
+        return SAMPLERS[spec.method](spec, records).next_setting
 
     def listed(setting: int) -> tuple[str, dict[str, Any]]:
         variation = trials(spec)[setting * len(spec.seed_values)]

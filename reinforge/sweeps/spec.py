@@ -11,7 +11,7 @@ MOST_TRIALS = 1000
 MOST_PARAMETERS = 32
 MAX_SEED = 2**31 - 1
 
-Method = Literal["grid", "random", "tpe", "ladder"]
+Method = Literal["grid", "random", "tpe", "cma_es", "ladder"]
 Objective = Literal["last", "best"]
 
 
@@ -86,8 +86,8 @@ class SweepSpec(SpecModel):
     job: dict[str, Any]
     """Job specification that all jobs share."""
     method: Method = "grid"
-    """`grid`: all combinations; `random`: `trials` random ones; `tpe`: `trials` that Optuna's TPE sampler chooses by
-    the results so far; `ladder`: the job as it is, then with one more of `rungs` each time.
+    """`grid`: all combinations; `random`: `trials` random ones; `tpe`, `cma_es`: `trials` that Optuna's TPE or
+    CMA-ES sampler chooses by the results so far, the latter of numbers only; `ladder`: the job as it is, then with one more of `rungs` each time.
     """
     parameters: dict[Path, Parameter] = Field(default_factory=dict, max_length=MOST_PARAMETERS)
     """Dotted path in the job (`algorithm.preset`, `optimizer.learning_rate`, `rewards.correct.weight`) → its values."""
@@ -113,6 +113,11 @@ class SweepSpec(SpecModel):
         if self.seeds is None:
             return [None]
         return list(range(self.seeds)) if isinstance(self.seeds, int) else list(self.seeds)
+
+    @property
+    def depends_on_results(self) -> bool:
+        """Whether later settings are chosen by the results of earlier ones."""
+        return self.method in ("tpe", "cma_es")
 
     @model_validator(mode="after")
     def parts_agree(self) -> Self:

@@ -82,13 +82,34 @@ def check(spec: SweepSpec) -> None:
             param="parameters",
             hint="Use fewer values or seeds, or method `random` with `trials`.",
         )
-    if spec.method == "tpe":
+    if spec.method == "cma_es":
+        _check_numbers(spec)
+    if spec.depends_on_results:
         _check_combinations(spec)
     names: dict[str, str] = {}
     for variation in _to_check(spec):
         job = _check_job(spec, variation)
         if spec.method in ("grid", "ladder"):
             _check_differs(spec, variation, job, names)
+
+
+def _check_numbers(spec: SweepSpec) -> None:
+    hint = "Use method `tpe`, which chooses words, flags and single parameters as well."
+    for path, parameter in spec.parameters.items():
+        if isinstance(parameter, list) and (not is_numbers(parameter) or len(set(parameter)) < 2):
+            raise InvalidInput(
+                "Method `cma_es` varies numbers: a range, or a list of two or more different numbers.",
+                code="not_numbers",
+                param=f"parameters.{path}",
+                hint=hint,
+            )
+    if len(spec.parameters) < 2:
+        raise InvalidInput(
+            "Method `cma_es` needs two parameters or more.",
+            code="too_few_parameters",
+            param="parameters",
+            hint=hint,
+        )
 
 
 def _check_combinations(spec: SweepSpec) -> None:
@@ -282,6 +303,10 @@ def rounded(scale: ParameterRange, value: float) -> float:
     if scale.integer:
         return min(max(round(value), int(scale.min)), int(scale.max))
     return min(max(float(f"{value:.6g}"), scale.min), scale.max)
+
+
+def is_numbers(values: list[Any]) -> bool:
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
 def finite_values(spec: SweepSpec) -> dict[str, list[Any]] | None:

@@ -14,6 +14,11 @@ const METHODS: { method: Method; title: string; about: string }[] = [
     about: "Learns from the jobs that have ended which values to try next.",
   },
   {
+    method: "cma_es",
+    title: "CMA-ES (Optuna)",
+    about: "Learns from the jobs that have ended. For two or more numbers that interact, and 30 jobs or more.",
+  },
+  {
     method: "ladder",
     title: "Ablation ladder",
     about: "Runs the job unchanged, then with one more of the settings each time.",

@@ -55,7 +55,7 @@ export function Preview({ check, children }: Props) {
       {lines.length > 0 && later > 0 && (
         <p className={page.quiet}>
           {`… and ${later} more`}
-          {draft.method === "tpe" && ", chosen by the results of these"}
+          {dependsOnResults(draft.method) && ", chosen by the results of these"}
           {draft.method === "random" && ", drawn the same way"}.
         </p>
       )}

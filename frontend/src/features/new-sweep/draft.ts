@@ -209,7 +209,10 @@ const oneValueEach = (rung: readonly Varied[], values: ReadonlyMap<string, Json>
     }),
   );
 
-export const searches = (method: Method) => method === "random" || method === "tpe";
+/** Later settings are chosen by the results of earlier ones. */
+export const dependsOnResults = (method: Method) => method === "tpe" || method === "cma_es";
+
+export const searches = (method: Method) => method === "random" || dependsOnResults(method);
 
 /** The number fields that the form has: others keep what was typed, and it does not count. */
 const numbersOf = ({ method, halving }: SweepDraft): NumberName[] => [

@@ -4,6 +4,7 @@ export const METHODS: Record<string, string> = {
   grid: "Grid",
   random: "Random",
   tpe: "TPE",
+  cma_es: "CMA-ES",
   ladder: "Ablation ladder",
 };
 

@@ -1,4 +1,4 @@
-"""Method `tpe`: settings chosen by Optuna from the results so far."""
+"""Settings that TPE chooses by the results so far, and what samplers share."""
 
 import json
 import math
@@ -10,7 +10,8 @@ import pytest
 
 from backend.sweeps.planner import TrialRecord, plan
 from backend.sweeps.settings import next_setting
-from backend.sweeps.tpe import SettingSampler, outcome, sampled_parameter
+from backend.sweeps.tpe import TpeSettingSampler
+from backend.sweeps.samplers import outcome, sampled_parameter
 from reinforge.sweeps import ParameterRange, SweepSpec
 
 RATE, PRESET, RANK = "optimizer.learning_rate", "algorithm.preset", "adapter.rank"
@@ -67,21 +68,21 @@ def test_equal_results_give_equal_settings_in_a_study_that_is_rebuilt() -> None:
         TrialRecord(**{**record.__dict__, "parameters": json.loads(json.dumps(record.parameters))})
         for record in records
     ]
-    first, again = SettingSampler(spec(), records), SettingSampler(spec(), stored)
+    first, again = TpeSettingSampler(spec(), records), TpeSettingSampler(spec(), stored)
     settings = [first.next_setting(number) for number in (14, 15, 16)]
     assert settings == [again.next_setting(number) for number in (14, 15, 16)]
     assert len({json.dumps(parameters) for _, parameters in settings}) == 3
-    assert SettingSampler(spec(seed=1), records).next_setting(14) != settings[0]
+    assert TpeSettingSampler(spec(seed=1), records).next_setting(14) != settings[0]
 
 
 def test_jobs_that_run_are_reckoned_with() -> None:
     records = swept(spec(), until=12)
-    name, parameters = SettingSampler(spec(), records).next_setting(12)
+    name, parameters = TpeSettingSampler(spec(), records).next_setting(12)
     near = parameters | {
         RATE: parameters[RATE] * 1.01
     }  # the same combination would be avoided as a repetition
     running = [*records, *(trial(number, near, "running") for number in range(12, 20))]
-    assert SettingSampler(spec(), running).next_setting(12) != (name, parameters)
+    assert TpeSettingSampler(spec(), running).next_setting(12) != (name, parameters)
 
 
 def test_the_first_settings_are_those_of_method_random() -> None:
@@ -119,7 +120,7 @@ def test_a_setting_that_failed_is_worse_than_all_others_and_one_that_halving_end
         )
     ]  # fmt: skip
     settings = [
-        SettingSampler(sweep.model_copy(update={"seed": seed}), records).next_setting(6) for seed in range(10)
+        TpeSettingSampler(sweep.model_copy(update={"seed": seed}), records).next_setting(6) for seed in range(10)
     ]
     assert sum(parameters["data.dataset"] == "good" for _, parameters in settings) >= 8
 
@@ -146,9 +147,9 @@ def test_no_combination_is_tried_twice() -> None:
 )
 def test_values_of_extreme_ranges_stay_within_them(scale: dict[str, Any]) -> None:
     sweep = spec(trials=9, parameters={"x": scale})
-    search = SettingSampler(sweep, [])
+    search = TpeSettingSampler(sweep, [])
     records = [trial(n, search.next_setting(n)[1], "succeeded", float(n)) for n in range(5)]
-    search = SettingSampler(sweep, records)
+    search = TpeSettingSampler(sweep, records)
     for number in range(5, 9):
         assert scale["min"] <= search.next_setting(number)[1]["x"] <= scale["max"]
 
