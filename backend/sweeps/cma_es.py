@@ -58,9 +58,7 @@ class CmaEsSettingSampler(SettingSampler):
         lowest = {path: part.lowest for path, part in self._sampled.items()}
         return self._trial(lowest, 0, attributes)
 
-    def _trial(
-        self, values: dict[str, int | float], rank: int, attributes: dict[str, Any]
-    ) -> "FrozenTrial":
+    def _trial(self, values: dict[str, int | float], rank: int, attributes: dict[str, Any]) -> "FrozenTrial":
         from optuna.trial import create_trial
 
         return create_trial(

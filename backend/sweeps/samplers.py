@@ -33,10 +33,8 @@ class SettingSampler(ABC):
         self._settings = {setting_key(group[0].parameters) for group in groups.values()}
 
     def next_setting(self, setting: int) -> tuple[str, dict[str, Any]]:
-        if self._is_random(setting):
-            parameters = random_setting(self._spec, setting)
-        else:
-            parameters = self._chosen(setting)
+        is_random = self._is_random(setting)
+        parameters = random_setting(self._spec, setting) if is_random else self._chosen(setting)
         if setting_key(parameters) in self._settings:
             parameters = next(self._new_combinations(), parameters)
         self._settings.add(setting_key(parameters))
@@ -131,7 +129,9 @@ class SampledParameter:
     def encode(self, value: Any) -> int | float:
         if self.scale is not None:
             return int(value) if self.scale.integer else float(value)
-        return next(index for index, choice in enumerate(self.choices) if setting_key(choice) == setting_key(value))
+        return next(
+            index for index, choice in enumerate(self.choices) if setting_key(choice) == setting_key(value)
+        )
 
     def decode(self, value: Any) -> Any:
         return self.choices[value] if self.scale is None else rounded(self.scale, value)

@@ -86,8 +86,9 @@ class SweepSpec(SpecModel):
     job: dict[str, Any]
     """Job specification that all jobs share."""
     method: Method = "grid"
-    """`grid`: all combinations; `random`: `trials` random ones; `tpe`, `cma_es`: `trials` that Optuna's TPE or
-    CMA-ES sampler chooses by the results so far, the latter of numbers only; `ladder`: the job as it is, then with one more of `rungs` each time.
+    """`grid`: all combinations; `random`: `trials` random ones; `tpe`: `trials` that Optuna's TPE sampler chooses by
+    the results so far; `cma_es`: the same with its CMA-ES sampler, of two or more numbers; `ladder`: the job as it is,
+    then with one more of `rungs` each time.
     """
     parameters: dict[Path, Parameter] = Field(default_factory=dict, max_length=MOST_PARAMETERS)
     """Dotted path in the job (`algorithm.preset`, `optimizer.learning_rate`, `rewards.correct.weight`) → its values."""

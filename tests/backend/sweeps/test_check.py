@@ -32,6 +32,9 @@ def test_settings_that_depend_on_results_are_not_listed(backend: Backend) -> Non
     rank = {"adapter.rank": {"min": 1, "max": 64, "integer": True}}
     check = checked(backend, method="tpe", trials=12, parameters=rank)
     assert (check["planned"], len(check["trials"])) == (12, 4)
+    rates = {"optimizer.learning_rate": {"min": 1e-5, "max": 1e-2, "log": True}}
+    check = checked(backend, method="cma_es", trials=12, parameters=rank | rates, seeds=2)
+    assert (check["ok"], check["planned"], len(check["trials"])) == (True, 24, 2)
 
 
 @pytest.mark.parametrize(
@@ -53,6 +56,7 @@ def test_settings_that_depend_on_results_are_not_listed(backend: Backend) -> Non
         ({"budget": {"jobs": 0}}, "budget.jobs"),
         ({"method": "random"}, "trials"),
         ({"method": "tpe", "trials": 3}, "trials"),
+        ({"method": "cma_es", "trials": 2}, "parameters"),
         ({"halving": {}, "job": {"limits": {"steps": 3}}}, "halving"),
         (
             {"method": "ladder", "parameters": {}, "rungs": [{"set": {"adapter.rank": 0}}]},

@@ -17,8 +17,8 @@ from backend.data.objects import Objects, configured_store
 from backend.rpc.wake_ups import WakeUps
 from backend.sweeps.controller import SweepController
 from backend.sweeps.planner import TrialRecord, plan
-from backend.sweeps.settings import next_setting
 from backend.sweeps.samplers import startup_settings
+from backend.sweeps.settings import next_setting
 from reinforge.sweeps import SweepSpec
 from tests.backend.server import AGREEABLE, OWNER_KEY, Backend, wait_until
 from tests.backend.sweeps.sweeping import advance, create, sweep, train

@@ -141,12 +141,32 @@ def test_a_search_without_repeats_needs_enough_combinations() -> None:
 
 
 @pytest.mark.parametrize(
+    ("rate", "code", "param"),
+    [
+        (["auto", 1e-3], "not_numbers", "parameters.optimizer.learning_rate"),
+        ([True, 2], "not_numbers", "parameters.optimizer.learning_rate"),
+        ([1e-3, 1e-3], "not_numbers", "parameters.optimizer.learning_rate"),
+        (None, "too_few_parameters", "parameters"),
+    ],
+)
+def test_cma_es_varies_two_or_more_numbers(rate: list[Any] | None, code: str, param: str) -> None:
+    rank = {"adapter.rank": {"min": 1, "max": 64, "integer": True}}
+    check(sweep(method="cma_es", trials=5, parameters=rank | {"optimizer.learning_rate": [1e-3, 1e-4]}))
+    parameters = rank if rate is None else rank | {"optimizer.learning_rate": rate}
+    with pytest.raises(InvalidInput) as raised:
+        check(sweep(method="cma_es", trials=5, parameters=parameters))
+    assert (raised.value.code, raised.value.param) == (code, param)
+    assert "`tpe`" in (raised.value.hint or "")
+
+
+@pytest.mark.parametrize(
     "fields",
     [
         {"method": "ladder"},
         {"method": "tpe", "parameters": {"adapter.rank": [1, 2]}},
         {"method": "tpe", "parameters": {"adapter.rank": {"min": 0, "max": 2, "log": True}}, "trials": 2},
         {"method": "tpe", "trials": 3},
+        {"method": "cma_es", "parameters": {"adapter.rank": [1, 2], "seed": [1, 2]}},
         {"method": "random", "parameters": {"adapter.rank": [1]}},
         {"method": "random", "trials": 3},
         {"parameters": {"adapter.rank": {"min": 1, "max": 2}}},

@@ -2,6 +2,7 @@ import type { ReactNode } from "react";
 import type { CheckedSweep } from "@/api/sweeps";
 import page from "@/components/FormPage.module.css";
 import { count } from "@/lib/format";
+import { dependsOnResults } from "./draft";
 import { useSweepForm } from "./form";
 import styles from "./NewSweep.module.css";
 
