@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import httpx
-from common.cpu import Account, machine_seconds, memory_of, waited
+from common.cpu import Account, children_of, machine_seconds, memory_of, waited
 from common.measure import ROOT
 
 from attack.crowd import Crowd, answer, make_crowd, remove_crowd
@@ -51,8 +51,8 @@ class Load:
     pages: int = 4
     every: float = 4.0
     """Seconds in which a page asks for each of its parts once."""
-    probe: float = 0.2
-    """Seconds between two looks at `/healthz`."""
+    probe: float = 0.05
+    """Seconds between two looks at `/healthz`: a 99th percentile needs hundreds of them in each phase."""
     check: float = 3.0
     """Seconds between two checks of a reward; 0: none."""
 
@@ -80,7 +80,10 @@ class Trial:
         load, port = self._load, self._platform.port
         common = {"port": port, "clients": load.clients, "think": load.think}
         say(f"quiet for {load.quiet:g} s")
-        with player("watcher", self._watcher_plan(job), folder):
+        with (
+            player("watcher", self._watcher_plan(job), folder),
+            player("prober", self._prober_plan(), folder),
+        ):
             marks = [time.time()]
             quiet_steps, quiet_cpu = self._step(job), Account(self.pids())
             waits = [waited(self.pids())]
@@ -112,7 +115,7 @@ class Trial:
         state = self._ended(job)
         outs = {
             name: json.loads((folder / f"{name}-out.json").read_text())
-            for name in ("watcher", "strangers", "member")
+            for name in ("watcher", "prober", "strangers", "member")
         }
         phases = {
             "quiet": (marks[0], marks[1]),
@@ -138,8 +141,12 @@ class Trial:
         load = self._load
         return {
             "url": self._platform.url, "key": self._key, "job": job, "pages": load.pages,
-            "every": load.every, "probe": load.probe, "check": load.check,
+            "every": load.every, "check": load.check,
         }  # fmt: skip
+
+    def _prober_plan(self) -> dict[str, Any]:
+        [api] = children_of(self.pids()["api"])
+        return {"url": self._platform.url, "key": self._key, "probe": self._load.probe, "loop": api}
 
     # ── the job ───────────────────────────────────────────────────────────────────────────────────────────
 

@@ -50,6 +50,10 @@ def _processes() -> dict[int, tuple[int, int]]:
     return ticks_by_pid
 
 
+def children_of(pid: int) -> list[int]:
+    return [child for child, (parent, _) in _processes().items() if parent == pid]
+
+
 def memory_of(pids: Mapping[str, int]) -> dict[str, int]:
     """Bytes of named processes with all that live below them; pages that several share count by their share."""
     table = _processes()
