@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import httpx
-from common.cpu import Account, children_of, machine_seconds, memory_of, waited
+from common.cpu import Account, children_of, machine_seconds, memory_of, own_memory, waited
 from common.measure import ROOT
 
 from attack.crowd import Crowd, answer, make_crowd, remove_crowd
@@ -36,13 +36,17 @@ _JOB_WITHIN = 180.0
 
 @dataclass(frozen=True)
 class Load:
-    """quiet, attack: seconds of each phase. settle: the longest that memory gets to fall in."""
+    """quiet, attack: seconds of each phase. settle: the longest that memory gets to fall in.
+
+    Requests of the attack end up to 15 s after it, a spare child of the API 10 s after its last request, and the full
+    collections of the API's memory follow its last growth by 10 and 30 s.
+    """
 
     preparing: float = 45.0
     """For which the job trains before the first phase, while the attackers get what they need."""
     quiet: float = 30.0
     attack: float = 60.0
-    settle: float = 20.0
+    settle: float = 60.0
     clients: int = 200
     think: float = 1.0
     """Seconds that a stranger waits between two requests, on average."""
@@ -204,8 +208,13 @@ class Trial:
         return pids
 
     def memory(self) -> dict[str, float]:
-        """MiB of each process with its children; what several share counts by its share."""
-        return {name: round(size / 2**20, 1) for name, size in memory_of(self.pids()).items()}
+        """MiB of each process with its children, and of the API without them; shared pages count by share."""
+        pids = self.pids()
+        [api] = children_of(pids["api"])
+        return {
+            name: round(size / 2**20, 1)
+            for name, size in (memory_of(pids) | {"api_itself": own_memory(api)}).items()
+        }
 
     def _settled(self, before: dict[str, float]) -> dict[str, float]:
         """Memory once it is what it was before, or as small as it gets within the time."""
