@@ -6,10 +6,10 @@
 #   docker compose -f docker-compose.yml -f docker-compose.gpu.yml build     # with CUDA and vLLM
 #
 # Libraries are installed before the sources are copied, so that an edit rebuilds an image in seconds. Every file is compared
-# with its hash in requirements.lock, except torch, whose builds differ by index. scripts/pin_images.py pins the base
-# images by digest.
-ARG NODE_IMAGE=node:24-slim
-ARG PYTHON_IMAGE=python:3.12-slim
+# with its hash in requirements.lock, except torch, whose builds differ by index. Base images are pinned by the
+# digest of their index of architectures; `make image-digests` writes the newest one of each tag.
+ARG NODE_IMAGE=node:24-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea419520094bc35842ff83dd8cbe6f9b6
+ARG PYTHON_IMAGE=python:3.12-slim@sha256:dddfd7e07f9d15aeeca61529320492139d21cac7f0070c00609243e51e4e0016
 
 FROM ${NODE_IMAGE} AS page
 WORKDIR /src/frontend

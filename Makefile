@@ -27,7 +27,7 @@ VENV := .venv/bin/python
 PIP := $(VENV) -m pip install --quiet --progress-bar off
 
 .DEFAULT_GOAL := help
-.PHONY: help setup locked newest torch page-packages demo up vllm quick check check-python check-page audit sbom test rooms test-vllm test-containers test-attack chaos test-chaos soak \
+.PHONY: help setup locked newest torch page-packages demo up vllm quick check check-python check-page audit image-digests sbom test rooms test-vllm test-containers test-attack chaos test-chaos soak \
 	proof-defences proof-fuzz proof-upload proof-hostile proof-examples proof-agents proof-questions proof-sweeps gpu-check fleet build e2e bench screens clean
 
 help: ## list the verbs
@@ -121,6 +121,9 @@ check-page:
 
 audit: setup ## known vulnerabilities of pinned packages, where OSV and npm's registry can be reached
 	@$(VENV) scripts/audit.py
+
+image-digests: setup ## pin the base images by the digests that their tags have today, in Dockerfile and docker-compose.yml
+	@$(VENV) scripts/pin_images.py --defaults
 
 sbom: setup ## what the images and the page are made of, as CycloneDX JSON in dist/sbom
 	@scripts/sbom.sh

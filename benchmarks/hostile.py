@@ -58,7 +58,7 @@ def show(report: dict[str, Any]) -> None:
     ]
     table(("hostile", "kind and answer", "count"), answers)
     print()
-    for name in ("job", "cpu_seconds", "api_waited_for_cpu_seconds", "load_average_in_attack"):
+    for name in ("job", "probe", "cpu_seconds", "api_waited_for_cpu_seconds", "load_average_in_attack"):
         print(f"{name}: {report[name]}")
     others, seconds = report["cpu_seconds"]["attack"]["others"], report["load"]["attack"]
     if others > OTHERS_SHARE * seconds * (os.cpu_count() or 1):

@@ -51,7 +51,7 @@ def _unknown(name: str) -> NotFound:
         f"There is no alias {name}.",
         code="alias_not_found",
         param="name",
-        hint="List them with GET /api/v1/adapters/aliases.",
+        hint="`reinforge alias list` shows all.",
     )
 
 

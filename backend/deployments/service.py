@@ -111,7 +111,7 @@ async def get(session: AsyncSession, project_id: str, id: str, *, lock: bool = F
         raise NotFound(
             f"There is no deployment {id}.",
             code="deployment_not_found",
-            hint="List them with GET /api/v1/deployments.",
+            hint="`reinforge deploy list` shows all.",
         )
     return row
 

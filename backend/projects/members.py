@@ -137,6 +137,6 @@ async def get(session: AsyncSession, who: Principal, id: str) -> MemberAndUser:
     member_and_user = await repository.find_member(session, who.project_id, id)
     if member_and_user is None:
         raise NotFound(
-            f"There is no member {id}.", code="member_not_found", hint="List them with GET /api/v1/members."
+            f"There is no member {id}.", code="member_not_found", hint="`reinforge member list` shows all."
         )
     return member_and_user

@@ -37,7 +37,7 @@ async def get(session: AsyncSession, who: Principal, id: str, *, lock: bool = Fa
         raise NotFound(
             f"There is no webhook {id}.",
             code="webhook_not_found",
-            hint="List them with GET /api/v1/webhooks.",
+            hint="`reinforge webhook list` shows all.",
         )
     return hook
 

@@ -10,8 +10,16 @@ PAGE = ("job", "metrics", "completions", "jobs")
 
 
 def report_of(outs: dict[str, Any], phases: dict[str, tuple[float, float]]) -> dict[str, Any]:
-    """outs: of watcher, strangers and member. phases: name → begin and end."""
-    requests = outs["watcher"]["asked"]
+    """outs: of watcher, prober, strangers and member. phases: name → begin and end.
+
+    A probe's own wait for a processor is not part of the answer's time: the server has answered, and a machine that
+    only runs the platform has no such wait. `probe` has it, and all other parts of the time.
+    """
+    probes = outs["prober"]["requests"]
+    requests = outs["watcher"]["asked"] + [
+        ("healthz", probe["began"], max(0.0, probe["seconds"] - probe["probe_waited"]), probe["failure"])
+        for probe in probes
+    ]
     kinds = sorted({kind for kind, *_ in requests} - {"stream"})
     groups = {"healthz": ("healthz",), "page": PAGE} | {kind: (kind,) for kind in kinds if kind != "healthz"}
     latency = {}
@@ -32,6 +40,10 @@ def report_of(outs: dict[str, Any], phases: dict[str, tuple[float, float]]) -> d
     ]
     return {
         "latency": latency,
+        "probe": {
+            phase: _parts([probe for probe in probes if begin <= probe["began"] < end])
+            for phase, (begin, end) in phases.items()
+        },
         "failures_of_others": failures,
         "events": {name: outs["watcher"][name] for name in ("events", "missing")},
         "answers": {name: outs[name]["answers"] for name in ("strangers", "member")},
@@ -73,6 +85,20 @@ def _figures(seconds: list[float]) -> dict[str, float]:
     at = {"p50_ms": 0.5, "p99_ms": 0.99, "max_ms": 1.0}
     places = {name: ordered[min(len(ordered) - 1, int(part * len(ordered)))] for name, part in at.items()}
     return {"requests": len(ordered)} | {name: round(seconds * 1000, 1) for name, seconds in places.items()}
+
+
+def _parts(probes: list[dict[str, Any]]) -> dict[str, float]:
+    """Of the slowest hundredth, at least of five: mean milliseconds, and where they went."""
+    slowest = sorted(probes, key=lambda probe: -probe["seconds"])[: max(5, len(probes) // 100)]
+    if not slowest:
+        return {}
+    parts = {
+        "total_ms": [probe["seconds"] for probe in slowest],
+        "probe_waited_for_cpu_ms": [probe["probe_waited"] for probe in slowest],
+        "loop_waited_for_cpu_ms": [probe["loop_waited"] for probe in slowest],
+        "loop_ran_ms": [probe["loop_ran"] for probe in slowest],
+    }
+    return {name: round(1000 * sum(part) / len(part), 1) for name, part in parts.items()}
 
 
 def _phase(at: float, phases: dict[str, tuple[float, float]]) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import httpx
-from common.cpu import Account, machine_seconds, memory_of, waited
+from common.cpu import Account, children_of, machine_seconds, memory_of, own_memory, waited
 from common.measure import ROOT
 
 from attack.crowd import Crowd, answer, make_crowd, remove_crowd
@@ -36,13 +36,17 @@ _JOB_WITHIN = 180.0
 
 @dataclass(frozen=True)
 class Load:
-    """quiet, attack: seconds of each phase. settle: the longest that memory gets to fall in."""
+    """quiet, attack: seconds of each phase. settle: the longest that memory gets to fall in.
+
+    Requests of the attack end up to 15 s after it, a spare child of the API 10 s after its last request, and the full
+    collections of the API's memory follow its last growth by 10 and 30 s.
+    """
 
     preparing: float = 45.0
     """For which the job trains before the first phase, while the attackers get what they need."""
     quiet: float = 30.0
     attack: float = 60.0
-    settle: float = 20.0
+    settle: float = 60.0
     clients: int = 200
     think: float = 1.0
     """Seconds that a stranger waits between two requests, on average."""
@@ -51,8 +55,8 @@ class Load:
     pages: int = 4
     every: float = 4.0
     """Seconds in which a page asks for each of its parts once."""
-    probe: float = 0.2
-    """Seconds between two looks at `/healthz`."""
+    probe: float = 0.05
+    """Seconds between two looks at `/healthz`: a 99th percentile needs hundreds of them in each phase."""
     check: float = 3.0
     """Seconds between two checks of a reward; 0: none."""
 
@@ -80,7 +84,10 @@ class Trial:
         load, port = self._load, self._platform.port
         common = {"port": port, "clients": load.clients, "think": load.think}
         say(f"quiet for {load.quiet:g} s")
-        with player("watcher", self._watcher_plan(job), folder):
+        with (
+            player("watcher", self._watcher_plan(job), folder),
+            player("prober", self._prober_plan(), folder),
+        ):
             marks = [time.time()]
             quiet_steps, quiet_cpu = self._step(job), Account(self.pids())
             waits = [waited(self.pids())]
@@ -112,7 +119,7 @@ class Trial:
         state = self._ended(job)
         outs = {
             name: json.loads((folder / f"{name}-out.json").read_text())
-            for name in ("watcher", "strangers", "member")
+            for name in ("watcher", "prober", "strangers", "member")
         }
         phases = {
             "quiet": (marks[0], marks[1]),
@@ -138,8 +145,12 @@ class Trial:
         load = self._load
         return {
             "url": self._platform.url, "key": self._key, "job": job, "pages": load.pages,
-            "every": load.every, "probe": load.probe, "check": load.check,
+            "every": load.every, "check": load.check,
         }  # fmt: skip
+
+    def _prober_plan(self) -> dict[str, Any]:
+        [api] = children_of(self.pids()["api"])
+        return {"url": self._platform.url, "key": self._key, "probe": self._load.probe, "loop": api}
 
     # ── the job ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -197,8 +208,13 @@ class Trial:
         return pids
 
     def memory(self) -> dict[str, float]:
-        """MiB of each process with its children; what several share counts by its share."""
-        return {name: round(size / 2**20, 1) for name, size in memory_of(self.pids()).items()}
+        """MiB of each process with its children, and of the API without them; shared pages count by share."""
+        pids = self.pids()
+        [api] = children_of(pids["api"])
+        return {
+            name: round(size / 2**20, 1)
+            for name, size in (memory_of(pids) | {"api_itself": own_memory(api)}).items()
+        }
 
     def _settled(self, before: dict[str, float]) -> dict[str, float]:
         """Memory once it is what it was before, or as small as it gets within the time."""

@@ -1,4 +1,4 @@
-"""A process that plays people of a good project: pages that show its job, a probe of `/healthz`, an editor of rewards.
+"""A process that plays people of a good project: pages that show its job, and an editor of rewards.
 
     python -m attack.watcher PLAN.json OUT.json
 
@@ -31,7 +31,7 @@ class Watcher:
         self.missing, self.events = 0, 0
 
     def run(self) -> None:
-        parts: list[Callable[[], None]] = [self._probe]
+        parts: list[Callable[[], None]] = []
         if self._plan["check"]:
             parts.append(self._edit)
         for number in range(self._plan["pages"]):
@@ -43,9 +43,6 @@ class Watcher:
         self._done.set()
         for thread in threads:
             thread.join(10)  # a stream may be silent
-
-    def _probe(self) -> None:
-        self._repeat([("healthz", "GET", "/healthz", None)], self._plan["probe"])
 
     def _edit(self) -> None:
         self._repeat([("check", "POST", "/api/v1/rewards/check", CHECK)], self._plan["check"])

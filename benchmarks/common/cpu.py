@@ -50,6 +50,10 @@ def _processes() -> dict[int, tuple[int, int]]:
     return ticks_by_pid
 
 
+def children_of(pid: int) -> list[int]:
+    return [child for child, (parent, _) in _processes().items() if parent == pid]
+
+
 def memory_of(pids: Mapping[str, int]) -> dict[str, int]:
     """Bytes of named processes with all that live below them; pages that several share count by their share."""
     table = _processes()
@@ -57,12 +61,13 @@ def memory_of(pids: Mapping[str, int]) -> dict[str, int]:
 
 
 def _memory(pid: int, table: Mapping[int, tuple[int, int]]) -> int:
-    return _proportional(pid) + sum(
+    return own_memory(pid) + sum(
         _memory(child, table) for child, (parent, _) in table.items() if parent == pid
     )
 
 
-def _proportional(pid: int) -> int:
+def own_memory(pid: int) -> int:
+    """Bytes of a process without its children; pages that several share count by their share."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:

@@ -69,7 +69,7 @@ def push_dataset(
             dataset = client.datasets.push(file, name=name, skip_bad_rows=skip_bad_rows, progress=show)
         except InvalidInput as error:
             if error.faults is not None and error.faults["skippable"]:
-                error.hint = f"{error.hint or ''} To skip the bad rows: --skip-bad-rows".strip()
+                error.hint = f"--skip-bad-rows leaves the bad rows out. {error.hint or ''}".strip()
             raise
     if json:
         output.print_json(dataset)

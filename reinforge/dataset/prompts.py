@@ -219,11 +219,12 @@ def _invalid_template(text: str, match: re.Match[str]) -> DatasetError:
 
 
 def _missing_prompt(columns: Collection[str]) -> DatasetError:
+    names = ", ".join(list(columns)[:30]) or "none"
     return DatasetError(
         'There is neither a "messages" nor a "prompt" column.',
         code="missing_prompt",
-        hint=f"Name the prompt's column in data.columns.prompt or give data.prompt_template. "
-        f"Known columns: {', '.join(list(columns)[:30]) or 'none'}.",
+        hint="Name the prompt's column (`data.columns.prompt` in a job file, `--column prompt=NAME` for a command) or "
+        f"give a template (`data.prompt_template`, `--prompt-template`). Known columns: {names}.",
         param="data.columns",
     )
 

@@ -78,10 +78,10 @@ class Guard:
         try:
             resolved = await (self.resolve or resolve)(host, port)
         except OSError as error:
-            raise Unresolved(f"{host} cannot be resolved: {error}") from error
+            raise Unresolved(f"the host name {host} cannot be resolved: {error}") from error
         addresses = [ipaddress.ip_address(literal.split("%")[0]) for literal in resolved]
         if not addresses:
-            raise Unresolved(f"{host} has no address")
+            raise Unresolved(f"the host name {host} has no address")
         if host.lower() not in self.names:
             for address in addresses:
                 self._check(host, address)

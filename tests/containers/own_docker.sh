@@ -99,6 +99,11 @@ ENTER
   return 1
 }
 
+# The images that stand in for those of docker-compose.yml have no digest of a registry.
+unpinned() {
+  printf '%s\n' PYTHON_IMAGE=python:3.12-slim NODE_IMAGE=node:24-slim POSTGRES_IMAGE=postgres:18 REDIS_IMAGE=redis:8
+}
+
 base_images() {
   local environment=(
     -c 'ENV PATH=/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin' -c 'ENV LANG=C.UTF-8'

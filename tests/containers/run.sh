@@ -68,6 +68,7 @@ rm -f env && src/scripts/make_env.sh "$work/env" > /dev/null
 printf '%s\n' "REINFORGE_VERSION=test" "REINFORGE_PORT=18321" "MODELS=$seen/models" "HF_ENDPOINT=http://127.0.0.1:9" \
   "REINFORGE_TRUSTED_PROXIES=172.16.0.0/12" \
   "${torch_index[@]}" >> env
+if [ "$seen" = /work ]; then unpinned >> env; fi
 mkdir -p models
 
 step "docker-compose.gpu.yml: read with and without it"

@@ -37,7 +37,12 @@ async def lock_job(session: AsyncSession, job_id: str, project_id: str | None = 
 
 
 def unknown_job(job_id: str) -> NotFound:
-    return NotFound(f"There is no job {job_id}.", code="job_not_found", param="id")
+    return NotFound(
+        f"There is no job {job_id}.",
+        code="job_not_found",
+        param="id",
+        hint="`reinforge job list` shows all.",
+    )
 
 
 async def append_event(

@@ -10,7 +10,7 @@ from reinforge.cli.admin.budgets import KINDS, amount
 from reinforge.cli.connection import connect
 from reinforge.cli.output import Json, err, out
 from reinforge.client import Reinforge
-from reinforge.errors import InvalidInput
+from reinforge.errors import InvalidInput, NotFound
 from reinforge.schemas.keys import SCOPES, Role, Scope
 from reinforge.schemas.members import Member
 
@@ -216,14 +216,17 @@ def remove_member(
 
 
 def _member(client: Reinforge, who: str) -> Member:
-    """Raises InvalidInput unless exactly one member has this id, name or e-mail address."""
+    """The member with this id, name or e-mail address. Raises NotFound, or InvalidInput if several have the name."""
     matches = [member for member in client.members.list() if who in (member.id, member.name, member.email)]
-    if len(matches) != 1:
+    hint = "`reinforge member list` shows ids and names. Who has not accepted an invitation yet is no member."
+    if not matches:
+        raise NotFound(f"There is no member {who}.", code="member_not_found", param="who", hint=hint)
+    if len(matches) > 1:
         raise InvalidInput(
             f"{len(matches)} members are called {who}.",
-            code="usage",
+            code="ambiguous_name",
             param="who",
-            hint="`reinforge member list` has their ids.",
+            hint="Give the id of one: `reinforge member list` shows them.",
         )
     return matches[0]
 

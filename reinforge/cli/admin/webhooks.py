@@ -46,7 +46,9 @@ def create_webhook(
     url: Annotated[str, typer.Argument(help="Where the server sends events.")],
     event: Annotated[
         list[str] | None,
-        typer.Option(help="Only this event, such as job.succeeded. Repeat for more; default: all."),
+        typer.Option(
+            help="Only this event, such as fine_tuning.job.succeeded. Repeat for more; default: all."
+        ),
     ] = None,
     description: Annotated[str | None, typer.Option(help="What it is for.")] = None,
     json: Json = False,
