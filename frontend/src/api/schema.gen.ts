@@ -15413,7 +15413,7 @@ export interface components {
              * Method
              * @enum {string}
              */
-            method: "grid" | "random" | "tpe" | "ladder";
+            method: "grid" | "random" | "tpe" | "cma_es" | "ladder";
             /**
              * Objective
              * @enum {string}
@@ -15539,7 +15539,7 @@ export interface components {
              * Method
              * @enum {string}
              */
-            method: "grid" | "random" | "tpe" | "ladder";
+            method: "grid" | "random" | "tpe" | "cma_es" | "ladder";
             /**
              * Objective
              * @enum {string}
@@ -15622,11 +15622,12 @@ export interface components {
             /**
              * Method
              * @description `grid`: all combinations; `random`: `trials` random ones; `tpe`: `trials` that Optuna's TPE sampler chooses by
-             *     the results so far; `ladder`: the job as it is, then with one more of `rungs` each time.
+             *     the results so far; `cma_es`: the same with its CMA-ES sampler, of two or more numbers; `ladder`: the job as it is,
+             *     then with one more of `rungs` each time.
              * @default grid
              * @enum {string}
              */
-            method?: "grid" | "random" | "tpe" | "ladder";
+            method?: "grid" | "random" | "tpe" | "cma_es" | "ladder";
             /**
              * Parameters
              * @description Dotted path in the job (`algorithm.preset`, `optimizer.learning_rate`, `rewards.correct.weight`) → its values.
