@@ -16,7 +16,8 @@ const METHODS: { method: Method; title: string; about: string }[] = [
   {
     method: "cma_es",
     title: "CMA-ES (Optuna)",
-    about: "Learns from the jobs that have ended. For two or more numbers that interact, and 30 jobs or more.",
+    about:
+      "Learns from the jobs that have ended. For two or more numbers that interact, and 30 jobs or more.",
   },
   {
     method: "ladder",
