@@ -114,6 +114,7 @@ class AgentSampler:
                     ended.cancel()
                     running.result()  # it ends first only by an error
                 yield ended.result()
+            await running
         finally:
             self._wake = lambda: None
             running.cancel()

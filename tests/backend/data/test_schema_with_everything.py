@@ -48,8 +48,8 @@ LATER = {
     "audit_entry", "browser_session", "budget", "call_chunk", "checkpoint_permission", "deployment", "evaluation",
     "evaluation_completion", "evaluation_prompt", "golden_case", "invitation", "job_change", "job_export",
     "job_object", "job_prompt", "job_share", "judge", "label", "mail", "member", "model_call", "prompt_draw",
-    "sign_in_failure", "sign_in_token", "sweep", "sweep_trial", "tracker", "upload", "upload_part", "usage", "user_account", "webhook",
-    "webhook_delivery", "webhook_try",
+    "sign_in_failure", "sign_in_token", "sweep", "sweep_trial", "tracker", "upload", "upload_part", "usage",
+    "user_account", "webhook", "webhook_delivery", "webhook_try",
 }  # fmt: skip
 """Tables that the first schema has not, or whose rows a downgrade says that it drops."""
 
