@@ -58,10 +58,10 @@ class RolloutRunner:
 
     def run(self) -> RunnerCounts:
         """Until the job has ended, or `stop`. Raises InvalidInput `agent_not_importable`, and errors of the server."""
-        self._check_target()
+        slots = [self._checked_slot(), *[None] * (self._concurrency - 1)]
         threads = [
-            threading.Thread(target=self._guarded, name=f"rollout-{number}")
-            for number in range(self._concurrency)
+            threading.Thread(target=self._guarded, args=(slot,), name=f"rollout-{number}")
+            for number, slot in enumerate(slots)
         ]
         for thread in threads:
             thread.start()
@@ -81,31 +81,36 @@ class RolloutRunner:
         """End running programs and give their rollouts back."""
         self._stop.set()
 
-    def _check_target(self) -> None:
+    def _checked_slot(self) -> "Slot":
+        """A process that can import the function. Raises InvalidInput `agent_not_importable`."""
         module, _, name = self._target.partition(":")
-        slot = Slot(self._target) if module and name else None
+        slot = Slot(self._target)
+        outcome: dict[str, Any] | None = {"error": "it is not MODULE:FUNCTION"}
         try:
-            outcome = slot.outcome_of({"check": True}, _CHECK_SECONDS) if slot else {"error": "no function"}
-        finally:
-            if slot is not None:
-                slot.kill()
-        if outcome is None or "error" in outcome:
-            reason = (outcome or {"error": "it took too long"})["error"].strip().splitlines()[-1]
-            raise InvalidInput(
-                f"{self._target} cannot be imported: {reason}",
-                code="agent_not_importable",
-                hint="Give MODULE:FUNCTION, and start the runner in the folder of the module.",
-            )
+            if module and name:
+                slot.start({"check": True})
+                outcome = slot.outcome(_CHECK_SECONDS)
+            if outcome is not None and "error" not in outcome:
+                return slot
+        except BaseException:
+            slot.kill()
+            raise
+        slot.kill()
+        reason = (outcome or {"error": "it took too long"})["error"].strip().splitlines()[-1]
+        raise InvalidInput(
+            f"{self._target} cannot be imported: {reason}",
+            code="agent_not_importable",
+            hint="Give MODULE:FUNCTION, and start the runner in the folder of the module.",
+        )
 
-    def _guarded(self) -> None:
+    def _guarded(self, slot: "Slot | None") -> None:
         try:
-            self._work()
+            self._work(slot)
         except BaseException as error:  # noqa: BLE001 - raised again by `run`
             self._failure = self._failure or error
             self._stop.set()
 
-    def _work(self) -> None:
-        slot: Slot | None = None
+    def _work(self, slot: "Slot | None") -> None:
         try:
             while not self._stop.is_set():
                 tasks = self._take()
@@ -205,10 +210,6 @@ class Slot:
             with suppress(queue.Empty):
                 return self._outcomes.get(timeout=min(remaining, 0.2))
         return None
-
-    def outcome_of(self, task: dict[str, Any], seconds: float) -> dict[str, Any] | None:
-        self.start(task)
-        return self.outcome(seconds)
 
     def kill(self) -> None:
         with suppress(ProcessLookupError):

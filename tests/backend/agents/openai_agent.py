@@ -1,6 +1,8 @@
 """Programs of rollouts, as somebody writes them with OpenAI's SDK."""
 
 import json
+import os
+import time
 from typing import Any
 
 from openai import OpenAI
@@ -28,3 +30,22 @@ def play(task: dict[str, Any]) -> float | None:
         for call in message.tool_calls:
             result = f"noted {json.loads(call.function.arguments).get('number')}"
             messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
+
+
+def converse(task: dict[str, Any]) -> float | None:
+    """Two turns without tools; some rows break in their own ways."""
+    number = task["item"]["n"]
+    if number == 1:
+        raise LookupError("row 1 is broken on purpose")
+    messages: list[Any] = list(task["messages"])
+    for _ in range(2):
+        completion = client.chat.completions.create(model="policy", messages=messages)
+        messages += [completion.choices[0].message, {"role": "user", "content": "Go on"}]
+        if number == 2:
+            os._exit(3)
+    return 0.25
+
+
+def wait(task: dict[str, Any]) -> None:
+    client.chat.completions.create(model="policy", messages=task["messages"])
+    time.sleep(60)
