@@ -166,8 +166,9 @@ class Optimizer(SpecModel):
     learning_rate: Annotated[
         Literal["auto"] | Annotated[float, Field(gt=0, le=1)], WrapValidator(_auto_or_number)
     ] = AUTO
-    """`auto` becomes a number at creation: 0.16 ÷ the base model's hidden size (128 → 1.25e-3). Above
-    a hidden size of 512 it stays within 2e-5 and 1e-4, which was not measured.
+    """`auto` becomes a number at creation: 0.16 ÷ the base model's hidden size ÷
+    `algorithm.updates_per_step` (128 and 1 → 1.25e-3). Above a hidden size of 512 it stays within 2e-5
+    and 1e-4, which was not measured.
     """
     initial_learning_rate: float | None = Field(default=None, gt=0, le=1)
     """Learning rate of the first step after the warm-up. It falls to `learning_rate`: half of the way
@@ -362,9 +363,10 @@ class JobSpec(SpecModel):
         """
         spec = self.model_dump()
         if self.optimizer.learning_rate == AUTO and hidden_size is not None:
-            spec["optimizer"]["learning_rate"] = auto_learning_rate(hidden_size)
+            updates = self.algorithm.updates_per_step
+            spec["optimizer"]["learning_rate"] = auto_learning_rate(hidden_size, updates)
             if self.optimizer.initial_learning_rate is None:
-                spec["optimizer"]["initial_learning_rate"] = auto_initial_learning_rate(hidden_size)
+                spec["optimizer"]["initial_learning_rate"] = auto_initial_learning_rate(hidden_size, updates)
         if self.rollout.engine == "auto":
             by_trainer = (
                 self.rollout.top_p < 1

@@ -31,12 +31,13 @@ file. The same document is what `POST /api/v1/jobs` takes, with ids (`file-…`,
 
 `model`, `data.dataset` and one reward are enough; every other field has a default. Values that fit your model and data
 are [suggested](jobs.md#suggested-values) by `reinforge job defaults`. The default learning rate is `auto`:
-a wider model gets a smaller one, {scale:g} ÷ hidden size, and at sizes from 128 to 256 the first steps use more. Both
-become numbers when the job is created, which the job's resolved specification shows. Above a hidden size of 512 the
-rate stays within 2e-5 and 1e-4 and was not measured ([how it was up to 512](learning-rate.md)). Watch the first steps,
-and set a number if the reward does not move, or breaks down.
+a wider model gets a smaller one, {scale:g} ÷ hidden size, and at sizes from 128 to 256 the first steps use more. With
+several [updates per step](#algorithm) both are divided by their number. They become numbers when the job is created,
+which the job's resolved specification shows. Above a hidden size of 512 the rate stays within 2e-5 and 1e-4 and was not
+measured ([how it was up to 512](learning-rate.md)). Watch the first steps, and set a number if the reward does not
+move, or breaks down.
 
-| hidden size | 64 | 128 | 256 | 512 | 768 | 1,536 | 4,096 and more |
+| hidden size, one update per step | 64 | 128 | 256 | 512 | 768 | 1,536 | 4,096 and more |
 |---|---|---|---|---|---|---|---|
 | first step | {initial_rates} |
 | falls to | {rates} |

@@ -1,10 +1,11 @@
-"""docs/learning-rate.md, written from `benchmarks/results/defaults.json` alone."""
+"""docs/learning-rate.md, written from `defaults.json` and `update_rates.json` in `benchmarks/results`."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from common.default_cells import FACTORS, PAST, RULE, STAYS
-from common.measure import ROOT
+from common.measure import RESULTS, ROOT
 from reinforge.base_models.learning_rate import NARROWEST, auto_initial_learning_rate, auto_learning_rate
 
 PAGE = ROOT / "docs" / "learning-rate.md"
@@ -26,6 +27,18 @@ move within 50 steps, try twice the rate; if it falls or the KL divergence jumps
 The higher initial rate helps if the model only has to do more often what it already does. A constantly high rate
 destroys skills that take many steps to learn, and at a hidden size of 64 it did so within the first steps. Models
 with a hidden size above 256 were not measured with a higher initial rate, so theirs is constant.
+
+## Several updates per step
+
+With [`algorithm.updates_per_step`](job-file.md#algorithm) above 1, `auto` divides both rates by that number: a step
+then moves the weights about as far as one update would. Held-out reward of the starter model before training and after
+25 steps (8 prompts × 8 completions, `grpo`, seeds 0 and 1), with the rates of one update and divided:
+
+| updates per step | rates of one update | divided |
+|---:|---|---|
+{updates}
+
+`benchmarks/update_rates.py`.
 
 ## How it was measured
 
@@ -64,6 +77,7 @@ def text_of(content: Mapping[str, Any]) -> str:
     return TEXT.format(
         **rule,
         sizes="\n".join(_size(width, cells) for width in SIZES),
+        updates=_updates(),
         widths=_listed([str(width) for width in content["widths"]]),
         tasks=_NUMBERS[len({cell["task"] for cell in fitted})],
         presets=_NUMBERS[len(presets)],
@@ -94,6 +108,24 @@ def _size(width: int, cells: Sequence[Mapping[str, Any]]) -> str:
     return (
         f"| {width} | {auto_initial_learning_rate(width):.3g} | {auto_learning_rate(width):.3g} | {state} |"
     )
+
+
+def _updates() -> str:
+    """Rows of the table of several updates per step, as `update_rates.py` has measured them."""
+    path = RESULTS / "update_rates.json"
+    runs = json.loads(path.read_text(encoding="utf-8"))["runs"] if path.exists() else []
+    lines = []
+    for count in sorted({run["updates_per_step"] for run in runs}):
+        texts = {
+            divided: ", ".join(
+                f"{run['held_out'][0]:.2f} → {run['held_out'][-1]:.2f}"
+                for run in runs
+                if (run["updates_per_step"], run["divided"]) == (count, divided)
+            )
+            for divided in (False, True)
+        }
+        lines.append(f"| {count} | {texts[False]} | {texts[True] or '–'} |")
+    return "\n".join(lines)
 
 
 _NUMBERS = ("no", "one", "two", "three", "four")

@@ -23,11 +23,12 @@ def alarms(run: StoredRun) -> list[Alarm]:
     size = read_hidden_size(CHECKPOINT)
     spec = JobSpec.model_validate(run.spec).resolved(engine="transformers", hidden_size=size)
     resolved = spec.model_dump(mode="json")
+    rate = auto_learning_rate(size, spec.algorithm.updates_per_step) if size else None
     noticed: dict[str, int] = {}
     since: dict[str, int] = {}
     current: list[Alarm] = []
     for step in range(1, run.step + 1):
-        problems = reported(_input(run, resolved, step, auto_learning_rate(size) if size else None))
+        problems = reported(_input(run, resolved, step, rate))
         current = []
         for problem in (item for item in problems if item.severity != "info"):
             at = noticed.setdefault(problem.code, step)

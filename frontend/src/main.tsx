@@ -15,11 +15,11 @@ import { refreshOnReturn } from "@/api/connection";
 import { createQueryClient } from "@/api/query-client";
 import { meQuery } from "@/api/session";
 import { Toasts } from "@/components/Toasts";
-import { mendLanguage } from "@/lib/language";
+import { replaceUnknownLanguage } from "@/lib/language";
 import { colorScheme, theme } from "@/lib/theme";
 import { createAppRouter } from "@/routes/router";
 
-mendLanguage();
+replaceUnknownLanguage();
 const client = createQueryClient(() => {
   const { pathname, href } = router.state.location;
   // The ways in say by themselves why an address does not work.

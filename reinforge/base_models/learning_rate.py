@@ -22,6 +22,8 @@ INITIAL_WIDTHS = range(128, 257)
 NARROWEST = 128
 """Hidden size of narrower models: at 64 twice the rate was slower."""
 MEASURED = frozenset({64, 128, 256, 512})
+MEASURED_WITH_UPDATES = frozenset({128})
+"""Hidden sizes at which several updates per step were measured."""
 BOUNDED_ABOVE = 512
 LOWEST, HIGHEST = 2e-5, 1e-4
 """Bounds above `BOUNDED_ABOVE`."""
@@ -29,7 +31,7 @@ _DIGITS = 3
 
 
 class AutoLearningRate(BaseModel):
-    """Value of `auto` for one base model."""
+    """Value of `auto` for one base model and a number of updates per step."""
 
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
@@ -42,35 +44,40 @@ class AutoLearningRate(BaseModel):
     reason: str
 
 
-def auto_learning_rate(hidden_size: int) -> float:
-    """0.16 ÷ hidden size (at least 128), to three digits; clamped to 2e-5…1e-4 for hidden sizes above 512."""
-    rate = _by_size(hidden_size)
+def auto_learning_rate(hidden_size: int, updates_per_step: int = 1) -> float:
+    """0.16 ÷ hidden size (at least 128) ÷ updates per step, to three digits.
+
+    Clamped to 2e-5…1e-4 for hidden sizes above 512.
+    """
+    rate = _by_size(hidden_size, updates_per_step)
     return rate if hidden_size <= BOUNDED_ABOVE else min(max(rate, LOWEST), HIGHEST)
 
 
-def auto_initial_learning_rate(hidden_size: int) -> float:
+def auto_initial_learning_rate(hidden_size: int, updates_per_step: int = 1) -> float:
     """Rate of the first step: three times the later one at hidden sizes from 128 to 256."""
-    rate = auto_learning_rate(hidden_size)
+    rate = auto_learning_rate(hidden_size, updates_per_step)
     return float(f"{INITIAL * rate:.{_DIGITS}g}") if hidden_size in INITIAL_WIDTHS else rate
 
 
-def _by_size(hidden_size: int) -> float:
-    return float(f"{SCALE / max(hidden_size, NARROWEST):.{_DIGITS}g}")
+def _by_size(hidden_size: int, updates_per_step: int) -> float:
+    return float(f"{SCALE / max(hidden_size, NARROWEST) / updates_per_step:.{_DIGITS}g}")
 
 
-def explained(hidden_size: int) -> AutoLearningRate:
-    value, initial = auto_learning_rate(hidden_size), auto_initial_learning_rate(hidden_size)
-    measured = hidden_size in MEASURED
-    reason = f"{SCALE:g} ÷ hidden size {hidden_size:,}"
+def explained(hidden_size: int, updates_per_step: int = 1) -> AutoLearningRate:
+    value = auto_learning_rate(hidden_size, updates_per_step)
+    initial = auto_initial_learning_rate(hidden_size, updates_per_step)
+    updates = f" ÷ {updates_per_step} updates per step" if updates_per_step > 1 else ""
+    measured = hidden_size in (MEASURED_WITH_UPDATES if updates else MEASURED)
+    reason = f"{SCALE:g} ÷ hidden size {hidden_size:,}{updates}"
     if hidden_size < NARROWEST:
-        reason = f"{SCALE:g} ÷ {NARROWEST}, because hidden size {hidden_size} is below {NARROWEST}"
+        reason = f"{SCALE:g} ÷ {NARROWEST}{updates}, because hidden size {hidden_size} is below {NARROWEST}"
     if not measured:
-        bounded = value != _by_size(hidden_size)
+        bounded = value != _by_size(hidden_size, updates_per_step)
         reason += f", kept within {LOWEST:g} and {HIGHEST:g}" if bounded else ""
     if initial > value:
         reason += f"; the first steps use more, from {initial:g} down"
     if not measured:
-        reason += "; not measured at this size"
+        reason += f"; not measured at this size{' with several updates per step' if updates else ''}"
     return AutoLearningRate(
         value=value, initial=initial, hidden_size=hidden_size, measured=measured, reason=f"{reason}."
     )

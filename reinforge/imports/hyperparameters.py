@@ -92,7 +92,8 @@ def resolve(requested: Hyperparameters, rows: int, model: str, hidden_size: int 
     )  # validation of the specification refuses other values
     epochs = requested.n_epochs if "steps" not in ours else None
     every = requested.eval_interval or max(count // AUTO_EVALUATIONS, 1)
-    rate = _rate(requested.learning_rate_multiplier, model, hidden_size)
+    updates = updates_of(ours.get("algorithm"))
+    rate = _rate(requested.learning_rate_multiplier, model, hidden_size, updates)
     compute = requested.compute_multiplier or 1.0
     samples = requested.eval_samples or AUTO_SAMPLES
     group = max(round(COMPLETIONS * compute), 2)
@@ -106,7 +107,9 @@ def resolve(requested: Hyperparameters, rows: int, model: str, hidden_size: int 
         "limits.checkpoint_every": every,
     }
     if rate != AUTO and hidden_size is not None:
-        initial = auto_initial_learning_rate(hidden_size) * (requested.learning_rate_multiplier or 1.0)
+        initial = auto_initial_learning_rate(hidden_size, updates) * (
+            requested.learning_rate_multiplier or 1.0
+        )
         parts["optimizer.initial_learning_rate"] = min(initial, 1.0)
     parts |= {OURS[name]: value for name, value in ours.items()}
     display = ours | {
@@ -121,22 +124,30 @@ def resolve(requested: Hyperparameters, rows: int, model: str, hidden_size: int 
     }
     if isinstance(completions := ours.get("completions_per_prompt"), int):
         display["compute_multiplier"] = completions / COMPLETIONS
-    display |= rates(parts["optimizer.learning_rate"], hidden_size)
+    display |= rates(parts["optimizer.learning_rate"], hidden_size, updates)
     if requested.learning_rate_multiplier is not None:
         display["learning_rate_multiplier"] = requested.learning_rate_multiplier
     return Resolved(_nested(parts), display)
 
 
-def _rate(multiplier: float | None, model: str, hidden_size: int | None) -> float | str:
+def updates_of(algorithm: Any) -> int:
+    """1 where there is none, or none that is valid: validation of the specification refuses it."""
+    value = algorithm.get("updates_per_step") if isinstance(algorithm, dict) else None
+    return value if isinstance(value, int) and value > 0 else 1
+
+
+def _rate(
+    multiplier: float | None, model: str, hidden_size: int | None, updates_per_step: int
+) -> float | str:
     if multiplier is None or multiplier == 1:
         return AUTO
     if hidden_size is None:
         raise unknown_hidden_size(model, f"{WHERE}.learning_rate_multiplier")
-    return auto_learning_rate(hidden_size) * multiplier
+    return auto_learning_rate(hidden_size, updates_per_step) * multiplier
 
 
-def rates(learning_rate: Any, hidden_size: int | None) -> dict[str, float]:
-    auto = None if hidden_size is None else auto_learning_rate(hidden_size)
+def rates(learning_rate: Any, hidden_size: int | None, updates_per_step: int) -> dict[str, float]:
+    auto = None if hidden_size is None else auto_learning_rate(hidden_size, updates_per_step)
     value = auto if learning_rate == AUTO else learning_rate
     values = {"learning_rate_multiplier": 1.0} if learning_rate == AUTO else {}
     if isinstance(value, int | float):
@@ -213,4 +224,4 @@ def of_spec(spec: JobSpec, rows: int | None = None, hidden_size: int | None = No
         "reasoning_effort": "default",
         "completions_per_prompt": spec.rollout.completions_per_prompt,
         "steps": steps,
-    } | rates(spec.optimizer.learning_rate, hidden_size)
+    } | rates(spec.optimizer.learning_rate, hidden_size, spec.algorithm.updates_per_step)

@@ -13,6 +13,7 @@ GROUP = "rollout.completions_per_prompt"
 PROMPTS = "rollout.prompts_per_step"
 STEPS = "limits.steps"
 RATE = "optimizer.learning_rate"
+UPDATES = "algorithm.updates_per_step"
 SIZE_FIELDS = (LENGTH, GROUP, PROMPTS, STEPS)
 
 

@@ -4,7 +4,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from reinforge.base_models.learning_rate import explained
-from reinforge.job_defaults.fields import ENGINE, GROUP, LENGTH, PROMPTS, RATE, STEPS, of_preset, stated
+from reinforge.job_defaults.fields import (
+    ENGINE,
+    GROUP,
+    LENGTH,
+    PROMPTS,
+    RATE,
+    STEPS,
+    UPDATES,
+    of_preset,
+    stated,
+)
 from reinforge.job_defaults.sizes import JobSizes
 from reinforge.job_defaults.values import JobDefault
 
@@ -38,7 +48,7 @@ def job_defaults(raw: dict[str, Any], sizes: JobSizes) -> list[JobDefault]:
     group = _by_method(job, GROUP) or _from_preflight(job, GROUP) or _group(job, per_step)
     length = _by_method(job, LENGTH) or _from_preflight(job, LENGTH) or _length(job)
     steps = _by_method(job, STEPS) or _steps(job, per_step)
-    rate = [] if sizes.hidden_size is None else [_rate(sizes.hidden_size)]
+    rate = [] if sizes.hidden_size is None else [_rate(job, sizes.hidden_size)]
     return [_engine(job), length, group, prompts, steps, *rate]
 
 
@@ -177,8 +187,9 @@ def _steps(job: _Job, prompts: int) -> JobDefault:
     return JobDefault(field=STEPS, value=steps, reason=reason, basis=basis)
 
 
-def _rate(hidden_size: int) -> JobDefault:
-    rate = explained(hidden_size)
+def _rate(job: _Job, hidden_size: int) -> JobDefault:
+    updates = stated(job.raw, UPDATES) or 1
+    rate = explained(hidden_size, updates)
     return JobDefault(field=RATE, value="auto", becomes=rate.value, reason=rate.reason, basis="model")
 
 

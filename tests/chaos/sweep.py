@@ -24,6 +24,7 @@ TRIALS = len(RANKS) * len(SEEDS)
 PARALLEL = 2
 BETWEEN = 3
 """Steps and ended trials between two kills, so that each hits a sweep that advances."""
+ENDS_AFTER_KILL = 30.0
 ADVANCES_WITHIN = 300.0
 ENDS_WITHIN = 600.0
 
@@ -71,7 +72,8 @@ class KilledSweep:
         before = self._view()
         struck = self.bench.strike((victim,), signal.SIGKILL)
         at = time.monotonic()
-        self.bench.revive()
+        if victim in ("up", kill_targets.TREE):
+            assert wait_until(self.bench.revive, ENDS_AFTER_KILL), "the killed platform still runs"
         self.bench.await_ready()
         goal = _progress(before) + BETWEEN
         self._await(

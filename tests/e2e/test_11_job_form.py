@@ -233,7 +233,7 @@ class TestTheSameJobElsewhere:
         assert by_command.returncode == 0, by_command.stderr
         rate = form.get_by_role("textbox", name="Learning rate", exact=True)
         expect(rate).to_have_attribute("placeholder", "auto (0.00125)")
-        hint = "auto for this model: 0.16 ÷ hidden size 128; the first steps use more, from 0.00375 down."
+        hint = "auto for this job: 0.16 ÷ hidden size 128; the first steps use more, from 0.00375 down."
         expect(form.get_by_text(hint)).to_be_visible()
         jobs = [start(form), by_command.stdout.strip(), client.jobs.create(spec).id]
         views = [client.jobs.get(id) for id in jobs]

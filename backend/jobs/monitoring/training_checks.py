@@ -89,9 +89,13 @@ async def job_input(session: AsyncSession, job: Job, *, ended: bool) -> JobInput
         starts=[start.step for start in await fork.starts(session, job.id)],
         best_step=job.best_step,
         checkpoints=[row.step for row in await repository.checkpoints(session, job.id)],
-        auto_rate=auto_learning_rate(size) if size else None,
+        auto_rate=auto_learning_rate(size, _updates(job.resolved_spec)) if size else None,
         ended=ended,
     )
+
+
+def _updates(spec: dict[str, Any]) -> int:
+    return int(spec.get("algorithm", {}).get("updates_per_step", 1))
 
 
 def _count(value: Any) -> int | None:

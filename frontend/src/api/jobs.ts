@@ -6,7 +6,7 @@ import {
   useQueryClient,
 } from "@tanstack/react-query";
 import { http, madeFrom, type Schemas, unwrap } from "./client";
-import { caughtUp } from "./live-journal";
+import { withRecentEvents } from "./recent-events";
 
 export type Job = Schemas["Job"];
 export type JobDetail = Schemas["JobDetail"];
@@ -80,7 +80,7 @@ export const jobQuery = (id: string) =>
 const BUCKETS = 1500;
 
 /** Answers are whole or newer than what is known, never older; comparing them point by point would cost more. */
-const structuralSharing = (_: unknown, next: unknown) => caughtUp(next as Metrics);
+const structuralSharing = (_: unknown, next: unknown) => withRecentEvents(next as Metrics);
 
 /**
  * All curves, of a long job in buckets, with the cursor to stream on from. The stream keeps them up to date: never

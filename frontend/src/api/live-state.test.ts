@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Schemas } from "./client";
-import { caughtUp, record, startJournal } from "./live-journal";
 import { applyEvents, isShortened } from "./live-state";
+import { keepRecentEvents, recordEvents, withRecentEvents } from "./recent-events";
 
 type JobEvent = Schemas["JobEvent"];
 type Metrics = Schemas["Metrics"];
@@ -142,22 +142,22 @@ describe("curves in buckets", () => {
   });
 });
 
-describe("caughtUp", () => {
+describe("withRecentEvents", () => {
   it("adds what came in while an older answer was on its way, once", () => {
-    startJournal("ftjob-a");
-    record("ftjob-a", HISTORY);
+    keepRecentEvents("ftjob-a");
+    recordEvents("ftjob-a", HISTORY);
     const late = applyEvents(EMPTY, HISTORY.slice(0, 2), 2);
-    expect(curve(caughtUp(late))).toEqual(TRUTH);
-    expect(curve(caughtUp(caughtUp(late)))).toEqual(TRUTH);
-    expect(caughtUp(late).seq).toBe(6);
+    expect(curve(withRecentEvents(late))).toEqual(TRUTH);
+    expect(curve(withRecentEvents(withRecentEvents(late)))).toEqual(TRUTH);
+    expect(withRecentEvents(late).seq).toBe(6);
   });
 
   it("leaves an answer alone that is as new as the stream, and other jobs", () => {
-    startJournal("ftjob-a");
-    record("ftjob-a", [point(1, 1, 0.1)]);
+    keepRecentEvents("ftjob-a");
+    recordEvents("ftjob-a", [point(1, 1, 0.1)]);
     const current = applyEvents(EMPTY, HISTORY, 6);
-    expect(caughtUp(current)).toBe(current);
+    expect(withRecentEvents(current)).toBe(current);
     const other = { ...EMPTY, job: "ftjob-b" };
-    expect(caughtUp(other)).toBe(other);
+    expect(withRecentEvents(other)).toBe(other);
   });
 });

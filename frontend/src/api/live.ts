@@ -10,8 +10,8 @@ import {
   type Metrics,
   metricsQuery,
 } from "./jobs";
-import { record, startJournal } from "./live-journal";
 import { applyEvents, isShortened } from "./live-state";
+import { keepRecentEvents, recordEvents } from "./recent-events";
 import { openStream, type StreamState } from "./stream";
 import { trainingCheckKey } from "./training-check";
 
@@ -32,7 +32,7 @@ const partsOf = (id: string) => [
 function applyBatch(client: QueryClient, id: string, batch: Batch, applied: number): Phase | undefined {
   const fresh = batch.events.filter((event) => event.seq > applied);
   const apply = (old: Metrics | undefined) => old && applyEvents(old, batch.events, batch.seq);
-  record(id, batch.events);
+  recordEvents(id, batch.events);
   client.setQueryData<Metrics>(jobKeys.metrics(id), apply);
   client.setQueriesData<Metrics>({ queryKey: jobKeys.metricRanges(id) }, apply);
   const stale = new Set<readonly string[]>();
@@ -99,7 +99,7 @@ export function useJobLive(id: string, held = false): { state: StreamState; phas
   useEffect(() => {
     if (!loaded || final || held) return;
     setPhase(undefined);
-    startJournal(id);
+    keepRecentEvents(id);
     let applied = client.getQueryData<Metrics>(jobKeys.metrics(id))?.seq ?? 0;
     return openStream({
       url: `/api/v1/jobs/${encodeURIComponent(id)}/stream`,

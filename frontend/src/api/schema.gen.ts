@@ -4701,7 +4701,7 @@ export interface components {
         };
         /**
          * AutoLearningRate
-         * @description Value of `auto` for one base model.
+         * @description Value of `auto` for one base model and a number of updates per step.
          */
         AutoLearningRate: {
             /** Value */
@@ -11714,8 +11714,9 @@ export interface components {
             type?: "adamw";
             /**
              * Learning Rate
-             * @description `auto` becomes a number at creation: 0.16 ÷ the base model's hidden size (128 → 1.25e-3). Above
-             *     a hidden size of 512 it stays within 2e-5 and 1e-4, which was not measured.
+             * @description `auto` becomes a number at creation: 0.16 ÷ the base model's hidden size ÷
+             *     `algorithm.updates_per_step` (128 and 1 → 1.25e-3). Above a hidden size of 512 it stays within 2e-5
+             *     and 1e-4, which was not measured.
              * @default auto
              */
             learning_rate?: "auto" | number;

@@ -18,8 +18,8 @@ function isKnown(language: string): boolean {
   }
 }
 
-/** To be called before anything that formats numbers is loaded. */
-export function mendLanguage(): void {
+/** Replaces `navigator.language` by a usable one. Call it before a library that formats numbers loads. */
+export function replaceUnknownLanguage(): void {
   const usable = usableLanguage(navigator.language);
   if (usable !== navigator.language) {
     Object.defineProperty(navigator, "language", { value: usable, configurable: true });

@@ -39,6 +39,19 @@ def test_the_rate_falls_with_the_width_and_stays_within_bounds_where_it_was_not_
     assert (auto_initial_learning_rate(hidden), auto_learning_rate(hidden)) == (initial, rate)
 
 
+@pytest.mark.parametrize(
+    ("hidden", "initial", "rate"),
+    [(128, 9.39e-4, 3.13e-4), (512, 7.81e-5, 7.81e-5), (1536, 2.6e-5, 2.6e-5), (4096, 2e-5, 2e-5)],
+)
+def test_several_updates_per_step_share_the_rate(hidden: int, initial: float, rate: float) -> None:
+    assert (auto_initial_learning_rate(hidden, 4), auto_learning_rate(hidden, 4)) == (initial, rate)
+    raw = spec().model_dump() | {"algorithm": {"preset": "grpo", "updates_per_step": 4}}
+    optimizer = JobSpec.model_validate(raw).resolved(hidden_size=hidden).optimizer
+    assert (optimizer.initial_learning_rate, optimizer.learning_rate) == (initial, rate)
+    assert explained(hidden, 4).reason.startswith(f"0.16 ÷ hidden size {hidden:,} ÷ 4 updates per step")
+    assert explained(hidden, 4).measured == (hidden == 128)
+
+
 def test_the_reason_says_whether_the_rule_was_measured_at_this_size() -> None:
     assert explained(128).model_dump() == {
         "value": 1.25e-3, "initial": 3.75e-3, "hidden_size": 128, "measured": True,

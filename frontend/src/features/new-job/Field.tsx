@@ -56,7 +56,7 @@ function defaultText(field: SpecField, auto: string | undefined): string {
 /** A field of the whole specification: name and path, control, explanation with bounds and default, reset. */
 export function LongField({ field }: { field: SpecField }) {
   const { set, readOnly, placed, model, suggested } = useForm();
-  const auto = field.path === LEARNING_RATE ? autoText(model) : autoOf(suggested, field.path);
+  const auto = field.path === LEARNING_RATE ? autoText(model, suggested) : autoOf(suggested, field.path);
   const problems = placed.at.get(field.path) ?? [];
   const id = fieldId(field.path, "-all");
   const changed = field.value !== undefined && field.kind !== "fixed";

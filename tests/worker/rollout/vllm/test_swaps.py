@@ -27,6 +27,8 @@ TARGETS = {FUSED: ["q_proj", "k_proj", "v_proj", "o_proj", "down_proj"]}
 """Where not all linear layers."""
 EXPERTS = {"qwen3_moe", "gpt_oss", "deepseek_v3"}
 """With adapters vLLM runs experts by Triton, which the CPU build does not have."""
+CPU_REFUSALS = ("triton", "expect weight to be bfloat16")
+"""What vLLM says about experts on a CPU. The second comes first on a CPU with AMX: latent attention in float32."""
 CHANGES = {"deepseek_v3": {"kv_lora_rank": 512, "qk_rope_head_dim": 64}}
 """The only sizes that vLLM's latent attention has on the CPU."""
 TOLERANCE = 1e-3
@@ -107,7 +109,8 @@ def test_every_version_samples_from_its_own_weights(
 def test_experts_with_adapters_need_a_gpu(
     answers: dict[str, tuple[Tried, dict[str, Any]]], name: str
 ) -> None:
-    assert "triton" in answers[name][1]["error"]
+    error = answers[name][1]["error"]
+    assert any(refusal in error for refusal in CPU_REFUSALS), error
 
 
 def test_a_layer_that_vllm_knows_as_two_is_refused(answers: dict[str, tuple[Tried, dict[str, Any]]]) -> None:

@@ -8,7 +8,7 @@ import { type JobShare, sharesQuery, useCreateShare, useRevokeShare } from "@/ap
 import { CopyField } from "@/components/CopyField";
 import { Failure } from "@/components/Failure";
 import { GatedButton } from "@/components/GatedButton";
-import { count } from "@/lib/format";
+import { count, date } from "@/lib/format";
 import styles from "./ShareLinks.module.css";
 
 /** Prompts of a link that includes completions. */
@@ -20,20 +20,17 @@ const LIFETIMES = [
   { value: "never", label: "until revoked" },
 ];
 
-const day = (time: string) =>
-  new Date(time).toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric" });
-
 function ShareRow({ share, job, refusal }: { share: JobShare; job: string; refusal: string | null }) {
   const revoke = useRevokeShare(job);
   const content = share.samples > 0 ? `with ${count(share.samples, "prompt")}` : "without completions";
-  const end = share.expires_at ? `until ${day(share.expires_at)}` : "until revoked";
+  const end = share.expires_at ? `until ${date(share.expires_at)}` : "until revoked";
   return (
     <li className={styles.row}>
       <span>
         {share.active ? "" : "Ended: "}
         {content}, {end}
         <small>
-          {share.created_by}, {day(share.created_at)}
+          {share.created_by}, {date(share.created_at)}
         </small>
       </span>
       <GatedButton
@@ -41,7 +38,7 @@ function ShareRow({ share, job, refusal }: { share: JobShare; job: string; refus
         variant="default"
         refusal={refusal}
         loading={revoke.isPending}
-        aria-label={`Revoke the link of ${share.created_by}, ${day(share.created_at)}`}
+        aria-label={`Revoke the link of ${share.created_by}, ${date(share.created_at)}`}
         onClick={() => revoke.mutate(share.id)}
       >
         Revoke

@@ -2,18 +2,17 @@ import type { BaseModel } from "@/api/models";
 import { ESSENTIALS } from "../essential";
 import { ShortField } from "../Field";
 import { useForm } from "../form";
-import { autoText, LEARNING_RATE } from "../learning-rate";
+import { autoReason, autoText, LEARNING_RATE } from "../learning-rate";
 import styles from "../NewJob.module.css";
 import { Section } from "../Section";
 import { Reason } from "../suggested/Reason";
-import { autoOf } from "../suggested/suggested";
+import { autoOf, type Suggested } from "../suggested/suggested";
 
 /** How `auto` was computed, and a warning if it was not measured at this size. */
-function AutoReason({ model }: { model: BaseModel | undefined }) {
-  const auto = model?.auto_learning_rate;
-  if (!auto) return null;
-  const text = `auto for this model: ${auto.reason}`;
-  return <span className={styles.reason}>{auto.measured ? text : <b>{text}</b>}</span>;
+function AutoReason({ model, suggested }: { model: BaseModel | undefined; suggested: Suggested }) {
+  const reason = autoReason(model, suggested);
+  if (!reason) return null;
+  return <span className={styles.reason}>{reason.measured ? reason.text : <b>{reason.text}</b>}</span>;
 }
 
 /** Step five: the few numbers that most jobs need. */
@@ -27,10 +26,14 @@ export function Essentials() {
             key={path}
             path={path}
             label={label}
-            placeholder={path === LEARNING_RATE ? autoText(model) : autoOf(suggested, path)}
+            placeholder={path === LEARNING_RATE ? autoText(model, suggested) : autoOf(suggested, path)}
           >
             {about}
-            {path === LEARNING_RATE ? <AutoReason model={model} /> : <Reason path={path} />}
+            {path === LEARNING_RATE ? (
+              <AutoReason model={model} suggested={suggested} />
+            ) : (
+              <Reason path={path} />
+            )}
           </ShortField>
         ))}
       </div>
