@@ -18,6 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from reinforge import settings
+
 MOST_MESSAGE = 16_000
 _CHECK = {"base_url": "http://127.0.0.1:9/v1", "api_key": "rf-ro-check"}
 
@@ -68,7 +70,7 @@ def run(target: str, task: dict[str, Any]) -> Outcome:
     """{"reward": …} or {"error": …}; `{"check": true}` imports the function without calling it."""
     check = bool(task.get("check"))
     task = _CHECK if check else task
-    os.environ["OPENAI_BASE_URL"], os.environ["OPENAI_API_KEY"] = task["base_url"], task["api_key"]
+    settings.use_openai(task["base_url"], task["api_key"])
     try:
         function = load(target)
         if check:
