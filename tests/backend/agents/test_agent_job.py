@@ -26,6 +26,7 @@ from tests.support.tiny_models import write_calling_model
 from worker.rewards.secrets import Secrets
 
 CALL = '<tool_call>{"name":"note","arguments":{"number":5}}</tool_call>'
+RESULT = "<tool>noted 5<assistant>"
 REWARD = "def grade(sample, item):\n    return sample['environment_reward']\n"
 SDK = FOLDER / "3"
 
@@ -151,20 +152,19 @@ def test_a_job_trains_what_was_sampled_for_a_program(
 def check_tokens(rows: list[dict[str, Any]]) -> None:
     """Trained tokens are those of the model; what the program wrote is masked."""
     good = [row for row in rows if row["error"] is None]
-    assert len(good) >= 10
+    called = [row for row in good if "".join(row["tokens"]) == f"{CALL}<end>{RESULT}done<end>"]
+    assert len(good) >= 10 and len(called) >= 5, "it writes what it has learned, mostly"
+    for row in called:
+        assert len(json.loads(row["turns"])) == 2 and row["reward"] == 1.0
+        messages = json.loads(row["messages"])
+        assert [message["role"] for message in messages] == ["assistant", "tool", "assistant"]
     for row in good:
-        turns = json.loads(row["turns"])
-        assert len(turns) == 2 and row["reward"] == 1.0
-        text = "".join(row["tokens"])
-        assert text == f"{CALL}<end><tool>noted 5<assistant>done<end>"
-        foreign = "".join(
-            row["tokens"][place] for place, by_policy in enumerate(row["mask"]) if not by_policy
-        )
-        assert foreign == "<tool>noted 5<assistant>"
+        foreign = [place for place, by_policy in enumerate(row["mask"]) if not by_policy]
+        results = len(json.loads(row["turns"])) - 1
+        text = "".join(row["tokens"][place] for place in foreign)
+        assert text.count("<tool>noted ") == text.count("<assistant>") == results
         trained = [place for place, by_policy in enumerate(row["mask"]) if by_policy]
         assert row["length"] == len(trained)
         if row["trainer_logprobs"] is not None:
             gaps = [abs(row["trainer_logprobs"][place] - row["sampler_logprobs"][place]) for place in trained]
             assert max(gaps) < 1e-3
-        messages = json.loads(row["messages"])
-        assert [message["role"] for message in messages] == ["assistant", "tool", "assistant"]

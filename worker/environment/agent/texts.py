@@ -69,7 +69,10 @@ class ModelCallTexts:
             return WrittenAnswer({"role": "assistant", "content": content}, "length" if cut else "stop")
         (raw,) = self._process.raw([token_ids])
         answer = read(raw, notation, schemas)
-        message: dict[str, Any] = {"role": "assistant", "content": answer.content}
+        message: dict[str, Any] = {
+            "role": "assistant",
+            "content": self._without_end(answer.content, token_ids),
+        }
         if answer.reasoning:
             message["reasoning_content"] = answer.reasoning
         calls = [call for call in answer.calls if call.name and call.arguments is not None]
@@ -81,6 +84,12 @@ class ModelCallTexts:
         message["content"] = message["content"] or None
         message["tool_calls"] = [as_openai(call, f"{number}_{place}") for place, call in enumerate(calls)]
         return WrittenAnswer(message, "tool_calls")
+
+    def _without_end(self, content: str, token_ids: Sequence[int]) -> str:
+        """The content without the turn's end, where that is a token which readers of calls do not have."""
+        if not token_ids or token_ids[-1] not in self._stop_ids:
+            return content
+        return content.removesuffix(self.raw(token_ids[-1:])).rstrip()
 
     def _first_ids(self, call: ModelCall) -> tuple[int, ...]:
         messages = [dict(message) for message in call.request.messages]
