@@ -4094,7 +4094,8 @@ export interface components {
         };
         /**
          * AgentSpec
-         * @description Your own program calls the policy at an OpenAI-compatible address; `reinforge rollout serve` runs it.
+         * @description Your own program calls the policy at an OpenAI-compatible address; `reinforge rollout serve` runs it. Not
+         *     available in this version: a job with it is refused.
          */
         AgentSpec: {
             /**
