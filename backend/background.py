@@ -10,6 +10,8 @@ from typing import Any
 import psycopg
 from sqlalchemy.exc import SQLAlchemyError
 
+from backend.agents import rollouts as agent_rollouts
+from backend.agents.model_calls import ModelCalls
 from backend.data.database import Database
 from backend.data.events import Hub
 from backend.data.leader_lock import LEADER_LOCK
@@ -58,6 +60,7 @@ class Leader:
     ) -> None:
         self.database, self.objects, self.wake_ups = database, objects, wake_ups
         self.calls = Calls(database, Hub(database.conninfo))
+        self.model_calls = ModelCalls(database, self.calls.hub)
         self.sweeps = sweeps
         self.sweeping: asyncio.Task[None] | None = None
         # Workers could not renew their leases while the platform was down: they get a whole lease's time first.
@@ -65,6 +68,7 @@ class Leader:
             Duty("leases", 2.0, self.leases, first_after=lease_seconds),
             Duty("wake-ups", 5.0, self.wake_ups_again),
             Duty("calls", 60.0, self.calls.clean_up),
+            Duty("rollouts of agents", 60.0, self.agents),
             Duty("sweeps", 2.0, self.advance_sweeps),
             Duty("deployments", 30.0, self.deployments),
             Duty("sessions", 600.0, self.forget),
@@ -86,6 +90,11 @@ class Leader:
     async def deployments(self) -> None:
         async with self.database.transaction() as session:
             await sweep_deployments(session)
+
+    async def agents(self) -> None:
+        await self.model_calls.clean_up()
+        async with self.database.transaction() as session:
+            await agent_rollouts.clean_up(session)
 
     async def advance_sweeps(self) -> None:
         if self.sweeps is not None and (self.sweeping is None or self.sweeping.done()):

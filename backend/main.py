@@ -13,6 +13,8 @@ from backend.access.admission import Admission
 from backend.access.quotas import Bounds
 from backend.access.sender_slots import SenderSlots
 from backend.adapters.endpoints import router as adapters
+from backend.agents.endpoints import router as agents
+from backend.agents.endpoints import worker_router as worker_agents
 from backend.aliases.endpoints import router as aliases
 from backend.audit.endpoints import router as audit
 from backend.audit.trail import AuditTrail
@@ -50,6 +52,7 @@ from backend.keys.endpoints import router as api_keys
 from backend.notifications.endpoints import page_router as mail_pages
 from backend.notifications.endpoints import router as notifications
 from backend.openai.chat.endpoints import router as openai_chat
+from backend.openai.chat.rollout import router as openai_rollouts
 from backend.openai.files.endpoints import router as openai_files
 from backend.openai.files.uploads import router as openai_uploads
 from backend.openai.graders.endpoints import router as openai_graders
@@ -96,7 +99,8 @@ log = logging.getLogger(__name__)
 _DATABASE_WITHIN = 30.0
 # Tried in this order, and those of a room in theirs: what is asked most stands first.
 ROUTERS = (
-    worker_jobs, jobs, worker_api, sign_in, api_keys, projects, members, invitations, usage, audit,
+    worker_jobs, worker_agents, openai_rollouts, agents, jobs, worker_api, sign_in, api_keys, projects, members,
+    invitations, usage, audit,
     demo, examples, datasets, dataset_prompts, dataset_uploads, dataset_reports, reward_sources,
     reward_attacks, rewards, golden,
     judges, base_models, preflights, job_defaults, evaluations, sweeps, playground, aliases, adapters, webhooks,

@@ -11,7 +11,7 @@ from reinforge.algorithm.base import SpecModel
 from reinforge.net.http_fields import checked_address, checked_headers
 from reinforge.tools import ToolSchema, ToolSourceError, schemas_of, unique_schemas
 
-SINGLE_TURN, TOOLS = "single_turn", "tools"
+SINGLE_TURN, TOOLS, AGENT = "single_turn", "tools", "agent"
 
 _KEYS = {"python": "path", "class": "path", "mcp": "url"}
 """Short key of a source, `- python: tools.py`, and the field that it fills."""
@@ -180,7 +180,27 @@ class ToolsSpec(SpecModel):
         return listing
 
 
-EnvironmentSpec = Annotated[SingleTurnSpec | ToolsSpec, Field(discriminator="type")]
+class AgentSpec(SpecModel):
+    """Your own program calls the policy at an OpenAI-compatible address; `reinforge rollout serve` runs it. Not
+    available in this version: a job with it is refused.
+    """
+
+    type: Literal["agent"]
+    max_model_calls: int = Field(default=32, ge=1, le=1024)
+    """Model calls of a rollout; later ones are answered with 429 `rollout_budget`. What the policy writes in all of
+    them counts towards `rollout.max_completion_tokens`.
+    """
+    max_turn_tokens: int | None = Field(default=None, ge=1, le=1_048_576)
+    """Tokens of one answer; default: no limit but `rollout.max_completion_tokens`."""
+    rollout_seconds: float = Field(default=600.0, ge=1, le=86_400)
+    """Wall time of a rollout, from the moment a runner takes it; then it is dropped from statistics and loss."""
+    heartbeat_seconds: float = Field(default=30.0, ge=2, le=600)
+    """Time without a heartbeat after which a runner is lost."""
+    lost: Literal["retry_once", "drop"] = "retry_once"
+    """What becomes of the rollout of a lost runner: another try by any runner, or it is dropped."""
+
+
+EnvironmentSpec = Annotated[SingleTurnSpec | ToolsSpec | AgentSpec, Field(discriminator="type")]
 
 
 def source_name(number: int, source: ToolFunctions | ToolClass | McpSource) -> str:

@@ -12,6 +12,7 @@
     ├── TooLarge           over a limit                                     (413)
     ├── RequestTooSlow     the body did not arrive in time; retry           (408)
     ├── TooManyRequests    wait, then retry                                 (429)
+    │   └── BudgetSpent    do not retry                                     (429)
     ├── Unavailable        a needed service is not running; retryable       (503)
     └── JobFailure         why a job ended or paused; `code` is its `reason`
 
@@ -118,6 +119,12 @@ class TooManyRequests(ReinforgeError):
     def __init__(self, message: str, *, retry_after: int = 60, **fields: Any) -> None:
         super().__init__(message, **fields)
         self.retry_after = retry_after
+
+
+class BudgetSpent(TooManyRequests):
+    """Waiting does not help; sent with `x-should-retry: false`, because the OpenAI SDK retries every other 429."""
+
+    default_code = "rollout_budget"
 
 
 class Unavailable(ReinforgeError):

@@ -108,3 +108,8 @@ def runs_in_github_actions() -> bool:
 def columns_are_set() -> bool:
     """Whether COLUMNS prescribes the output width."""
     return "COLUMNS" in os.environ
+
+
+def use_openai(base_url: str, api_key: str) -> None:
+    """Let OpenAI's clients of this process and its children call an address."""
+    os.environ.update(OPENAI_BASE_URL=base_url, OPENAI_API_KEY=api_key)

@@ -15,7 +15,7 @@ from reinforge.algorithm.slots import Algorithm, fill_critic, fill_lengths, fill
 from reinforge.base_models.learning_rate import AUTO, auto_initial_learning_rate, auto_learning_rate
 from reinforge.dataset.columns import ColumnRoles
 from reinforge.diagnosis.finding import FindingCode
-from reinforge.environment_spec import EnvironmentSpec, SingleTurnSpec, ToolsSpec
+from reinforge.environment_spec import AgentSpec, EnvironmentSpec, SingleTurnSpec, ToolsSpec
 from reinforge.presets import apply_preset
 from reinforge.reward_spec import Judge, Name, Reward
 
@@ -97,23 +97,24 @@ def check_nf4_targets(targets: str | list[str]) -> None:
         )
 
 
-def check_rollout_with_tools(rollout: RolloutSpec) -> None:
+def check_rollout_with_turns(rollout: RolloutSpec, environment: str) -> None:
     if rollout.stop:
         raise fault_at(
             "rollout.stop",
-            "with environment `tools` a turn ends with the model's own end token, after which its chat template "
-            "continues: leave rollout.stop empty",
+            f"with environment `{environment}` a turn ends with the model's own end token, after which its chat "
+            "template continues: leave rollout.stop empty",
         )
     if rollout.engine == "vllm":
         raise fault_at(
             "rollout.engine",
-            "environment `tools` is sampled by the trainer in this version: use engine `transformers` or `auto`",
+            f"environment `{environment}` is sampled by the trainer in this version: use engine `transformers` or "
+            "`auto`",
         )
     if rollout.ahead:
         raise fault_at(
             "rollout.ahead",
-            "with environment `tools` completions are not sampled ahead, because a resume state cannot hold what its "
-            "tools keep: leave rollout.ahead at 0",
+            f"with environment `{environment}` completions are not sampled ahead, because a resume state cannot hold "
+            "what happens outside of the trainer: leave rollout.ahead at 0",
         )
 
 
@@ -271,7 +272,7 @@ class JobSpec(SpecModel):
     data: DataSpec
     """Rows to train on, and how they become prompts."""
     environment: EnvironmentSpec = SingleTurnSpec()
-    """What happens around a completion: nothing, or calls of tools over several turns."""
+    """What happens around a completion: nothing, calls of tools over several turns, or your own program."""
     rewards: list[Reward] = Field(min_length=1, max_length=16)
     """Scores of a completion; the reward is their weighted sum."""
     judges: dict[Name, Judge] = Field(default_factory=dict, max_length=16)
@@ -319,8 +320,8 @@ class JobSpec(SpecModel):
             max_completion_tokens=self.rollout.max_completion_tokens,
         )
         check_rules(self.algorithm, job)
-        if isinstance(self.environment, ToolsSpec):
-            check_rollout_with_tools(self.rollout)
+        if isinstance(self.environment, ToolsSpec | AgentSpec):
+            check_rollout_with_turns(self.rollout, self.environment.type)
         if self.base.precision == "nf4":
             check_rollout_with_nf4(self.rollout)
             check_nf4_targets(self.adapter.targets)
@@ -369,7 +370,7 @@ class JobSpec(SpecModel):
         if self.rollout.engine == "auto":
             by_trainer = (
                 self.rollout.top_p < 1
-                or isinstance(self.environment, ToolsSpec)
+                or isinstance(self.environment, ToolsSpec | AgentSpec)
                 or self.base.precision == "nf4"
             )
             spec["rollout"]["engine"] = "transformers" if by_trainer else engine

@@ -15,13 +15,15 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.access import quotas, scopes
 from backend.data.database import Database, DatabaseDep
-from backend.models import ApiKey, BrowserSession, Member, Project, User, now
+from backend.models import AgentRollout, ApiKey, BrowserSession, Job, Member, Project, User, now
 from backend.settings import Settings
 from reinforge.errors import NotAllowed, NotAuthenticated, NotFound, StateConflict
+from reinforge.schemas.agent_rollouts import KEY_PREFIX
 from reinforge.schemas.keys import SCOPES_OF, Role
 from reinforge.schemas.worker_api import PROTOCOL, PROTOCOL_HEADER
 
 COOKIE = "reinforge_session"
+ROLLOUT_PATH = "/v1/rollout/"
 PROJECT_HEADER = "x-reinforge-project"
 SESSION_LIFETIME = timedelta(days=30)
 SESSION_IDLE = timedelta(days=7)
@@ -44,6 +46,8 @@ class Principal:
     maker_id: str | None = None
     """Person whose rights bound what is created."""
     scopes: frozenset[str] | None = None
+    rollout_id: str | None = None
+    """Rollout whose key this is: it opens `/v1/rollout/…` alone."""
 
 
 def digest(secret: str) -> str:
@@ -240,6 +244,8 @@ async def identify(request: Request, database: Database, project: str | None = N
     """Identify the sender by headers; `project` overrides theirs. Raises NotAuthenticated, NotAllowed, NotFound."""
     token, project = bearer(request), project or request.headers.get(PROJECT_HEADER)
     who: Principal | None = None
+    if token is not None and token.startswith(KEY_PREFIX):
+        return await _rollout_principal(request, database, token)
     if token is not None:
         who = await key_principal(database, token, project)
     elif cookie := cookie_of(request):
@@ -261,6 +267,29 @@ async def identify(request: Request, database: Database, project: str | None = N
     return who
 
 
+async def _rollout_principal(request: Request, database: Database, token: str) -> Principal:
+    if not request.url.path.startswith(ROLLOUT_PATH):
+        raise NotAllowed(
+            f"The key of a rollout opens {ROLLOUT_PATH} alone.",
+            code="rollout_key",
+            hint="Use an API key of the project here.",
+        )
+    query = (
+        select(AgentRollout.id, Job.project_id)
+        .join(Job, Job.id == AgentRollout.job_id)
+        .where(AgentRollout.key_sha256 == digest(token))
+    )
+    async with database.autocommit() as session:
+        row = (await session.execute(query)).one_or_none()
+    if row is None:
+        raise NotAuthenticated(
+            "The rollout has ended, or this is not its key.",
+            code="rollout_ended",
+            hint="Take another rollout and use its key.",
+        )
+    return Principal(row.id, "rollout", "viewer", row.project_id, rollout_id=row.id)
+
+
 async def authenticated(request: Request, database: DatabaseDep) -> Principal:
     who = getattr(request.state, "principal", None)
     if not isinstance(who, Principal):
@@ -279,6 +308,20 @@ async def _writer(who: Annotated[Principal, Depends(authenticated)]) -> Principa
 
 Reader = Annotated[Principal, Depends(authenticated)]
 Writer = Annotated[Principal, Depends(_writer)]
+
+
+async def _rollout_key(who: Annotated[Principal, Depends(authenticated)]) -> str:
+    if who.rollout_id is None:
+        raise NotAllowed(
+            "This address needs the key of a rollout.",
+            code="rollout_key_needed",
+            hint="`POST /api/v1/jobs/{id}/rollouts/take` returns rollouts with their keys.",
+        )
+    return who.rollout_id
+
+
+RolloutCaller = Annotated[str, Depends(_rollout_key)]
+"""Id of the rollout whose key the request has."""
 
 
 def require_owner(who: Principal, resource: str) -> None:

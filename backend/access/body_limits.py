@@ -20,6 +20,7 @@ JSON_BYTES_OF: dict[str, int] = {
     "fine_tuning": 16 * MIB,
     "sample": 8 * MIB,
     "chat": 8 * MIB,
+    "rollout": 8 * MIB,
 }
 """Limit by first path segment; sixteen rewards of 256 KiB fit."""
 WORKER_BYTES = MIB
@@ -62,5 +63,5 @@ def limit_of(method: str, path: str) -> BodyLimit:
 def _of_worker(method: str, path: str) -> BodyLimit:
     if method == "PUT" and path.startswith("/worker/v1/blobs/"):
         return FILE
-    large = path.endswith(("/records", "/answer", "/chunks"))
+    large = path.endswith(("/records", "/answer", "/chunks", "/rollouts", "/model-calls/answers"))
     return BodyLimit(RECORDS_BYTES if large else WORKER_BYTES, stall_seconds=60.0)

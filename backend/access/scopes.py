@@ -22,6 +22,7 @@ WRITES: dict[str, Scope] = {
     "sample": "inference",
     "chat": "inference",
     "completions": "inference",
+    "rollout": "inference",
     "keys": "admin",
     "members": "admin",
     "invitations": "admin",

@@ -42,7 +42,12 @@ DETAIL_FIELDS = (
     "model",
     "filename",
 )
-MACHINERY = frozenset({"audit_entry", "call", "call_chunk", "idempotency_key", "stored_object", "base_model"})
+MACHINERY = frozenset(
+    {
+        "agent_rollout", "audit_entry", "call", "call_chunk", "idempotency_key", "model_call", "stored_object",
+        "base_model",
+    }
+)  # fmt: skip
 """Tables that any request may write; base models count for their own operations."""
 _LARGEST = 1 << 20
 _WROTE, _ADDED = "audit_wrote", "audit_added"

@@ -38,7 +38,7 @@ def refuse_turns(job: Job, what: str, param: str) -> None:
     """Refuse what reads or samples completions of one turn. Raises InvalidInput `environment_not_supported`."""
     if job.resolved_spec["environment"]["type"] != SINGLE_TURN:
         raise InvalidInput(
-            f"{what} covers one turn per completion, and {job.id} has an environment with tools.",
+            f"{what} covers one turn per completion, and {job.id} has an environment with several.",
             code="environment_not_supported",
             param=param,
             hint="Held-out evaluations of the job itself run its environment: see docs/agents.md.",

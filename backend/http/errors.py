@@ -20,6 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from reinforge.errors import (
+    BudgetSpent,
     InvalidInput,
     NotFound,
     ReinforgeError,
@@ -40,13 +41,13 @@ REQUEST_ID = re.compile(r"^[A-Za-z0-9._-]{1,100}$")
 
 
 def error_response(error: ReinforgeError, request_id: str | None) -> JSONResponse:
-    """Response; conflicts carry `x-should-retry: false`, since the OpenAI SDK retries every 409."""
+    """Response; conflicts carry `x-should-retry: false`, since the OpenAI SDK retries every 409 and 429."""
     headers: dict[str, str] = {}
-    if error.status == 409:
-        headers["x-should-retry"] = "false"
     if error.status == 401:
         headers["www-authenticate"] = "Bearer"
-    if isinstance(error, TooManyRequests):
+    if error.status == 409 or isinstance(error, BudgetSpent):
+        headers["x-should-retry"] = "false"
+    elif isinstance(error, TooManyRequests):
         headers["retry-after"] = str(error.retry_after)
     if error.status == 503:
         headers["retry-after"] = "2"

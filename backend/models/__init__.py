@@ -1,5 +1,6 @@
 """Database schema, one file per aggregate. Importing this package registers every table."""
 
+from backend.models.agent import AgentRollout, QueuedModelCall
 from backend.models.alias import AdapterAlias, AdapterAliasChange
 from backend.models.audit import AuditEntry
 from backend.models.base import Base, now
@@ -32,6 +33,7 @@ __all__ = [
     "Adapter",
     "AdapterAlias",
     "AdapterAliasChange",
+    "AgentRollout",
     "ApiKey",
     "Attempt",
     "AuditEntry",
@@ -71,6 +73,7 @@ __all__ = [
     "MetricSeries",
     "Project",
     "PromptDraw",
+    "QueuedModelCall",
     "ResumeState",
     "Reward",
     "RewardRevision",

@@ -12,7 +12,7 @@ from reinforge.algorithm.selection import DynamicSampling, GuidedCorrection
 from reinforge.algorithm.shaping import OutcomeShaping, default_cache
 from reinforge.algorithm.slots import Algorithm
 
-SINGLE_TURN = "single_turn"
+SINGLE_TURN, AGENT = "single_turn", "agent"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +163,9 @@ def left_out_rows_exist(algorithm: Algorithm, job: JobFacts) -> None:
 def turns_and_tools(algorithm: Algorithm, job: JobFacts) -> None:
     if job.environment != SINGLE_TURN:
         _not_with_turns(algorithm)
+    if job.environment not in (SINGLE_TURN, AGENT):
         return
+    rollout = "one completion" if job.environment == SINGLE_TURN else "run by a program of yours"
     parts = (
         (
             "advantage.type",
@@ -194,7 +196,7 @@ def turns_and_tools(algorithm: Algorithm, job: JobFacts) -> None:
         if applies:
             raise fault_at(
                 f"algorithm.{param}",
-                f"{what}; with environment `{SINGLE_TURN}` a rollout is one completion: {remedy}",
+                f"{what}; with environment `{job.environment}` a rollout is {rollout}: {remedy}",
             )
 
 

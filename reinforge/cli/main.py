@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 
 from reinforge import __version__
-from reinforge.cli import chat, data, deploy, elsewhere, imports
+from reinforge.cli import chat, data, deploy, elsewhere, imports, rollouts
 from reinforge.cli.admin import backup, budgets, people, serve, top, trackers, webhooks, workers
 from reinforge.cli.connection import connect, store
 from reinforge.cli.evaluation import evaluate, gate, golden, judges, library, rewards
@@ -55,6 +55,7 @@ app.add_typer(judges.app, name="judge")
 app.add_typer(data.models, name="models")
 app.add_typer(commands.app, name="job")
 app.add_typer(sweeps.app, name="sweep")
+app.add_typer(rollouts.app, name="rollout", hidden=True)  # until jobs can have environment `agent`
 data.adapters.command("merge")(merge.merge)
 app.add_typer(data.adapters, name="adapter")
 app.command()(push.push)

@@ -2,6 +2,8 @@
 
 import math
 
+from reinforge.environment_spec import AgentSpec
+from reinforge.errors import InvalidInput
 from reinforge.spec import JobSpec
 
 GROUPS = 64
@@ -11,6 +13,14 @@ NO_LEARNING = 1e-12
 
 
 def probe(spec: JobSpec) -> JobSpec:
+    """Raises InvalidInput `environment_not_supported`."""
+    if isinstance(spec.environment, AgentSpec):
+        raise InvalidInput(
+            "A pre-flight samples by itself, and the rollouts of this job are run by a program of yours.",
+            code="environment_not_supported",
+            param="environment.type",
+            hint="Create the job with `limits.steps: 1`, and start a runner: the first step shows the same.",
+        )
     probed = spec.model_dump(mode="json")
     steps = min(MAX_STEPS, max(MIN_STEPS, math.ceil(GROUPS / spec.rollout.prompts_per_step)))
     probed["name"] = f"Pre-flight of {spec.name or spec.model}"[:200]

@@ -1,10 +1,12 @@
 """One successful request of every operation, so that a recorder sees it."""
 
 import hashlib
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
 
+from tests.backend.agents.rollouts import HELLO, agent_trainer, answer, offer, take, work
 from tests.backend.evaluations.sampler import sampler
 from tests.backend.jobs.lifecycle.test_fork import trained
 from tests.backend.openai.requests import body as job_body
@@ -123,6 +125,7 @@ def make_all(backend: Backend, examples: dict[str, dict[str, Any]]) -> None:
         things(backend)
         on_openais_wire(backend, other)
         jobs(backend)
+        agents(backend)
     with backend.rpc_worker(score=score):
         todo = [operation for operation in operations(backend) if operation.id not in examples]
         order = sorted(
@@ -294,6 +297,23 @@ def on_openais_wire(backend: Backend, other: Stranger) -> None:
             "/files", data={"purpose": "fine-tune"}, files={"file": ("spare.jsonl", rows)}
         ).json()["id"]
         wire.delete(f"/files/{spare}")
+
+
+def agents(backend: Backend) -> None:
+    """What a trainer, a runner and a program send about a rollout."""
+    trainer = agent_trainer(backend)
+    offer(trainer)
+    [task] = take(backend, trainer)
+    with backend.client(task["api_key"], "/v1/rollout") as program, ThreadPoolExecutor(1) as pool:
+        program.post("/heartbeat")
+        for stream in (False, True):
+            asking = pool.submit(program.post, "/chat/completions", json=HELLO | {"stream": stream})
+            [call] = work(trainer)["calls"]
+            answer(trainer, call["id"])
+            asking.result(20)
+        program.post("/end", json={"reward": 1.0})
+    trainer.client.post("/rollouts/close", json={"attempt": trainer.attempt})
+    trainer.end("failed", reason="example_over")
 
 
 def jobs(backend: Backend) -> None:

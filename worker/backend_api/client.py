@@ -59,6 +59,7 @@ class WorkerApi:
     """Client of `/worker/v1`. Thread-safe."""
 
     def __init__(self, url: str, token: str, *, transport: httpx.BaseTransport | None = None) -> None:
+        self.url = url
         self._client = httpx.Client(
             base_url=url.rstrip("/") + "/worker/v1", timeout=_TIMEOUT, transport=transport
         )

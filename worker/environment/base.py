@@ -86,6 +86,10 @@ class Conversation:
     """None: the policy continues."""
     failure: str | None = None
     """Status that drops the rollout from statistics and loss."""
+    failure_message: str | None = None
+    """Why, in words."""
+    branches: int = 1
+    """Conversations of the rollout that did not continue each other; this is one of them."""
     reward: float | None = None
     """What the environment itself returned for the whole rollout."""
     first_state: Any = None

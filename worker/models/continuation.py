@@ -53,10 +53,10 @@ class TemplateContinuation:
     _heads: dict[tuple[tuple[str, str], ...], _Head] = field(default_factory=dict)
 
     def prove(self, *, reply: bool = False) -> ContinuationProof:
-        """Try every kind of turn. reply: whether a user's reply has to be possible."""
-        if not self.tools:
-            raise not_continuable("there are no tools")
-        name = _name(self.tools[0])
+        """Try every kind of turn. reply: whether a user's reply has to be possible. Without tools nothing else is."""
+        name = self._first_name
+        if name is None:
+            return ContinuationProof("", parallel_calls=False, reply=self._checked_reply(required=True))
         opening = self._text([{"role": "user", "content": "x"}], generation=True)
         if name not in opening:
             raise not_continuable("the template has no place for tools")
@@ -64,6 +64,11 @@ class TemplateContinuation:
         result: Message = {"role": "tool", "name": name}
         self._try([result])
         return ContinuationProof(notation, self._can([result, result]), self._checked_reply(reply))
+
+    @property
+    def _first_name(self) -> str | None:
+        """Name of the first tool."""
+        return _name(self.tools[0]) if self.tools else None
 
     def suffix(self, messages: Sequence[Message], ended_by: int | None) -> list[int]:
         """Tokens that follow a turn: its end, if `ended_by` is no end of the template's, and the messages.
@@ -154,8 +159,8 @@ class TemplateContinuation:
         self, shape: tuple[tuple[str, str], ...], history: int, contents: Sequence[str]
     ) -> list[Message]:
         """One of three fixed histories, and messages with these contents."""
-        calls = [name or _name(self.tools[0]) for role, name in shape if role == "tool"]
-        messages = _history(history, calls, _name(self.tools[0]))
+        calls = [name or self._first_name or "" for role, name in shape if role == "tool"]
+        messages = _history(history, calls, self._first_name)
         results = 0
         for (role, _), content in zip(shape, contents, strict=True):
             message: Message = {"role": role, "content": content}
@@ -166,7 +171,7 @@ class TemplateContinuation:
         return messages
 
     def _text(self, messages: list[Message], *, generation: bool = True) -> str:
-        return rendered(self.render, messages, self.tools, generation)
+        return rendered(self.render, messages, self.tools or None, generation)
 
 
 def choose_notation(render: Render) -> str:
@@ -234,16 +239,19 @@ _PROBE_CALLS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def _history(number: int, calls: Sequence[str], name: str) -> list[Message]:
-    """Histories that differ in length, texts and reasoning, up to the last turn's end."""
+def _history(number: int, calls: Sequence[str], name: str | None) -> list[Message]:
+    """Histories that differ in length, texts and reasoning, up to the last turn's end. name: of a tool, if any."""
     if number == 0:
         return [{"role": "user", "content": "x"}, _turn(calls, 1)]
     if number == 1:
-        old = {"role": "tool", "tool_call_id": _id(0), "name": name, "content": "old"}
+        old: list[Message] = [{"role": "assistant", "content": "Seven"}, {"role": "user", "content": "old"}]
+        if name is not None:
+            result = {"role": "tool", "tool_call_id": _id(0), "name": name, "content": "old"}
+            old = [_turn([name], 7), result]
         last = _turn(calls, 22)
         # Templates that write a text beside calls elsewhere than the model did cannot continue its turn.
         last["content"] = last["content"] or "C\nC"
-        return [{"role": "user", "content": "zz"}, _turn([name], 7), old, last]
+        return [{"role": "user", "content": "zz"}, *old, last]
     return [
         {"role": "user", "content": "First."},
         {"role": "assistant", "content": "Answer."},

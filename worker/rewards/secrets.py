@@ -1,7 +1,7 @@
-"""Judges' keys and the signing secret from the environment."""
+"""Judges' keys, the signing secret and the access to model calls, from the environment."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from worker.machine import settings
 
@@ -12,14 +12,21 @@ VARIABLE = settings.REWARD_SECRETS
 class Secrets:
     judges: dict[str, str] = field(default_factory=dict, repr=False)
     signing: str | None = field(default=None, repr=False)
+    backend_url: str | None = None
+    job_token: str | None = field(default=None, repr=False)
+    """With `backend_url`, for jobs whose trainer answers model calls of runners."""
 
     def environment(self) -> dict[str, str]:
-        if not self.judges and self.signing is None:
-            return {}
-        return {VARIABLE: json.dumps({"judges": self.judges, "signing": self.signing})}
+        values = {name: value for name, value in asdict(self).items() if value}
+        return {VARIABLE: json.dumps(values)} if values else {}
 
 
 def take_secrets() -> Secrets:
     """Remove the secrets from the environment: child processes do not inherit them."""
     values = json.loads(settings.take_reward_secrets())
-    return Secrets(dict(values.get("judges") or {}), values.get("signing"))
+    return Secrets(
+        dict(values.get("judges") or {}),
+        values.get("signing"),
+        values.get("backend_url"),
+        values.get("job_token"),
+    )

@@ -9,11 +9,12 @@ from typing import Any
 
 from reinforge.records import CompletionEnd
 from worker.environment.base import Conversation, Environment, PolicyTurn, Prompt, Segment
-from worker.rewards.base import Group, Scorable, Score, Scorer
+from worker.rewards.base import Group, RewardResult, Scorable, Score, Scorer
 from worker.rollout.conversations import (
     CallTexts,
     ConversationSampler,
     Decode,
+    GroupSampler,
     Interrupted,
     Round,
     beginning,
@@ -40,6 +41,10 @@ class Rollout:
     """Messages after those of the prompt; empty like `turns`."""
     failure: str | None = None
     """Status of the environment that drops the rollout from statistics and loss."""
+    failure_message: str | None = None
+    """Why, in words."""
+    branches: int = 1
+    """Conversations of the rollout that did not continue each other; this is one of them."""
     environment_reward: float | None = None
     first_state: Any = None
     """What the environment kept about it before its first turn."""
@@ -123,16 +128,19 @@ class Collector:
         scorer: Scorer,
         decode: Decode,
         call_texts: CallTexts | None = None,
+        sampler: GroupSampler | None = None,
     ) -> None:
+        """sampler: samples in place of the engine's turns with the environment."""
         self._engine = engine
         self._scorer = scorer
         self._decode = decode
         self._call_texts = call_texts
-        self._sampler = ConversationSampler(engine, environment, decode)
+        self._sampler: GroupSampler = sampler or ConversationSampler(engine, environment, decode)
 
     def cancel(self) -> None:
         """Make `collect` raise Interrupted, from any thread."""
         self._engine.cancel()
+        self._sampler.cancel()
 
     async def rest(self) -> None:
         await self._engine.rest()
@@ -306,6 +314,8 @@ def _rollout(conversation: Conversation, sampling_round: Round) -> Rollout:
         turns=conversation.turns,
         messages=conversation.messages,
         failure=conversation.failure,
+        failure_message=conversation.failure_message,
+        branches=conversation.branches,
         environment_reward=conversation.reward,
         first_state=conversation.first_state,
         call_span=conversation.call_span,
@@ -334,7 +344,15 @@ def _branches(plan: RolloutBranches, first_sample: int, sampling_round: Round) -
 
 def _score(rollout: Rollout, score: Score) -> Score:
     """The score, dropped where the environment failed: what a reward says of half a conversation does not count."""
-    return score if rollout.failure is None else Score(score.results, rollout.failure, dropped=True)
+    if rollout.failure is None:
+        return score
+    results = score.results
+    if rollout.failure_message is not None:
+        results = tuple(
+            RewardResult(result.name, rollout.failure, None, message=rollout.failure_message)
+            for result in results
+        )
+    return Score(results, rollout.failure, dropped=True)
 
 
 def _scorable(rollout: Rollout, raw: str | None, notation: str | None) -> Scorable:

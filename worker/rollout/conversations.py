@@ -7,6 +7,7 @@ later turn continues the tokens of the turns before it; nothing is rendered or t
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from worker.environment.base import Conversation, Environment, Prompt, Segment, open_segment
 from worker.rollout.engine import Generated, GenerateRequest, NoiseKey, RolloutEngine, Sampling
@@ -41,6 +42,21 @@ class Round:
     samples_per_prompt: int
     sampling: Sampling
     first_prompt: int = 0
+
+
+class GroupSampler(Protocol):
+    """Samples the conversations of a step."""
+
+    def groups(
+        self, prompts: Sequence[Prompt], sampling_round: Round, on_turn: Callable[[], None]
+    ) -> AsyncGenerator[tuple[int, list[Conversation]], None]: ...
+
+    def branches(
+        self, groups: Sequence[Sequence[Conversation]], sampling_round: Round, on_turn: Callable[[], None]
+    ) -> AsyncGenerator[tuple[int, list[Conversation]], None]: ...
+
+    def cancel(self) -> None:
+        """End what the engine does not know of, from any thread."""
 
 
 class ConversationSampler:
@@ -88,6 +104,9 @@ class ConversationSampler:
         async with aclosing(self._run(numbered, requests, sampling_round, on_turn)) as ended:
             async for number, conversations in ended:
                 yield number, conversations
+
+    def cancel(self) -> None:
+        """The engine is cancelled by itself."""
 
     async def _run(
         self,

@@ -8,6 +8,7 @@
 Once the lease is lost the trainer ends within two seconds.
 """
 
+import dataclasses
 import errno
 import logging
 import threading
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from reinforge.environment_spec import AGENT
 from reinforge.errors import JobFailure, ReinforgeError
 from reinforge.records import Command, Ended, Record
 from reinforge.schemas.worker_api import HEARTBEAT_SECONDS, HEARTBEATS_PER_LEASE, Claimed
@@ -197,7 +199,7 @@ class _Attempt:
                 self.parent.slot,
                 self._keep,
                 self.parent.command,
-                Secrets(self.claimed.judge_keys, self.claimed.signing_secret).environment(),
+                self._secrets().environment(),
                 self.gpus,
             )
         except OSError as error:
@@ -218,6 +220,13 @@ class _Attempt:
         retryable = finding.reason in exit_diagnosis.RETRYABLE
         failure = JobFailure(finding.message, code=finding.reason, hint=finding.hint, retryable=retryable)
         self._end(failure, tail=tail)
+
+    def _secrets(self) -> Secrets:
+        claimed = self.claimed
+        secrets = Secrets(claimed.judge_keys, claimed.signing_secret)
+        if claimed.spec.get("environment", {}).get("type") != AGENT:
+            return secrets
+        return dataclasses.replace(secrets, backend_url=self.parent.api.url, job_token=claimed.job_token)
 
     def _watch(self, trainer: TrainerProcess) -> int | None:
         """The trainer's exit status; None if this worker ended it."""

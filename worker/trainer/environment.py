@@ -1,12 +1,15 @@
 """Construction of a job's environment."""
 
+from collections.abc import Callable
 from pathlib import Path
 
-from reinforge.environment_spec import McpSource, ToolsSpec, source_name
+from reinforge.environment_spec import AgentSpec, McpSource, ToolsSpec, source_name
 from reinforge.errors import InvalidInput, JobFailure
 from reinforge.net.outbound import Guard
 from reinforge.spec import JobSpec
 from reinforge.tool_calls import NOTATIONS
+from worker.environment.agent.client import BackendAccess, WorkerApiExchange
+from worker.environment.agent.texts import ModelCallTexts
 from worker.environment.base import Environment
 from worker.environment.continuation import Continuation
 from worker.environment.single_turn import SingleTurn
@@ -17,7 +20,9 @@ from worker.environment.tools.runner import ToolProvider, Tools
 from worker.environment.tools.servers import ToolServers
 from worker.machine import settings
 from worker.policy.load import LoadedModel
+from worker.rollout.agents import AgentSampler
 from worker.rollout.conversations import CallTexts
+from worker.rollout.engine import RolloutEngine
 from worker.sandbox.client import SandboxClient
 from worker.training.prompts.data import JobPrompts
 from worker.training.prompts.model_texts import ModelTexts
@@ -43,6 +48,36 @@ def job_environment(
         context=base.context_length or _ANY_CONTEXT,
         most=spec.rollout.max_completion_tokens,
         with_call_spans=spec.algorithm.selection.needs_tools,
+    )
+
+
+def agent_sampler(
+    spec: JobSpec,
+    base: LoadedModel,
+    texts: ModelTexts,
+    engine: RolloutEngine,
+    access: BackendAccess | None,
+    warn: Callable[[str], None],
+) -> AgentSampler | None:
+    """Sampler of a job with environment `agent`. Raises JobFailure `environment_needs_server`."""
+    environment = spec.environment
+    if not isinstance(environment, AgentSpec):
+        return None
+    if access is None:
+        raise JobFailure(
+            "Environment `agent` needs a server, to which programs send their model calls.",
+            code="environment_needs_server",
+            hint="Create the job on a server (`reinforge job create`), or use environment `tools`.",
+        )
+    context = base.context_length or _ANY_CONTEXT
+    return AgentSampler(
+        engine,
+        WorkerApiExchange(access),
+        ModelCallTexts(texts, base.stop_ids, context),
+        environment,
+        context=context,
+        most=spec.rollout.max_completion_tokens,
+        warn=warn,
     )
 
 

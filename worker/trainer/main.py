@@ -30,7 +30,7 @@ from reinforge.net.outbound import Guard
 from reinforge.records import Command, Ended, Phase, RewardChange, RewardCode, RunManifest, Started
 from reinforge.reward_spec import PythonReward
 from reinforge.spec import JobSpec
-from worker.environment.base import Environment
+from worker.environment.agent.client import BackendAccess
 from worker.environment.tools.servers import ToolServers
 from worker.machine import settings
 from worker.machine.cpu_share import give_way_on_processor, set_threads
@@ -47,10 +47,11 @@ from worker.rewards.judge.ledger import Ledger
 from worker.rewards.sandbox_access import sandbox_client
 from worker.rewards.sandboxed import sandbox_call
 from worker.rewards.secrets import take_secrets
+from worker.rollout.agents import AgentSampler
 from worker.rollout.engine import RolloutEngine
 from worker.sandbox.client import SandboxClient
 from worker.trainer.engines import check_engine, rollout_engine
-from worker.trainer.environment import call_texts, connected, job_environment
+from worker.trainer.environment import agent_sampler, call_texts, connected, job_environment
 from worker.trainer.plugins import checked_spec
 from worker.trainer.progress_bar import ProgressDisplay
 from worker.trainer.reporter import FolderReporter, LocalReporter, PipeReporter
@@ -169,7 +170,7 @@ class TrainerJob:
         self._load(policy, critic)
         reporter.rewind(self.position.step)
         reporter.report(Phase, phase="loading", step=0)
-        spec, servers = self._connect_tools()
+        spec = self._connect_tools()
         prompts = self._prompts(base, texts)
         with sandbox_client(manifest.sandbox_socket, patience=SANDBOX_PATIENCE_SECONDS) as client:
             runs_code = needs_sandbox(manifest) or (
@@ -193,20 +194,17 @@ class TrainerJob:
             facts |= attack_facts(spec, scorer, prompts.train)
             self._report_start(facts)
             self._log_setup(facts, prompts)
-            environment = job_environment(spec, base, texts, client, servers)
-            engine = self._engine(base, texts, host, prompts)
+            rollouts = self._rollouts(base, texts, host, prompts, client)
             changes = Changes(manifest.changes, self._replace_reward, reporter, self.job_reporter)
             training = train(
                 spec,
                 Models(policy, critic),
-                RolloutSource(
-                    engine, environment, scorer, texts.completions, base.stop_ids, call_texts(prompts, texts)
-                ),
+                rollouts,
                 prompts,
                 self.position,
                 Control(reporter, self.job_reporter, changes),
             )
-            return asyncio.run(_closing(engine, environment, training))
+            return asyncio.run(_closing(rollouts, training))
 
     def _load(self, policy: LoraPolicy, critic: LoraCritic | None) -> None:
         manifest, state, critic_state = self.manifest, None, None
@@ -223,12 +221,42 @@ class TrainerJob:
         if critic is not None and critic_state is not None:
             critic.load_state(critic_state)
 
-    def _connect_tools(self) -> tuple[JobSpec, ToolServers]:
+    def _connect_tools(self) -> JobSpec:
         guard = None if self.offline else Guard.allowing(settings.allowed_hosts())
         self.spec, self.servers = connected(
             self.spec, guard=guard, signing=self.secrets.signing, record=self.manifest.tool_record
         )
-        return self.spec, self.servers
+        return self.spec
+
+    def _rollouts(
+        self,
+        base: LoadedModel,
+        texts: ModelTexts,
+        host: LocalHost,
+        prompts: JobPrompts,
+        client: SandboxClient,
+    ) -> RolloutSource:
+        assert self.scorer is not None and self.servers is not None
+        engine = self._engine(base, texts, host, prompts)
+        return RolloutSource(
+            engine,
+            job_environment(self.spec, base, texts, client, self.servers),
+            self.scorer,
+            texts.completions,
+            base.stop_ids,
+            call_texts(prompts, texts),
+            agent_sampler(self.spec, base, texts, engine, self._access(), self._warn),
+        )
+
+    def _access(self) -> BackendAccess | None:
+        secrets, manifest = self.secrets, self.manifest
+        if secrets.backend_url is None or secrets.job_token is None:
+            return None
+        return BackendAccess(secrets.backend_url, manifest.job, manifest.attempt, secrets.job_token)
+
+    def _warn(self, message: str) -> None:
+        assert self.job_reporter is not None
+        self.job_reporter.log("warning", message, self.position.step)
 
     def _engine(
         self, base: LoadedModel, texts: ModelTexts, host: LocalHost, prompts: JobPrompts
@@ -369,15 +397,17 @@ class TrainerJob:
 
 
 async def _closing(
-    engine: RolloutEngine, environment: Environment, training: Coroutine[Any, Any, TrainingOutcome]
+    rollouts: RolloutSource, training: Coroutine[Any, Any, TrainingOutcome]
 ) -> TrainingOutcome:
     try:
         return await training
     finally:
         try:
-            await engine.close()
+            await rollouts.engine.close()
+            if isinstance(rollouts.sampler, AgentSampler):
+                await rollouts.sampler.close()
         finally:
-            environment.close()
+            rollouts.environment.close()
 
 
 def proved_jail(client: SandboxClient) -> str:

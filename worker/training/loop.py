@@ -16,7 +16,7 @@ from worker.policy.base import Critic, Policy
 from worker.rewards.base import Scorer
 from worker.rewards.circuit_breaker import Breaker
 from worker.rollout.collect import Collector
-from worker.rollout.conversations import CallTexts, Decode, Interrupted, Round
+from worker.rollout.conversations import CallTexts, Decode, GroupSampler, Interrupted, Round
 from worker.rollout.engine import RolloutEngine, Sampling
 from worker.rollout.noise import Stream
 from worker.trainer.reporter import Reporter
@@ -64,6 +64,19 @@ class RolloutSource:
     decode: Decode
     stop_ids: tuple[int, ...]
     call_texts: CallTexts | None = None
+    sampler: GroupSampler | None = None
+    """Samples in place of the engine's turns with the environment."""
+
+    def collector(self, reporter: Reporter) -> Collector:
+        """The collector, which a cancel interrupts."""
+        collector = Collector(
+            self.engine, self.environment, self.scorer, self.decode, self.call_texts, self.sampler
+        )
+        reporter.on_cancel(collector.cancel)
+        if self.sampler is not None:
+            # It may wait for runners without end, and the next attempt repeats the step.
+            reporter.on_pause(collector.cancel)
+        return collector
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +99,7 @@ async def train(
     engine, scorer, decode = rollouts.engine, rollouts.scorer, rollouts.decode
     reporter, job_reporter, changes = control.reporter, control.job_reporter, control.changes
     sampling = _sampling(spec, rollouts.stop_ids)
-    collector = Collector(engine, rollouts.environment, scorer, decode, rollouts.call_texts)
+    collector = rollouts.collector(reporter)
     breaker = Breaker(spec.limits.error_share, list(position.reward_errors))
     sampler = StepSampler(spec, policy, collector, scorer, prompts, job_reporter, breaker, decode)
     completions = StepCompletions(collector, scorer, prompts, job_reporter)
@@ -94,7 +107,6 @@ async def train(
     held_out_prompts = prompts.for_evaluation(spec.evaluation.rows)
     held_out = HeldOutEvaluations(collector, scorer, decode, held_out_prompts, slices, reporter, job_reporter)
     deadline = time.monotonic() + (spec.limits.max_seconds or float("inf"))
-    reporter.on_cancel(collector.cancel)
     await engine.publish(policy.name, position.step)
     try:
         while True:

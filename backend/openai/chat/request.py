@@ -50,8 +50,8 @@ class ChatCall:
 
 
 async def validate_chat(session: AsyncSession, project_id: str, body: ChatRequest) -> ChatCall:
-    _check_offered(body)
-    messages = _messages(body)
+    check_offered(body)
+    messages = checked_messages(body)
     stop = _stop(body.stop)
     schema = response_format.json_schema(body)
     model, adapter, deployment = await _weights(session, project_id, body.model)
@@ -105,14 +105,14 @@ async def _weights(
     return model, AdapterArchive(sha256=archive.sha256, bytes=archive.bytes, step=archive.step), None
 
 
-def _check_offered(body: ChatRequest) -> None:
+def check_offered(body: ChatRequest) -> None:
     for name, why in _REFUSED.items():
         if getattr(body, name):
-            raise _unsupported(name, f"{name} is not offered.", why)
+            raise unsupported(name, f"{name} is not offered.", why)
     if body.modalities and set(body.modalities) != {"text"}:
-        raise _unsupported("modalities", "Only the modality text is offered.", "Models here write text only.")
+        raise unsupported("modalities", "Only the modality text is offered.", "Models here write text only.")
     if body.tool_choice not in (None, "auto", "none"):
-        raise _unsupported(
+        raise unsupported(
             "tool_choice", "A tool cannot be forced.", "Leave tool_choice out: the model decides."
         )
     if body.top_logprobs and not body.logprobs:
@@ -131,7 +131,7 @@ def _check_offered(body: ChatRequest) -> None:
         )
 
 
-def _messages(body: ChatRequest) -> list[dict[str, Any]]:
+def checked_messages(body: ChatRequest) -> list[dict[str, Any]]:
     if len(body.messages) > MOST_MESSAGES:
         raise TooLarge(
             f"A conversation may have {MOST_MESSAGES} messages.", code="too_many_messages", param="messages"
@@ -165,5 +165,5 @@ def _stop(stop: str | list[str] | None) -> list[str]:
     return texts
 
 
-def _unsupported(param: str, message: str, hint: str) -> InvalidInput:
+def unsupported(param: str, message: str, hint: str) -> InvalidInput:
     return InvalidInput(message, code="unsupported_parameter", param=param, hint=hint)

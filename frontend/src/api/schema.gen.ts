@@ -62,6 +62,162 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/worker/v1/jobs/{id}/rollouts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Open Rollouts */
+        post: operations["openRollouts"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/worker/v1/jobs/{id}/rollouts/close": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Close Rollouts */
+        post: operations["closeRollouts"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/worker/v1/jobs/{id}/model-calls/take": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take Model Calls
+         * @description Long poll of a trainer: model calls of its rollouts, and rollouts that have ended.
+         */
+        post: operations["takeModelCalls"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/worker/v1/jobs/{id}/model-calls/answers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Answer Model Calls */
+        post: operations["answerModelCalls"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/rollout/chat/completions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create
+         * @description Complete a conversation with the policy that is trained, for the rollout whose key the request has.
+         *
+         *     `model`, `temperature`, `top_p` and `seed` have no effect: the job's sampling counts. 429 `rollout_budget`: the
+         *     rollout has had its model calls or tokens. With `stream` the answer arrives as one piece.
+         */
+        post: operations["createRolloutCompletion"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/rollouts/take": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take Rollouts
+         * @description Long poll of a runner: rollouts of a job with environment `agent`, or none after `wait_seconds`.
+         *
+         *     Each has a key for `/v1/rollout/…`, whose `chat/completions` answers in OpenAI's format.
+         */
+        post: operations["takeRollouts"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/rollout/heartbeat": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Renew Rollout
+         * @description The runner is alive. 401 or 409 `rollout_ended`: stop the program.
+         */
+        post: operations["renewRollout"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/rollout/end": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End Rollout
+         * @description The program has ended, with a reward or an error; its key is revoked.
+         */
+        post: operations["endRollout"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs": {
         parameters: {
             query?: never;
@@ -3916,6 +4072,143 @@ export interface components {
              */
             horizon?: number;
         };
+        /** AgentLimits */
+        AgentLimits: {
+            /** Max Model Calls */
+            max_model_calls: number;
+            /** Rollout Seconds */
+            rollout_seconds: number;
+            /** Heartbeat Seconds */
+            heartbeat_seconds: number;
+            /**
+             * Tries
+             * @default 2
+             */
+            tries?: number;
+        };
+        /** AgentRolloutInput */
+        AgentRolloutInput: {
+            /** Id */
+            id: string;
+            task: components["schemas"]["AgentTaskInput"];
+        };
+        /**
+         * AgentSpec
+         * @description Your own program calls the policy at an OpenAI-compatible address; `reinforge rollout serve` runs it. Not
+         *     available in this version: a job with it is refused.
+         */
+        AgentSpec: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "agent";
+            /**
+             * Max Model Calls
+             * @description Model calls of a rollout; later ones are answered with 429 `rollout_budget`. What the policy writes in all of
+             *     them counts towards `rollout.max_completion_tokens`.
+             * @default 32
+             */
+            max_model_calls?: number;
+            /**
+             * Max Turn Tokens
+             * @description Tokens of one answer; default: no limit but `rollout.max_completion_tokens`.
+             */
+            max_turn_tokens?: number | null;
+            /**
+             * Rollout Seconds
+             * @description Wall time of a rollout, from the moment a runner takes it; then it is dropped from statistics and loss.
+             * @default 600
+             */
+            rollout_seconds?: number;
+            /**
+             * Heartbeat Seconds
+             * @description Time without a heartbeat after which a runner is lost.
+             * @default 30
+             */
+            heartbeat_seconds?: number;
+            /**
+             * Lost
+             * @description What becomes of the rollout of a lost runner: another try by any runner, or it is dropped.
+             * @default retry_once
+             * @enum {string}
+             */
+            lost?: "retry_once" | "drop";
+        };
+        /**
+         * AgentTask
+         * @description A rollout for a runner, which has it until it ends, the deadline, or too long a time without a heartbeat.
+         */
+        AgentTask: {
+            /** Rollout Id */
+            rollout_id: string;
+            /** Api Key */
+            api_key: string;
+            /** Item */
+            item: {
+                [key: string]: unknown;
+            };
+            /** Messages */
+            messages: {
+                [key: string]: unknown;
+            }[];
+            /** Tools */
+            tools?: {
+                [key: string]: unknown;
+            }[] | null;
+            /**
+             * Split
+             * @enum {string}
+             */
+            split: "train" | "held_out";
+            /** Step */
+            step: number;
+            /** Heartbeat Seconds */
+            heartbeat_seconds: number;
+            /** Rollout Seconds */
+            rollout_seconds: number;
+        };
+        /**
+         * AgentTaskInput
+         * @description What a program works on.
+         */
+        AgentTaskInput: {
+            /** Item */
+            item: {
+                [key: string]: unknown;
+            };
+            /** Messages */
+            messages: {
+                [key: string]: unknown;
+            }[];
+            /** Tools */
+            tools?: {
+                [key: string]: unknown;
+            }[] | null;
+            /**
+             * Split
+             * @enum {string}
+             */
+            split: "train" | "held_out";
+            /** Step */
+            step: number;
+            /** Prompt No */
+            prompt_no: number;
+            /** Sample No */
+            sample_no: number;
+        };
+        /** AgentTasks */
+        AgentTasks: {
+            /** Job Status */
+            job_status: string;
+            /** Ended */
+            ended: boolean;
+            /**
+             * Data
+             * @default []
+             */
+            data?: components["schemas"]["AgentTask"][];
+        };
         /** Algorithm */
         Algorithm: {
             /**
@@ -4137,6 +4430,21 @@ export interface components {
              * @enum {string}
              */
             type: "all";
+        };
+        /** AnswerModelCalls */
+        AnswerModelCalls: {
+            /** Attempt */
+            attempt: number;
+            /** Answers */
+            answers: components["schemas"]["ModelCallAnswer"][];
+        };
+        /** AnsweredModelCalls */
+        AnsweredModelCalls: {
+            /**
+             * Abandoned
+             * @default []
+             */
+            abandoned?: string[];
         };
         /** ApiKey */
         ApiKey: {
@@ -5580,6 +5888,14 @@ export interface components {
             output?: "expected" | "likeliest";
         };
         /**
+         * CloseRollouts
+         * @description End all rollouts of the attempt; their keys are revoked.
+         */
+        CloseRollouts: {
+            /** Attempt */
+            attempt: number;
+        };
+        /**
          * ColumnRoles
          * @description Roles of dataset columns; rewards can read all columns as `item.<column>`.
          */
@@ -6874,6 +7190,21 @@ export interface components {
             /** Values */
             values: (number | null)[];
             difference: components["schemas"]["HeldOutDifference"] | null;
+        };
+        /**
+         * EndRollout
+         * @description What became of a rollout. Without an error it is a success.
+         */
+        EndRollout: {
+            /** Reward */
+            reward?: number | null;
+            /** Error */
+            error?: string | null;
+            /**
+             * Released
+             * @default false
+             */
+            released?: boolean;
         };
         /** Ended */
         Ended: {
@@ -9508,12 +9839,12 @@ export interface components {
             data: components["schemas"]["DataSpec"];
             /**
              * Environment
-             * @description What happens around a completion: nothing, or calls of tools over several turns.
+             * @description What happens around a completion: nothing, calls of tools over several turns, or your own program.
              * @default {
              *       "type": "single_turn"
              *     }
              */
-            environment?: components["schemas"]["SingleTurnSpec"] | components["schemas"]["ToolsSpec"];
+            environment?: components["schemas"]["SingleTurnSpec"] | components["schemas"]["ToolsSpec"] | components["schemas"]["AgentSpec"];
             /**
              * Rewards
              * @description Scores of a completion; the reward is their weighted sum.
@@ -11039,6 +11370,35 @@ export interface components {
              */
             eps?: number;
         };
+        /**
+         * ModelCallAnswer
+         * @description `error` is the envelope's inner object.
+         */
+        ModelCallAnswer: {
+            /** Id */
+            id: string;
+            /** Result */
+            result?: {
+                [key: string]: unknown;
+            } | null;
+            /** Error */
+            error?: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /** ModelCallMessage */
+        ModelCallMessage: {
+            /** Id */
+            id: string;
+            /** Kind */
+            kind: string;
+            /** Caller */
+            caller: string;
+            /** Payload */
+            payload: {
+                [key: string]: unknown;
+            };
+        };
         /** ModelCreate */
         ModelCreate: {
             /** Id */
@@ -11322,6 +11682,17 @@ export interface components {
             object?: "one_time_address";
             /** Url */
             url: string;
+        };
+        /**
+         * OpenRollouts
+         * @description Offer rollouts to runners; repeated ones change nothing.
+         */
+        OpenRollouts: {
+            /** Attempt */
+            attempt: number;
+            limits: components["schemas"]["AgentLimits"];
+            /** Rollouts */
+            rollouts: components["schemas"]["AgentRolloutInput"][];
         };
         /**
          * OpoAdvantage
@@ -14370,6 +14741,20 @@ export interface components {
              */
             type: "rloo";
         };
+        /** RolloutEnd */
+        RolloutEnd: {
+            /** Rollout */
+            rollout: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "ok" | "agent_error" | "agent_lost" | "timeout";
+            /** Reward */
+            reward?: number | null;
+            /** Message */
+            message?: string | null;
+        };
         /** RolloutSpec */
         RolloutSpec: {
             /**
@@ -15717,6 +16102,44 @@ export interface components {
             /** Adapter */
             adapter: string | null;
         };
+        /**
+         * TakeModelCalls
+         * @description Long poll of the trainer. What it has received is not sent again; the rest is.
+         */
+        TakeModelCalls: {
+            /** Attempt */
+            attempt: number;
+            /**
+             * Received Calls
+             * @default []
+             */
+            received_calls?: string[];
+            /**
+             * Received Ends
+             * @default []
+             */
+            received_ends?: string[];
+            /**
+             * Wait Seconds
+             * @default 25
+             */
+            wait_seconds?: number;
+        };
+        /** TakeRollouts */
+        TakeRollouts: {
+            /** Runner */
+            runner: string;
+            /**
+             * Max
+             * @default 1
+             */
+            max?: number;
+            /**
+             * Wait Seconds
+             * @default 25
+             */
+            wait_seconds?: number;
+        };
         /** TextPart */
         TextPart: {
             /**
@@ -16235,6 +16658,24 @@ export interface components {
              * @default false
              */
             every_job?: boolean;
+        };
+        /** TrainerWork */
+        TrainerWork: {
+            /**
+             * Calls
+             * @default []
+             */
+            calls?: components["schemas"]["ModelCallMessage"][];
+            /**
+             * Ends
+             * @default []
+             */
+            ends?: components["schemas"]["RolloutEnd"][];
+            /**
+             * Waiting
+             * @default 0
+             */
+            waiting?: number;
         };
         /** Unused */
         Unused: {
@@ -17211,6 +17652,251 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Invalid"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    openRollouts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OpenRollouts"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["NotAuthenticated"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    closeRollouts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CloseRollouts"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["NotAuthenticated"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    takeModelCalls: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TakeModelCalls"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrainerWork"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    answerModelCalls: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AnswerModelCalls"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnsweredModelCalls"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    createRolloutCompletion: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChatRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChatCompletion"];
+                    "text/event-stream": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    takeRollouts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TakeRollouts"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentTasks"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    renewRollout: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    endRollout: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EndRollout"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
         };
     };

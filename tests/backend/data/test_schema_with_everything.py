@@ -21,6 +21,7 @@ SPECIAL: dict[str, dict[str, Any]] = {
     "adapter": {"deleted_at": None},
     "api_key": {"role": "owner", "scopes": None, "expires_at": None},
     "budget": {"period": "total"},
+    "agent_rollout": {"state": "taken"},
     "call": {"state": "answered"},
     "deployment": {"state": "ready"},
     "evaluation": {"kind": "replay", "status": "succeeded"},
@@ -28,6 +29,7 @@ SPECIAL: dict[str, dict[str, Any]] = {
     "job_reward": {"kind": "grader", "source": None},
     "job_export": {"state": "done"},
     "mail": {"state": "sent"},
+    "model_call": {"state": "answered"},
     "metric_series": {"kind": "train"},
     "reward": {"kind": "grader"},
     "reward_revision": {"kind": "grader", "source": SCORER},
@@ -42,12 +44,12 @@ SPECIAL: dict[str, dict[str, Any]] = {
 OF = {"event": {"job_id": "job"}, "metric_point": {"series_id": "metric_series"}}
 """What refers to another table without a foreign key."""
 LATER = {
-    "adapter_alias", "adapter_alias_change",
+    "adapter_alias", "adapter_alias_change", "agent_rollout",
     "audit_entry", "browser_session", "budget", "call_chunk", "checkpoint_permission", "deployment", "evaluation",
     "evaluation_completion", "evaluation_prompt", "golden_case", "invitation", "job_change", "job_export",
-    "job_object", "job_prompt", "job_share", "judge", "label", "mail", "member", "prompt_draw", "sign_in_failure",
-    "sign_in_token", "sweep", "sweep_trial", "tracker", "upload", "upload_part", "usage", "user_account", "webhook",
-    "webhook_delivery", "webhook_try",
+    "job_object", "job_prompt", "job_share", "judge", "label", "mail", "member", "model_call", "prompt_draw",
+    "sign_in_failure", "sign_in_token", "sweep", "sweep_trial", "tracker", "upload", "upload_part", "usage",
+    "user_account", "webhook", "webhook_delivery", "webhook_try",
 }  # fmt: skip
 """Tables that the first schema has not, or whose rows a downgrade says that it drops."""
 

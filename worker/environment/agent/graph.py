@@ -53,6 +53,10 @@ class CaptureGraph:
         return tuple(call for call in self._calls if not call.cancelled)
 
     @property
+    def calls_by_no(self) -> dict[int, ModelCall]:
+        return {call.no: call for call in self._calls}
+
+    @property
     def room(self) -> int:
         """Tokens that calls may still sample."""
         sampled = sum(len(call.answer.token_ids) for call in self.calls if call.answer)

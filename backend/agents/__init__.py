@@ -1,0 +1,1 @@
+"""Rollouts of programs that call the model themselves."""

@@ -1,0 +1,188 @@
+"""Queue of model calls: requests that wait for the trainer of an attempt.
+
+A call is a row with a deadline. The trainer long-polls for the calls of its attempt and posts answers; NOTIFY wakes
+the request that waits. Nothing here depends on what is asked: `kind` names the protocol, `caller` who asks.
+"""
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import anyio
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from backend.agents.attempts import is_alive
+from backend.data.database import Database
+from backend.data.events import Hub, notify
+from backend.data.ids import new_id
+from backend.models import QueuedModelCall, now
+from backend.rpc.client import call_error
+from reinforge.errors import StateConflict, TooManyRequests, Unavailable
+from reinforge.schemas.agent_rollouts import MOST_CALLS_AT_ONCE, ModelCallAnswer, ModelCallMessage
+
+LOOK_AGAIN_SECONDS = 2.0
+HANG_UP_SECONDS = 1.0
+CALLER_CALLS = 64
+"""Calls of one caller that may wait at once."""
+_RETENTION = timedelta(minutes=10)
+
+IsGone = Callable[[], Awaitable[bool]]
+
+
+@dataclass(frozen=True)
+class TrainerAttempt:
+    job_id: str
+    attempt: int
+
+    @property
+    def topic(self) -> str:
+        """Notified when there is work for the trainer."""
+        return f"trainer:{self.job_id}"
+
+
+class ModelCalls:
+    def __init__(self, database: Database, hub: Hub) -> None:
+        self._database, self._hub = database, hub
+
+    async def ask(
+        self,
+        attempt: TrainerAttempt,
+        kind: str,
+        caller: str,
+        payload: dict[str, Any],
+        *,
+        timeout: float,
+        gone: IsGone,
+    ) -> dict[str, Any]:
+        """The trainer's result. Raises its error, TooManyRequests, StateConflict `rollout_ended`, Unavailable."""
+        call_id = await self._add(attempt, kind, caller, payload, timeout)
+        try:
+            return await self._answered(attempt, call_id, timeout, gone)
+        finally:
+            with anyio.CancelScope(shield=True):  # cancelled when the caller hangs up
+                await self._forget(call_id)
+
+    async def _add(
+        self, attempt: TrainerAttempt, kind: str, caller: str, payload: dict[str, Any], timeout: float
+    ) -> str:
+        call_id = new_id("mcall_")
+        async with self._database.transaction() as session:
+            waiting = await session.scalar(select(func.count()).where(QueuedModelCall.caller == caller))
+            if (waiting or 0) >= CALLER_CALLS:
+                raise TooManyRequests(
+                    f"{CALLER_CALLS} calls of this rollout are already waiting for an answer.",
+                    code="too_many_calls",
+                    hint="Wait for some of them.",
+                    retry_after=1,
+                )
+            session.add(
+                QueuedModelCall(
+                    id=call_id,
+                    job_id=attempt.job_id,
+                    attempt=attempt.attempt,
+                    kind=kind,
+                    caller=caller,
+                    payload=payload,
+                    deadline=now() + timedelta(seconds=timeout),
+                )
+            )
+            await notify(session, attempt.topic)
+        return call_id
+
+    async def _answered(
+        self, attempt: TrainerAttempt, call_id: str, timeout: float, gone: IsGone
+    ) -> dict[str, Any]:
+        until, look = time.monotonic() + timeout, 0.0
+        with self._hub.subscribe(f"model-call:{call_id}") as answered:
+            while (remaining := until - time.monotonic()) > 0:
+                if time.monotonic() >= look:
+                    look = time.monotonic() + LOOK_AGAIN_SECONDS
+                    call = await self._look(attempt, call_id)
+                    if call.state == "answered":
+                        if call.error is not None:
+                            raise call_error(call.error)
+                        return call.result or {}
+                if await gone():
+                    raise Unavailable("The caller has hung up.", code="caller_gone")
+                if await answered.wait(min(remaining, HANG_UP_SECONDS)):
+                    look = 0.0
+        raise Unavailable(
+            f"The trainer has not answered within {timeout:g} s.", code="call_timeout", hint="Try again."
+        )
+
+    async def _look(self, attempt: TrainerAttempt, call_id: str) -> QueuedModelCall:
+        async with self._database.transaction() as session:
+            call = await session.get(QueuedModelCall, call_id)
+            if call is None or not await is_alive(session, attempt.job_id, attempt.attempt):
+                raise rollout_ended()
+            return call
+
+    async def _forget(self, call_id: str) -> None:
+        async with self._database.transaction() as session:
+            await session.execute(delete(QueuedModelCall).where(QueuedModelCall.id == call_id))
+
+    async def clean_up(self) -> int:
+        """Delete calls whose request broke off with its process."""
+        async with self._database.transaction() as session:
+            old = delete(QueuedModelCall).where(QueuedModelCall.deadline < now() - _RETENTION)
+            return len((await session.execute(old.returning(QueuedModelCall.id))).all())
+
+
+async def received(session: AsyncSession, attempt: TrainerAttempt, ids: Sequence[str]) -> None:
+    """Note what the trainer has received, so that it is not sent again."""
+    if ids:
+        taken = update(QueuedModelCall).where(
+            _of(attempt), QueuedModelCall.id.in_(ids), QueuedModelCall.state == "waiting"
+        )
+        await session.execute(taken.values(state="taken"))
+
+
+async def waiting_calls(session: AsyncSession, attempt: TrainerAttempt) -> list[ModelCallMessage]:
+    """Oldest first, with those of every caller by turns."""
+    turn = func.row_number().over(partition_by=QueuedModelCall.caller, order_by=QueuedModelCall.created_at)
+    query = (
+        select(QueuedModelCall)
+        .where(_of(attempt), QueuedModelCall.state == "waiting", QueuedModelCall.deadline > now())
+        .order_by(turn, QueuedModelCall.created_at, QueuedModelCall.id)
+        .limit(MOST_CALLS_AT_ONCE)
+    )
+    return [ModelCallMessage.model_validate(call) for call in await session.scalars(query)]
+
+
+async def store_answers(
+    session: AsyncSession, attempt: TrainerAttempt, answers: Sequence[ModelCallAnswer]
+) -> list[str]:
+    """Ids of calls that nobody waits for any more. A repeated answer changes nothing."""
+    query = select(QueuedModelCall).where(
+        _of(attempt), QueuedModelCall.id.in_([answer.id for answer in answers])
+    )
+    calls = {call.id: call for call in await session.scalars(query.with_for_update())}
+    for answer in answers:
+        call = calls.get(answer.id)
+        if call is not None and call.state != "answered":
+            call.state, call.result, call.error = "answered", answer.result, answer.error
+            await notify(session, f"model-call:{call.id}")
+    return [answer.id for answer in answers if answer.id not in calls]
+
+
+async def forget_callers(session: AsyncSession, callers: Sequence[str]) -> None:
+    """Drop the calls of callers that have ended; who waits for them gets `rollout_ended`."""
+    if callers:
+        dropped = delete(QueuedModelCall).where(
+            QueuedModelCall.caller.in_(callers), QueuedModelCall.state != "answered"
+        )
+        for call_id in await session.scalars(dropped.returning(QueuedModelCall.id)):
+            await notify(session, f"model-call:{call_id}")
+
+
+def _of(attempt: TrainerAttempt) -> Any:
+    return (QueuedModelCall.job_id == attempt.job_id) & (QueuedModelCall.attempt == attempt.attempt)
+
+
+def rollout_ended() -> StateConflict:
+    return StateConflict(
+        "The rollout has ended.", code="rollout_ended", hint="Take another rollout and use its key."
+    )

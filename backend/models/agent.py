@@ -1,0 +1,61 @@
+"""Rollouts of programs that call the model themselves, and calls that an attempt's trainer answers."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import CheckConstraint, ForeignKey, Index
+from sqlalchemy.orm import Mapped, mapped_column
+
+from backend.models.base import Base, Created
+
+
+class AgentRollout(Created, Base):
+    """A rollout of an attempt, from its task to its end."""
+
+    __tablename__ = "agent_rollout"
+    __table_args__ = (
+        CheckConstraint("state IN ('waiting', 'taken', 'ended')", name="state"),
+        Index("ix_agent_rollout_job", "job_id", "attempt", "state", "created_at"),
+        Index("ix_agent_rollout_key", "key_sha256", unique=True),
+    )
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    job_id: Mapped[str] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"))
+    attempt: Mapped[int]
+    task: Mapped[dict[str, Any]]
+    limits: Mapped[dict[str, Any]]
+    state: Mapped[str] = mapped_column(default="waiting")
+    try_no: Mapped[int] = mapped_column(default=0)
+    """How often a runner has taken it."""
+    key_sha256: Mapped[str | None]
+    """Hash of the key of its present try."""
+    runner: Mapped[str | None]
+    heartbeat_at: Mapped[datetime | None]
+    """Last heartbeat of its runner."""
+    deadline: Mapped[datetime | None]
+    outcome: Mapped[dict[str, Any] | None]
+
+
+class QueuedModelCall(Created, Base):
+    """A request that waits for the trainer of an attempt."""
+
+    __tablename__ = "model_call"
+    __table_args__ = (
+        CheckConstraint("state IN ('waiting', 'taken', 'answered')", name="state"),
+        Index("ix_model_call_job", "job_id", "attempt", "state", "created_at"),
+        Index("ix_model_call_caller", "caller"),
+        Index("ix_model_call_deadline", "deadline"),
+    )
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    job_id: Mapped[str] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"))
+    attempt: Mapped[int]
+    kind: Mapped[str]
+    """Protocol of the payload."""
+    caller: Mapped[str]
+    """Who waits, such as a rollout: calls of one caller are limited together."""
+    payload: Mapped[dict[str, Any]]
+    state: Mapped[str] = mapped_column(default="waiting")
+    deadline: Mapped[datetime]
+    result: Mapped[dict[str, Any] | None]
+    error: Mapped[dict[str, Any] | None]

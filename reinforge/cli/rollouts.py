@@ -1,0 +1,42 @@
+"""`reinforge rollout`: run a program of yours for the rollouts of a job."""
+
+from typing import Annotated
+
+import typer
+
+from reinforge.cli.connection import connect
+from reinforge.cli.output import err
+from reinforge.runner.runner import RolloutRunner
+
+app = typer.Typer(help="Rollouts of jobs with environment `agent`.", no_args_is_help=True)
+
+
+@app.callback()
+def rollouts() -> None:
+    return
+
+
+@app.command()
+def serve(
+    function: Annotated[
+        str, typer.Argument(metavar="MODULE:FUNCTION", help="Called with a task; returns a reward or None.")
+    ],
+    job: Annotated[str, typer.Option(help="Id of the job.")],
+    concurrency: Annotated[int, typer.Option(min=1, max=256, help="Rollouts at once.")] = 8,
+) -> None:
+    """Run FUNCTION(task) for each rollout of a job, until the job has ended.
+
+    Each runs in a process of its own with OPENAI_BASE_URL and OPENAI_API_KEY set. The runner connects to the server,
+    never the other way round. Ctrl-C gives unfinished rollouts back.
+    """
+    with connect() as client:
+        runner = RolloutRunner(
+            client, job, function, concurrency=concurrency, note=lambda line: err.print(line, markup=False)
+        )
+        err.print(f"Waiting for rollouts of {job}", markup=False)
+        try:
+            counts = runner.run()
+        except KeyboardInterrupt:
+            counts = runner.counts
+        line = f"{counts.succeeded} rollouts succeeded, {counts.failed} failed"
+        err.print(f"{line}, {counts.ended_elsewhere} were ended by the server", markup=False)

@@ -1,0 +1,182 @@
+"""Rollouts of programs that call the model themselves: messages between trainer, server and runner."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from reinforge.schemas.common import Request, Response
+
+TAKE_SECONDS = 25.0
+"""Wait of a long poll."""
+MOST_TASKS = 64
+MOST_ROLLOUTS_AT_ONCE = 64
+MOST_CALLS_AT_ONCE = 256
+KEY_PREFIX = "rf-ro-"
+"""First characters of a rollout's key, which API keys do not have."""
+
+EndStatus = Literal["ok", "agent_error", "agent_lost", "timeout"]
+"""`agent_error`: the program raised or ended by itself; `agent_lost`: its runner sent no heartbeat, at each try."""
+
+RolloutId = Annotated[str, Field(pattern=r"^roll_[0-9a-z]{8,40}$")]
+
+
+# ── Trainer and server ──────────────────────────────────────────────────────────────────────────────────────
+
+
+class AgentTaskInput(Request):
+    """What a program works on."""
+
+    item: dict[str, Any]
+    """The dataset row."""
+    messages: list[dict[str, Any]]
+    """Its prompt."""
+    tools: list[dict[str, Any]] | None = None
+    split: Literal["train", "held_out"]
+    step: int
+    prompt_no: int
+    sample_no: int
+
+
+class AgentRolloutInput(Request):
+    id: RolloutId
+    task: AgentTaskInput
+
+
+class AgentLimits(Request):
+    max_model_calls: int = Field(ge=1)
+    rollout_seconds: float = Field(gt=0)
+    """Time from the moment a runner takes a rollout."""
+    heartbeat_seconds: float = Field(gt=0)
+    """Time without a heartbeat after which the runner is lost."""
+    tries: int = Field(default=2, ge=1, le=10)
+    """Runners that may be lost, one after the other."""
+
+
+class OpenRollouts(Request):
+    """Offer rollouts to runners; repeated ones change nothing."""
+
+    attempt: int
+    limits: AgentLimits
+    rollouts: list[AgentRolloutInput] = Field(max_length=MOST_ROLLOUTS_AT_ONCE)
+
+
+class TakeModelCalls(Request):
+    """Long poll of the trainer. What it has received is not sent again; the rest is."""
+
+    attempt: int
+    received_calls: list[str] = Field(default=[], max_length=MOST_CALLS_AT_ONCE)
+    received_ends: list[str] = Field(default=[], max_length=MOST_CALLS_AT_ONCE)
+    wait_seconds: float = Field(default=TAKE_SECONDS, ge=0, le=60)
+
+
+class ModelCallMessage(Response):
+    id: str
+    kind: str
+    """Protocol of `payload`."""
+    caller: str
+    """Who waits: for kind `chat` a rollout."""
+    payload: dict[str, Any]
+
+
+class RolloutEnd(Response):
+    rollout: str
+    status: EndStatus
+    reward: float | None = None
+    """What the program returned."""
+    message: str | None = None
+    """Why it failed."""
+
+
+class TrainerWork(Response):
+    calls: list[ModelCallMessage] = []
+    ends: list[RolloutEnd] = []
+    waiting: int = 0
+    """Rollouts that no runner has taken."""
+
+
+class ModelCallAnswer(Request):
+    """`error` is the envelope's inner object."""
+
+    id: str
+    result: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+
+
+class AnswerModelCalls(Request):
+    attempt: int
+    answers: list[ModelCallAnswer] = Field(max_length=MOST_CALLS_AT_ONCE)
+
+
+class AnsweredModelCalls(Response):
+    abandoned: list[str] = []
+    """Calls that nobody waits for any more."""
+
+
+class CloseRollouts(Request):
+    """End all rollouts of the attempt; their keys are revoked."""
+
+    attempt: int
+
+
+class ChatPayload(Request):
+    """Payload of a model call of kind `chat`."""
+
+    try_no: int
+    """A rollout that is tried again begins without history."""
+    messages: list[dict[str, Any]]
+    tools: list[dict[str, Any]] | None = None
+    max_tokens: int | None = None
+    request_id: str = ""
+    idempotency_key: str | None = None
+    retry_count: int | None = None
+
+
+class ChatAnswer(Request):
+    """Result of a model call of kind `chat`."""
+
+    message: dict[str, Any]
+    """OpenAI's message of the assistant."""
+    finish_reason: Literal["stop", "length", "tool_calls"]
+    prompt_tokens: int
+    completion_tokens: int
+
+
+# ── Runner and server ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class TakeRollouts(Request):
+    runner: str = Field(min_length=1, max_length=200)
+    """Name of the runner, for people."""
+    max: int = Field(default=1, ge=1, le=MOST_TASKS)
+    wait_seconds: float = Field(default=TAKE_SECONDS, ge=0, le=60)
+
+
+class AgentTask(Response):
+    """A rollout for a runner, which has it until it ends, the deadline, or too long a time without a heartbeat."""
+
+    rollout_id: str
+    api_key: str
+    """Key of this rollout, for `POST /v1/rollout/…` alone; revoked when the rollout ends."""
+    item: dict[str, Any]
+    messages: list[dict[str, Any]]
+    tools: list[dict[str, Any]] | None = None
+    split: Literal["train", "held_out"]
+    step: int
+    heartbeat_seconds: float
+    rollout_seconds: float
+
+
+class AgentTasks(Response):
+    job_status: str
+    ended: bool
+    """Whether the job has ended: there will be no more tasks."""
+    data: list[AgentTask] = []
+
+
+class EndRollout(Request):
+    """What became of a rollout. Without an error it is a success."""
+
+    reward: float | None = Field(default=None, allow_inf_nan=False)
+    error: str | None = Field(default=None, max_length=20_000)
+    released: bool = False
+    """The runner stops: another one may try."""

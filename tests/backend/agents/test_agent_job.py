@@ -1,0 +1,170 @@
+"""A job whose rollouts are run by a program of somebody's own: OpenAI's SDK over HTTP, the trainer, the tiny model."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from reinforge.client import Reinforge
+from reinforge.offline.train import sandbox
+from reinforge.records import RewardCode, RunManifest
+from reinforge.runner.runner import RolloutRunner, RunnerCounts
+from scripts.openai_sdks import FOLDER
+from tests.backend.agents.rollouts import agent_trainer
+from tests.backend.server import OWNER_KEY, Backend, Trainer
+from tests.support.small_jobs import small_spec, write_rows
+from tests.support.tiny_models import write_calling_model
+from worker.rewards.secrets import Secrets
+
+CALL = '<tool_call>{"name":"note","arguments":{"number":5}}</tool_call>'
+RESULT = "<tool>noted 5<assistant>"
+REWARD = "def grade(sample, item):\n    return sample['environment_reward']\n"
+SDK = FOLDER / "3"
+
+pytestmark = [
+    pytest.mark.usefixtures("rpc_backend"),
+    pytest.mark.skipif(
+        not (SDK / "complete").exists(), reason="scripts/openai_sdks.py installs OpenAI's SDK"
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    folder = tmp_path_factory.mktemp("model")
+    write_calling_model(folder, CALL, "noted 5", "done", tools=["note"])
+    torch.set_num_threads(threads)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def socket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    path = tmp_path_factory.mktemp("s") / "sandbox.sock"
+    with sandbox(path, path.parent):
+        yield path
+
+
+class TrainerRun:
+    """The trainer process of an attempt."""
+
+    def __init__(self, folder: Path, backend: Backend, attempt: Trainer, model: Path, socket: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        reward = folder / "reward.py"
+        reward.write_text(REWARD, encoding="utf-8")
+        rows = write_rows(folder / "rows.jsonl", [{"prompt": f"row {n}"} for n in range(12)])
+        spec = small_spec(
+            environment={"type": "agent", "max_model_calls": 4},
+            rollout__max_completion_tokens=120,
+            limits__steps=2,
+            optimizer__learning_rate=1e-5,
+            evaluation__rows=0,
+            data__held_out_rows=0,
+            rollout__prompts_per_step=6,
+            rollout__completions_per_prompt=2,
+        )
+        manifest = RunManifest(
+            job=attempt.claimed["job"],
+            attempt=attempt.attempt,
+            spec=spec.model_dump(mode="json"),
+            model_path=str(model),
+            dataset_path=str(rows),
+            rewards=[RewardCode(name="low", path=str(reward), revision="rew_1@1")],
+            sandbox_socket=str(socket),
+        )
+        (folder / "run.json").write_text(manifest.model_dump_json(), encoding="utf-8")
+        secrets = Secrets(backend_url=backend.url, job_token=attempt.claimed["job_token"])
+        command = [sys.executable, "-m", "worker.trainer.main", "--run", str(folder), "--offline"]
+        self._process = subprocess.Popen(
+            command,
+            env=os.environ | secrets.environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def records(self) -> list[dict[str, Any]]:
+        _, errors = self._process.communicate(timeout=240)
+        assert self._process.returncode == 0, errors[-3000:]
+        return [json.loads(line) for line in (self.folder / "records.jsonl").read_bytes().splitlines()]
+
+    def rows(self, record: dict[str, Any]) -> list[dict[str, Any]]:
+        blob = self.folder / "blobs" / record["blob"]["sha256"]
+        rows: list[dict[str, Any]] = pq.read_table(io.BytesIO(blob.read_bytes())).to_pylist()
+        return rows
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+class RunnerThread(threading.Thread):
+    def __init__(self, backend: Backend, job: str) -> None:
+        super().__init__(daemon=True)
+        self.counts: RunnerCounts | None = None
+        self._client = Reinforge(backend.url, OWNER_KEY)
+        self.runner = RolloutRunner(self._client, job, "openai_agent:play", concurrency=3)
+
+    def run(self) -> None:
+        with self._client:
+            self.counts = self.runner.run()
+
+
+@pytest.mark.long
+def test_a_job_trains_what_was_sampled_for_a_program(
+    backend: Backend, tmp_path: Path, model: Path, socket: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", f"{SDK}:{Path(__file__).parent}:{os.environ.get('PYTHONPATH', '')}")
+    attempt = agent_trainer(backend)
+    runner = RunnerThread(backend, attempt.claimed["job"])
+    runner.start()
+    trainer = TrainerRun(tmp_path, backend, attempt, model, socket)
+    try:
+        records = trainer.records()
+    finally:
+        trainer.kill()
+        attempt.end("failed", reason="test_over")
+        runner.join(30)
+    assert records[-1]["outcome"] == "succeeded", records[-1]
+    assert runner.counts is not None and runner.counts.succeeded + runner.counts.failed == 24
+    assert runner.counts.failed == 2, "row 7, once with each of its two completions"
+    rollouts = [record for record in records if record["kind"] == "rollouts"]
+    assert [record["step"] for record in rollouts] == [1, 2]
+    for record in rollouts:
+        check_tokens(trainer.rows(record))
+    failed = [row for record in rollouts for row in record["rows"] if row["error"]]
+    assert {row["error"] for row in failed} == {"agent_error"} and len(failed) == 2
+    assert backend.sql("SELECT 1 FROM agent_rollout") == []
+    assert backend.sql("SELECT 1 FROM model_call") == []
+
+
+def check_tokens(rows: list[dict[str, Any]]) -> None:
+    """Trained tokens are those of the model; what the program wrote is masked."""
+    good = [row for row in rows if row["error"] is None]
+    called = [row for row in good if "".join(row["tokens"]) == f"{CALL}<end>{RESULT}done<end>"]
+    assert len(good) >= 10 and len(called) >= 5, "it writes what it has learned, mostly"
+    for row in called:
+        assert len(json.loads(row["turns"])) == 2 and row["reward"] == 1.0
+        messages = json.loads(row["messages"])
+        assert [message["role"] for message in messages] == ["assistant", "tool", "assistant"]
+    for row in good:
+        foreign = [place for place, by_policy in enumerate(row["mask"]) if not by_policy]
+        results = len(json.loads(row["turns"])) - 1
+        text = "".join(row["tokens"][place] for place in foreign)
+        assert text.count("<tool>noted ") == text.count("<assistant>") == results
+        trained = [place for place, by_policy in enumerate(row["mask"]) if by_policy]
+        assert row["length"] == len(trained)
+        if row["trainer_logprobs"] is not None:
+            gaps = [abs(row["trainer_logprobs"][place] - row["sampler_logprobs"][place]) for place in trained]
+            assert max(gaps) < 1e-3

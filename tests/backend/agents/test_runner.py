@@ -1,0 +1,163 @@
+"""The runner with OpenAI's SDK against a server, and a sampler whose engine is a table."""
+
+import asyncio
+import os
+import threading
+import time
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from reinforge.client import Reinforge
+from reinforge.environment_spec import AgentSpec
+from reinforge.errors import InvalidInput, NotFound
+from reinforge.runner.runner import RolloutRunner, RunnerCounts
+from reinforge.runner.slot import run as run_program
+from scripts.openai_sdks import FOLDER
+from tests.backend.agents.rollouts import agent_trainer, offer
+from tests.backend.server import OWNER_KEY, Backend, Trainer, wait_until
+from tests.worker.rollout.agent_programs import CONTEXT, END, FIRST_SAMPLED, Engine, Template
+from worker.environment.agent.client import BackendAccess, WorkerApiExchange
+from worker.environment.agent.texts import ModelCallTexts
+from worker.environment.base import Conversation, Prompt
+from worker.rollout.agents import AgentSampler
+from worker.rollout.conversations import Round
+from worker.rollout.engine import RolloutEngine, Sampling
+from worker.rollout.noise import Stream
+
+SDK = FOLDER / "3"
+
+pytestmark = [
+    pytest.mark.usefixtures("rpc_backend", "program_path"),
+    pytest.mark.skipif(
+        not (SDK / "complete").exists(), reason="scripts/openai_sdks.py installs OpenAI's SDK"
+    ),
+]
+
+
+@pytest.fixture
+def program_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = [str(SDK), str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path))
+
+
+class RunnerThread(threading.Thread):
+    def __init__(self, backend: Backend, job: str, function: str, concurrency: int = 3) -> None:
+        super().__init__(daemon=True)
+        self.counts: RunnerCounts | None = None
+        self.lines: list[str] = []
+        self._client = Reinforge(backend.url, OWNER_KEY)
+        target = f"openai_agent:{function}"
+        self.runner = RolloutRunner(
+            self._client, job, target, concurrency=concurrency, note=self.lines.append
+        )
+
+    def run(self) -> None:
+        with self._client:
+            self.counts = self.runner.run()
+
+
+def sampled(
+    backend: Backend, attempt: Trainer, engine: Engine, prompts: int
+) -> dict[int, list[Conversation]]:
+    """What a trainer samples in one step, by prompt."""
+    spec = AgentSpec(type="agent", max_model_calls=4)
+    token = attempt.claimed["job_token"]
+    exchange = WorkerApiExchange(BackendAccess(backend.url, attempt.claimed["job"], attempt.attempt, token))
+    sampler = AgentSampler(
+        cast(RolloutEngine, engine),
+        exchange,
+        ModelCallTexts(Template(), (END,), CONTEXT),
+        spec,
+        context=CONTEXT,
+        most=1000,
+        warn=lambda line: None,
+    )
+    task = [{"role": "user", "content": "Task"}]
+    rows = [Prompt(n, {"n": n}, task, "Task", (7,), f"p{n}") for n in range(prompts)]
+    sampling_round = Round("policy", 0, 9, Stream.TRAIN, 1, 2, Sampling(1000, 1.0, stop_ids=(END,)))
+
+    async def run() -> dict[int, list[Conversation]]:
+        try:
+            return {
+                number: group async for number, group in sampler.groups(rows, sampling_round, lambda: None)
+            }
+        finally:
+            await sampler.close()
+
+    return asyncio.run(asyncio.wait_for(run(), 120))
+
+
+def test_programs_are_trained_token_for_token(backend: Backend) -> None:
+    """Unmodified OpenAI SDK, real HTTP: what the engine sampled, what was sent, and nothing twice."""
+    attempt = agent_trainer(backend)
+    runner = RunnerThread(backend, attempt.claimed["job"], "converse")
+    runner.start()
+    engine = Engine()
+    try:
+        groups = sampled(backend, attempt, engine, 4)
+    finally:
+        attempt.end("failed", reason="test_over")
+        runner.join(60)
+    answered = {request.prompt_ids + ids for request, ids in engine.sampled}
+    for number in (0, 3):
+        for conversation in groups[number]:
+            assert [segment.by for segment in conversation.segments] == ["policy", "user", "policy"]
+            assert conversation.prompt.token_ids + conversation.token_ids in answered
+            policy = [s.token_ids for s in conversation.segments if s.by == "policy"]
+            assert all(id >= FIRST_SAMPLED or id == END for ids in policy for id in ids)
+            assert (conversation.reward, conversation.failure) == (0.25, None)
+    rows = [ids for group in groups.values() for c in group for s in c.segments for ids in [s.token_ids]]
+    first_tokens = [ids[0] for ids in rows if ids[0] >= FIRST_SAMPLED]
+    assert len(first_tokens) == len(set(first_tokens)) == 10, "no sampled turn is in two rows"
+    assert {c.failure for c in groups[1] + groups[2]} == {"agent_error"}
+    assert "broken on purpose" in (groups[1][0].failure_message or "")
+    assert "ended with status 3" in (groups[2][0].failure_message or "")
+    assert runner.counts == RunnerCounts(succeeded=4, failed=4)
+    assert backend.sql("SELECT 1 FROM agent_rollout") == []
+
+
+def test_an_interrupted_runner_gives_its_rollouts_back(backend: Backend) -> None:
+    attempt = agent_trainer(backend)
+    [id] = offer(attempt)
+    runner = RunnerThread(backend, attempt.claimed["job"], "wait", concurrency=1)
+    runner.start()
+    wait_until(lambda: backend.sql("SELECT 1 FROM model_call WHERE caller = %s", id), "its call")
+    began = time.monotonic()
+    runner.runner.stop()
+    runner.join(20)
+    assert time.monotonic() - began < 15
+    assert backend.sql("SELECT state, try_no FROM agent_rollout WHERE id = %s", id) == [("waiting", 1)]
+    wait_until(lambda: not backend.sql("SELECT 1 FROM model_call WHERE caller = %s", id), "its end")
+    attempt.end("failed", reason="test_over")
+
+
+def test_what_a_runner_cannot_serve(backend: Backend) -> None:
+    with Reinforge(backend.url, OWNER_KEY) as client:
+        with pytest.raises(InvalidInput) as missing:
+            RolloutRunner(client, "ftjob-none", "openai_agent:nothing").run()
+        assert missing.value.code == "agent_not_importable"
+        assert "no function 'nothing'" in missing.value.message
+        with pytest.raises(InvalidInput, match="cannot be imported"):
+            RolloutRunner(client, "ftjob-none", "no_such_module_here:play").run()
+        with pytest.raises(NotFound):
+            RolloutRunner(client, "ftjob-none", "openai_agent:converse").run()
+
+
+@pytest.mark.parametrize(
+    ("value", "reward"), [("None", None), ("True", 1.0), ("2", 2.0), ("float('nan')", "x"), ("'1'", "x")]
+)
+def test_rewards_that_a_program_returns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str, reward: object
+) -> None:
+    name = f"program_{abs(hash(value))}"
+    (tmp_path / f"{name}.py").write_text(f"async def play(task):\n    return {value}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("OPENAI_BASE_URL", "")
+    monkeypatch.setenv("OPENAI_API_KEY", "")
+    outcome = run_program(f"{name}:play", {"base_url": "http://x", "api_key": "rf-ro-x"})
+    if reward == "x":
+        assert "returns a finite number" in outcome["error"]
+    else:
+        assert outcome == {"reward": reward}
