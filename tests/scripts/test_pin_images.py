@@ -138,6 +138,8 @@ def test_no_default_is_written_unless_all_are(registry: str, tmp_path: Path) -> 
 def test_every_base_image_of_the_checkout_has_one_digest() -> None:
     for name, image in base_images().items():
         texts = [(ROOT / file).read_text() for file in DEFAULTS]
-        digests = {found for text in texts for found in re.findall(rf"{image}@(sha256:[0-9a-f]{{64}})", text)}
+        digests = {
+            digest for text in texts for digest in re.findall(rf"{image}@(sha256:[0-9a-f]{{64}})", text)
+        }
         assert len(digests) == 1, (name, digests)
         assert not [text for text in texts if re.search(rf"(=|:-){image}(?!@)", text)], name
