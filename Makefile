@@ -28,7 +28,7 @@ PIP := $(VENV) -m pip install --quiet --progress-bar off
 
 .DEFAULT_GOAL := help
 .PHONY: help setup locked newest torch page-packages demo up vllm quick check check-python check-page audit image-digests sbom test rooms test-vllm test-containers test-attack chaos test-chaos soak \
-	proof-defences proof-fuzz proof-upload proof-hostile proof-examples proof-agents proof-questions proof-sweeps gpu-check fleet build e2e bench screens clean
+	proof-defences proof-fuzz proof-upload proof-hostile proof-examples proof-agents proof-questions proof-sweeps proof-sweep-kills gpu-check fleet build e2e bench screens clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -207,6 +207,9 @@ proof-questions: setup frontend/dist/index.html ## twelve questions about jobs a
 
 proof-sweeps: setup ## the sweeps of examples/sweeps to their end (JSON in benchmarks/results)
 	@$(VENV) benchmarks/sweeps.py
+
+proof-sweep-kills: setup ## kill every process once while a sweep runs: eight minutes (JSON in benchmarks/results)
+	@$(VENV) -m tests.chaos.sweep
 
 proof-examples: setup ## train every example on this machine, alone: 20 minutes on two cores, ONLY=rubric for some (JSON and README in examples/)
 	@$(VENV) benchmarks/example_jobs.py $(ONLY)

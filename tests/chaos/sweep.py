@@ -1,11 +1,10 @@
 """A sweep whose processes are killed one after another; every trial has to end exactly once.
 
-    python -m tests.chaos.sweep --out sweep.json
+    make proof-sweep-kills
 
-Exits with 1 if a trial was lost, doubled or did not succeed.
+Writes `benchmarks/results/sweep_kills.json`. Exits with 1 if a trial was lost, doubled or did not succeed.
 """
 
-import argparse
 import json
 import signal
 import sys
@@ -14,8 +13,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.chaos.points import kill_targets
-from tests.chaos.running import FINAL, STEPS, Bench, job_file, wait_until
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+from common.measure import stamp, write  # noqa: E402
+
+from tests.chaos.points import kill_targets  # noqa: E402
+from tests.chaos.running import FINAL, STEPS, Bench, job_file, wait_until  # noqa: E402
 
 VICTIMS = ("background", "api", "postgres", "worker", "trainer", "calls", "sandbox", "up", kill_targets.TREE)
 RANKS = [2, 4, 8, 16]
@@ -151,14 +155,9 @@ def record() -> dict[str, Any]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, help="file for the record (JSON)")
-    arguments = parser.parse_args()
+    origin = stamp("celery")
     result = record()
-    text = json.dumps(result, indent=1)
-    if arguments.out is not None:
-        arguments.out.write_text(f"{text}\n", encoding="utf-8")
-    print(text)
+    write("sweep_kills", origin | result, depth=2)
     return int(bool(result["faults"]))
 
 
