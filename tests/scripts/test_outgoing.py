@@ -27,6 +27,7 @@ REASONS = {
     "reinforge/platform/probe.py": "the address that a health check gives it",
     "reinforge/storage/s3.py": "STORAGE_URL, S3_ENDPOINT_URL",
     "worker/backend_api/client.py": "REINFORGE_URL, and the object store that it sends uploads to",
+    "worker/environment/agent/client.py": "REINFORGE_URL",
     "worker/models/hub.py": "HF_ENDPOINT",
     "worker/rollout/vllm/api.py": "vLLM that the worker has started, by a socket",
 }
@@ -41,7 +42,7 @@ SOCKETS = {
     "worker/sandbox/daemon/peers.py": "another daemon on its own Unix socket",
     "worker/sandbox/daemon/session.py": "its own jail, by a pair of sockets",
 }
-ON_SOMEBODYS_OWN_MACHINE = ("reinforge/client/", "reinforge/cli/")
+ON_SOMEBODYS_OWN_MACHINE = ("reinforge/client/", "reinforge/cli/", "reinforge/runner/")
 
 
 def imported(path: Path) -> set[str]:
