@@ -99,7 +99,7 @@ class Hub:
                     subscription.set()
 
 
-def get_hub(request: Request) -> Hub:
+async def get_hub(request: Request) -> Hub:
     hub: Hub = request.app.state.hub
     return hub
 

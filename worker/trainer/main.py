@@ -403,11 +403,13 @@ async def _closing(
         return await training
     finally:
         try:
-            await rollouts.engine.close()
             if isinstance(rollouts.sampler, AgentSampler):
                 await rollouts.sampler.close()
         finally:
-            rollouts.environment.close()
+            try:
+                await rollouts.engine.close()
+            finally:
+                rollouts.environment.close()
 
 
 def proved_jail(client: SandboxClient) -> str:

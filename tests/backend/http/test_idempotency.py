@@ -45,6 +45,10 @@ EXCEPT: dict[str, str] = {
     "startDemo": _ALREADY,
     "startExample": _ALREADY,
     "switchProject": _ALREADY,
+    "createRolloutCompletion": "found again by the rollout's own key, the SDK's retry count, or its messages",
+    "takeRollouts": "a rollout whose key was lost is offered again when its heartbeats stop",
+    "renewRollout": _ALREADY,
+    "endRollout": "an ended rollout's key opens nothing: a repeated end is refused, and changes nothing",
 }
 """Operations that take no idempotency key, with the reason. (The worker door has sequence numbers.)"""
 GRADER = "def grade(sample, item):\n    return 0.25\n"

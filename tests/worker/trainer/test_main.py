@@ -6,9 +6,11 @@ from typing import cast
 import pytest
 
 from worker.environment.base import Environment
+from worker.rewards.base import Scorer
+from worker.rollout.conversations import Decode
 from worker.rollout.engine import RolloutEngine
 from worker.trainer.main import _closing
-from worker.training.loop import TrainingOutcome
+from worker.training.loop import RolloutSource, TrainingOutcome
 
 
 class RecordingEnvironment:
@@ -35,7 +37,10 @@ async def failing() -> TrainingOutcome:
 def test_the_environment_is_closed_even_if_training_and_the_engine_fail() -> None:
     environment = RecordingEnvironment()
     engine = cast(RolloutEngine, FailingEngine(environment.closed))
-    ending = _closing(engine, cast(Environment, environment), failing())
+    rollouts = RolloutSource(
+        engine, cast(Environment, environment), cast(Scorer, None), cast(Decode, None), ()
+    )
+    ending = _closing(rollouts, failing())
     with pytest.raises(OSError, match="socket"):
         asyncio.run(ending)
     assert environment.closed == ["engine", "environment"]
