@@ -34,6 +34,8 @@ PLAIN = [
 """All that a jail holds off. The other attacks are on the reply, the deadlines and the limits, which are no jail's:
 where those fail the corpus fails in every jail."""
 
+FORK_BOMB = "025"
+"""Without a jail it takes the machine for a minute from whatever runs beside it, whose deadlines pass: at night."""
 NO_FILTERS = ["002", "006", "007", "008", "017", "020", "030", "031", "036", "307"]
 """What neither namespaces nor Landlock hold off without the system-call filters."""
 NO_LANDLOCK = ["010", "011"]
@@ -58,7 +60,10 @@ def secret(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.skipif(bool(no_fake_host()), reason=f"nowhere to let attacks win: {no_fake_host()}")
-@pytest.mark.parametrize("number", PLAIN)
+@pytest.mark.parametrize(
+    "number",
+    [pytest.param(number, marks=pytest.mark.long if number == FORK_BOMB else ()) for number in PLAIN],
+)
 def test_an_attack_wins_without_a_jail(number: str) -> None:
     with targets() as aims:
         assert traces(FakeHost(aims.folder), number, aims)
