@@ -20,7 +20,8 @@ from typing import Any
 
 from reinforge import settings
 
-MOST_MESSAGE = 16_000
+MOST_MESSAGE = 4000
+"""Characters of an error, each at most 12 bytes of JSON: less than the 64 KiB of a pipe's buffer."""
 _CHECK = {"base_url": "http://127.0.0.1:9/v1", "api_key": "rf-ro-check"}
 
 Outcome = dict[str, Any]
@@ -46,7 +47,7 @@ def _apart(target: str, task: dict[str, Any]) -> Outcome:
     if pid == 0:
         os.close(reader)
         try:
-            # Smaller than a pipe's buffer, so that it is written whole before the fork ends.
+            # Less than a pipe's buffer (MOST_MESSAGE): it is read after the fork has ended.
             os.write(writer, json.dumps(run(target, task)).encode())
         finally:
             sys.stdout.flush()
