@@ -155,7 +155,7 @@ async def waiting_calls(session: AsyncSession, attempt: TrainerAttempt) -> list[
 async def store_answers(
     session: AsyncSession, attempt: TrainerAttempt, answers: Sequence[ModelCallAnswer]
 ) -> list[str]:
-    """Ids of calls that nobody waits for any more. A repeated answer changes nothing."""
+    """Ids of calls whose callers have hung up. A repeated answer changes nothing."""
     query = select(QueuedModelCall).where(
         _of(attempt), QueuedModelCall.id.in_([answer.id for answer in answers])
     )

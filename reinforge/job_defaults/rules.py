@@ -188,8 +188,7 @@ def _steps(job: _Job, prompts: int) -> JobDefault:
 
 
 def _rate(job: _Job, hidden_size: int) -> JobDefault:
-    updates = stated(job.raw, UPDATES) or 1
-    rate = explained(hidden_size, updates)
+    rate = explained(hidden_size, int(stated(job.raw, UPDATES) or 1))
     return JobDefault(field=RATE, value="auto", becomes=rate.value, reason=rate.reason, basis="model")
 
 

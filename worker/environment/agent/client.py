@@ -47,7 +47,7 @@ class RolloutExchange(Protocol):
     async def take(self, received_calls: Sequence[str], received_ends: Sequence[str]) -> TrainerWork: ...
 
     async def answer(self, answers: Sequence[ModelCallAnswer]) -> list[str]:
-        """Ids of calls that nobody waits for any more."""
+        """Ids of calls whose callers have hung up."""
 
     async def withdraw(self) -> None:
         """End all rollouts; their keys are revoked."""

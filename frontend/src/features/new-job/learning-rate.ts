@@ -10,12 +10,8 @@ export function autoText(model: BaseModel | undefined, suggested?: Suggested): s
   return autoOf(suggested, LEARNING_RATE) ?? (auto ? `auto (${valueText(auto.value)})` : "auto");
 }
 
-/** How `auto` was computed, and whether it was measured at this size; null if nobody can say. */
-export function autoReason(
-  model: BaseModel | undefined,
-  suggested: Suggested,
-): { text: string; measured: boolean } | null {
+/** How `auto` was computed; null for a model without one. */
+export function autoReason(model: BaseModel | undefined, suggested: Suggested): string | null {
   const reason = suggestionOf(suggested, LEARNING_RATE)?.reason ?? model?.auto_learning_rate?.reason;
-  if (reason === undefined) return null;
-  return { text: `auto for this job: ${reason}`, measured: !reason.includes("not measured") };
+  return reason === undefined ? null : `auto for this job: ${reason}`;
 }

@@ -8,11 +8,12 @@ import { Section } from "../Section";
 import { Reason } from "../suggested/Reason";
 import { autoOf, type Suggested } from "../suggested/suggested";
 
-/** How `auto` was computed, and a warning if it was not measured at this size. */
+/** How `auto` was computed; bold if it was not measured at the model's size. */
 function AutoReason({ model, suggested }: { model: BaseModel | undefined; suggested: Suggested }) {
   const reason = autoReason(model, suggested);
   if (!reason) return null;
-  return <span className={styles.reason}>{reason.measured ? reason.text : <b>{reason.text}</b>}</span>;
+  const measured = model?.auto_learning_rate?.measured ?? false;
+  return <span className={styles.reason}>{measured ? reason : <b>{reason}</b>}</span>;
 }
 
 /** Step five: the few numbers that most jobs need. */
