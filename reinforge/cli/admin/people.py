@@ -218,7 +218,9 @@ def remove_member(
 def _member(client: Reinforge, who: str) -> Member:
     """The member with this id, name or e-mail address. Raises NotFound, or InvalidInput if several have the name."""
     matches = [member for member in client.members.list() if who in (member.id, member.name, member.email)]
-    hint = "`reinforge member list` shows ids and names. People become members when they accept an invitation."
+    hint = (
+        "`reinforge member list` shows ids and names. People become members when they accept an invitation."
+    )
     if not matches:
         raise NotFound(f"There is no member {who}.", code="member_not_found", param="who", hint=hint)
     if len(matches) > 1:
