@@ -181,9 +181,7 @@ class ToolsSpec(SpecModel):
 
 
 class AgentSpec(SpecModel):
-    """Your own program calls the policy at an OpenAI-compatible address; `reinforge rollout serve` runs it. Not
-    available in this version: a job with it is refused.
-    """
+    """Your own program calls the policy at an OpenAI-compatible address; `reinforge rollout serve` runs it."""
 
     type: Literal["agent"]
     max_model_calls: int = Field(default=32, ge=1, le=1024)

@@ -55,7 +55,7 @@ app.add_typer(judges.app, name="judge")
 app.add_typer(data.models, name="models")
 app.add_typer(commands.app, name="job")
 app.add_typer(sweeps.app, name="sweep")
-app.add_typer(rollouts.app, name="rollout", hidden=True)  # until jobs can have environment `agent`
+app.add_typer(rollouts.app, name="rollout")
 data.adapters.command("merge")(merge.merge)
 app.add_typer(data.adapters, name="adapter")
 app.command()(push.push)

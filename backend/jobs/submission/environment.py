@@ -7,7 +7,7 @@ from backend.models import Dataset
 from backend.rpc.client import Calls
 from backend.rpc.queued import QueuedServers
 from reinforge.dataset.tools import COLUMN
-from reinforge.environment_spec import AgentSpec, McpSource, ToolsSpec
+from reinforge.environment_spec import McpSource, ToolsSpec
 from reinforge.errors import InvalidInput
 from reinforge.schemas.rpc.tools import LIST_TOOLS
 from reinforge.spec import JobSpec
@@ -19,13 +19,6 @@ LISTING_SECONDS = 20.0
 
 def environment_problems(spec: JobSpec, tables: Sequence[Dataset]) -> Iterator[InvalidInput]:
     environment = spec.environment
-    if isinstance(environment, AgentSpec):
-        yield InvalidInput(
-            "Environment `agent` is not available in this version.",
-            code="environment_not_available",
-            param="environment.type",
-            hint="Use environment `tools` or `single_turn`.",
-        )
     if not isinstance(environment, ToolsSpec):
         return
     for number, source in enumerate(environment.sources):
