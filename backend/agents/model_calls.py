@@ -45,7 +45,7 @@ class TrainerAttempt:
 
 
 @dataclass(frozen=True)
-class ModelCall:
+class WaitingCall:
     """A call in the queue."""
 
     id: str
@@ -62,9 +62,9 @@ async def add(
     payload: dict[str, Any],
     *,
     timeout: float,
-) -> ModelCall:
+) -> WaitingCall:
     """Put a call into the queue. Raises TooManyRequests."""
-    call = ModelCall(new_id("mcall_"), attempt, timeout)
+    call = WaitingCall(new_id("mcall_"), attempt, timeout)
     waiting = await session.scalar(select(func.count()).where(QueuedModelCall.caller == caller))
     if (waiting or 0) >= CALLER_CALLS:
         raise TooManyRequests(
@@ -92,7 +92,7 @@ class ModelCalls:
     def __init__(self, database: Database, hub: Hub) -> None:
         self._database, self._hub = database, hub
 
-    async def answer(self, call: ModelCall, gone: IsGone) -> dict[str, Any]:
+    async def answer(self, call: WaitingCall, gone: IsGone) -> dict[str, Any]:
         """The trainer's result. Raises its error, StateConflict `rollout_ended`, Unavailable."""
         try:
             return await self._answer(call, gone)
@@ -100,7 +100,7 @@ class ModelCalls:
             with anyio.CancelScope(shield=True):  # cancelled when the caller hangs up
                 await self._forget(call.id)
 
-    async def _answer(self, call: ModelCall, gone: IsGone) -> dict[str, Any]:
+    async def _answer(self, call: WaitingCall, gone: IsGone) -> dict[str, Any]:
         began = time.monotonic()
         until, look = began + call.timeout, began + LOOK_AGAIN_SECONDS
         with self._hub.subscribe(f"model-call:{call.id}") as answered:
@@ -118,7 +118,7 @@ class ModelCalls:
             f"The trainer has not answered within {call.timeout:g} s.", code="call_timeout", hint="Try again."
         )
 
-    async def _look(self, call: ModelCall) -> QueuedModelCall:
+    async def _look(self, call: WaitingCall) -> QueuedModelCall:
         async with self._database.transaction() as session:
             row = await session.get(QueuedModelCall, call.id)
             if row is not None and row.state == "answered":

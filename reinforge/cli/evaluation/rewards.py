@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from reinforge.cli import output
 from reinforge.cli.connection import connect
+from reinforge.cli.evaluation import train_attack
 from reinforge.cli.evaluation.views import Columns, Template, reward_of, roles
 from reinforge.cli.exits import Exit
 from reinforge.cli.output import Json, err, number, out
@@ -124,6 +125,10 @@ def attack(
         str | None, typer.Option(help="A right completion, with {answer} where the answer stands.")
     ] = None,
     entry: Entry = None,
+    train: Annotated[
+        bool,
+        typer.Option("--train", help="Also train the starter model on it for 30 steps: what does it learn?"),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Search for wrong completions that a reward pays for. Exit 1 if there are any."""
@@ -139,11 +144,22 @@ def attack(
             entry=entry,
             right=right,
         )
+        if not json:
+            _print_report(report)
+        trained = None
+        if train and not report.load_error:
+            if columns.answer is None and all("answer" in case["item"] for case in cases):
+                columns = columns.model_copy(update={"answer": "answer"})
+            spec = train_attack.spec_of(
+                chosen, reward, dataset, columns=columns, template=prompt_template, entry=entry
+            )
+            trained = train_attack.train_attack(client, spec, quiet=json)
     if json:
-        output.print_json(report)
-    else:
-        _print_report(report)
-    if report.load_error or report.verdict == "broken":
+        dumped = report.model_dump(mode="json")
+        output.print_json(dumped | {"training": trained.model_dump(mode="json")} if trained else dumped)
+    elif trained is not None:
+        train_attack.print_attack(trained)
+    if report.load_error or report.verdict == "broken" or (trained is not None and trained.broken):
         raise typer.Exit(Exit.FAILED)
 
 
