@@ -1,6 +1,6 @@
 """Steps of rollouts with several conversations, and a policy whose parameters are log-probabilities of tokens."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any, cast
@@ -13,7 +13,7 @@ from reinforge.spec import JobSpec
 from tests.support.small_jobs import small_spec
 from worker.environment.base import PolicyTurn, Prompt, Segment
 from worker.policy.base import Batch, ForwardBackward, LossFunction, Policy, Sequences, SumCount, TokenScores
-from worker.rewards.base import RewardResult, Score, Scorer
+from worker.rewards.base import Group, RewardResult, Score, Scorer
 from worker.rollout.collect import Rollout
 from worker.training.batch import StepBatch, assemble
 from worker.training.credit import Credit, assign_credit, choose
@@ -24,7 +24,14 @@ Groups = list[list[Rollout]]
 
 
 class OneReward:
+    """The reward that the program returned."""
+
     names, weights = ("low",), (1.0,)
+
+    async def score(self, groups: AsyncIterable[Group]) -> AsyncGenerator[tuple[int, list[Score]], None]:
+        async for group in groups:
+            values = [sample.sample["environment_reward"] for sample in group.samples]
+            yield group.key, [Score((RewardResult("low", "ok", value),), None, False) for value in values]
 
 
 class TokenPolicy:
@@ -38,7 +45,8 @@ class TokenPolicy:
             tokens, generator=chance, dtype=torch.float64
         )
         self.gradients: list[Tensor] = []
-        self.rows: list[list[tuple[int, ...]]] = []
+        self.trained: list[int] = []
+        """Tokens in the loss."""
 
     def log_probs(self, sequences: Sequences) -> TokenScores:
         return TokenScores(
@@ -53,13 +61,13 @@ class TokenPolicy:
         metrics: dict[str, SumCount] = {}
         gradients: dict[str, float] = {}
         self.logprobs.grad = None
-        self.rows.append([tuple(ids) for ids in batch.sequences.completions])
         for row, ids in enumerate(batch.sequences.completions):
             scores = TokenScores(_spread(self.logprobs, [ids]), _spread(self.entropies, [ids]))
             tensors = {
                 name: tensor[row : row + 1] if tensor.dim() == 1 else tensor[row : row + 1, : len(ids)]
                 for name, tensor in batch.tensors.items()
             }
+            self.trained += torch.tensor(ids)[tensors["mask"][0]].tolist()
             value = loss(scores, tensors)
             if bool(batch.needs_gradient[row]):
                 torch.autograd.backward(value.total / batch.denominator)
@@ -204,8 +212,3 @@ def build(shape: Shape) -> tuple[Groups, int]:
             groups[-1].append(rollout(prompt_no, sample_no, lengths, reward, token))
             token += sum(len(part.token_ids) for part in groups[-1][-1].conversations)
     return groups, token
-
-
-def group_means(step: TrainedStep) -> Mapping[int, float]:
-    rewards, group = step.credit.rewards, step.batch.rows.group
-    return {int(number): float(rewards[group == number].nanmean()) for number in torch.unique(group)}

@@ -2,15 +2,24 @@
 
 import io
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pyarrow.parquet as pq
 import pytest
 import torch
 from hypothesis import given, settings
 
+from tests.worker.rollout.agent_programs import (
+    END,
+    FIRST_SAMPLED,
+    AgentRun,
+    Play,
+    rewriting,
+    with_sub_agents,
+)
 from tests.worker.training.forked_steps import (
     SHAPES,
+    OneReward,
     Shape,
     TokenPolicy,
     TrainedStep,
@@ -20,6 +29,7 @@ from tests.worker.training.forked_steps import (
     build,
 )
 from worker.policy.base import Sequences
+from worker.rewards.base import Scorer
 from worker.training.reporting.metrics import step_values
 from worker.training.reporting.rollout_table import TrainerScores, row_statuses, to_parquet
 from worker.training.reporting.slices import Slices
@@ -179,6 +189,21 @@ def test_what_a_reward_says_of_the_end_credits_all_conversations() -> None:
     credited = (step.credit.advantages[0] > 0).tolist()
     # 2 tokens of the policy with one of the user's between them, and the first turn of the other conversation
     assert credited == [True, False, True, True, False, False, False]
+
+
+@pytest.mark.parametrize("play", [rewriting, with_sub_agents])
+def test_the_loss_has_each_token_that_a_program_received_once(play: Play) -> None:
+    run = AgentRun(play, prompts=2, samples=3)
+    collected = run.collect(cast(Scorer, OneReward()))
+    step = TrainedStep(agent_spec(), collected.groups, FIRST_SAMPLED + 200)
+    assert sorted(id for id in step.policy.trained if id != END) == run.received_ids
+    gradient = step.policy.gradients[0]
+    assert set(gradient.nonzero()[:, 0].tolist()) <= {END, *run.received_ids}
+    values = rollout_values(step)
+    assert step.credit.advantages.tolist() == pytest.approx([-1, 0, 1] * 2, abs=1e-3)
+    assert (len(step.batch.rollouts), len(step.batch.sequences.sequences)) == (6, 18)
+    assert values["completions/length_mean"] == 3 * len(run.exchange.received) / 6
+    assert values["rollout/turns_mean"] == len(run.exchange.received) / 6
 
 
 def test_a_table_has_a_row_for_a_rollout_with_its_other_conversations() -> None:
