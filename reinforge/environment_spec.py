@@ -201,9 +201,9 @@ class AgentSpec(SpecModel):
     forked, or ran sub-agents. `train`: all its conversations; `first_only`: the one with most tokens of the policy.
     Rewards read that one with either. A rollout counts once in all statistics, and its conversations have its
     advantage. In the loss they weigh together what one completion weighs: aggregations `seq_mean`, `seq_sum_mean`,
-    `constant` and `lambda` count the rollout as one completion of their length together, `token_mean` counts each
-    token once. Ratios of levels `sequence`, `gspo_token`, `arithmetic` and `trajectory`, and the KL of level
-    `sequence`, are those of each conversation.
+    `constant`, `lambda` and those of packages count the rollout as one completion of their length together;
+    `token_mean` counts each of their tokens once. Ratios of levels `sequence`, `gspo_token`, `arithmetic` and
+    `trajectory`, and a KL of level `sequence`, are those of each conversation.
     """
 
 
