@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { firstDifference, spansOf, type Turn } from "./conversation";
+import { branchTitle, firstDifference, spansOf, type Turn } from "./conversation";
 
 const call = (result: string, milliseconds = 1) =>
   ({ id: "call_0", name: "add", arguments: "{}", status: "ok", result, milliseconds }) as const;
@@ -44,5 +44,13 @@ describe("the tokens of a conversation", () => {
       { policy: true, tokens: 6, turn: 1 },
     ]);
     expect(spansOf([])).toEqual([]);
+  });
+});
+
+describe("the heading of another conversation of a rollout", () => {
+  it("says why it began, also for a reason that a newer server has", () => {
+    expect(branchTitle({ branch: 1, reason: "sub_agent" })).toBe("Conversation 2: sub-agent");
+    expect(branchTitle({ branch: 0, reason: "other" })).toBe("Conversation 1: other");
+    expect(branchTitle({ branch: 2, reason: null })).toBe("Conversation 3");
   });
 });
