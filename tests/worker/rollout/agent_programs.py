@@ -142,7 +142,13 @@ class Exchange:
         self._ends: dict[str, RolloutEnd] = {}
         self._numbers = itertools.count()
         self._news = asyncio.Event()
+        self._error: Exception | None = None
         self._programs: list[asyncio.Task[None]] = []
+
+    def fail(self, error: Exception) -> None:
+        """Let the trainer's next call raise it."""
+        self._error = error
+        self._news.set()
 
     async def offer(self, rollouts: Sequence[AgentRolloutInput], limits: AgentLimits) -> None:
         self.offered += rollouts
@@ -175,6 +181,8 @@ class Exchange:
         self._received = getattr(self, "_received", set()) | received
         await self._news.wait()
         self._news.clear()
+        if self._error is not None:
+            raise self._error
         calls = [message for id, (message, _) in self._calls.items() if id not in self._received]
         return TrainerWork(calls=calls, ends=list(self._ends.values()))
 
