@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.agents import continuation  # noqa: E402
+from benchmarks.agents import capture, continuation  # noqa: E402
 from benchmarks.common import measure  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "agents.json"
@@ -25,7 +25,10 @@ class Part(NamedTuple):
     is_right: Callable[[dict[str, Any]], bool]
 
 
-PARTS = {"continuation": Part(lambda: continuation.measure(10_000), continuation.is_right)}
+PARTS = {
+    "continuation": Part(lambda: continuation.measure(10_000), continuation.is_right),
+    "capture": Part(capture.measure, capture.is_right),
+}
 
 
 def main() -> int:

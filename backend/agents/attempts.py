@@ -1,6 +1,6 @@
 """Attempts under way: whether their trainers may still ask and answer."""
 
-from sqlalchemy import select
+from sqlalchemy import and_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.access.auth import digest
@@ -8,21 +8,28 @@ from backend.models import Attempt, Job
 from reinforge.errors import LeaseLost
 from reinforge.states import LEASED
 
+ALIVE = and_(Job.status.in_(LEASED), Job.lease_until.is_not(None))
+"""Whether a job's present attempt has its lease."""
+
 
 async def is_alive(session: AsyncSession, job_id: str, attempt: int) -> bool:
-    query = select(Job.id).where(
-        Job.id == job_id, Job.attempt == attempt, Job.status.in_(LEASED), Job.lease_until.is_not(None)
-    )
+    query = select(Job.id).where(Job.id == job_id, Job.attempt == attempt, ALIVE)
     return await session.scalar(query) is not None
 
 
 async def require_attempt(session: AsyncSession, job_id: str, attempt: int, token: str | None) -> None:
     """Fence without a lock: a trainer asks often. Raises LeaseLost."""
-    query = select(Attempt.ended_at).where(
-        Attempt.job_id == job_id, Attempt.number == attempt, Attempt.token_sha256 == digest(token or "")
+    query = (
+        select(Attempt.number)
+        .join(Job, and_(Job.id == Attempt.job_id, Job.attempt == Attempt.number, ALIVE))
+        .where(
+            Attempt.job_id == job_id,
+            Attempt.number == attempt,
+            Attempt.token_sha256 == digest(token or ""),
+            Attempt.ended_at.is_(None),
+        )
     )
-    row = (await session.execute(query)).one_or_none()
-    if row is None or row.ended_at is not None or not await is_alive(session, job_id, attempt):
+    if await session.scalar(query) is None:
         raise LeaseLost(
             f"Attempt {attempt} of {job_id} is over, or the job token is not its own.",
             hint="Stop the trainer; the platform decides what becomes of the job.",

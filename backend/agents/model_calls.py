@@ -27,6 +27,7 @@ LOOK_AGAIN_SECONDS = 2.0
 HANG_UP_SECONDS = 1.0
 CALLER_CALLS = 64
 """Calls of one caller that may wait at once."""
+ROLLOUT_ENDED = "rollout_ended"
 _RETENTION = timedelta(minutes=10)
 
 IsGone = Callable[[], Awaitable[bool]]
@@ -43,82 +44,90 @@ class TrainerAttempt:
         return f"trainer:{self.job_id}"
 
 
+@dataclass(frozen=True)
+class ModelCall:
+    """A call in the queue."""
+
+    id: str
+    attempt: TrainerAttempt
+    timeout: float
+    """Seconds that the caller waits."""
+
+
+async def add(
+    session: AsyncSession,
+    attempt: TrainerAttempt,
+    kind: str,
+    caller: str,
+    payload: dict[str, Any],
+    *,
+    timeout: float,
+) -> ModelCall:
+    """Put a call into the queue. Raises TooManyRequests."""
+    call = ModelCall(new_id("mcall_"), attempt, timeout)
+    waiting = await session.scalar(select(func.count()).where(QueuedModelCall.caller == caller))
+    if (waiting or 0) >= CALLER_CALLS:
+        raise TooManyRequests(
+            f"{CALLER_CALLS} calls of this rollout are already waiting for an answer.",
+            code="too_many_calls",
+            hint="Wait for some of them.",
+            retry_after=1,
+        )
+    session.add(
+        QueuedModelCall(
+            id=call.id,
+            job_id=attempt.job_id,
+            attempt=attempt.attempt,
+            kind=kind,
+            caller=caller,
+            payload=payload,
+            deadline=now() + timedelta(seconds=timeout),
+        )
+    )
+    await notify(session, attempt.topic)
+    return call
+
+
 class ModelCalls:
     def __init__(self, database: Database, hub: Hub) -> None:
         self._database, self._hub = database, hub
 
-    async def ask(
-        self,
-        attempt: TrainerAttempt,
-        kind: str,
-        caller: str,
-        payload: dict[str, Any],
-        *,
-        timeout: float,
-        gone: IsGone,
-    ) -> dict[str, Any]:
-        """The trainer's result. Raises its error, TooManyRequests, StateConflict `rollout_ended`, Unavailable."""
-        call_id = await self._add(attempt, kind, caller, payload, timeout)
+    async def answer(self, call: ModelCall, gone: IsGone) -> dict[str, Any]:
+        """The trainer's result. Raises its error, StateConflict `rollout_ended`, Unavailable."""
         try:
-            return await self._answered(attempt, call_id, timeout, gone)
+            return await self._answer(call, gone)
         finally:
             with anyio.CancelScope(shield=True):  # cancelled when the caller hangs up
-                await self._forget(call_id)
+                await self._forget(call.id)
 
-    async def _add(
-        self, attempt: TrainerAttempt, kind: str, caller: str, payload: dict[str, Any], timeout: float
-    ) -> str:
-        call_id = new_id("mcall_")
-        async with self._database.transaction() as session:
-            waiting = await session.scalar(select(func.count()).where(QueuedModelCall.caller == caller))
-            if (waiting or 0) >= CALLER_CALLS:
-                raise TooManyRequests(
-                    f"{CALLER_CALLS} calls of this rollout are already waiting for an answer.",
-                    code="too_many_calls",
-                    hint="Wait for some of them.",
-                    retry_after=1,
-                )
-            session.add(
-                QueuedModelCall(
-                    id=call_id,
-                    job_id=attempt.job_id,
-                    attempt=attempt.attempt,
-                    kind=kind,
-                    caller=caller,
-                    payload=payload,
-                    deadline=now() + timedelta(seconds=timeout),
-                )
-            )
-            await notify(session, attempt.topic)
-        return call_id
-
-    async def _answered(
-        self, attempt: TrainerAttempt, call_id: str, timeout: float, gone: IsGone
-    ) -> dict[str, Any]:
-        until, look = time.monotonic() + timeout, 0.0
-        with self._hub.subscribe(f"model-call:{call_id}") as answered:
+    async def _answer(self, call: ModelCall, gone: IsGone) -> dict[str, Any]:
+        began = time.monotonic()
+        until, look = began + call.timeout, began + LOOK_AGAIN_SECONDS
+        with self._hub.subscribe(f"model-call:{call.id}") as answered:
             while (remaining := until - time.monotonic()) > 0:
                 if time.monotonic() >= look:
                     look = time.monotonic() + LOOK_AGAIN_SECONDS
-                    call = await self._look(attempt, call_id)
-                    if call.state == "answered":
-                        if call.error is not None:
-                            raise call_error(call.error)
-                        return call.result or {}
+                    row = await self._look(call)
+                    if row.state == "answered":
+                        return _result(row)
                 if await gone():
                     raise Unavailable("The caller has hung up.", code="caller_gone")
                 if await answered.wait(min(remaining, HANG_UP_SECONDS)):
                     look = 0.0
         raise Unavailable(
-            f"The trainer has not answered within {timeout:g} s.", code="call_timeout", hint="Try again."
+            f"The trainer has not answered within {call.timeout:g} s.", code="call_timeout", hint="Try again."
         )
 
-    async def _look(self, attempt: TrainerAttempt, call_id: str) -> QueuedModelCall:
+    async def _look(self, call: ModelCall) -> QueuedModelCall:
         async with self._database.transaction() as session:
-            call = await session.get(QueuedModelCall, call_id)
-            if call is None or not await is_alive(session, attempt.job_id, attempt.attempt):
+            row = await session.get(QueuedModelCall, call.id)
+            if row is not None and row.state == "answered":
+                return row
+            if not await is_alive(session, call.attempt.job_id, call.attempt.attempt):
                 raise rollout_ended()
-            return call
+            if row is None:
+                raise Unavailable("The call was lost with the database.", code="call_lost", hint="Try again.")
+            return row
 
     async def _forget(self, call_id: str) -> None:
         async with self._database.transaction() as session:
@@ -169,12 +178,13 @@ async def store_answers(
 
 
 async def forget_callers(session: AsyncSession, callers: Sequence[str]) -> None:
-    """Drop the calls of callers that have ended; who waits for them gets `rollout_ended`."""
+    """Answer the calls of callers that have ended with `rollout_ended`."""
     if callers:
-        dropped = delete(QueuedModelCall).where(
+        waiting = update(QueuedModelCall).where(
             QueuedModelCall.caller.in_(callers), QueuedModelCall.state != "answered"
         )
-        for call_id in await session.scalars(dropped.returning(QueuedModelCall.id)):
+        ended = waiting.values(state="answered", error=rollout_ended().envelope()["error"])
+        for call_id in await session.scalars(ended.returning(QueuedModelCall.id)):
             await notify(session, f"model-call:{call_id}")
 
 
@@ -182,7 +192,13 @@ def _of(attempt: TrainerAttempt) -> Any:
     return (QueuedModelCall.job_id == attempt.job_id) & (QueuedModelCall.attempt == attempt.attempt)
 
 
+def _result(row: QueuedModelCall) -> dict[str, Any]:
+    if row.error is None:
+        return row.result or {}
+    raise rollout_ended() if row.error.get("code") == ROLLOUT_ENDED else call_error(row.error)
+
+
 def rollout_ended() -> StateConflict:
     return StateConflict(
-        "The rollout has ended.", code="rollout_ended", hint="Take another rollout and use its key."
+        "The rollout has ended.", code=ROLLOUT_ENDED, hint="Take another rollout and use its key."
     )

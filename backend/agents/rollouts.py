@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.access.auth import digest
-from backend.agents.attempts import is_alive
+from backend.agents.attempts import ALIVE, is_alive
 from backend.agents.model_calls import TrainerAttempt, forget_callers, rollout_ended
 from backend.data.events import notify
 from backend.models import AgentRollout, Job, now
@@ -164,22 +164,22 @@ async def take(session: AsyncSession, job: Job, runner: str, most: int) -> list[
     return tasks
 
 
-async def open_rollout(session: AsyncSession, rollout_id: str, key: str | None) -> OpenRollout:
-    """The rollout of a key. Raises StateConflict `rollout_ended`."""
-    rollout = await _of_key(session, rollout_id, key)
-    return OpenRollout(rollout.id, TrainerAttempt(rollout.job_id, rollout.attempt), rollout.try_no)
-
-
 async def renew(session: AsyncSession, rollout_id: str, key: str | None) -> None:
-    rollout = await _of_key(session, rollout_id, key)
+    await _renew(session, await _of_key(session, rollout_id, key))
+
+
+async def _renew(session: AsyncSession, rollout: AgentRollout) -> None:
     current = and_(AgentRollout.id == rollout.id, AgentRollout.key_sha256 == rollout.key_sha256)
     await session.execute(update(AgentRollout).where(current).values(heartbeat_at=now()))
 
 
-async def count_call(session: AsyncSession, rollout_id: str, key: str | None) -> OpenRollout:
-    """Like `open_rollout`; a call is a sign of life, too."""
-    await renew(session, rollout_id, key)
-    return await open_rollout(session, rollout_id, key)
+async def open_rollout(session: AsyncSession, rollout_id: str, key: str | None) -> OpenRollout:
+    """The rollout of a key, whose runner is alive. Raises StateConflict `rollout_ended`."""
+    rollout = await _of_key(session, rollout_id, key)
+    unwritten = timedelta(seconds=rollout.limits["heartbeat_seconds"] / 4)
+    if rollout.heartbeat_at is None or rollout.heartbeat_at < now() - unwritten:
+        await _renew(session, rollout)
+    return OpenRollout(rollout.id, TrainerAttempt(rollout.job_id, rollout.attempt), rollout.try_no)
 
 
 async def finish(session: AsyncSession, rollout_id: str, key: str | None, body: EndRollout) -> None:
@@ -195,16 +195,20 @@ async def finish(session: AsyncSession, rollout_id: str, key: str | None, body: 
 async def _of_key(
     session: AsyncSession, rollout_id: str, key: str | None, *, lock: bool = False
 ) -> AgentRollout:
-    query = select(AgentRollout).where(
-        AgentRollout.id == rollout_id,
-        AgentRollout.key_sha256 == digest(key or ""),
-        AgentRollout.state == "taken",
-        AgentRollout.deadline > now(),
+    query = (
+        select(AgentRollout)
+        .join(Job, and_(Job.id == AgentRollout.job_id, Job.attempt == AgentRollout.attempt, ALIVE))
+        .where(
+            AgentRollout.id == rollout_id,
+            AgentRollout.key_sha256 == digest(key or ""),
+            AgentRollout.state == "taken",
+            AgentRollout.deadline > now(),
+        )
     )
     if lock:
-        query = query.with_for_update()
+        query = query.with_for_update(of=AgentRollout)
     rollout = await session.scalar(query.execution_options(populate_existing=True))
-    if rollout is None or not await is_alive(session, rollout.job_id, rollout.attempt):
+    if rollout is None:
         raise rollout_ended()
     return rollout
 

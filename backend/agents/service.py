@@ -35,11 +35,12 @@ async def next_work(
 async def _work(session: AsyncSession, attempt: TrainerAttempt, body: TakeModelCalls) -> TrainerWork:
     await model_calls.received(session, attempt, body.received_calls)
     await rollouts.forget(session, attempt, body.received_ends)
+    calls, ends = await model_calls.waiting_calls(session, attempt), await rollouts.ended(session, attempt)
+    if calls or ends:  # what follows can wait for a quiet moment
+        return TrainerWork(calls=calls, ends=ends)
     await rollouts.expire(session, attempt)
     return TrainerWork(
-        calls=await model_calls.waiting_calls(session, attempt),
-        ends=await rollouts.ended(session, attempt),
-        waiting=await rollouts.count_waiting(session, attempt),
+        ends=await rollouts.ended(session, attempt), waiting=await rollouts.count_waiting(session, attempt)
     )
 
 

@@ -45,6 +45,7 @@ class QueuedModelCall(Created, Base):
         Index("ix_model_call_job", "job_id", "attempt", "state", "created_at"),
         Index("ix_model_call_caller", "caller"),
         Index("ix_model_call_deadline", "deadline"),
+        {"prefixes": ["UNLOGGED"]},
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)

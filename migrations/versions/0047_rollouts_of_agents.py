@@ -60,6 +60,7 @@ def upgrade() -> None:
             ["job_id"], ["job.id"], name=op.f("fk_model_call_job_id"), ondelete="CASCADE"
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_model_call")),
+        prefixes=["UNLOGGED"],  # a call ends with the connection of its caller
     )
     op.create_index("ix_model_call_job", "model_call", ["job_id", "attempt", "state", "created_at"])
     op.create_index("ix_model_call_caller", "model_call", ["caller"])

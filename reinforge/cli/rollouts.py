@@ -1,5 +1,7 @@
 """`reinforge rollout`: run a program of yours for the rollouts of a job."""
 
+import signal
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -27,16 +29,25 @@ def serve(
     """Run FUNCTION(task) for each rollout of a job, until the job has ended.
 
     Each runs in a process of its own with OPENAI_BASE_URL and OPENAI_API_KEY set. The runner connects to the server,
-    never the other way round. Ctrl-C gives unfinished rollouts back.
+    never the other way round. Ctrl-C or SIGTERM gives unfinished rollouts back.
     """
     with connect() as client:
         runner = RolloutRunner(
             client, job, function, concurrency=concurrency, note=lambda line: err.print(line, markup=False)
         )
+        _stop_on_signals(runner)
         err.print(f"Waiting for rollouts of {job}", markup=False)
-        try:
-            counts = runner.run()
-        except KeyboardInterrupt:
-            counts = runner.counts
+        counts = runner.run()
         line = f"{counts.succeeded} rollouts succeeded, {counts.failed} failed"
         err.print(f"{line}, {counts.ended_elsewhere} were ended by the server", markup=False)
+
+
+def _stop_on_signals(runner: RolloutRunner) -> None:
+    """The first SIGINT or SIGTERM stops the runner; the second ends this process at once."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        runner.stop()
+        signal.signal(number, signal.SIG_DFL)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)

@@ -1,23 +1,19 @@
 """Runner: pulls rollouts of a job and runs a function for each, several at once, until the job has ended."""
 
-import json
 import os
-import queue
-import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 import httpx
 
 from reinforge.client import Reinforge
 from reinforge.errors import InvalidInput, Unavailable
+from reinforge.runner.processes import OwnProcess, RolloutProcess, SharedProcess
+from reinforge.runner.program import Outcome
 from reinforge.schemas.agent_rollouts import TAKE_SECONDS, AgentTask, AgentTasks, EndRollout, TakeRollouts
 
 PATH = "/v1/rollout"
@@ -54,14 +50,17 @@ class RolloutRunner:
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self._failure: BaseException | None = None
+        self._shared: SharedProcess | None = None
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=concurrency)
+        self._http = httpx.Client(base_url=f"{client.base_url}{PATH}", timeout=10.0, limits=limits)
         self.counts = RunnerCounts()
 
     def run(self) -> RunnerCounts:
         """Until the job has ended, or `stop`. Raises InvalidInput `agent_not_importable`, and errors of the server."""
-        slots = [self._checked_slot(), *[None] * (self._concurrency - 1)]
+        processes = self._processes()
         threads = [
-            threading.Thread(target=self._guarded, args=(slot,), name=f"rollout-{number}")
-            for number, slot in enumerate(slots)
+            threading.Thread(target=self._guarded, args=(process,), name=f"rollout-{number}")
+            for number, process in enumerate(processes)
         ]
         for thread in threads:
             thread.start()
@@ -73,6 +72,9 @@ class RolloutRunner:
             self.stop()
             for thread in threads:
                 thread.join()
+            if self._shared is not None:
+                self._shared.close()
+            self._http.close()
         if self._failure is not None:
             raise self._failure
         return self.counts
@@ -81,48 +83,48 @@ class RolloutRunner:
         """End running programs and give their rollouts back."""
         self._stop.set()
 
-    def _checked_slot(self) -> "Slot":
-        """A process that can import the function. Raises InvalidInput `agent_not_importable`."""
-        module, _, name = self._target.partition(":")
-        slot = Slot(self._target)
-        outcome: dict[str, Any] | None = {"error": "it is not MODULE:FUNCTION"}
+    def _processes(self) -> Sequence[RolloutProcess]:
+        """One for each rollout at once. Raises InvalidInput `agent_not_importable`."""
+        first = OwnProcess(self._target)
+        outcome: Outcome | None = {"error": "it is not MODULE:FUNCTION"}
         try:
-            if module and name:
-                slot.start({"check": True})
-                outcome = slot.outcome(_CHECK_SECONDS)
-            if outcome is not None and "error" not in outcome:
-                return slot
+            if all(self._target.partition(":")):
+                first.start("check", {"check": True})
+                outcome = first.outcome(_CHECK_SECONDS)
         except BaseException:
-            slot.kill()
+            first.close()
             raise
-        slot.kill()
-        reason = (outcome or {"error": "it took too long"})["error"].strip().splitlines()[-1]
-        raise InvalidInput(
-            f"{self._target} cannot be imported: {reason}",
-            code="agent_not_importable",
-            hint="Give MODULE:FUNCTION, and start the runner in the folder of the module.",
-        )
+        if outcome is None or "error" in outcome:
+            first.close()
+            reason = (outcome or {"error": "it took too long"})["error"].strip().splitlines()[-1]
+            raise InvalidInput(
+                f"{self._target} cannot be imported: {reason}",
+                code="agent_not_importable",
+                hint="Give MODULE:FUNCTION, and start the runner in the folder of the module.",
+            )
+        if not outcome["shared"]:
+            return [first, *(OwnProcess(self._target) for _ in range(self._concurrency - 1))]
+        first.close()
+        self._shared = SharedProcess(self._target)
+        return [self._shared.part() for _ in range(self._concurrency)]
 
-    def _guarded(self, slot: "Slot | None") -> None:
+    def _guarded(self, process: RolloutProcess) -> None:
         try:
-            self._work(slot)
+            self._work(process)
         except BaseException as error:  # noqa: BLE001 - raised again by `run`
             self._failure = self._failure or error
             self._stop.set()
 
-    def _work(self, slot: "Slot | None") -> None:
+    def _work(self, process: RolloutProcess) -> None:
         try:
             while not self._stop.is_set():
                 tasks = self._take()
                 if tasks is not None and tasks.ended:
                     return
                 for task in tasks.data if tasks is not None else ():
-                    if slot is None or not slot.alive:
-                        slot = Slot(self._target)
-                    self._run(task, slot)
+                    self._run(task, process)
         finally:
-            if slot is not None:
-                slot.kill()
+            process.close()
 
     def _take(self) -> AgentTasks | None:
         """None while the server is away."""
@@ -137,96 +139,51 @@ class RolloutRunner:
             return None
         return AgentTasks.model_validate(reply)
 
-    def _run(self, task: AgentTask, slot: "Slot") -> None:
-        base_url = f"{self._client.base_url}{PATH}"
-        with httpx.Client(
-            base_url=base_url, headers={"authorization": f"Bearer {task.api_key}"}, timeout=10.0
-        ) as http:
-            slot.start(task.model_dump() | {"base_url": base_url})
-            while (outcome := slot.outcome(task.heartbeat_seconds / 4, self._stop)) is None:
-                if self._stop.is_set():
-                    slot.kill()
-                    self._end(http, EndRollout(released=True))
-                    return
-                if not _renewed(http):
-                    slot.kill()
-                    self._count("ended_elsewhere")
-                    return
-            self._report(http, task, outcome)
-
-    def _report(self, http: httpx.Client, task: AgentTask, outcome: dict[str, Any]) -> None:
+    def _run(self, task: AgentTask, process: RolloutProcess) -> None:
+        rollout = _Rollout(self._http, task)
+        process.start(task.rollout_id, task.model_dump() | {"base_url": str(self._http.base_url).rstrip("/")})
+        while (outcome := process.outcome(task.heartbeat_seconds / 4, self._stop)) is None:
+            if self._stop.is_set():
+                process.cancel()
+                rollout.end(EndRollout(released=True))
+                return
+            if not rollout.renewed():
+                process.cancel()
+                self._count("ended_elsewhere")
+                return
         error = outcome.get("error")
         if error is not None:
             self._note(f"{task.rollout_id} failed: {error.strip().splitlines()[-1]}")
-        ended = self._end(http, EndRollout(reward=outcome.get("reward"), error=error))
+        ended = rollout.end(EndRollout(reward=outcome.get("reward"), error=error))
         self._count("ended_elsewhere" if not ended else "failed" if error is not None else "succeeded")
-
-    def _end(self, http: httpx.Client, body: EndRollout) -> bool:
-        """Whether the server takes it; a server that is away gets it once it is back."""
-        until = time.monotonic() + (_GRACE_SECONDS if body.released else _END_SECONDS)
-        while True:
-            with suppress(httpx.TransportError):
-                status = http.post("/end", json=body.model_dump()).status_code
-                if status < 500 and status not in (408, 429):
-                    return status < 400
-            if time.monotonic() > until:
-                return False
-            time.sleep(0.5)
 
     def _count(self, field: str) -> None:
         with self._lock:
             setattr(self.counts, field, getattr(self.counts, field) + 1)
 
 
-class Slot:
-    """A process of `reinforge.runner.slot` and the forks of it, in a session of their own."""
+class _Rollout:
+    """What its key tells the server."""
 
-    def __init__(self, target: str) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "reinforge.runner.slot", target],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-            start_new_session=True,
-        )
-        self._outcomes: queue.Queue[dict[str, Any]] = queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
+    def __init__(self, http: httpx.Client, task: AgentTask) -> None:
+        self._http, self._headers = http, {"authorization": f"Bearer {task.api_key}"}
 
-    @property
-    def alive(self) -> bool:
-        return self._process.poll() is None
+    def renewed(self) -> bool:
+        """Whether the rollout is still this runner's; a server that does not answer may come back."""
+        try:
+            status = self._http.post("/heartbeat", headers=self._headers).status_code
+        except httpx.TransportError:
+            return True
+        return status not in (401, 403, 404, 409)
 
-    def start(self, task: dict[str, Any]) -> None:
-        assert self._process.stdin is not None
-        with suppress(OSError):  # its end is the outcome
-            self._process.stdin.write(json.dumps(task) + "\n")
-            self._process.stdin.flush()
-
-    def outcome(self, seconds: float, stop: threading.Event | None = None) -> dict[str, Any] | None:
-        """None after `seconds`, or soon after `stop`."""
-        until = time.monotonic() + seconds
-        while (remaining := until - time.monotonic()) > 0 and not (stop is not None and stop.is_set()):
-            with suppress(queue.Empty):
-                return self._outcomes.get(timeout=min(remaining, 0.2))
-        return None
-
-    def kill(self) -> None:
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            self._outcomes.put(json.loads(line))
-        self._outcomes.put({"error": "The process that runs the program has ended."})
-
-
-def _renewed(http: httpx.Client) -> bool:
-    """Whether the rollout is still this runner's; a server that does not answer may come back."""
-    try:
-        status = http.post("/heartbeat").status_code
-    except httpx.TransportError:
-        return True
-    return status not in (401, 403, 404, 409)
+    def end(self, body: EndRollout) -> bool:
+        """Whether the server takes it; a server that is away gets it once it is back."""
+        until = time.monotonic() + (_GRACE_SECONDS if body.released else _END_SECONDS)
+        while True:
+            with suppress(httpx.TransportError):
+                response = self._http.post("/end", json=body.model_dump(), headers=self._headers)
+                if response.status_code < 500 and response.status_code not in (408, 429):
+                    return response.status_code < 400
+            if time.monotonic() > until:
+                return False
+            time.sleep(0.5)

@@ -9,22 +9,16 @@ import contextlib
 import importlib
 import inspect
 import json
-import math
 import os
 import signal
 import sys
-import traceback
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from reinforge import settings
+from reinforge.runner.program import Outcome, Task, failed, load, shares_process, succeeded
 
-MOST_MESSAGE = 4000
-"""Characters of an error, each at most 12 bytes of JSON: less than the 64 KiB of a pipe's buffer."""
 _CHECK = {"base_url": "http://127.0.0.1:9/v1", "api_key": "rf-ro-check"}
-
-Outcome = dict[str, Any]
 
 
 def main() -> None:
@@ -33,14 +27,20 @@ def main() -> None:
     os.dup2(2, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the runner ends this process when it is interrupted
     sys.path.insert(0, str(Path.cwd()))
-    with contextlib.suppress(ImportError):
-        importlib.import_module("openai")  # once, not in every fork
+    with contextlib.suppress(Exception):
+        _import_client()
     for line in sys.stdin:
         results.write(json.dumps(_apart(target, json.loads(line))) + "\n")
         results.flush()
 
 
-def _apart(target: str, task: dict[str, Any]) -> Outcome:
+def _import_client() -> None:
+    """Import what a client of OpenAI's SDK imports when it is first used: here once, not in every fork."""
+    client = importlib.import_module("openai").OpenAI(**_CHECK)
+    _ = client.chat.completions, client.responses
+
+
+def _apart(target: str, task: Task) -> Outcome:
     """The outcome of a task in a fork. One that dies is an outcome, too."""
     reader, writer = os.pipe()
     pid = os.fork()
@@ -67,42 +67,25 @@ def _apart(target: str, task: dict[str, Any]) -> Outcome:
     return outcome
 
 
-def run(target: str, task: dict[str, Any]) -> Outcome:
-    """{"reward": …} or {"error": …}; `{"check": true}` imports the function without calling it."""
+def run(target: str, task: Task) -> Outcome:
+    """`{"check": true}` imports the function without calling it, and says whether its rollouts share a process."""
     check = bool(task.get("check"))
     task = _CHECK if check else task
     settings.use_openai(task["base_url"], task["api_key"])
     try:
         function = load(target)
         if check:
-            return {"reward": None}
+            return {"reward": None, "shared": shares_process(function)}
         value = function(task)
         if inspect.isawaitable(value):
             value = asyncio.run(_awaited(value))
-        return {"reward": _reward(value)}
+        return succeeded(value)
     except BaseException:  # noqa: BLE001 - whatever ends the program is the outcome of this rollout
-        return {"error": traceback.format_exc(limit=-8)[-MOST_MESSAGE:]}
+        return failed()
 
 
 async def _awaited(value: Any) -> Any:
     return await value
-
-
-def load(target: str) -> Callable[[dict[str, Any]], Any]:
-    module, _, name = target.partition(":")
-    function = getattr(importlib.import_module(module), name, None)
-    if not callable(function):
-        raise TypeError(f"{module} has no function {name!r}")
-    result: Callable[[dict[str, Any]], Any] = function
-    return result
-
-
-def _reward(value: Any) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool | int | float) and math.isfinite(value):
-        return float(value)
-    raise TypeError(f"the function returned {str(value)[:200]!r}; it returns a finite number, or None")
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ from worker.rollout.conversations import Interrupted, Round
 from worker.rollout.engine import Generated, GenerateRequest, NoiseKey, RolloutEngine
 from worker.rollout.noise import Stream
 
-GATHER_SECONDS = 0.01
+GATHER_SECONDS = 0.002
 """Wait for calls that arrive together, so that they are one batch."""
 QUIET_SECONDS = 60.0
 """After this time without any runner the log says what is missing."""

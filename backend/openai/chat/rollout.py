@@ -11,7 +11,7 @@ from fastapi.responses import StreamingResponse
 from backend.access import sender_slots
 from backend.access.auth import RolloutCaller, bearer
 from backend.agents import rollouts
-from backend.agents.model_calls import ModelCalls, rollout_ended
+from backend.agents.model_calls import ModelCalls, add
 from backend.data.database import DatabaseDep
 from backend.data.events import HubDep
 from backend.data.ids import new_id
@@ -20,7 +20,7 @@ from backend.openai.chat.endpoints import STREAMED
 from backend.openai.chat.request import check_offered, checked_messages, unsupported
 from backend.openai.chat.response import DONE, written
 from backend.openai.conventions import OpenAIRoute
-from reinforge.errors import BudgetSpent, InvalidInput, ReinforgeError
+from reinforge.errors import BudgetSpent, ReinforgeError
 from reinforge.schemas.agent_rollouts import ChatAnswer, ChatPayload
 from reinforge.schemas.openai_chat import ChatCompletion, ChatMessage, ChatRequest, Choice, Usage
 
@@ -51,18 +51,13 @@ async def create(
     """
     payload = _payload(body, request)
     async with database.transaction() as session:
-        current = await rollouts.count_call(session, rollout, bearer(request))
-    payload.try_no = current.try_no
+        current = await rollouts.open_rollout(session, rollout, bearer(request))
+        payload.try_no = current.try_no
+        content = payload.model_dump(mode="json")
+        call = await add(session, current.attempt, "chat", current.id, content, timeout=ANSWER_SECONDS)
     sender_slots.leave(request)  # it waits for the trainer
     try:
-        result = await ModelCalls(database, hub).ask(
-            current.attempt,
-            "chat",
-            current.id,
-            payload.model_dump(mode="json"),
-            timeout=ANSWER_SECONDS,
-            gone=request.is_disconnected,
-        )
+        result = await ModelCalls(database, hub).answer(call, request.is_disconnected)
     except ReinforgeError as error:
         raise _as_budget(error) from error
     completion = _completion(body.model, ChatAnswer.model_validate(result))
@@ -98,8 +93,6 @@ def _payload(body: ChatRequest, request: Request) -> ChatPayload:
 def _as_budget(error: ReinforgeError) -> ReinforgeError:
     if error.code in _BUDGETS:
         return BudgetSpent(error.message, code="rollout_budget", hint=error.hint)
-    if error.code == "rollout_ended" and isinstance(error, InvalidInput):
-        return rollout_ended()
     return error
 
 

@@ -48,7 +48,7 @@ class RunnerThread(threading.Thread):
         self.counts: RunnerCounts | None = None
         self.lines: list[str] = []
         self._client = Reinforge(backend.url, OWNER_KEY)
-        target = f"openai_agent:{function}"
+        target = function if ":" in function else f"openai_agent:{function}"
         self.runner = RolloutRunner(
             self._client, job, target, concurrency=concurrency, note=self.lines.append
         )
@@ -116,6 +116,23 @@ def test_programs_are_trained_token_for_token(backend: Backend) -> None:
     assert "ended with status 3" in (groups[2][0].failure_message or "")
     assert runner.counts == RunnerCounts(succeeded=4, failed=4)
     assert backend.sql("SELECT 1 FROM agent_rollout") == []
+
+
+def test_rollouts_in_one_process_have_their_own_conversations(backend: Backend) -> None:
+    attempt = agent_trainer(backend)
+    runner = RunnerThread(backend, attempt.claimed["job"], "shared_agent:converse", concurrency=6)
+    runner.start()
+    engine = Engine()
+    try:
+        groups = sampled(backend, attempt, engine, 3)
+    finally:
+        attempt.end("failed", reason="test_over")
+        runner.join(60)
+    conversations = [conversation for group in groups.values() for conversation in group]
+    turns = [s.token_ids for c in conversations for s in c.segments if s.by == "policy"]
+    assert sorted(turns) == sorted(ids for _, ids in engine.sampled) and len(turns) == 12
+    assert {(c.reward, c.failure, len(c.turns)) for c in conversations} == {(0.25, None, 2)}
+    assert runner.counts == RunnerCounts(succeeded=6)
 
 
 def test_an_interrupted_runner_gives_its_rollouts_back(backend: Backend) -> None:

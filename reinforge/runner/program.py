@@ -1,0 +1,59 @@
+"""The user's function: how it is loaded, called, and what its end becomes."""
+
+import importlib
+import inspect
+import math
+import traceback
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+MOST_MESSAGE = 4000
+"""Characters of an error, each at most 12 bytes of JSON: less than the 64 KiB of a pipe's buffer."""
+
+Task = dict[str, Any]
+Outcome = dict[str, Any]
+"""`{"reward": number or None}` or `{"error": text}`."""
+Program = Callable[[Task], Any]
+_F = TypeVar("_F", bound=Program)
+_MARK = "reads_task"
+
+
+def reads_task(function: _F) -> _F:
+    """Decorator of a function that takes address and key from `task["base_url"]` and `task["api_key"]`.
+
+    Its rollouts share one process: threads, or tasks of one event loop if it is a coroutine function.
+    """
+    setattr(function, _MARK, True)
+    return function
+
+
+def shares_process(function: Program) -> bool:
+    return bool(getattr(function, _MARK, False))
+
+
+def load(target: str) -> Program:
+    """target: `MODULE:FUNCTION`. Raises TypeError, and whatever the module's import raises."""
+    module, _, name = target.partition(":")
+    function = getattr(importlib.import_module(module), name, None)
+    if not callable(function):
+        raise TypeError(f"{module} has no function {name!r}")
+    program: Program = function
+    return program
+
+
+def is_coroutine(function: Program) -> bool:
+    return inspect.iscoroutinefunction(function)
+
+
+def succeeded(value: Any) -> Outcome:
+    """Raises TypeError unless it is a finite number or None."""
+    if value is None:
+        return {"reward": None}
+    if isinstance(value, bool | int | float) and math.isfinite(value):
+        return {"reward": float(value)}
+    raise TypeError(f"the function returned {str(value)[:200]!r}; it returns a finite number, or None")
+
+
+def failed() -> Outcome:
+    """Of the exception that is being handled."""
+    return {"error": traceback.format_exc(limit=-8)[-MOST_MESSAGE:]}
