@@ -4140,8 +4140,8 @@ export interface components {
              *     Rewards read that one with either. A rollout counts once in all statistics, and its conversations have its
              *     advantage. In the loss they weigh together what one completion weighs: aggregations `seq_mean`, `seq_sum_mean`,
              *     `constant`, `lambda` and those of packages count the rollout as one completion of their length together;
-             *     `token_mean` counts each of their tokens once. What the loss computes for a whole completion, such as ratios and a KL
-             *     of level `sequence`, `off_policy_mask` and surrogate `gmpo`, it computes for each conversation.
+             *     `token_mean` counts each of their tokens once. What the loss computes for a whole completion, such as ratios and a
+             *     KL of level `sequence`, `off_policy_mask` and surrogate `gmpo`, it computes for each conversation.
              * @default train
              * @enum {string}
              */
