@@ -127,8 +127,7 @@ class SmallJob:
         self.prompts = load_prompts(
             spec.data, path, None, renderer=ChatRenderer(self.tokenizer), seed=spec.seed, max_tokens=200
         )
-        self.environment = environment(self)
-        self.stop_ids = self.base.stop_ids
+        self.environment, self.stop_ids = environment(self), self.base.stop_ids
         self.sampler = sampler(self) if sampler else None
 
     def _engine(self) -> TransformersEngine:
