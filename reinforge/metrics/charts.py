@@ -171,6 +171,7 @@ _TOOLS = [
     ),
     _chart("turns", "Tools", {"rollout/turns_mean": "mean", "rollout/turns_max": "most"}),
     _template("finishes", "Tools", "How rollouts end", "share", SHARE),
+    _template("failed-rollouts", "Tools", "Failed rollouts", "share", SHARE),
     _chart(
         "tool-errors",
         "Tools",

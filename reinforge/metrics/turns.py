@@ -70,6 +70,17 @@ TURN_FAMILIES = (
         label="{1}",
     ),
     MetricFamily(
+        "rollout/failed/(.+)",
+        "share",
+        "Rollouts that failed: {1}",
+        "Share of the step's rollouts that are not in statistics and loss because of: {1}.",
+        "agent_error: read the errors beside the completions. agent_lost: runners died or lost their connection. "
+        "agent_timeout: raise rollout_seconds, or shorten what the program does.",
+        "lower",
+        "failed-rollouts",
+        "{1}",
+    ),
+    MetricFamily(
         "tools/(.+)/calls",
         "calls",
         "Calls of {1}",

@@ -13,7 +13,7 @@ from backend.models import BaseModel
 from backend.openai import model_names
 from backend.openai.chat import response_format
 from backend.rpc.queued import QueuedSampling
-from reinforge.dataset import DatasetError, render_messages
+from reinforge.dataset import DatasetError, render_messages, row_tools
 from reinforge.errors import InvalidInput, TooLarge
 from reinforge.schemas.openai_chat import ChatRequest
 from reinforge.schemas.rpc.sampling import AdapterArchive
@@ -55,7 +55,7 @@ async def validate_chat(session: AsyncSession, project_id: str, body: ChatReques
     stop = _stop(body.stop)
     schema = response_format.json_schema(body)
     model, adapter, deployment = await _weights(session, project_id, body.model)
-    tools = None if body.tool_choice == "none" else body.tools or None
+    tools = checked_tools(body)
     limit = body.max_completion_tokens or body.max_tokens or DEFAULT_TOKENS
     request = QueuedSampling(
         **weights(model, adapter),
@@ -151,6 +151,19 @@ def checked_messages(body: ChatRequest) -> list[dict[str, Any]]:
         raise InvalidInput(
             message, code=error.code, hint=error.hint, param=place.removeprefix(".") or "messages"
         ) from error
+
+
+def checked_tools(body: ChatRequest) -> list[dict[str, Any]] | None:
+    """None if there are none, or the model may not call them. Raises InvalidInput `invalid_tools`."""
+    try:
+        tools = row_tools({"tools": body.tools})
+    except DatasetError as error:
+        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.path)
+        hint = 'A tool is {"type": "function", "function": {"name": "add", "parameters": {…}}}.'
+        raise InvalidInput(
+            error.message, code=error.code, hint=hint, param=place.removeprefix(".")
+        ) from error
+    return None if body.tool_choice == "none" else tools
 
 
 def _stop(stop: str | list[str] | None) -> list[str]:

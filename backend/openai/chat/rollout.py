@@ -17,7 +17,7 @@ from backend.data.events import HubDep
 from backend.data.ids import new_id
 from backend.http import sse
 from backend.openai.chat.endpoints import STREAMED
-from backend.openai.chat.request import check_offered, checked_messages, unsupported
+from backend.openai.chat.request import check_offered, checked_messages, checked_tools, unsupported
 from backend.openai.chat.response import DONE, written
 from backend.openai.conventions import OpenAIRoute
 from reinforge.errors import BudgetSpent, ReinforgeError
@@ -82,7 +82,7 @@ def _payload(body: ChatRequest, request: Request) -> ChatPayload:
     return ChatPayload(
         try_no=0,
         messages=checked_messages(body),
-        tools=None if body.tool_choice == "none" else body.tools or None,
+        tools=checked_tools(body),
         max_tokens=body.max_completion_tokens or body.max_tokens,
         request_id=getattr(request.state, "request_id", None) or "",
         idempotency_key=request.headers.get("idempotency-key"),

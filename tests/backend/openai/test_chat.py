@@ -23,6 +23,9 @@ def worker(backend: Backend) -> Iterator[Player]:
 # ── What the worker is told ────────────────────────────────────────────────────────────────────────────────
 
 
+ADD = {"type": "function", "function": {"name": "add"}}
+
+
 def payload_of(backend: Backend, worker: Player, **fields: Any) -> dict[str, Any]:
     chat = Chat(backend, **fields)
     payload = worker.take()
@@ -64,8 +67,8 @@ def test_a_plain_request(backend: Backend, worker: Player) -> None:
         ({"logprobs": True}, {"top_logprobs": 0}),
         ({"logprobs": True, "top_logprobs": 4}, {"top_logprobs": 4}),
         ({"logprobs": False}, {"top_logprobs": None}),
-        ({"tools": [{"type": "function"}]}, {"tools": [{"type": "function"}]}),
-        ({"tools": [{"type": "function"}], "tool_choice": "none"}, {"tools": None}),
+        ({"tools": [ADD]}, {"tools": [ADD]}),
+        ({"tools": [ADD], "tool_choice": "none"}, {"tools": None}),
         (
             {"user": "u", "metadata": {"a": "b"}, "store": True, "reasoning_effort": "low", "n": None, "stop": None,
              "frequency_penalty": 0, "response_format": {"type": "text"}, "logit_bias": {}, "moderation": None,
@@ -252,6 +255,7 @@ def post(backend: Backend, **fields: Any) -> httpx.Response:
          "response_format", "unsupported"),
         ({"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}},
          "response_format.json_schema.schema", "invalid_schema"),
+        ({"tools": [{"type": "function"}]}, "tools[0]", "invalid_tools"),
         ({"tool_choice": "required"}, "tool_choice", "unsupported_parameter"),
         ({"frequency_penalty": 0.5}, "frequency_penalty", "unsupported_parameter"),
         ({"logit_bias": {"5": 1}}, "logit_bias", "unsupported_parameter"),

@@ -123,19 +123,21 @@ def _turns(row: CapturedRow, calls: Sequence[ModelCall], texts: ModelCallTexts) 
             assert answer is not None
             end = place + len(segment.token_ids)
             text = texts.text(segment.token_ids)
-            turns.append(PolicyTurn(len(turns), place, end, text, _calls(answer.message, results)))
+            tools = calls[len(turns)].request.tools or ()
+            turns.append(PolicyTurn(len(turns), place, end, text, _calls(answer.message, tools, results)))
         place += len(segment.token_ids)
     return tuple(turns)
 
 
-def _calls(answer: Message, results: dict[str, str]) -> tuple[ToolCall, ...]:
+def _calls(answer: Message, tools: Sequence[Message], results: dict[str, str]) -> tuple[ToolCall, ...]:
     """Calls of a turn with what the program answered to them: whether a tool failed, only the program knows."""
+    names = {tool["function"]["name"] for tool in tools}
     return tuple(
         ToolCall(
             call["id"],
             call["function"]["name"],
             call["function"]["arguments"],
-            "ok",
+            "ok" if call["function"]["name"] in names else "unknown_tool",
             results.get(call["id"], ""),
         )
         for call in answer.get("tool_calls") or ()

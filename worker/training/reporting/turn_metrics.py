@@ -17,7 +17,7 @@ Values = dict[str, float | None]
 
 def turn_values(rollouts: Sequence[Rollout]) -> Values:
     """Empty without an environment that has turns."""
-    if not any(rollout.turns for rollout in rollouts):
+    if not any(rollout.turns or rollout.failure for rollout in rollouts):
         return {}
     conversations = [part for rollout in rollouts for part in rollout.conversations]
     turns = [sum(len(part.turns) for part in rollout.conversations) for rollout in rollouts]
@@ -35,6 +35,10 @@ def turn_values(rollouts: Sequence[Rollout]) -> Values:
         "tokens/policy_share": sum(map(sum, masks)) / max(1, sum(map(len, masks))),
     }
     values |= {f"finish/{reason}": count / len(rollouts) for reason, count in sorted(ends.items())}
+    failures = Counter(rollout.failure for rollout in rollouts if rollout.failure is not None)
+    values |= {
+        f"rollout/failed/{status}": count / len(rollouts) for status, count in sorted(failures.items())
+    }
     return values | _by_tool(calls, len(rollouts))
 
 
@@ -55,8 +59,9 @@ def _by_tool(calls: Sequence[ToolCall], rollouts: int) -> Values:
         values |= {
             f"tools/{name}/calls": len(by_name[name]) / rollouts,
             f"tools/{name}/failure_share": _share(call.status != "ok" for call in by_name[name]),
-            f"tools/{name}/seconds_p95": float(times.quantile(0.95)) / 1000,
         }
+        if times.any():  # a program's own tools are not timed
+            values[f"tools/{name}/seconds_p95"] = float(times.quantile(0.95)) / 1000
     return values
 
 
