@@ -46,3 +46,9 @@ export function branchTitle(branch: { branch: number; reason?: string | null }):
   const reason = branch.reason && (REASONS[branch.reason] ?? branch.reason);
   return `Conversation ${branch.branch + 1}${reason ? `: ${reason}` : ""}`;
 }
+
+/** The completion with the tokens of another conversation of its rollout; null: its own. */
+export function conversationOf(completion: Completion, branch: number | null): Completion {
+  const other = completion.branches?.find((candidate) => candidate.branch === branch);
+  return other ? { ...completion, ...other } : completion;
+}
