@@ -26,16 +26,6 @@ METRICS = 40
 _MARK = b"mark-0000000000000000"
 
 _FLOATS = ("sampler_logprobs", "trainer_logprobs", "entropies")
-_BRANCH = pa.struct(
-    [
-        *(("branch", pa.int32()), ("reason", pa.string()), ("share", pa.float64())),
-        *((name, pa.string()) for name in ("prompt_messages", "text")),
-        *(("token_ids", pa.list_(pa.int32())), ("tokens", pa.list_(pa.string()))),
-        *((name, pa.list_(pa.float32())) for name in _FLOATS),
-        *((name, pa.string()) for name in ("turns", "messages")),
-        ("mask", pa.list_(pa.bool_())),
-    ]
-)
 SCHEMA = pa.schema(
     [
         *(("prompt_no", pa.int32()), ("sample_no", pa.int32()), ("row_index", pa.int64())),
@@ -44,7 +34,7 @@ SCHEMA = pa.schema(
         *((name, pa.list_(pa.float32())) for name in _FLOATS),
         *(("reward", pa.float64()), ("advantage", pa.float64()), ("length", pa.int32())),
         *((name, pa.string()) for name in ("finish_reason", "error", "rewards", "turns", "messages")),
-        *(("mask", pa.list_(pa.bool_())), ("branch", pa.int32()), ("branches", pa.list_(_BRANCH))),
+        ("mask", pa.list_(pa.bool_())),
     ]
 )
 """As `worker.training.reporting.rollout_table` writes it."""

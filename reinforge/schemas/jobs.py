@@ -255,7 +255,7 @@ class Completion(CompletionRow):
     mask: list[bool] = []
     """Whether the policy wrote a token; empty like `conversation`."""
     branch: int | None = None
-    """Number of this conversation among the rollout's, where a program of yours ran it."""
+    """Number of this conversation among the rollout's; null where no rollout of the step has several."""
     branches: list[CompletionBranch] = []
     """The rollout's other conversations that were trained. Tokens, turns and messages above are those of one
     conversation; `length`, `turns` and `tool_calls` count all.

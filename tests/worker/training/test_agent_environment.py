@@ -106,9 +106,9 @@ def check(rows: list[dict[str, Any]]) -> None:
         for part in conversations:
             assert len(part["mask"]) == len(part["token_ids"]) == len(part["sampler_logprobs"])
             if part["trainer_logprobs"] is not None:
-                policys = torch.tensor(part["mask"])
+                by_policy = torch.tensor(part["mask"])
                 gaps = torch.tensor(part["trainer_logprobs"]) - torch.tensor(part["sampler_logprobs"])
-                assert float(gaps[policys].abs().max()) < 1e-3
+                assert float(gaps[by_policy].abs().max()) < 1e-3
 
 
 def test_a_job_resumes_after_a_step_with_several_conversations(tmp_path: Path, model: Path) -> None:

@@ -31,7 +31,7 @@ from tests.worker.training.forked_steps import (
 from worker.policy.base import Sequences
 from worker.rewards.base import Scorer
 from worker.training.reporting.metrics import step_values
-from worker.training.reporting.rollout_table import TrainerScores, row_statuses, to_parquet
+from worker.training.reporting.rollout_table import SCHEMA, TrainerScores, row_statuses, to_parquet
 from worker.training.reporting.slices import Slices
 
 few = settings(max_examples=10, deadline=None)
@@ -223,5 +223,12 @@ def test_a_table_has_a_row_for_a_rollout_with_its_other_conversations() -> None:
     for part in (*rows[1]["branches"], *rows):
         assert part["tokens"] == [str(id) for id in part["token_ids"]]
         expected = TokenPolicy(tokens).log_probs(Sequences([()], [part["token_ids"]], 1.0)).logprobs[0]
-        policys = torch.tensor(part["mask"])
-        torch.testing.assert_close(torch.tensor(part["trainer_logprobs"])[policys], expected[policys])
+        by_policy = torch.tensor(part["mask"])
+        torch.testing.assert_close(torch.tensor(part["trainer_logprobs"])[by_policy], expected[by_policy])
+
+
+def test_a_table_of_a_step_without_forks_has_no_columns_for_them() -> None:
+    step = TrainedStep(agent_spec(), *build(UNFORKED))
+    statuses = row_statuses(step.batch.rollouts, [0.0] * 5, [0.0] * 5)
+    content = to_parquet(step.batch.rollouts, statuses, None, lambda ids: [""] * len(ids))
+    assert pq.read_schema(io.BytesIO(content)).equals(SCHEMA)

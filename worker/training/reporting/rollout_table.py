@@ -4,8 +4,9 @@ Columns: prompt_no, sample_no, row_index, prompt_hash, prompt, prompt_messages (
 tokens (decoded pieces; joined they are the decoded completion), sampler_logprobs, trainer_logprobs, entropies, reward,
 advantage, length, finish_reason, error, rewards (JSON, `reinforge.schemas.jobs.RewardResult`). With environments
 `tools` and `agent`: turns (JSON, `reinforge.schemas.jobs.CompletionTurn`), messages (JSON, after the prompt's), mask
-(tokens of the policy); else null. A row is a rollout: `branches` are its other conversations that are trained, null
-without any, and `branch` is the number of the row's own one among them. Reward, advantage and length are the rollout's.
+(tokens of the policy); else null. A row is a rollout; its reward, advantage and length are those of all its
+conversations. Where a rollout of the step has several that are trained: branch (number of the row's own one) and
+branches (the others; null without any).
 """
 
 import io
@@ -24,23 +25,6 @@ from reinforge.tools import call_keys
 from worker.policy.base import TokenScores
 from worker.rollout.collect import Rollout
 
-BRANCH = pa.struct(
-    [
-        ("branch", pa.int32()),
-        ("reason", pa.string()),
-        ("share", pa.float64()),
-        ("prompt_messages", pa.string()),
-        ("text", pa.string()),
-        ("token_ids", pa.list_(pa.int32())),
-        ("tokens", pa.list_(pa.string())),
-        ("sampler_logprobs", pa.list_(pa.float32())),
-        ("trainer_logprobs", pa.list_(pa.float32())),
-        ("entropies", pa.list_(pa.float32())),
-        ("turns", pa.string()),
-        ("messages", pa.string()),
-        ("mask", pa.list_(pa.bool_())),
-    ]
-)
 SCHEMA = pa.schema(
     [
         ("prompt_no", pa.int32()),
@@ -65,10 +49,27 @@ SCHEMA = pa.schema(
         ("turns", pa.string()),
         ("messages", pa.string()),
         ("mask", pa.list_(pa.bool_())),
-        ("branch", pa.int32()),
-        ("branches", pa.list_(BRANCH)),
     ]
 )
+_BRANCH = pa.struct(
+    [
+        ("branch", pa.int32()),
+        ("reason", pa.string()),
+        ("share", pa.float64()),
+        ("prompt_messages", pa.string()),
+        ("text", pa.string()),
+        ("token_ids", pa.list_(pa.int32())),
+        ("tokens", pa.list_(pa.string())),
+        ("sampler_logprobs", pa.list_(pa.float32())),
+        ("trainer_logprobs", pa.list_(pa.float32())),
+        ("entropies", pa.list_(pa.float32())),
+        ("turns", pa.string()),
+        ("messages", pa.string()),
+        ("mask", pa.list_(pa.bool_())),
+    ]
+)
+FORKED = pa.schema([*SCHEMA, ("branch", pa.int32()), ("branches", pa.list_(_BRANCH))])
+"""Of a step in which a rollout has several conversations; each group of a file pays for every column."""
 REPEATED = [
     "prompt_hash",
     "prompt",
@@ -93,7 +94,7 @@ COMPRESSION = {
     leaf: "none"
     if leaf in ("prompt_no", "sample_no", "row_index", "reward", "advantage", "length")
     else "zstd"
-    for field in SCHEMA
+    for field in FORKED
     for leaf in _leaves(field.name, field.type)
 }
 TEXT_IN_ROW = 2000
@@ -155,9 +156,11 @@ def to_parquet(
                 line["trainer_logprobs"] = row_scores.scores.logprobs[row, start:end].tolist()
                 line["entropies"] = row_scores.scores.entropies[row, start:end].tolist()
                 start = end
-    table, first = pa.Table.from_pylist(lines, schema=SCHEMA), 0
+    schema = FORKED if any(rollout.others for rollout in rollouts) else SCHEMA
+    compression = {leaf: COMPRESSION[leaf] for field in schema for leaf in _leaves(field.name, field.type)}
+    table, first = pa.Table.from_pylist(lines, schema=schema), 0
     buffer = io.BytesIO()
-    with pq.ParquetWriter(buffer, SCHEMA, compression=COMPRESSION, use_dictionary=REPEATED) as writer:
+    with pq.ParquetWriter(buffer, schema, compression=compression, use_dictionary=REPEATED) as writer:
         for _, group in groupby(lines, key=lambda line: line["prompt_no"]):
             count = len(list(group))
             writer.write_table(table.slice(first, count), row_group_size=count)

@@ -9,7 +9,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from tests.backend.server import Backend, Trainer
-from worker.training.reporting.rollout_table import SCHEMA
+from worker.training.reporting.rollout_table import FORKED
 
 
 def row(prompt_no: int, sample_no: int) -> dict[str, Any]:
@@ -185,7 +185,7 @@ def test_other_conversations_of_a_rollout_are_behind_its_completion(rpc_backend:
     lines = parquet.read_table(io.BytesIO(table([row(0, 0), row(0, 1)]))).to_pylist()
     lines[0] |= {"branch": 0, "branches": branches}
     out = io.BytesIO()
-    parquet.write_table(pa.Table.from_pylist(lines, schema=SCHEMA), out, compression="zstd")
+    parquet.write_table(pa.Table.from_pylist(lines, schema=FORKED), out, compression="zstd")
     blob = trainer.blob(out.getvalue(), "rollouts")
     rows = [row(0, 0) | {"turns": 3}, row(0, 1)]
     trainer.send({"kind": "rollouts", "step": 1, "split": "train", "blob": blob, "rows": rows})
