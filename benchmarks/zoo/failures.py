@@ -68,6 +68,8 @@ def healthy(preset: str, data: Path) -> dict[str, Any]:
     """A preset's job with its slots as they are."""
     group = group_of(preset)
     needed, _ = NEEDS.get(preset, ({}, ""))
+    if preset in ("pow3r", "vpo"):
+        needed = {"rewards": [python("right", rewards.RIGHT_WITH_PARTS)]}
     own = {
         "data": {"dataset": str(data / "solutions" / "additions.jsonl")},
         "algorithm": {"preset": preset},

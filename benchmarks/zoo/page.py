@@ -41,9 +41,13 @@ def _totals(totals: Mapping[str, Any], presets: int) -> str:
                 lambda one: f"{_number(one['in_time'])}, median {one['delay_median']:g} steps",
             ),
             line(
-                f"false alarms on healthy jobs, one per preset (of {presets})",
+                f"false alarms on healthy jobs, one per preset (of {presets}, without those that hurt)",
                 lambda one: f"{one['false_alarms']} on {one['healthy']}",
                 "2",
+            ),
+            line(
+                "presets that hurt the policy on this job, and their findings",
+                lambda one: f"{len(one['hurt_presets'])}, {one['findings_of_hurt_presets']}",
             ),
             line("false alarms per hour of training", lambda one: _number(one["false_alarms_per_job_hour"])),
             line("the first remedy heals", _healed, "0.80"),
@@ -58,13 +62,20 @@ def _healed(totals: Mapping[str, Any]) -> str:
 
 def _false_alarms(rows: Sequence[Row]) -> str:
     return _lines(
-        ("False alarm", "Since step", "Reported at step", "Right sums, start → end"),
+        (
+            "Finding of a preset",
+            "Since step",
+            "Reported at step",
+            "Right sums, start → end",
+            "Hurt since step",
+        ),
         [
             (
                 f"`{code}` on `{row['name'].removeprefix('healthy-')}`",
                 f"{since}",
                 f"{reported}",
                 _sums(*row["accuracy"]),
+                "never: a false alarm" if row["hurt"] is None else f"{row['hurt']}",
             )
             for row in rows
             if row["kind"] == "healthy"

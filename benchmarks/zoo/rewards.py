@@ -16,6 +16,21 @@ def grade(sample, item):
     answers = re.findall(r"<answer>(.*?)</answer>", sample["output_text"], re.DOTALL)
     return float(bool(answers) and answers[-1].strip() == str(item["answer"]))
 '''
+RIGHT_WITH_PARTS = '''
+import re
+
+
+def grade(sample, item):
+    """As above, with criteria and candidates for presets that read them."""
+    answers = [text.strip() for text in re.findall(r"<answer>(.*?)</answer>", sample["output_text"], re.DOTALL)]
+    marks = [(float(text == str(item["answer"])), float(text[-1:] == str(item["answer"])[-1:])) for text in answers]
+    right, ones = marks[-1] if marks else (0.0, 0.0)
+    return {
+        "score": right,
+        "criteria": {"tagged": float(bool(answers)), "ones": ones, "right": right},
+        "candidates": [list(mark) for mark in marks[:4]] or [[0.0, 0.0]],
+    }
+'''
 LENGTH = """
 def grade(sample, item):
     return min(1.0, len(sample["output_text"]) / 200)

@@ -56,13 +56,16 @@ def failing_row(run: StoredRun, alarms: Sequence[Alarm]) -> dict[str, Any]:
 
 
 def healthy_row(run: StoredRun, alarms: Sequence[Alarm]) -> dict[str, Any]:
+    """hurt: the step from which on right sums show that the preset hurt the policy; its findings are not false."""
+    points = run.accuracy.get("held_out")
     return {
         "name": run.name,
         "seed": run.seed,
         "kind": run.kind,
         "steps": run.step,
         "seconds": run.seconds,
-        "accuracy": [points[0][1], points[-1][1]] if (points := run.accuracy.get("held_out")) else None,
+        "accuracy": [points[0][1], points[-1][1]] if points else None,
+        "hurt": onset("held_out_falls", run.train, run.accuracy) if points else None,
         "false_alarms": len(alarms),
         "findings": [[alarm.code, alarm.step, alarm.reported] for alarm in alarms],
     }
@@ -70,7 +73,9 @@ def healthy_row(run: StoredRun, alarms: Sequence[Alarm]) -> dict[str, Any]:
 
 def totals(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Runs in which nothing went wrong, though something was meant to, are listed and not counted."""
-    healthy = [row for row in rows if row["kind"] == "healthy"]
+    presets = [row for row in rows if row["kind"] == "healthy"]
+    hurt = [row for row in presets if row["hurt"] is not None]
+    healthy = [row for row in presets if row["hurt"] is None]
     meant = [row for row in rows if row["kind"] in ("failing", "constructed")]
     failing = [row for row in meant if row["onset"] is not None]
     recognised = [row for row in failing if row["found"]]
@@ -83,6 +88,8 @@ def totals(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "found": len(recognised),
         "healthy": len(healthy),
         "false_alarms": alarms,
+        "hurt_presets": sorted(row["name"] for row in hurt),
+        "findings_of_hurt_presets": sum(row["false_alarms"] for row in hurt),
         "recall": _share(len(recognised), len(failing)),
         "right_first": _share(sum(row["right_first"] for row in failing), len(failing)),
         "in_time": _share(sum(delay <= LATEST for delay in delays), len(failing)),

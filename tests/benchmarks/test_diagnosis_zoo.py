@@ -13,7 +13,7 @@ from zoo.stored import StoredRun, read_all
 
 from reinforge.spec import JobSpec
 
-FILE, TOGETHER = 20_000, 2_000_000
+FILE, TOGETHER = 20_000, 2_500_000
 
 
 @pytest.fixture(scope="module")
@@ -91,9 +91,12 @@ def row(
 
 
 def test_totals_count_only_runs_that_failed() -> None:
-    healthy = {"name": "b", "kind": "healthy", "seconds": 1800, "false_alarms": 1}
-    rows = [row(True, first=True, delay=3), row(True, delay=30), row(False), row(False, onset=None), healthy]
+    healthy = {"name": "b", "kind": "healthy", "seconds": 1800, "false_alarms": 1, "hurt": None}
+    hurt = healthy | {"name": "c", "false_alarms": 3, "hurt": 5}
+    failing = [row(True, first=True, delay=3), row(True, delay=30), row(False), row(False, onset=None)]
+    rows = [*failing, healthy, hurt]
     result = totals(rows)
+    assert (result["hurt_presets"], result["findings_of_hurt_presets"]) == (["c"], 3)
     assert (result["failing"], result["found"], result["healthy"], result["false_alarms"]) == (3, 2, 1, 1)
     assert (result["recall"], result["right_first"], result["in_time"]) == (0.667, 0.333, 0.333)
     assert result["false_alarms_per_job_hour"] == 2

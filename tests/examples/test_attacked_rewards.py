@@ -36,9 +36,18 @@ def rows_of(place: str) -> list[AttackRow]:
     return SUMS
 
 
+def is_passed_on(source: str) -> bool:
+    """Whether a reward passes on the number of an environment, which no text of a completion reaches."""
+    return "environment_reward" in source
+
+
 def entries(place: str, source: str) -> dict[str, Callable[[AttackRow, str], float]]:
     """A printed source's rewards by entry: none for excerpts, and for parts of a grader that scores more."""
-    if place.startswith(("ready reward", "examples/own-algorithm")) or source in PARTS:
+    if (
+        place.startswith(("ready reward", "examples/own-algorithm"))
+        or source in PARTS
+        or is_passed_on(source)
+    ):
         return {}
     try:
         code = compile(source, place, "exec")
@@ -98,5 +107,6 @@ def test_no_printed_reward_breaks(name: str) -> None:
 def test_the_rewards_of_readme_guide_examples_and_page_are_attacked() -> None:
     places = {place.partition("#")[0] for place, _ in REWARDS.values()}
     assert {"README.md", "docs/rewards.md", "docs/agents.md"} <= places
-    assert {str(path.relative_to(ROOT)) for path in (ROOT / "examples").glob("*/reward.py")} <= places
+    files = [path for path in (ROOT / "examples").glob("*/reward.py") if not is_passed_on(path.read_text())]
+    assert {str(path.relative_to(ROOT)) for path in files} <= places
     assert any(place.startswith("frontend/") for place in places)

@@ -15,8 +15,9 @@ def label(step: int, prompt: int, sample: int, right: bool | None) -> dict[str, 
     return {"step": step, "prompt_no": prompt, "sample_no": sample, "right": right}
 
 
-def test_labels_are_compared_with_the_rewards(backend: Backend) -> None:
-    job = job_with_completions(backend, [1.0, 0.0, 1.0, 0.0])
+@pytest.mark.parametrize("environment", ["single_turn", "tools", "agent"])
+def test_labels_are_compared_with_the_rewards(backend: Backend, environment: str) -> None:
+    job = job_with_completions(backend, [1.0, 0.0, 1.0, 0.0], environment={"type": environment})
     labels = [label(1, 0, 0, True), label(1, 0, 1, False), label(1, 1, 0, False)]
     assert len(backend.api.post(f"/jobs/{job}/labels", json={"labels": labels}).json()["data"]) == 3
     calibration = backend.api.get(f"/jobs/{job}/calibration").json()

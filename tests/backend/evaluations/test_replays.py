@@ -85,10 +85,9 @@ def test_a_replay_compares_all_completions(backend: Backend) -> None:
     ] == [done["id"]]
 
 
-def test_a_job_with_tools_cannot_be_replayed(backend: Backend) -> None:
-    job = job_with_completions(backend, [1.0, 0.0])
-    tools = json.dumps({"environment": {"type": "tools"}})
-    backend.sql("UPDATE job SET resolved_spec = resolved_spec || %s::jsonb WHERE id = %s", tools, job)
+@pytest.mark.parametrize("environment", ["tools", "agent"])
+def test_a_job_with_several_turns_cannot_be_replayed(backend: Backend, environment: str) -> None:
+    job = job_with_completions(backend, [1.0, 0.0], environment={"type": environment})
     response = backend.api.post("/evaluations", json={"job": job, "source": REWARD})
     refused(response, "job", "environment_not_supported")
     assert backend.api.get("/evaluations", params={"job": job}).json()["data"] == []

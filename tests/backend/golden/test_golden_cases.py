@@ -87,11 +87,16 @@ def test_code_that_is_not_stored_can_be_checked(backend: Backend, reward: str) -
     assert (sources, run["revision"]) == (["def grade(sample, item): ..."], None)
 
 
-@pytest.mark.parametrize("endpoint", ["/jobs", "/preflights"])
-def test_a_job_starts_only_if_its_stored_rewards_pass(backend: Backend, reward: str, endpoint: str) -> None:
+@pytest.mark.parametrize(
+    ("endpoint", "environment"),
+    [("/jobs", "single_turn"), ("/preflights", "single_turn"), ("/jobs", "tools"), ("/jobs", "agent")],
+)
+def test_a_job_starts_only_if_its_stored_rewards_pass(
+    backend: Backend, reward: str, endpoint: str, environment: str
+) -> None:
     path = f"/rewards/{reward}/golden-cases"
     backend.api.post(path, json={"cases": [case("4", value=1), case("5", value=1)]})
-    spec = {"rewards": [{"name": "exact", "reward": reward}]}
+    spec = {"rewards": [{"name": "exact", "reward": reward}], "environment": {"type": environment}}
     with backend.rpc_worker(score=right):
         before = backend.count_jobs()
         answer = backend.api.post(endpoint, json=backend.spec(**spec))

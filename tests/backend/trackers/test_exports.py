@@ -63,9 +63,9 @@ def send(backend: Backend, **settings: Any) -> int:
     return asyncio.run(once())
 
 
-def job_with_steps(backend: Backend, steps: int) -> tuple[str, Any]:
+def job_with_steps(backend: Backend, steps: int, **changes: Any) -> tuple[str, Any]:
     with backend.rpc_worker():
-        job = backend.create_job()
+        job = backend.create_job(**changes)
     trainer = backend.claim(job)
     trainer.start()
     for step in range(1, steps + 1):
@@ -93,9 +93,10 @@ def test_a_job_names_its_trackers(backend: Backend, stub: MlflowStub) -> None:
         refused(answer, "export[1]", "tracker_not_found")
 
 
-def test_a_job_is_exported_as_its_steps_arrive(backend: Backend, stub: MlflowStub) -> None:
+@pytest.mark.parametrize("environment", ["single_turn", "tools", "agent"])
+def test_a_job_is_exported_as_its_steps_arrive(backend: Backend, stub: MlflowStub, environment: str) -> None:
     add_tracker(backend, stub, every_job=True)
-    job, trainer = job_with_steps(backend, 3)
+    job, trainer = job_with_steps(backend, 3, environment={"type": environment})
     backend.api.patch(f"/jobs/{job}", json={"add_tags": ["ablation"]}, headers={"if-match": "*"})
     assert send(backend) == 1
     run = stub.run

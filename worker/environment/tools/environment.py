@@ -113,6 +113,7 @@ class ToolsEnvironment:
         self._texts = texts
         self._turns = turns
         self._stop_ids = frozenset(stop_ids)
+        self._ends: dict[int, str] = {}
         self._context = context
         self._most = most
         self._with_call_spans = with_call_spans
@@ -191,7 +192,7 @@ class ToolsEnvironment:
             assert isinstance(memory, RolloutMemory)
             end = len(conversation.token_ids)
             start = end - len(conversation.segments[-1].token_ids)
-            message = self._turns.read(text)
+            message = self._without_end(self._turns.read(text), conversation.segments[-1].token_ids)
             turn = PolicyTurn(len(conversation.turns), start, end, conversation.text)
             entry = _Answered(conversation, message, turn, memory, failure=conversation.failure)
             if conversation.failure is not None:
@@ -205,6 +206,16 @@ class ToolsEnvironment:
         if self._with_call_spans:
             self._find_calls(answered, texts)
         return answered
+
+    def _without_end(self, message: AssistantMessage, token_ids: Sequence[int]) -> AssistantMessage:
+        """The message without the turn's end, where that is a token which readers of calls do not know."""
+        last = token_ids[-1] if token_ids else None
+        if last is None or last not in self._stop_ids:
+            return message
+        if last not in self._ends:
+            (self._ends[last],) = self._texts.raw([[last]])
+        content = message.content.removesuffix(self._ends[last])
+        return message if content == message.content else replace(message, content=content.rstrip())
 
     def _find_calls(self, answered: Sequence[_Answered], texts: Sequence[str]) -> None:
         located = [

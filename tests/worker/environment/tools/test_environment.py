@@ -59,12 +59,17 @@ class Runner(PlainRunner):
 
 
 def environment(
-    runner: PlainRunner | None = None, *, context: int = 1000, most: int = 500, **spec: Any
+    runner: PlainRunner | None = None,
+    *,
+    context: int = 1000,
+    most: int = 500,
+    stop_ids: Sequence[int] = (),
+    **spec: Any,
 ) -> Any:
     source = {"type": "python", "source": NOTE}
     settings = ToolsSpec.model_validate({"type": "tools", "sources": [source], **spec})
     return ToolsEnvironment(
-        settings, runner or Runner(), ByteTexts(), ByteTexts(), stop_ids=(), context=context, most=most
+        settings, runner or Runner(), ByteTexts(), ByteTexts(), stop_ids=stop_ids, context=context, most=most
     )
 
 
@@ -100,6 +105,11 @@ def test_a_call_continues_with_its_result_and_an_answer_ends() -> None:
         (0, len(authors[0][1])),
         (len(authors[0][1]) + 7, len(ended.token_ids)),
     ]
+
+
+def test_the_end_of_a_turn_is_not_part_of_its_message() -> None:
+    ended = say(environment(stop_ids=[ord("$")]), f"Let me see. {CALL}$", "It is 5 $.$")
+    assert [message["content"] for message in ended.messages] == ["Let me see.", "noted", "It is 5 $."]
 
 
 @pytest.mark.parametrize(
