@@ -12,11 +12,21 @@ from torch import Tensor
 from reinforge.spec import JobSpec
 from tests.support.small_jobs import small_spec
 from worker.environment.base import PolicyTurn, Prompt, Segment
-from worker.policy.base import Batch, ForwardBackward, LossFunction, Policy, Sequences, SumCount, TokenScores
+from worker.policy.base import (
+    Batch,
+    Critic,
+    ForwardBackward,
+    LossFunction,
+    Policy,
+    Sequences,
+    SumCount,
+    TokenScores,
+)
 from worker.rewards.base import Group, RewardResult, Score, Scorer
 from worker.rollout.collect import Rollout
 from worker.training.batch import StepBatch, assemble
 from worker.training.credit import Credit, assign_credit, choose
+from worker.training.critic import update_critic
 from worker.training.forward_passes import Passes, reward_passes, update_passes
 from worker.training.update import Update, update
 
@@ -97,7 +107,7 @@ def _spread(values: Tensor, rows: Sequence[Sequence[int]]) -> Tensor:
 
 
 class TrainedStep:
-    def __init__(self, spec: JobSpec, groups: Groups, tokens: int) -> None:
+    def __init__(self, spec: JobSpec, groups: Groups, tokens: int, *, critic: Critic | None = None) -> None:
         self.spec = spec
         self.policy = TokenPolicy(tokens)
         policy = cast(Policy, self.policy)
@@ -106,9 +116,11 @@ class TrainedStep:
         )
         passes = reward_passes(self.spec, policy, self.batch.sequences)
         self.choice = choose(self.spec, self.batch, passes, {})
-        self.passes: Passes = update_passes(self.spec, policy, self.batch.sequences, passes)
+        self.passes: Passes = update_passes(self.spec, policy, self.batch.sequences, passes, critic)
         self.credit: Credit = assign_credit(self.spec, self.choice, self.passes, metrics={})
         self.update: Update = update(self.spec, policy, self.batch, self.credit, self.passes, {}, 0.1)
+        if critic is not None:
+            update_critic(self.spec, critic, self.batch, self.credit, self.passes, 0.1, self.update)
 
     @property
     def advantages(self) -> dict[tuple[int, int], Tensor]:

@@ -28,7 +28,7 @@ from tests.worker.training.forked_steps import (
     as_rows_of_their_own,
     build,
 )
-from worker.policy.base import Sequences
+from worker.policy.base import Batch, Critic, Sequences, SumCount, ValueFunction
 from worker.rewards.base import Scorer
 from worker.training.reporting.metrics import step_values
 from worker.training.reporting.rollout_table import SCHEMA, TrainerScores, row_statuses, to_parquet
@@ -232,3 +232,41 @@ def test_a_table_of_a_step_without_forks_has_no_columns_for_them() -> None:
     statuses = row_statuses(step.batch.rollouts, [0.0] * 5, [0.0] * 5)
     content = to_parquet(step.batch.rollouts, statuses, None, lambda ids: [""] * len(ids))
     assert pq.read_schema(io.BytesIO(content)).equals(SCHEMA)
+
+
+class TokenCritic:
+    """Its value of a token is the token's number; keeps the returns that it is trained towards, by token."""
+
+    def __init__(self) -> None:
+        self.returns: dict[int, float] = {}
+
+    def values(self, sequences: Sequences) -> torch.Tensor:
+        longest = sequences.longest
+        return torch.tensor([[*ids, *[0] * (longest - len(ids))] for ids in sequences.completions]) / 100
+
+    def forward_backward(self, batch: Batch, loss: ValueFunction) -> dict[str, SumCount]:
+        for row, ids in enumerate(batch.sequences.completions):
+            mask = batch.tensors["mask"][row].tolist()
+            returns = batch.tensors["returns"][row].tolist()
+            self.returns |= {
+                id: value
+                for id, value, trained in zip(ids, returns, mask[: len(ids)], strict=False)
+                if trained
+            }
+        return loss(self.values(batch.sequences), batch.tensors).metrics
+
+    def optimizer_step(self, **settings: Any) -> float:
+        return 1.0
+
+
+def test_a_critic_is_trained_as_on_one_row() -> None:
+    groups, tokens = build(FORKED)
+    spec = agent_spec(algorithm={"preset": "ppo"})
+    steps, critics = [], []
+    for rollouts in (groups, as_one_row(groups)):
+        critics.append(TokenCritic())
+        steps.append(TrainedStep(spec, rollouts, tokens, critic=cast(Critic, critics[-1])))
+    assert torch.equal(steps[0].credit.advantages, steps[1].credit.advantages)
+    assert critics[0].returns == critics[1].returns and len(critics[0].returns) == 20
+    for name in ("critic/loss", "critic/return_mean", "critic/value_mean"):
+        assert steps[0].update.metrics[name] == pytest.approx(steps[1].update.metrics[name], rel=1e-5)
