@@ -5,7 +5,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 import httpx
@@ -140,7 +139,7 @@ class RolloutRunner:
         return AgentTasks.model_validate(reply)
 
     def _run(self, task: AgentTask, process: RolloutProcess) -> None:
-        rollout = _Rollout(self._http, task)
+        rollout = RolloutConnection(self._http, task.api_key)
         process.start(task.rollout_id, task.model_dump() | {"base_url": str(self._http.base_url).rstrip("/")})
         while (outcome := process.outcome(task.heartbeat_seconds / 4, self._stop)) is None:
             if self._stop.is_set():
@@ -154,19 +153,24 @@ class RolloutRunner:
         error = outcome.get("error")
         if error is not None:
             self._note(f"{task.rollout_id} failed: {error.strip().splitlines()[-1]}")
-        ended = rollout.end(EndRollout(reward=outcome.get("reward"), error=error))
-        self._count("ended_elsewhere" if not ended else "failed" if error is not None else "succeeded")
+        end = rollout.end(EndRollout(reward=outcome.get("reward"), error=error))
+        if end is None:
+            self._count("ended_elsewhere")
+        elif end.released:
+            self._note(f"{task.rollout_id} is given back: the server was away.")
+        else:
+            self._count("failed" if error is not None else "succeeded")
 
     def _count(self, field: str) -> None:
         with self._lock:
             setattr(self.counts, field, getattr(self.counts, field) + 1)
 
 
-class _Rollout:
-    """What its key tells the server."""
+class RolloutConnection:
+    """What a runner tells the server about a rollout: that it goes on, and how it ended."""
 
-    def __init__(self, http: httpx.Client, task: AgentTask) -> None:
-        self._http, self._headers = http, {"authorization": f"Bearer {task.api_key}"}
+    def __init__(self, http: httpx.Client, api_key: str) -> None:
+        self._http, self._headers = http, {"authorization": f"Bearer {api_key}"}
 
     def renewed(self) -> bool:
         """Whether the rollout is still this runner's; a server that does not answer may come back."""
@@ -176,14 +180,20 @@ class _Rollout:
             return True
         return status not in (401, 403, 404, 409)
 
-    def end(self, body: EndRollout) -> bool:
-        """Whether the server takes it; a server that is away gets it once it is back."""
+    def end(self, body: EndRollout) -> EndRollout | None:
+        """The end that the server takes, if it does; a server that is away gets it once it is back.
+
+        An error of a program whose server is away is not the program's: the rollout is given back.
+        """
         until = time.monotonic() + (_GRACE_SECONDS if body.released else _END_SECONDS)
         while True:
-            with suppress(httpx.TransportError):
+            try:
                 response = self._http.post("/end", json=body.model_dump(), headers=self._headers)
+            except httpx.TransportError:
+                body = EndRollout(released=True) if body.error is not None else body
+            else:
                 if response.status_code < 500 and response.status_code not in (408, 429):
-                    return response.status_code < 400
+                    return body if response.status_code < 400 else None
             if time.monotonic() > until:
-                return False
+                return None
             time.sleep(0.5)
