@@ -196,6 +196,15 @@ class AgentSpec(SpecModel):
     """Time without a heartbeat after which a runner is lost."""
     lost: Literal["retry_once", "drop"] = "retry_once"
     """What becomes of the rollout of a lost runner: another try by any runner, or it is dropped."""
+    forks: Literal["train", "first_only"] = "train"
+    """What is trained of a rollout whose calls do not all continue each other, because its program rewrote its history,
+    forked, or ran sub-agents. `train`: all its conversations; `first_only`: the one with most tokens of the policy.
+    Rewards read that one with either. A rollout counts once in all statistics, and its conversations have its
+    advantage. In the loss they weigh together what one completion weighs: aggregations `seq_mean`, `seq_sum_mean`,
+    `constant`, `lambda` and those of packages count the rollout as one completion of their length together;
+    `token_mean` counts each of their tokens once. What the loss computes for a whole completion, such as ratios and a
+    KL of level `sequence`, `off_policy_mask` and surrogate `gmpo`, it computes for each conversation.
+    """
 
 
 EnvironmentSpec = Annotated[SingleTurnSpec | ToolsSpec | AgentSpec, Field(discriminator="type")]

@@ -14,7 +14,7 @@ Row = Mapping[str, Any]
 
 COLUMNS = (
     "prompt_no", "sample_no", "prompt_hash", "prompt", "token_ids", "tokens", "sampler_logprobs", "reward",
-    "advantage", "trainer_logprobs", "entropies",
+    "advantage", "trainer_logprobs", "entropies", "branches",
 )  # fmt: skip
 MOST_CHARACTERS = 500
 _MEASURED = frozenset({"s", "ms", "1/s", "tokens/s", "GiB"})
@@ -35,6 +35,7 @@ def row_difference(
     step: int, split: Split, first: Sequence[Row], second: Sequence[Row]
 ) -> RowDifference | None:
     """What a step computed first of all that differs; rows in the order of prompt and sample."""
+    first, second = _conversations(first), _conversations(second)
     places = [[(row["prompt_no"], row["sample_no"]) for row in rows] for rows in (first, second)]
     if places[0] != places[1]:
         one, other = next(pair for pair in zip_longest(*places) if pair[0] != pair[1])
@@ -48,6 +49,11 @@ def row_difference(
             if not _equal(row.get(column), other_row.get(column)):
                 return _difference(step, split, what, column, row, other_row)
     return None
+
+
+def _conversations(rows: Sequence[Row]) -> list[Row]:
+    """A row for each conversation of a rollout."""
+    return [dict(row) | dict(part) for row in rows for part in (*(row.get("branches") or ()), row)]
 
 
 def metric_difference(

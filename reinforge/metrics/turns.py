@@ -9,10 +9,20 @@ TURNS = (
         "rollout/turns_mean",
         "turns",
         "Turns",
-        "Mean turns of the policy per rollout.",
+        "Mean turns of the policy per rollout, in all its conversations.",
         when=_TOOLS,
     ),
     Metric("rollout/turns_max", "turns", "Turns, most", "Most turns of a rollout of the step.", when=_TOOLS),
+    Metric(
+        "rollout/forks_share",
+        "share",
+        "Rollouts with several conversations",
+        "Rollouts whose model calls do not all continue each other, because their program rewrote its history, forked, "
+        "or ran sub-agents.",
+        "1 without sub-agents: the program changes what it sent before in every rollout, for example leaves out the "
+        "reasoning.",
+        when="environment: agent",
+    ),
     Metric(
         "tools/calls_per_rollout",
         "calls",

@@ -214,6 +214,29 @@ class RewardResult(Response):
     """Judge → `prompt_tokens, completion_tokens, cached_tokens, cost, calls, cached_calls`."""
 
 
+class CompletionBranch(Response):
+    """Another conversation of a rollout, trained beside the one that its rewards read."""
+
+    branch: int
+    """Its number among the rollout's conversations, in the order in which they began."""
+    reason: str | None = None
+    """Why it began apart from the others: `first`, `fork`, `sampled_again`, `history_rewritten`, `reasoning_dropped`,
+    `system_message`, `tools_changed` or `sub_agent`.
+    """
+    share: float
+    """Its part of the tokens that the rollout trains."""
+    prompt_messages: list[dict[str, Any]] = []
+    text: str
+    token_ids: list[int] = []
+    tokens: list[str] = []
+    sampler_logprobs: list[float] = []
+    trainer_logprobs: list[float] = []
+    entropies: list[float] = []
+    conversation: list[CompletionTurn] = []
+    messages: list[dict[str, Any]] = []
+    mask: list[bool] = []
+
+
 class Completion(CompletionRow):
     prompt: str
     prompt_messages: list[dict[str, Any]] = []
@@ -231,6 +254,12 @@ class Completion(CompletionRow):
     """Messages after the prompt; empty like `conversation`."""
     mask: list[bool] = []
     """Whether the policy wrote a token; empty like `conversation`."""
+    branch: int | None = None
+    """Number of this conversation among the rollout's; null where no rollout of the step has several."""
+    branches: list[CompletionBranch] = []
+    """The rollout's other conversations that were trained. Tokens, turns and messages above are those of one
+    conversation; `length`, `turns` and `tool_calls` count all.
+    """
 
 
 class CompletionPage(Response):

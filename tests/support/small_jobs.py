@@ -20,6 +20,7 @@ from worker.policy.host import LocalHost
 from worker.policy.load import load_base_model
 from worker.policy.lora import LoraPolicy
 from worker.rewards.sandboxed import CodeReward, SandboxedScorer, live_code, scoring_threads
+from worker.rollout.conversations import GroupSampler
 from worker.rollout.text import Text
 from worker.rollout.transformers_engine import TransformersEngine
 from worker.sandbox.outcome import CallOutcome, RewardRow, RowResult
@@ -82,6 +83,7 @@ class SmallJob:
         grades: dict[str, Grade] | None = None,
         changes: Sequence[ScheduledChange] = (),
         environment: Callable[["SmallJob"], Environment] = lambda job: SingleTurn(),
+        sampler: Callable[["SmallJob"], GroupSampler] | None = None,
     ) -> None:
         """grades: what code that a change brings says, by its source. changes: what an earlier attempt applied.
         fork: `resume` is of another job."""
@@ -125,8 +127,8 @@ class SmallJob:
         self.prompts = load_prompts(
             spec.data, path, None, renderer=ChatRenderer(self.tokenizer), seed=spec.seed, max_tokens=200
         )
-        self.environment = environment(self)
-        self.stop_ids = self.base.stop_ids
+        self.environment, self.stop_ids = environment(self), self.base.stop_ids
+        self.sampler = sampler(self) if sampler else None
 
     def _engine(self) -> TransformersEngine:
         if not self.spec.rollout.ahead:
@@ -144,7 +146,12 @@ class SmallJob:
                 self.spec,
                 Models(self.policy, self.critic),
                 RolloutSource(
-                    self.engine, self.environment, self.scorer, self.text.completions, self.stop_ids
+                    self.engine,
+                    self.environment,
+                    self.scorer,
+                    self.text.completions,
+                    self.stop_ids,
+                    sampler=self.sampler,
                 ),
                 self.prompts,
                 self.position,

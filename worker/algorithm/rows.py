@@ -55,7 +55,8 @@ class Turns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """N scored completions, without gradient."""
+    """N scored completions, without gradient. A rollout of several conversations is one, its tokens those of the
+    conversations one after the other."""
 
     group: Tensor
     """(N,) int64: equal for completions of one prompt."""

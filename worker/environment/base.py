@@ -90,6 +90,14 @@ class Conversation:
     """Why, in words."""
     branches: int = 1
     """Conversations of the rollout that did not continue each other; this is one of them."""
+    branch: int = 0
+    """Its number among them."""
+    branch_reason: str | None = None
+    """Why it began apart from the others (`worker.environment.agent.calls.BranchReason`)."""
+    share: float = 1.0
+    """Its part of the tokens that the rollout trains."""
+    others: tuple["Conversation", ...] = ()
+    """The rollout's other conversations, where they are trained."""
     reward: float | None = None
     """What the environment itself returned for the whole rollout."""
     first_state: Any = None

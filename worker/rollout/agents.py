@@ -252,6 +252,7 @@ class _AgentStep:
             outcome,
             self._parent.texts,
             stop_ids,
+            forks=self._parent.spec.forks,
         )
 
     # ── Model calls ─────────────────────────────────────────────────────────────────────────────────────────

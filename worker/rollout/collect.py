@@ -45,6 +45,14 @@ class Rollout:
     """Why, in words."""
     branches: int = 1
     """Conversations of the rollout that did not continue each other; this is one of them."""
+    branch: int = 0
+    """Its number among them."""
+    branch_reason: str | None = None
+    """Why it began apart from the others (`worker.environment.agent.calls.BranchReason`)."""
+    share: float = 1.0
+    """Its part of the tokens that the rollout trains."""
+    others: tuple["Rollout", ...] = ()
+    """The rollout's other conversations, where they are trained."""
     environment_reward: float | None = None
     first_state: Any = None
     """What the environment kept about it before its first turn."""
@@ -55,6 +63,17 @@ class Rollout:
     """`sample_no` of the rollout whose beginning it continues."""
     version: int = 0
     """Step after which the policy was published that sampled its beginning."""
+
+    @property
+    def conversations(self) -> tuple["Rollout", ...]:
+        """All that are trained. The one that rewards read is the last one, so that what they say of its end credits
+        the others too."""
+        return (*self.others, self)
+
+    @property
+    def policy_tokens(self) -> int:
+        """Tokens of the policy in all conversations."""
+        return sum(sum(conversation.action_mask) for conversation in self.conversations)
 
     @property
     def token_ids(self) -> tuple[int, ...]:
@@ -316,6 +335,10 @@ def _rollout(conversation: Conversation, sampling_round: Round) -> Rollout:
         failure=conversation.failure,
         failure_message=conversation.failure_message,
         branches=conversation.branches,
+        branch=conversation.branch,
+        branch_reason=conversation.branch_reason,
+        share=conversation.share,
+        others=tuple(_rollout(other, sampling_round) for other in conversation.others),
         environment_reward=conversation.reward,
         first_state=conversation.first_state,
         call_span=conversation.call_span,

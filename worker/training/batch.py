@@ -1,5 +1,5 @@
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -8,19 +8,19 @@ import torch
 from torch import Tensor
 
 from worker.algorithm.rows import Rows, Steps, Turns
-from worker.policy.base import Sequences
 from worker.rewards.base import RewardResult, Score, Scorer
 from worker.rollout.collect import Rollout
 from worker.rollout.conversations import Decode
+from worker.training.rollout_sequences import RolloutSequences
 
 
 @dataclass(frozen=True, slots=True)
 class StepBatch:
-    """The N rollouts of a step, group after group."""
+    """The N rollouts of a step, group after group, each one row of tensors (`worker.training.rollout_sequences`)."""
 
     rollouts: list[Rollout]
     rows: Rows
-    sequences: Sequences
+    sequences: RolloutSequences
     sampler_logprobs: Tensor
     """(N, T) float32, 0 outside the mask."""
     sampler_entropies: Tensor
@@ -37,16 +37,17 @@ def assemble(
     groups: Sequence[Sequence[Rollout]], scorer: Scorer, temperature: float, decode: Decode
 ) -> StepBatch:
     rollouts = [rollout for group in groups for rollout in group]
-    completions = [rollout.token_ids for rollout in rollouts]
+    completions = [_joined(rollout, lambda part: part.token_ids) for rollout in rollouts]
     lengths = torch.tensor([len(ids) for ids in completions])
     present = torch.arange(int(lengths.max()))[None, :] < lengths[:, None]
     token_ids = _spread(completions, present, torch.int64)
-    mask = _spread([rollout.action_mask for rollout in rollouts], present, torch.bool)
-    sampler = _spread([rollout.sampler_logprobs for rollout in rollouts], present, torch.float32)
-    sampler_entropies = [
-        rollout.sampler_entropies or (torch.nan,) * len(rollout.token_ids) for rollout in rollouts
-    ]
-    entropies = _spread(sampler_entropies, present, torch.float32)
+    mask = _spread(
+        [_joined(rollout, lambda part: part.action_mask) for rollout in rollouts], present, torch.bool
+    )
+    sampler = _spread(
+        [_joined(rollout, lambda part: part.sampler_logprobs) for rollout in rollouts], present, torch.float32
+    )
+    entropies = _spread([_joined(rollout, _entropies) for rollout in rollouts], present, torch.float32)
     results = [_results(rollout) for rollout in rollouts]
     rows = Rows(
         group=torch.tensor([rollout.prompt_no for rollout in rollouts]),
@@ -71,10 +72,24 @@ def assemble(
         source=_sources(rollouts),
         injected=present & ~mask,
     )
-    sequences = Sequences([rollout.prompt.token_ids for rollout in rollouts], completions, temperature)
+    sequences = RolloutSequences.of(rollouts, temperature)
     return StepBatch(
         rollouts, rows, sequences, torch.where(mask, sampler, 0.0), torch.where(mask, entropies, 0.0)
     )
+
+
+def _joined(rollout: Rollout, values: Callable[[Rollout], Sequence[Any]]) -> list[Any]:
+    """Values per token of a rollout's conversations, in the order of its row."""
+    return list(chain.from_iterable(map(values, rollout.conversations)))
+
+
+def _entropies(conversation: Rollout) -> Sequence[float]:
+    return conversation.sampler_entropies or (torch.nan,) * len(conversation.token_ids)
+
+
+def _before(rollout: Rollout) -> int:
+    """Tokens of its row before the conversation that rewards read."""
+    return sum(len(other.token_ids) for other in rollout.others)
 
 
 def _spread(rows: Sequence[Sequence[Any]], present: Tensor, dtype: torch.dtype) -> Tensor:
@@ -89,13 +104,13 @@ def _results(rollout: Rollout) -> tuple[RewardResult, ...]:
 
 def _steps(rollouts: Sequence[Rollout], weights: Sequence[float], decode: Decode) -> Steps | None:
     steps = [
-        (row, end_token(rollout, end, decode), weight * value)
+        (row, _before(rollout) + end_token(rollout, end, decode), weight * value)
         for row, rollout in enumerate(rollouts)
         for result, weight in zip(_results(rollout), weights, strict=False)
         for value, end in result.steps
     ]
     steps += [
-        (row, rollout.turns[turn].end if rollout.turns else len(rollout.token_ids), weight * value)
+        (row, _before(rollout) + _turn_end(rollout, turn), weight * value)
         for row, rollout in enumerate(rollouts)
         for result, weight in zip(_results(rollout), weights, strict=False)
         for value, turn in result.turns
@@ -108,19 +123,17 @@ def _steps(rollouts: Sequence[Rollout], weights: Sequence[float], decode: Decode
     )
 
 
+def _turn_end(rollout: Rollout, turn: int) -> int:
+    return rollout.turns[turn].end if rollout.turns else len(rollout.token_ids)
+
+
 def _turns(rollouts: Sequence[Rollout], weights: Sequence[float]) -> Turns | None:
     """The policy's turns as actions. A reward without values of turns is that of the rollout's last turn."""
     if not any(rollout.turns for rollout in rollouts):
         return None
-    entries: list[tuple[int, int, int, float, int]] = []
-    for row, rollout in enumerate(rollouts):
-        ids, answer_start = rollout.token_ids, 0
-        rewards_by_turn = _turn_rewards(rollout, weights)
-        for turn in rollout.turns:
-            reward = rewards_by_turn.get(turn.no, 0.0)
-            state = _state(rollout.prompt.prompt_hash, ids[answer_start : turn.start])
-            entries.append((row, turn.start, turn.end, reward, state))
-            answer_start = turn.end
+    entries = [
+        (row, *action) for row, rollout in enumerate(rollouts) for action in _actions(rollout, weights)
+    ]
     row_no, start, end, rewards, states = zip(*entries, strict=True)
     return Turns(
         row=torch.tensor(row_no),
@@ -129,6 +142,21 @@ def _turns(rollouts: Sequence[Rollout], weights: Sequence[float]) -> Turns | Non
         rewards=torch.tensor(rewards, dtype=torch.float64),
         states=torch.tensor(states),
     )
+
+
+def _actions(rollout: Rollout, weights: Sequence[float]) -> Iterator[tuple[int, int, float, int]]:
+    """Start, end, reward and state of each turn."""
+    prompt_hash, before = rollout.prompt.prompt_hash, 0
+    for conversation in rollout.conversations:
+        is_rewarded = conversation is rollout
+        rewards_by_turn = _turn_rewards(rollout, weights) if is_rewarded else {}
+        ids, answer_start = conversation.token_ids, 0
+        unread = () if is_rewarded else conversation.prompt.token_ids
+        for turn in conversation.turns:
+            state = _state(prompt_hash, (*unread, *ids[answer_start : turn.start]))
+            yield before + turn.start, before + turn.end, rewards_by_turn.get(turn.no, 0.0), state
+            answer_start, unread = turn.end, ()
+        before += len(ids)
 
 
 def _tool_spans(rollouts: Sequence[Rollout]) -> Tensor | None:

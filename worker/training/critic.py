@@ -38,8 +38,8 @@ def update_critic(
             tensor[rows, : sequences.longest] for tensor in (credit.trained, returns.float(), old)
         )
         tensors = {"mask": mask, "returns": part_returns, "old_values": before}
-        part = Batch(sequences, tensors, mask.any(1), float(mask.sum()))
-        done.add(critic.forward_backward(part, value_function(settings.clip_range)))
+        part = Batch(sequences.sequences, tensors, mask.any(1), float(mask.sum()))
+        done.add(critic.forward_backward(sequences.split(part), value_function(settings.clip_range)))
         norm = critic.optimizer_step(
             learning_rate=(settings.learning_rate or optimizer.rate) * share,
             betas=optimizer.betas,

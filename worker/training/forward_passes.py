@@ -7,7 +7,8 @@ from torch import Tensor
 from reinforge.spec import JobSpec
 from worker.algorithm import shaping
 from worker.algorithm.loss.optimizer_batch import loss_reads
-from worker.policy.base import Critic, Policy, Sequences, TokenScores
+from worker.policy.base import Critic, Policy, TokenScores
+from worker.training.rollout_sequences import RolloutSequences
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +22,19 @@ class Passes:
     """(N, T) float32, of a critic."""
 
 
-def reward_passes(spec: JobSpec, policy: Policy, sequences: Sequences) -> Passes:
+def reward_passes(spec: JobSpec, policy: Policy, sequences: RolloutSequences) -> Passes:
     return Passes(
-        policy.log_probs(sequences) if has_reward_passes(spec) else None,
-        policy.reference_log_probs(sequences) if _reads_reference(spec) else None,
+        policy_scores(policy, sequences) if has_reward_passes(spec) else None,
+        _reference_scores(policy, sequences) if _reads_reference(spec) else None,
     )
+
+
+def policy_scores(policy: Policy, sequences: RolloutSequences) -> TokenScores:
+    return sequences.joined_scores(policy.log_probs(sequences.sequences))
+
+
+def _reference_scores(policy: Policy, sequences: RolloutSequences) -> Tensor:
+    return sequences.joined(policy.reference_log_probs(sequences.sequences))
 
 
 def has_reward_passes(spec: JobSpec) -> bool:
@@ -37,14 +46,18 @@ def _reads_reference(spec: JobSpec) -> bool:
 
 
 def update_passes(
-    spec: JobSpec, policy: Policy, sequences: Sequences, passes: Passes, critic: Critic | None = None
+    spec: JobSpec,
+    policy: Policy,
+    sequences: RolloutSequences,
+    passes: Passes,
+    critic: Critic | None = None,
 ) -> Passes:
     if critic is not None:
-        passes = replace(passes, values=critic.values(sequences))
+        passes = replace(passes, values=sequences.joined(critic.values(sequences.sequences)))
     if passes.old is None and reads_old_policy(spec):
-        passes = replace(passes, old=policy.log_probs(sequences))
+        passes = replace(passes, old=policy_scores(policy, sequences))
     if passes.reference is None and "reference_logprobs" in loss_reads(spec.algorithm.loss.model_dump()):
-        passes = replace(passes, reference=policy.reference_log_probs(sequences))
+        passes = replace(passes, reference=_reference_scores(policy, sequences))
     return passes
 
 

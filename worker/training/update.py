@@ -28,7 +28,7 @@ from worker.policy.base import (
 )
 from worker.training.batch import StepBatch
 from worker.training.credit import Credit
-from worker.training.forward_passes import Passes, reads_policy_before_update
+from worker.training.forward_passes import Passes, policy_scores, reads_policy_before_update
 from worker.training.skipped_rows import as_sampled, skippable_rows
 
 LossSettings = Mapping[str, Any]
@@ -89,13 +89,15 @@ def update(
         # Rows that are not trained on are reported as well.
         groups = [[*groups[0], *idle], *groups[1:]] if groups else [idle]
     for number, rows in enumerate(groups):
-        before = _take(old, rows, batch.sequences.take(rows).longest) if old else None
+        sequences = batch.sequences.take(rows)
+        before = _take(old, rows, sequences.longest) if old else None
         if number and reads_policy_before_update(spec):
-            before = policy.log_probs(batch.sequences.take(rows))
+            before = policy_scores(policy, sequences)
         part = _optimizer_batch(settings, batch, credit, rows, passes, before, done.state, first=number == 0)
         if old is None:
             part = replace(part, skipped=skippable_rows(batch, rows, part.needs_gradient))
-        ran = policy.forward_backward(part, loss_function(settings))
+        ran = policy.forward_backward(sequences.split(part), loss_function(settings))
+        ran = replace(ran, scores=sequences.joined_scores(ran.scores))
         if part.skipped is not None:
             as_sampled(ran.scores, batch, rows, part.skipped)
             done.add_first_scores(rows, part, ran.scores)
@@ -188,8 +190,8 @@ def _optimizer_batch(
     *,
     first: bool,
 ) -> Batch:
-    """Batch of one update. before: scores under the weights before it. In a step's `first` update the ratio
-    is exactly 1.
+    """Batch of one update, its tensors by rollout. before: scores under the weights before it. In a step's `first`
+    update the ratio is exactly 1.
     """
     sequences, reads = batch.sequences.take(rows), loss_reads(settings)
 
@@ -226,7 +228,7 @@ def _optimizer_batch(
             cut(batch.rows.mask), cut(batch.sampler_logprobs), torch.nan
         )
     return Batch(
-        sequences,
+        sequences.sequences,
         tensors,
         _moves_policy(settings, tensors) & whole.mask.any(1),
         float(tensors["counts"].sum()) or 1.0,

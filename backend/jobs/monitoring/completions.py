@@ -148,6 +148,10 @@ async def _read(
 def read_group(path: str, prompt_no: int, tokens: bool) -> list[dict[str, Any]]:
     with opened(path) as file:
         names = [name for name in file.schema_arrow.names if tokens or name not in TOKEN_LISTS]
+        if not tokens and "branches" in names:
+            names.remove("branches")
+            parts = file.schema_arrow.field("branches").type.value_type
+            names += [f"branches.list.element.{part.name}" for part in parts if part.name not in TOKEN_LISTS]
         group_rows: list[dict[str, Any]] = []
         for number in range(file.num_row_groups):
             if _may_hold(file.metadata.row_group(number), prompt_no):
@@ -181,6 +185,20 @@ def _details(stored: dict[str, Any], roles: dict[str, Any]) -> dict[str, Any]:
         "prompt_messages": value_of(stored.get("prompt_messages"), "[]"),
         "item": item_of(value_of(stored.get("item"), "{}"), roles),
         "rewards": value_of(stored.get("rewards"), "[]"),
+        "branch": stored.get("branch"),
+        "branches": [
+            {name: branch[name] for name in ("branch", "reason", "share", "text")}
+            | {"prompt_messages": value_of(branch["prompt_messages"], "[]")}
+            | _turns(branch)
+            for branch in stored.get("branches") or ()
+        ],
+        **_turns(stored),
+    }
+
+
+def _turns(stored: dict[str, Any]) -> dict[str, Any]:
+    """Turns and tokens of a conversation."""
+    return {
         "conversation": value_of(stored.get("turns"), "[]"),
         "messages": value_of(stored.get("messages"), "[]"),
         **{name: stored.get(name) or [] for name in TOKEN_LISTS},

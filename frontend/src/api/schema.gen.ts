@@ -4094,8 +4094,7 @@ export interface components {
         };
         /**
          * AgentSpec
-         * @description Your own program calls the policy at an OpenAI-compatible address; `reinforge rollout serve` runs it. Not
-         *     available in this version: a job with it is refused.
+         * @description Your own program calls the policy at an OpenAI-compatible address; `reinforge rollout serve` runs it.
          */
         AgentSpec: {
             /**
@@ -4134,6 +4133,19 @@ export interface components {
              * @enum {string}
              */
             lost?: "retry_once" | "drop";
+            /**
+             * Forks
+             * @description What is trained of a rollout whose calls do not all continue each other, because its program rewrote its history,
+             *     forked, or ran sub-agents. `train`: all its conversations; `first_only`: the one with most tokens of the policy.
+             *     Rewards read that one with either. A rollout counts once in all statistics, and its conversations have its
+             *     advantage. In the loss they weigh together what one completion weighs: aggregations `seq_mean`, `seq_sum_mean`,
+             *     `constant`, `lambda` and those of packages count the rollout as one completion of their length together;
+             *     `token_mean` counts each of their tokens once. What the loss computes for a whole completion, such as ratios and a
+             *     KL of level `sequence`, `off_policy_mask` and surrogate `gmpo`, it computes for each conversation.
+             * @default train
+             * @enum {string}
+             */
+            forks?: "train" | "first_only";
         };
         /**
          * AgentTask
@@ -6147,6 +6159,76 @@ export interface components {
              * @default []
              */
             rewards?: components["schemas"]["RewardResult"][];
+            /**
+             * Token Ids
+             * @default []
+             */
+            token_ids?: number[];
+            /**
+             * Tokens
+             * @default []
+             */
+            tokens?: string[];
+            /**
+             * Sampler Logprobs
+             * @default []
+             */
+            sampler_logprobs?: number[];
+            /**
+             * Trainer Logprobs
+             * @default []
+             */
+            trainer_logprobs?: number[];
+            /**
+             * Entropies
+             * @default []
+             */
+            entropies?: number[];
+            /**
+             * Conversation
+             * @default []
+             */
+            conversation?: components["schemas"]["CompletionTurn"][];
+            /**
+             * Messages
+             * @default []
+             */
+            messages?: {
+                [key: string]: unknown;
+            }[];
+            /**
+             * Mask
+             * @default []
+             */
+            mask?: boolean[];
+            /** Branch */
+            branch?: number | null;
+            /**
+             * Branches
+             * @default []
+             */
+            branches?: components["schemas"]["CompletionBranch"][];
+        };
+        /**
+         * CompletionBranch
+         * @description Another conversation of a rollout, trained beside the one that its rewards read.
+         */
+        CompletionBranch: {
+            /** Branch */
+            branch: number;
+            /** Reason */
+            reason?: string | null;
+            /** Share */
+            share: number;
+            /**
+             * Prompt Messages
+             * @default []
+             */
+            prompt_messages?: {
+                [key: string]: unknown;
+            }[];
+            /** Text */
+            text: string;
             /**
              * Token Ids
              * @default []

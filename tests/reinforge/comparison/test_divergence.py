@@ -50,6 +50,16 @@ def test_numbers_are_compared_to_the_bit(change: dict[str, Any], what: str, valu
     assert (difference.what, difference.values) == (what, values)
 
 
+def test_other_conversations_of_a_rollout_are_compared() -> None:
+    branch = {"branch": 1, "token_ids": [8, 9], "tokens": ["x", "y"], "sampler_logprobs": [-1.0, -1.0]}
+    other = branch | {"token_ids": [8, 4], "tokens": ["x", "Z"]}
+    difference = row_difference(1, "train", [row(branches=[branch])], [row(branches=[other])])
+    assert difference is not None
+    assert (difference.what, difference.token, difference.values) == ("token", 1, ["y", "Z"])
+    difference = row_difference(1, "train", [row(branches=[branch])], [row(branches=None)])
+    assert difference is not None and difference.what == "completions"
+
+
 def test_another_number_of_completions() -> None:
     difference = row_difference(1, "train", [row()], [row(), row(1)])
     assert difference is not None

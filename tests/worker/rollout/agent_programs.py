@@ -19,8 +19,11 @@ from reinforge.schemas.agent_rollouts import (
 )
 from worker.environment.agent.texts import ModelCallTexts
 from worker.environment.base import Conversation, Prompt
+from worker.environment.single_turn import SingleTurn
 from worker.models.rendering import Rendered
+from worker.rewards.base import Scorer
 from worker.rollout.agents import AgentSampler
+from worker.rollout.collect import Collected, Collector
 from worker.rollout.conversations import Round
 from worker.rollout.engine import Generated, GenerateRequest, RolloutEngine, Sample, Sampling
 from worker.rollout.noise import Stream
@@ -86,7 +89,41 @@ class Program:
             raise KeyError(answer.error["code"])
         assert answer.result is not None
         message: Message = answer.result["message"]
+        self.exchange.received.append(message["content"])
         return message
+
+
+TASK: Message = {"role": "user", "content": "Task"}
+NEXT: Message = {"role": "user", "content": "Go on"}
+
+
+async def rewriting(program: Program) -> float:
+    """Puts a summary in the place of its history, and after it another one."""
+    messages = [TASK]
+    for summary in ("In short", "Shorter"):
+        for _ in range(2):
+            messages += [await program.ask(messages), NEXT]
+        messages = [TASK, {"role": "user", "content": summary}]
+    await program.ask(messages)
+    return program.task.sample_no / 4
+
+
+async def with_sub_agents(program: Program) -> float:
+    """Asks two sub-agents beside each other, and abandons a third."""
+
+    async def sub_agent(name: str) -> str:
+        messages = [{"role": "system", "content": name}, TASK]
+        first = await program.ask(messages)
+        last = await program.ask([*messages, first, NEXT])
+        return str(last["content"])
+
+    first = await program.ask([TASK])
+    abandoned = asyncio.create_task(sub_agent("slow"))
+    await asyncio.sleep(0.001)
+    abandoned.cancel()
+    reports = await asyncio.gather(sub_agent("one"), sub_agent("two"))
+    await program.ask([TASK, first, {"role": "user", "content": f"{reports}"}])
+    return program.task.sample_no / 4
 
 
 Play = Callable[[Program], Awaitable[float | None]]
@@ -98,12 +135,20 @@ class Exchange:
     def __init__(self, play: Play) -> None:
         self.play = play
         self.offered: list[AgentRolloutInput] = []
+        self.received: list[str] = []
+        """Texts of all answers that programs received."""
         self.open = False
         self._calls: dict[str, tuple[ModelCallMessage, asyncio.Future[ModelCallAnswer]]] = {}
         self._ends: dict[str, RolloutEnd] = {}
         self._numbers = itertools.count()
         self._news = asyncio.Event()
+        self._error: Exception | None = None
         self._programs: list[asyncio.Task[None]] = []
+
+    def fail(self, error: Exception) -> None:
+        """Let the trainer's next call raise it."""
+        self._error = error
+        self._news.set()
 
     async def offer(self, rollouts: Sequence[AgentRolloutInput], limits: AgentLimits) -> None:
         self.offered += rollouts
@@ -136,6 +181,8 @@ class Exchange:
         self._received = getattr(self, "_received", set()) | received
         await self._news.wait()
         self._news.clear()
+        if self._error is not None:
+            raise self._error
         calls = [message for id, (message, _) in self._calls.items() if id not in self._received]
         return TrainerWork(calls=calls, ends=list(self._ends.values()))
 
@@ -175,7 +222,35 @@ class AgentRun:
         groups = dict(asyncio.run(asyncio.wait_for(self._groups(), 20)))
         return [conversation for number in sorted(groups) for conversation in groups[number]]
 
+    def collect(self, scorer: Scorer) -> Collected:
+        return asyncio.run(asyncio.wait_for(self._collected(scorer), 20))
+
+    @property
+    def received_ids(self) -> list[int]:
+        """Tokens of all answers that programs received."""
+        texts = set(self.exchange.received)
+        return [
+            id for _, ids in self.engine.sampled if f"answer {ids[0]}" in texts for id in ids if id != END
+        ]
+
+    async def _collected(self, scorer: Scorer) -> Collected:
+        self._begin()
+        collector = Collector(
+            cast(RolloutEngine, self.engine), SingleTurn(), scorer, Template().raw, sampler=self.sampler
+        )
+        try:
+            return await collector.collect(self.prompts, self.round, lambda *progress: None)
+        finally:
+            await self.sampler.close()
+
     async def _groups(self) -> list[tuple[int, list[Conversation]]]:
+        self._begin()
+        try:
+            return [group async for group in self.sampler.groups(self.prompts, self.round, lambda: None)]
+        finally:
+            await self.sampler.close()
+
+    def _begin(self) -> None:
         self.exchange = Exchange(self.play)
         self.sampler = AgentSampler(
             cast(RolloutEngine, self.engine),
@@ -186,7 +261,3 @@ class AgentRun:
             most=self.most,
             warn=lambda line: None,
         )
-        try:
-            return [group async for group in self.sampler.groups(self.prompts, self.round, lambda: None)]
-        finally:
-            await self.sampler.close()

@@ -4,12 +4,20 @@ import asyncio
 
 import pytest
 
-from tests.worker.rollout.agent_programs import END, FIRST_SAMPLED, AgentRun, Message, Program
+from tests.worker.rollout.agent_programs import (
+    END,
+    FIRST_SAMPLED,
+    NEXT,
+    TASK,
+    AgentRun,
+    Message,
+    Play,
+    Program,
+    rewriting,
+    with_sub_agents,
+)
 from worker.environment.base import Conversation
 from worker.rollout.conversations import Interrupted
-
-TASK: Message = {"role": "user", "content": "Task"}
-NEXT: Message = {"role": "user", "content": "Go on"}
 
 
 async def two_turns(program: Program) -> float:
@@ -74,19 +82,57 @@ def test_an_abandoned_answer_is_not_trained() -> None:
     assert len(run.engine.sampled) == 2
 
 
-def test_rewritten_history_is_a_branch_and_the_longer_one_is_trained() -> None:
-    async def rewrite(program: Program) -> None:
-        await program.ask([TASK])
-        summary = {"role": "user", "content": "In short"}
-        second = await program.ask([summary])
-        await program.ask([summary, second, NEXT])
+SUMMARY: Message = {"role": "user", "content": "In short"}
 
+
+async def rewrite(program: Program) -> None:
+    await program.ask([TASK])
+    second = await program.ask([TASK, SUMMARY])
+    await program.ask([TASK, SUMMARY, second, NEXT])
+
+
+def test_rewards_read_the_longest_conversation_and_the_others_are_trained_beside_it() -> None:
     run = AgentRun(rewrite)
     [conversation] = run.run()
-    assert conversation.branches == 2
-    assert conversation.prompt.messages == [{"role": "user", "content": "In short"}]
+    assert (conversation.branches, conversation.branch) == (2, 1)
+    assert conversation.branch_reason == "history_rewritten"
+    assert conversation.prompt.messages == [TASK, SUMMARY]
     assert len(conversation.turns) == 2
+    [other] = conversation.others
+    assert (other.branch, other.branch_reason, other.prompt.messages) == (0, "first", [TASK])
+    assert (other.share, conversation.share) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
     assert len({request.noise for request, _ in run.engine.sampled}) == 3
+
+
+def test_with_first_only_the_others_are_counted_and_not_trained() -> None:
+    [conversation] = AgentRun(rewrite, forks="first_only").run()
+    assert (conversation.branches, conversation.branch, conversation.share) == (2, 1, 1.0)
+    assert conversation.others == () and len(conversation.turns) == 2
+
+
+@pytest.mark.parametrize(("play", "reasons"), [
+    (rewriting, ["first", "history_rewritten", "history_rewritten"]),
+    (with_sub_agents, ["first", "sub_agent", "sub_agent"]),
+])  # fmt: skip
+def test_each_token_that_a_program_received_is_trained_once_and_no_other(
+    play: Play, reasons: list[str]
+) -> None:
+    run = AgentRun(play, prompts=2, samples=3)
+    rollouts = run.run()
+    assert len(rollouts) == 6
+    engine_read = {request.prompt_ids + ids for request, ids in run.engine.sampled}
+    for rollout in rollouts:
+        rows = sorted([*rollout.others, rollout], key=lambda row: row.branch)
+        assert [row.branch_reason for row in rows] == reasons
+        assert sum(row.share for row in rows) == pytest.approx(1)
+        for row in rows:
+            assert row.prompt.token_ids + row.token_ids in engine_read
+            assert row.share == row.policy_tokens / sum(other.policy_tokens for other in rows)
+    rows = [row for rollout in rollouts for row in (*rollout.others, rollout)]
+    trained = [id for row in rows for id in sampled_ids(row) if id != END]
+    assert sorted(trained) == run.received_ids
+    if play is with_sub_agents:
+        assert len(trained) < 2 * len(run.engine.sampled), "abandoned answers are not among them"
 
 
 def test_calls_over_the_budget_are_refused() -> None:

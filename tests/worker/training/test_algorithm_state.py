@@ -10,6 +10,7 @@ from tests.support.small_jobs import SmallJob, small_spec
 from tests.support.tiny_models import write_tiny_model
 from worker.policy.base import Sequences
 from worker.training.forward_passes import Passes, reads_old_policy, reward_passes, update_passes
+from worker.training.rollout_sequences import RolloutSequences
 
 STATEFUL: dict[str, Any] = {
     "algorithm__updates_per_step": 2,
@@ -168,7 +169,8 @@ class Counting:
     ],
 )
 def test_a_pass_is_made_when_something_reads_it_and_once(changes: dict[str, Any], passes: list[str]) -> None:
-    spec, policy, sequences = small_spec(**changes), Counting(), Sequences([], [], 1.0)
+    spec, policy = small_spec(**changes), Counting()
+    sequences = RolloutSequences(Sequences([], [], 1.0), [], [])
     update = reward_passes(spec, policy, sequences)  # type: ignore[arg-type]
     update = update_passes(spec, policy, sequences, update)  # type: ignore[arg-type]
     assert policy.forward_passes == passes

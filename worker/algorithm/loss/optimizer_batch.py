@@ -18,6 +18,8 @@ from worker.algorithm.pairs import dpo_pairs
 from worker.algorithm.rows import State
 
 SLOPE = "slope."
+SUMMED_OVER_ROWS = frozenset({"counts", "row_weights", "pair_losses"})
+"""Constants (N,) that a row of several sequences divides among them; other constants (N,) are those of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

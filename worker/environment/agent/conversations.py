@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from reinforge.records import CompletionEnd
 from reinforge.schemas.agent_rollouts import EndStatus
@@ -35,15 +35,37 @@ def captured_conversation(
     outcome: RolloutOutcome,
     texts: ModelCallTexts,
     stop_ids: Sequence[int],
+    *,
+    forks: Literal["train", "first_only"],
 ) -> Conversation:
-    """The ended rollout: its row with most tokens of the policy; other branches are counted, not trained."""
+    """The ended rollout: its row with most tokens of the policy, which rewards read, and its other rows where `forks`
+    trains them."""
     failure, message = _FAILURES[outcome.status], outcome.message
     rows = graph.capture().rows
     if not rows:
         if failure is None:
             failure, message = NO_CALLS, "The program received no answer of the model that can be trained on."
         return _without_calls(begun, failure, message, stop_ids)
-    row = max(rows, key=lambda candidate: (sum(candidate.action_mask), -candidate.branch))
+    longest = max(rows, key=lambda candidate: (sum(candidate.action_mask), -candidate.branch))
+    trained = rows if forks == "train" else (replace(longest, share=1.0),)
+    conversations = {row.branch: _conversation(begun, graph, row, texts, stop_ids) for row in trained}
+    return replace(
+        conversations.pop(longest.branch),
+        failure=failure,
+        failure_message=message if failure else None,
+        reward=outcome.reward,
+        branches=len(rows),
+        others=tuple(conversations.values()),
+    )
+
+
+def _conversation(
+    begun: Conversation,
+    graph: CaptureGraph,
+    row: CapturedRow,
+    texts: ModelCallTexts,
+    stop_ids: Sequence[int],
+) -> Conversation:
     calls = [graph.calls_by_no[no] for no in row.calls]
     first = calls[0].request
     prompt = replace(
@@ -63,10 +85,9 @@ def captured_conversation(
         turns=turns,
         messages=_messages(calls),
         finish_reason=_finish(graph, calls[-1], stop_ids),
-        failure=failure,
-        failure_message=message if failure else None,
-        reward=outcome.reward,
-        branches=len(rows),
+        branch=row.branch,
+        branch_reason=row.reason,
+        share=row.share,
     )
 
 

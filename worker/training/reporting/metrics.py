@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from reinforge.environment_spec import AGENT
 from reinforge.spec import JobSpec
 from worker.algorithm.advantages import group_statistics
 from worker.algorithm.loss.entropy import coefficient
@@ -26,7 +27,7 @@ from worker.training.forward_passes import Passes
 from worker.training.prompts.frontier import passed
 from worker.training.reporting.diagnostics import diagnostics, within_groups
 from worker.training.reporting.slices import Slices
-from worker.training.reporting.turn_metrics import turn_values
+from worker.training.reporting.turn_metrics import forks_share, turn_values
 from worker.training.update import Update
 
 MOST_LABELS = 32
@@ -50,6 +51,8 @@ def step_values(
     )
     values |= per_reward(rollouts)
     values |= turn_values(rollouts)
+    if spec.environment.type == AGENT:
+        values["rollout/forks_share"] = forks_share(rollouts)
     values |= _groups(replace(credit, keep=credit.keep & counted), batch.rows.group)
     values |= _lengths(batch.rows.lengths[counted], batch.rows.truncated[counted])
     mask = batch.rows.mask
@@ -93,7 +96,7 @@ def running_values(
     """Totals since the start, and times of one completed step."""
     seconds = max(clock.finished - clock.started, 1e-9)
     rollouts = collected.rollouts
-    tokens = sum(len(rollout.token_ids) for rollout in rollouts)
+    tokens = sum(len(part.token_ids) for rollout in rollouts for part in rollout.conversations)
     return {
         "optimizer/learning_rate": learning_rate,
         "optimizer/updates": float(position.updates),

@@ -2,9 +2,11 @@
 
 Columns: prompt_no, sample_no, row_index, prompt_hash, prompt, prompt_messages (JSON), item (JSON), text, token_ids,
 tokens (decoded pieces; joined they are the decoded completion), sampler_logprobs, trainer_logprobs, entropies, reward,
-advantage, length, finish_reason, error, rewards (JSON, `reinforge.schemas.jobs.RewardResult`). With environment
-`tools`: turns (JSON, `reinforge.schemas.jobs.CompletionTurn`), messages (JSON, after the prompt's), mask (tokens of the
-policy); else null.
+advantage, length, finish_reason, error, rewards (JSON, `reinforge.schemas.jobs.RewardResult`). With environments
+`tools` and `agent`: turns (JSON, `reinforge.schemas.jobs.CompletionTurn`), messages (JSON, after the prompt's), mask
+(tokens of the policy); else null. A row is a rollout; its reward, advantage and length are those of all its
+conversations. Where a rollout of the step has several that are trained: branch (number of the row's own one) and
+branches (the others; null without any).
 """
 
 import io
@@ -49,6 +51,25 @@ SCHEMA = pa.schema(
         ("mask", pa.list_(pa.bool_())),
     ]
 )
+_BRANCH = pa.struct(
+    [
+        ("branch", pa.int32()),
+        ("reason", pa.string()),
+        ("share", pa.float64()),
+        ("prompt_messages", pa.string()),
+        ("text", pa.string()),
+        ("token_ids", pa.list_(pa.int32())),
+        ("tokens", pa.list_(pa.string())),
+        ("sampler_logprobs", pa.list_(pa.float32())),
+        ("trainer_logprobs", pa.list_(pa.float32())),
+        ("entropies", pa.list_(pa.float32())),
+        ("turns", pa.string()),
+        ("messages", pa.string()),
+        ("mask", pa.list_(pa.bool_())),
+    ]
+)
+FORKED = pa.schema([*SCHEMA, ("branch", pa.int32()), ("branches", pa.list_(_BRANCH))])
+"""Of a step in which a rollout has several conversations; each group of a file pays for every column."""
 REPEATED = [
     "prompt_hash",
     "prompt",
@@ -59,13 +80,22 @@ REPEATED = [
     "tokens.list.element",
 ]
 """Columns with repeated values within a group, which a dictionary makes smaller; all others would grow."""
+
+
+def _leaves(name: str, type: pa.DataType) -> list[str]:
+    if pa.types.is_list(type):
+        return _leaves(f"{name}.list.element", type.value_type)
+    if pa.types.is_struct(type):
+        return [leaf for part in type for leaf in _leaves(f"{name}.{part.name}", part.type)]
+    return [name]
+
+
 COMPRESSION = {
     leaf: "none"
     if leaf in ("prompt_no", "sample_no", "row_index", "reward", "advantage", "length")
     else "zstd"
-    for leaf in (
-        f"{field.name}.list.element" if pa.types.is_list(field.type) else field.name for field in SCHEMA
-    )
+    for field in FORKED
+    for leaf in _leaves(field.name, field.type)
 }
 TEXT_IN_ROW = 2000
 """Most characters of a completion in its narrow row."""
@@ -83,7 +113,8 @@ def row_statuses(
 
 
 def _status(rollout: Rollout, reward: float | None, advantage: float | None) -> RowStatus:
-    calls = [call for turn in rollout.turns for call in turn.calls]
+    turns = [turn for conversation in rollout.conversations for turn in conversation.turns]
+    calls = [call for turn in turns for call in turn.calls]
     return RowStatus(
         prompt_no=rollout.prompt_no,
         sample_no=rollout.sample_no,
@@ -91,10 +122,10 @@ def _status(rollout: Rollout, reward: float | None, advantage: float | None) -> 
         row_index=rollout.prompt.row_index,
         reward=reward,
         advantage=advantage,
-        length=sum(rollout.action_mask) if rollout.turns else len(rollout.token_ids),
+        length=rollout.policy_tokens if rollout.turns else len(rollout.token_ids),
         finish_reason=rollout.finish_reason,
         error=rollout.score.error if rollout.score else None,
-        turns=max(1, len(rollout.turns)),
+        turns=max(1, len(turns)),
         tool_calls=len(calls),
         tool_errors=sum(call.status != "ok" for call in calls),
         call_keys=call_keys((call.name, call.status) for call in calls),
@@ -119,13 +150,17 @@ def to_parquet(
     lines = [_line(rollout, status, pieces) for rollout, status in zip(rollouts, statuses, strict=True)]
     if row_scores is not None:
         for row in row_scores.scored.nonzero()[:, 0].tolist():
-            line = lines[row]
-            tokens = len(line["token_ids"])
-            line["trainer_logprobs"] = row_scores.scores.logprobs[row, :tokens].tolist()
-            line["entropies"] = row_scores.scores.entropies[row, :tokens].tolist()
-    table, first = pa.Table.from_pylist(lines, schema=SCHEMA), 0
+            start = 0
+            for line in (*(lines[row]["branches"] or ()), lines[row]):
+                end = start + len(line["token_ids"])
+                line["trainer_logprobs"] = row_scores.scores.logprobs[row, start:end].tolist()
+                line["entropies"] = row_scores.scores.entropies[row, start:end].tolist()
+                start = end
+    schema = FORKED if any(rollout.others for rollout in rollouts) else SCHEMA
+    compression = {leaf: COMPRESSION[leaf] for field in schema for leaf in _leaves(field.name, field.type)}
+    table, first = pa.Table.from_pylist(lines, schema=schema), 0
     buffer = io.BytesIO()
-    with pq.ParquetWriter(buffer, SCHEMA, compression=COMPRESSION, use_dictionary=REPEATED) as writer:
+    with pq.ParquetWriter(buffer, schema, compression=compression, use_dictionary=REPEATED) as writer:
         for _, group in groupby(lines, key=lambda line: line["prompt_no"]):
             count = len(list(group))
             writer.write_table(table.slice(first, count), row_group_size=count)
@@ -135,29 +170,44 @@ def to_parquet(
 
 def _line(rollout: Rollout, status: RowStatus, pieces: Pieces) -> dict[str, Any]:
     prompt = rollout.prompt
-    return {
+    return _conversation(rollout, pieces) | {
         "prompt_no": rollout.prompt_no,
         "sample_no": rollout.sample_no,
         "row_index": prompt.row_index,
         "prompt_hash": prompt.prompt_hash,
         "prompt": prompt.text,
-        "prompt_messages": _json(prompt.messages),
         "item": _json(prompt.item),
-        "text": rollout.text,
-        "token_ids": list(rollout.token_ids),
-        "tokens": pieces(rollout.token_ids),
-        "sampler_logprobs": list(rollout.sampler_logprobs),
-        "trainer_logprobs": None,
-        "entropies": rollout.sampler_entropies,
         "reward": status.reward,
         "advantage": status.advantage,
         "length": status.length,
         "finish_reason": status.finish_reason,
         "error": status.error,
         "rewards": _json([result.as_dict() for result in rollout.score.results] if rollout.score else []),
-        "turns": _json([asdict(turn) for turn in rollout.turns]) if rollout.turns else None,
-        "messages": _json(rollout.messages) if rollout.turns else None,
-        "mask": list(rollout.action_mask) if rollout.turns else None,
+        "branches": [_branch(other, pieces) for other in rollout.others] or None,
+    }
+
+
+def _branch(conversation: Rollout, pieces: Pieces) -> dict[str, Any]:
+    return _conversation(conversation, pieces) | {
+        "reason": conversation.branch_reason,
+        "share": conversation.share,
+    }
+
+
+def _conversation(conversation: Rollout, pieces: Pieces) -> dict[str, Any]:
+    turns = conversation.turns
+    return {
+        "branch": conversation.branch if turns else None,
+        "prompt_messages": _json(conversation.prompt.messages),
+        "text": conversation.text,
+        "token_ids": list(conversation.token_ids),
+        "tokens": pieces(conversation.token_ids),
+        "sampler_logprobs": list(conversation.sampler_logprobs),
+        "trainer_logprobs": None,
+        "entropies": conversation.sampler_entropies,
+        "turns": _json([asdict(turn) for turn in turns]) if turns else None,
+        "messages": _json(conversation.messages) if turns else None,
+        "mask": list(conversation.action_mask) if turns else None,
     }
 
 

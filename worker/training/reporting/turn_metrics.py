@@ -19,9 +19,10 @@ def turn_values(rollouts: Sequence[Rollout]) -> Values:
     """Empty without an environment that has turns."""
     if not any(rollout.turns or rollout.failure for rollout in rollouts):
         return {}
-    turns = [len(rollout.turns) for rollout in rollouts]
-    calls = [call for rollout in rollouts for turn in rollout.turns for call in turn.calls]
-    masks = [rollout.action_mask for rollout in rollouts]
+    conversations = [part for rollout in rollouts for part in rollout.conversations]
+    turns = [sum(len(part.turns) for part in rollout.conversations) for rollout in rollouts]
+    calls = [call for part in conversations for turn in part.turns for call in turn.calls]
+    masks = [part.action_mask for part in conversations]
     ends = Counter(rollout.finish_reason for rollout in rollouts)
     values: Values = {
         "rollout/turns_mean": sum(turns) / len(turns),
@@ -39,6 +40,10 @@ def turn_values(rollouts: Sequence[Rollout]) -> Values:
         f"rollout/failed/{status}": count / len(rollouts) for status, count in sorted(failures.items())
     }
     return values | _by_tool(calls, len(rollouts))
+
+
+def forks_share(rollouts: Sequence[Rollout]) -> float | None:
+    return _share(rollout.branches > 1 for rollout in rollouts)
 
 
 def _by_tool(calls: Sequence[ToolCall], rollouts: int) -> Values:

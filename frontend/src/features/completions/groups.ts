@@ -75,8 +75,9 @@ export type Stack = { row: Completion; copies: readonly Completion[] };
 export function stacksOf(rows: readonly Completion[], open: number | undefined): Stack[] {
   const stacks = new Map<string, Completion[]>();
   for (const row of rows) {
-    const { text, reward, advantage, error, finish_reason: end, conversation = [] } = row;
-    const key = JSON.stringify([text, reward, advantage, error, end, conversation.map(turnKey)]);
+    const { text, reward, advantage, error, finish_reason: end, conversation = [], branches = [] } = row;
+    const others = branches.map((branch) => branch.conversation?.map(turnKey));
+    const key = JSON.stringify([text, reward, advantage, error, end, conversation.map(turnKey), others]);
     stacks.set(key, [...(stacks.get(key) ?? []), row]);
   }
   return [...stacks.values()].map((copies) => ({

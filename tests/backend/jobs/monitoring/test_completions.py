@@ -9,6 +9,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from tests.backend.server import Backend, Trainer
+from worker.training.reporting.rollout_table import FORKED
 
 
 def row(prompt_no: int, sample_no: int) -> dict[str, Any]:
@@ -162,3 +163,44 @@ def test_the_groups_of_a_step_at_a_glance(backend: Backend, job: str) -> None:
     assert (newest["step"], len(newest["data"])) == (0, 1)
     gone = backend.api.get(f"/jobs/{job}/groups", params={"step": 9}).json()
     assert (gone["data"], gone["steps"]) == ([], [1, 2])
+
+
+def test_other_conversations_of_a_rollout_are_behind_its_completion(rpc_backend: Backend) -> None:
+    """They are read with it, and nothing that counts completions counts them."""
+    id = rpc_backend.create_job()
+    trainer = rpc_backend.claim(id)
+    trainer.start()
+    turns = json.dumps([{"no": 0, "start": 0, "end": 2, "text": "told"}])
+    conversation = {
+        "prompt_messages": json.dumps([{"role": "system", "content": "sub-agent"}]),
+        "text": "told",
+        "token_ids": [4, 5],
+        "tokens": ["d", "e"],
+        "sampler_logprobs": [-1.0, -2.0],
+        "mask": [True, True],
+        "turns": turns,
+        "messages": json.dumps([{"role": "assistant", "content": "told"}]),
+    }
+    branches = [{"branch": number, "reason": "sub_agent", "share": 0.25} | conversation for number in (1, 2)]
+    lines = parquet.read_table(io.BytesIO(table([row(0, 0), row(0, 1)]))).to_pylist()
+    lines[0] |= {"branch": 0, "branches": branches}
+    out = io.BytesIO()
+    parquet.write_table(pa.Table.from_pylist(lines, schema=FORKED), out, compression="zstd")
+    blob = trainer.blob(out.getvalue(), "rollouts")
+    rows = [row(0, 0) | {"turns": 3}, row(0, 1)]
+    trainer.send({"kind": "rollouts", "step": 1, "split": "train", "blob": blob, "rows": rows})
+
+    assert places(listed(rpc_backend, id)) == [(0, 0), (0, 1)]
+    group = rpc_backend.api.get(f"/jobs/{id}/groups/train/1/0").json()["completions"]
+    full = rpc_backend.api.get(f"/jobs/{id}/completions/train/1/0/0").json()
+    assert [len(completion["branches"]) for completion in group] == [2, 0]
+    for completion, tokens in ((group[0], []), (full, ["d", "e"])):
+        assert (completion["branch"], completion["text"]) == (0, "text 0.0 in full")
+        assert [branch["branch"] for branch in completion["branches"]] == [1, 2]
+        for branch in completion["branches"]:
+            assert (branch["reason"], branch["share"], branch["text"]) == ("sub_agent", 0.25, "told")
+            assert branch["prompt_messages"] == [{"role": "system", "content": "sub-agent"}]
+            assert branch["conversation"][0]["text"] == "told" and branch["tokens"] == tokens
+    assert rpc_backend.api.get(f"/jobs/{id}/completions/search").json()["total"] == 2
+    label = {"split": "train", "step": 1, "prompt_no": 0, "sample_no": 0, "right": True}
+    assert rpc_backend.api.post(f"/jobs/{id}/labels", json={"labels": [label]}).status_code < 300

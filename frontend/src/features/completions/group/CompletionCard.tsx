@@ -6,6 +6,7 @@ import { count, number } from "@/lib/format";
 import type { Go, Place } from "../place";
 import tokenStyles from "../tokens/Tokens.module.css";
 import { Advantage } from "./Advantage";
+import { Branches } from "./Branches";
 import styles from "./Card.module.css";
 import { CompletionText } from "./CompletionText";
 import { Conversation } from "./Conversation";
@@ -88,6 +89,7 @@ export function CompletionCard(props: Props) {
       ) : (
         <CompletionText text={row.text} words={words} fold={place.fold} open={open} />
       )}
+      <Branches branches={row.branches ?? []} words={words} fold={place.fold} />
       <div className={styles.said}>
         {rewards.map((result) => (
           <RewardReason key={result.name} result={result} alone={rewards.length === 1} />

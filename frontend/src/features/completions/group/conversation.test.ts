@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { firstDifference, spansOf, type Turn } from "./conversation";
+import type { Completion } from "@/api/completions";
+import { branchTitle, conversationOf, firstDifference, spansOf, type Turn } from "./conversation";
 
 const call = (result: string, milliseconds = 1) =>
   ({ id: "call_0", name: "add", arguments: "{}", status: "ok", result, milliseconds }) as const;
@@ -44,5 +45,27 @@ describe("the tokens of a conversation", () => {
       { policy: true, tokens: 6, turn: 1 },
     ]);
     expect(spansOf([])).toEqual([]);
+  });
+});
+
+describe("the heading of another conversation of a rollout", () => {
+  it("says why it began, also for a reason that a newer server has", () => {
+    expect(branchTitle({ branch: 1, reason: "sub_agent" })).toBe("Conversation 2: sub-agent");
+    expect(branchTitle({ branch: 0, reason: "other" })).toBe("Conversation 1: other");
+    expect(branchTitle({ branch: 2, reason: null })).toBe("Conversation 3");
+  });
+});
+
+describe("a conversation of a rollout", () => {
+  const other = { branch: 1, share: 0.4, text: "b", tokens: ["b"] };
+  const completion = { sample_no: 3, branch: 0, text: "a", tokens: ["a"], branches: [other] };
+
+  it("has its own text and tokens, and the place of the completion", () => {
+    expect(conversationOf(completion as unknown as Completion, 1)).toMatchObject({
+      sample_no: 3,
+      text: "b",
+      tokens: ["b"],
+    });
+    expect(conversationOf(completion as unknown as Completion, null).tokens).toEqual(["a"]);
   });
 });

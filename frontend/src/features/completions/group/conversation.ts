@@ -29,3 +29,26 @@ export function spansOf(turns: readonly Turn[]): Span[] {
     return [own, foreign].filter(({ tokens }) => tokens > 0);
   });
 }
+
+const REASONS: Record<string, string> = {
+  first: "from the start",
+  fork: "fork",
+  sampled_again: "same messages, sampled again",
+  history_rewritten: "rewritten history",
+  reasoning_dropped: "history without reasoning",
+  system_message: "system message added",
+  tools_changed: "other tools",
+  sub_agent: "sub-agent",
+};
+
+/** Heading of another conversation of a rollout; numbers begin at 1, as the program began them. */
+export function branchTitle(branch: { branch: number; reason?: string | null }): string {
+  const reason = branch.reason && (REASONS[branch.reason] ?? branch.reason);
+  return `Conversation ${branch.branch + 1}${reason ? `: ${reason}` : ""}`;
+}
+
+/** The completion with the tokens of another conversation of its rollout; null: its own. */
+export function conversationOf(completion: Completion, branch: number | null): Completion {
+  const other = completion.branches?.find((candidate) => candidate.branch === branch);
+  return other ? { ...completion, ...other } : completion;
+}

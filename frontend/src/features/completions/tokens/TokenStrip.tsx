@@ -1,8 +1,9 @@
-import { SegmentedControl } from "@mantine/core";
+import { NativeSelect, SegmentedControl } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { type Completion, completionQuery } from "@/api/completions";
 import { Failure } from "@/components/Failure";
+import { branchTitle, conversationOf } from "../group/conversation";
 import { MEASURES, type Measure, SCALES, summary, valuesOf } from "./scales";
 import { TokenCells } from "./TokenCells";
 import styles from "./Tokens.module.css";
@@ -32,11 +33,36 @@ function Legend({ measure, foreign }: { measure: Measure; foreign: boolean }) {
   );
 }
 
+type BranchProps = {
+  completion: Completion | undefined;
+  branch: number | null;
+  onBranch: (branch: number | null) => void;
+};
+
+/** Which conversation of the rollout; nothing where it has one. */
+function BranchChoice({ completion, branch, onBranch }: BranchProps) {
+  const branches = completion?.branches ?? [];
+  if (branches.length === 0) return null;
+  return (
+    <NativeSelect
+      size="xs"
+      aria-label="Conversation"
+      value={branch ?? ""}
+      onChange={({ currentTarget: { value } }) => onBranch(value === "" ? null : Number(value))}
+      data={[
+        { value: "", label: "Conversation of this completion" },
+        ...branches.map((other) => ({ value: `${other.branch}`, label: branchTitle(other) })),
+      ]}
+    />
+  );
+}
+
 /** The tokens of a completion as they were sampled (never tokenised again), shaded by one of three measures. */
 export default function TokenStrip({ job, row, measure, onMeasure }: Props) {
   const detail = useQuery(completionQuery(job, row));
   const [asTable, setAsTable] = useState(false);
-  const completion = detail.data;
+  const [branch, setBranch] = useState<number | null>(null);
+  const completion = useMemo(() => detail.data && conversationOf(detail.data, branch), [detail.data, branch]);
   const values = useMemo(() => completion && valuesOf(completion, measure), [completion, measure]);
   const tokens = completion?.tokens ?? [];
   if (detail.isError)
@@ -52,6 +78,7 @@ export default function TokenStrip({ job, row, measure, onMeasure }: Props) {
           onChange={(value) => onMeasure(value as Measure)}
           data={MEASURES.map((value) => ({ value, label: SCALES[value].name }))}
         />
+        <BranchChoice completion={detail.data} branch={branch} onBranch={setBranch} />
         <Legend measure={measure} foreign={completion.mask?.includes(false) ?? false} />
         <button
           type="button"
