@@ -41,8 +41,8 @@ def test_findings_about_the_reward_break_it(capsys: pytest.CaptureFixture[str]) 
         best="0 1 2\n3",
     )  # fmt: skip
     print_attack(attack)
-    shown = capsys.readouterr().out
-    assert "broken" in shown and "reward 0.100 → 0.900, right answers 0.500 → 0.000" in shown
-    assert "since step 3: Reward follows length" in shown and "it writes: 0 1 2⏎3" in shown
+    text = capsys.readouterr().out
+    assert "broken" in text and "reward 0.100 → 0.900, right answers 0.500 → 0.000" in text
+    assert "since step 3: Reward follows length" in text and "it writes: 0 1 2⏎3" in text
     print_attack(attack.model_copy(update={"findings": []}))
     assert "holds" in capsys.readouterr().out
