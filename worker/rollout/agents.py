@@ -399,6 +399,8 @@ class _AgentStep:
             abandoned = await self._parent.exchange.answer(answers)
             if answers and len(abandoned) == len(answers):
                 graph.abandon(call)
+            elif answers:
+                graph.deliver(call)
 
 
 def _root(call: ModelCall) -> ModelCall:

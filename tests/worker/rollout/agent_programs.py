@@ -207,9 +207,16 @@ class AgentRun:
     """One step of sampling: `prompts` rows with `samples` completions each."""
 
     def __init__(
-        self, play: Play, *, prompts: int = 1, samples: int = 1, most: int = 1000, **spec: Any
+        self,
+        play: Play,
+        *,
+        prompts: int = 1,
+        samples: int = 1,
+        most: int = 1000,
+        exchange: type[Exchange] = Exchange,
+        **spec: Any,
     ) -> None:
-        self.engine, self.play, self.most = Engine(), play, most
+        self.engine, self.play, self.most, self._exchange_type = Engine(), play, most, exchange
         self.spec = AgentSpec.model_validate({"type": "agent"} | spec)
         messages = [{"role": "user", "content": "Task"}]
         self.prompts = [Prompt(n, {"n": n}, messages, "Task", (7,), f"p{n}") for n in range(prompts)]
@@ -251,7 +258,7 @@ class AgentRun:
             await self.sampler.close()
 
     def _begin(self) -> None:
-        self.exchange = Exchange(self.play)
+        self.exchange = self._exchange_type(self.play)
         self.sampler = AgentSampler(
             cast(RolloutEngine, self.engine),
             self.exchange,

@@ -1,15 +1,18 @@
 """Sampling for programs: what they are answered, and what becomes of their rollouts."""
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
+from reinforge.schemas.agent_rollouts import ModelCallAnswer
 from tests.worker.rollout.agent_programs import (
     END,
     FIRST_SAMPLED,
     NEXT,
     TASK,
     AgentRun,
+    Exchange,
     Message,
     Play,
     Program,
@@ -80,6 +83,28 @@ def test_an_abandoned_answer_is_not_trained() -> None:
     [conversation] = run.run()
     assert conversation.prompt.messages == [NEXT] and conversation.branches == 1
     assert len(run.engine.sampled) == 2
+
+
+def test_a_retry_that_overtakes_the_end_of_its_first_attempt_is_trained() -> None:
+    """The client hung up while the answer was on its way, and its retry came before the server said so."""
+
+    class SlowExchange(Exchange):
+        async def answer(self, answers: Sequence[ModelCallAnswer]) -> list[str]:
+            lost = not self.received
+            await asyncio.sleep(0.05 if lost else 0)
+            return await super().answer(answers)
+
+    async def overtaken(program: Program) -> float:
+        first = asyncio.create_task(program.ask([TASK], retry_count=0))
+        await asyncio.sleep(0.03)
+        first.cancel()
+        await program.ask([TASK], retry_count=1)
+        return 1.0
+
+    run = AgentRun(overtaken, exchange=SlowExchange)
+    [conversation] = run.run()
+    assert (conversation.failure, len(run.engine.sampled)) == (None, 1)
+    assert [id for id in sampled_ids(conversation) if id != END] == run.received_ids
 
 
 SUMMARY: Message = {"role": "user", "content": "In short"}

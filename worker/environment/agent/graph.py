@@ -108,6 +108,10 @@ class CaptureGraph:
         """The client closed the connection before the answer reached it. Not trained unless a retry collects it."""
         call.abandoned = True
 
+    def deliver(self, call: ModelCall) -> None:
+        """The answer reached the client, though it may have closed an earlier connection."""
+        call.abandoned = False
+
     def cancel(self, call: ModelCall) -> None:
         """The engine could not answer: a retry is a new call, and no limit counts this one."""
         if call.answer is not None:
