@@ -59,6 +59,7 @@ from backend.openai.graders.endpoints import router as openai_graders
 from backend.openai.jobs.checkpoints import router as openai_checkpoints
 from backend.openai.jobs.endpoints import router as openai_jobs
 from backend.openai.model_endpoints import router as openai_models
+from backend.openai.responses.rollout import router as openai_rollout_responses
 from backend.playground.endpoints import router as playground
 from backend.preflights.endpoints import router as preflights
 from backend.processes.pool import close_children
@@ -99,8 +100,8 @@ log = logging.getLogger(__name__)
 _DATABASE_WITHIN = 30.0
 # Tried in this order, and those of a room in theirs: what is asked most stands first.
 ROUTERS = (
-    worker_jobs, worker_agents, openai_rollouts, agents, jobs, worker_api, sign_in, api_keys, projects, members,
-    invitations, usage, audit,
+    worker_jobs, worker_agents, openai_rollouts, openai_rollout_responses, agents, jobs, worker_api, sign_in,
+    api_keys, projects, members, invitations, usage, audit,
     demo, examples, datasets, dataset_prompts, dataset_uploads, dataset_reports, reward_sources,
     reward_attacks, rewards, golden,
     judges, base_models, preflights, job_defaults, evaluations, sweeps, playground, aliases, adapters, webhooks,

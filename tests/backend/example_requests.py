@@ -306,11 +306,13 @@ def agents(backend: Backend) -> None:
     [task] = take(backend, trainer)
     with backend.client(task["api_key"], "/v1/rollout") as program, ThreadPoolExecutor(1) as pool:
         program.post("/heartbeat")
-        for stream in (False, True):
-            asking = pool.submit(program.post, "/chat/completions", json=HELLO | {"stream": stream})
-            [call] = work(trainer)["calls"]
-            answer(trainer, call["id"])
-            asking.result(20)
+        responses = {"model": "policy", "input": "hello"}
+        for path, body in (("/chat/completions", HELLO), ("/responses", responses)):
+            for stream in (False, True):
+                asking = pool.submit(program.post, path, json=body | {"stream": stream})
+                [call] = work(trainer)["calls"]
+                answer(trainer, call["id"])
+                asking.result(20)
         program.post("/end", json={"reward": 1.0})
     trainer.client.post("/rollouts/close", json={"attempt": trainer.attempt})
     trainer.end("failed", reason="example_over")

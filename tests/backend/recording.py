@@ -56,8 +56,9 @@ class Recorder:
         if kind == "application/json":
             example["response"] = {"status": str(status), "body": _json(bytes(answered))}
         elif kind == "text/event-stream":
-            text = _plain(bytes(answered).decode()[:LONGEST_TEXT].rpartition("\n\n")[0])
-            example["stream"] = {"status": str(status), "body": f"{text}\n\n"}
+            stream = bytes(answered).decode()
+            events = stream[:LONGEST_TEXT].rpartition("\n\n")[0] or min(stream.split("\n\n")[:-1], key=len)
+            example["stream"] = {"status": str(status), "body": f"{_plain(events)}\n\n"}
         self.examples.setdefault(operation, {}).update(
             {key: value for key, value in example.items() if key not in self.examples[operation]}
         )

@@ -51,11 +51,11 @@ class ChatCall:
 
 async def validate_chat(session: AsyncSession, project_id: str, body: ChatRequest) -> ChatCall:
     check_offered(body)
-    messages = checked_messages(body)
+    messages = checked_messages(body.messages, body.tools)
     stop = _stop(body.stop)
     schema = response_format.json_schema(body)
     model, adapter, deployment = await _weights(session, project_id, body.model)
-    tools = checked_tools(body)
+    tools = checked_tools(body.tools, body.tool_choice)
     limit = body.max_completion_tokens or body.max_tokens or DEFAULT_TOKENS
     request = QueuedSampling(
         **weights(model, adapter),
@@ -131,12 +131,14 @@ def check_offered(body: ChatRequest) -> None:
         )
 
 
-def checked_messages(body: ChatRequest) -> list[dict[str, Any]]:
-    if len(body.messages) > MOST_MESSAGES:
+def checked_messages(
+    messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None
+) -> list[dict[str, Any]]:
+    if len(messages) > MOST_MESSAGES:
         raise TooLarge(
             f"A conversation may have {MOST_MESSAGES} messages.", code="too_many_messages", param="messages"
         )
-    total = sum(len(str(item)) for item in [*body.messages, *(body.tools or [])])
+    total = sum(len(str(item)) for item in [*messages, *(tools or [])])
     if total > MOST_CHARACTERS:
         raise TooLarge(
             f"The messages have {total} characters, at most {MOST_CHARACTERS} are allowed.",
@@ -144,7 +146,7 @@ def checked_messages(body: ChatRequest) -> list[dict[str, Any]]:
             param="messages",
         )
     try:
-        return prepared(render_messages({"messages": body.messages}))
+        return prepared(render_messages({"messages": messages}))
     except DatasetError as error:
         place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.path)
         message = error.message.replace('"messages"', "The conversation")
@@ -153,17 +155,19 @@ def checked_messages(body: ChatRequest) -> list[dict[str, Any]]:
         ) from error
 
 
-def checked_tools(body: ChatRequest) -> list[dict[str, Any]] | None:
+def checked_tools(
+    tools: list[dict[str, Any]] | None, choice: str | dict[str, Any] | None
+) -> list[dict[str, Any]] | None:
     """None if there are none, or the model may not call them. Raises InvalidInput `invalid_tools`."""
     try:
-        tools = row_tools({"tools": body.tools})
+        tools = row_tools({"tools": tools})
     except DatasetError as error:
         place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.path)
         hint = 'A tool is {"type": "function", "function": {"name": "add", "parameters": {…}}}.'
         raise InvalidInput(
             error.message, code=error.code, hint=hint, param=place.removeprefix(".")
         ) from error
-    return None if body.tool_choice == "none" else tools
+    return None if choice == "none" else tools
 
 
 def _stop(stop: str | list[str] | None) -> list[str]:

@@ -8,10 +8,7 @@ import orjson
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 
-from backend.access import sender_slots
-from backend.access.auth import RolloutCaller, bearer
-from backend.agents import rollouts
-from backend.agents.model_calls import ModelCalls, add
+from backend.access.auth import RolloutCaller
 from backend.data.database import DatabaseDep
 from backend.data.events import HubDep
 from backend.data.ids import new_id
@@ -20,14 +17,12 @@ from backend.openai.chat.endpoints import STREAMED
 from backend.openai.chat.request import check_offered, checked_messages, checked_tools, unsupported
 from backend.openai.chat.response import DONE, written
 from backend.openai.conventions import OpenAIRoute
-from reinforge.errors import BudgetSpent, ReinforgeError
+from backend.openai.rollout_calls import STREAM_HEADERS, ask_trainer, chat_payload
 from reinforge.schemas.agent_rollouts import ChatAnswer, ChatPayload
 from reinforge.schemas.openai_chat import ChatCompletion, ChatMessage, ChatRequest, Choice, Usage
 
 router = APIRouter(prefix="/v1/rollout", tags=["agents"], route_class=OpenAIRoute)
 
-ANSWER_SECONDS = 600.0
-_BUDGETS = frozenset({"max_model_calls", "max_policy_tokens", "max_branches"})
 _NOT_IN_ROLLOUTS = {
     "logprobs": "The trainer keeps the log-probabilities of what it samples.",
     "stop": "A turn ends with the model's own end token, after which its chat template continues.",
@@ -49,25 +44,14 @@ async def create(
     `model`, `temperature`, `top_p` and `seed` have no effect: the job's sampling counts. 429 `rollout_budget`: the
     rollout has had its model calls or tokens. With `stream` the answer arrives as one piece.
     """
-    payload = _payload(body, request)
-    async with database.transaction() as session:
-        current = await rollouts.open_rollout(session, rollout, bearer(request))
-        payload.try_no = current.try_no
-        content = payload.model_dump(mode="json")
-        call = await add(session, current.attempt, "chat", current.id, content, timeout=ANSWER_SECONDS)
-    sender_slots.leave(request)  # it waits for the trainer
-    try:
-        result = await ModelCalls(database, hub).answer(call, request.is_disconnected)
-    except ReinforgeError as error:
-        raise _as_budget(error) from error
-    completion = _completion(body.model, ChatAnswer.model_validate(result))
+    answer = await ask_trainer(request, database, hub, rollout, _payload(body, request))
+    completion = _completion(body.model, answer)
     if not body.stream:
         return Response(_written(completion), media_type="application/json")
-    headers = {"cache-control": "no-cache", "x-accel-buffering": "no"}
     frames = _frames(
         completion, include_usage=bool(body.stream_options and body.stream_options.include_usage)
     )
-    return StreamingResponse(frames, media_type="text/event-stream", headers=headers)
+    return StreamingResponse(frames, media_type="text/event-stream", headers=STREAM_HEADERS)
 
 
 def _payload(body: ChatRequest, request: Request) -> ChatPayload:
@@ -78,22 +62,9 @@ def _payload(body: ChatRequest, request: Request) -> ChatPayload:
         value = getattr(body, name)
         if value and getattr(value, "type", None) != "text":
             raise unsupported(name, f"{name} is not offered to rollouts.", why)
-    retries = request.headers.get("x-stainless-retry-count", "")
-    return ChatPayload(
-        try_no=0,
-        messages=checked_messages(body),
-        tools=checked_tools(body),
-        max_tokens=body.max_completion_tokens or body.max_tokens,
-        request_id=getattr(request.state, "request_id", None) or "",
-        idempotency_key=request.headers.get("idempotency-key"),
-        retry_count=int(retries) if retries.isdecimal() else None,
-    )
-
-
-def _as_budget(error: ReinforgeError) -> ReinforgeError:
-    if error.code in _BUDGETS:
-        return BudgetSpent(error.message, code="rollout_budget", hint=error.hint)
-    return error
+    messages = checked_messages(body.messages, body.tools)
+    tools = checked_tools(body.tools, body.tool_choice)
+    return chat_payload(request, messages, tools, body.max_completion_tokens or body.max_tokens)
 
 
 def _completion(model: str, answer: ChatAnswer) -> ChatCompletion:

@@ -156,6 +156,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/rollout/responses": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create
+         * @description Answer a conversation with the policy that is trained, for the rollout whose key the request has.
+         *
+         *     Like `chat/completions`, in the format of OpenAI's Responses API. Responses are not stored: `input` is the whole
+         *     conversation, with the reasoning of earlier responses. With `stream` the events arrive in one piece.
+         */
+        post: operations["createRolloutResponse"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/rollouts/take": {
         parameters: {
             query?: never;
@@ -8079,6 +8102,24 @@ export interface components {
             /** Arguments */
             arguments: string;
         };
+        /** FunctionTool */
+        FunctionTool: {
+            /**
+             * Type
+             * @constant
+             */
+            type: "function";
+            /** Name */
+            name: string;
+            /** Description */
+            description?: string | null;
+            /** Parameters */
+            parameters?: {
+                [key: string]: unknown;
+            } | null;
+            /** Strict */
+            strict?: boolean | null;
+        };
         /**
          * GaeAdvantage
          * @description Advantage of tokens over a critic's expectation (PPO). Needs `algorithm.critic`; ignores groups,
@@ -8998,6 +9039,93 @@ export interface components {
              * @description Lower bound; default none.
              */
             ratio_min?: number | null;
+        };
+        /** IncompleteDetails */
+        IncompleteDetails: {
+            /**
+             * Reason
+             * @default max_output_tokens
+             * @constant
+             */
+            reason?: "max_output_tokens";
+        };
+        /** InputFunctionCall */
+        InputFunctionCall: {
+            /**
+             * Type
+             * @constant
+             */
+            type: "function_call";
+            /** Call Id */
+            call_id: string;
+            /** Name */
+            name: string;
+            /** Arguments */
+            arguments: string;
+        };
+        /** InputFunctionOutput */
+        InputFunctionOutput: {
+            /**
+             * Type
+             * @constant
+             */
+            type: "function_call_output";
+            /** Call Id */
+            call_id: string;
+            /** Output */
+            output: string | (components["schemas"]["InputText"] | components["schemas"]["OtherPart"])[];
+        };
+        /** InputMessage */
+        InputMessage: {
+            /**
+             * Type
+             * @default message
+             * @constant
+             */
+            type?: "message";
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "system" | "developer" | "user" | "assistant";
+            /** Content */
+            content: string | (components["schemas"]["InputText"] | components["schemas"]["OtherPart"])[];
+        };
+        /**
+         * InputReasoning
+         * @description Reasoning of an earlier response. Without `content` it is passed over.
+         */
+        InputReasoning: {
+            /**
+             * Type
+             * @constant
+             */
+            type: "reasoning";
+            /** Content */
+            content?: components["schemas"]["ReasoningText"][] | null;
+        };
+        /** InputText */
+        InputText: {
+            /**
+             * Type
+             * @enum {string}
+             */
+            type: "input_text" | "output_text" | "text";
+            /** Text */
+            text: string;
+        };
+        /** InputTokensDetails */
+        InputTokensDetails: {
+            /**
+             * Cached Tokens
+             * @default 0
+             */
+            cached_tokens?: number;
+            /**
+             * Cache Write Tokens
+             * @default 0
+             */
+            cache_write_tokens?: number;
         };
         /** Invitation */
         Invitation: {
@@ -11504,6 +11632,84 @@ export interface components {
             /** Total */
             total?: number | null;
         };
+        /** ModelResponse */
+        ModelResponse: {
+            /** Id */
+            id: string;
+            /**
+             * Object
+             * @default response
+             * @constant
+             */
+            object?: "response";
+            /** Created At */
+            created_at: number;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "in_progress" | "completed" | "incomplete";
+            incomplete_details?: components["schemas"]["IncompleteDetails"] | null;
+            /** Error */
+            error?: null;
+            /** Instructions */
+            instructions?: string | null;
+            /** Max Output Tokens */
+            max_output_tokens?: number | null;
+            /** Metadata */
+            metadata?: {
+                [key: string]: unknown;
+            } | null;
+            /** Model */
+            model: string;
+            /** Output */
+            output: (components["schemas"]["OutputReasoning"] | components["schemas"]["OutputMessage"] | components["schemas"]["OutputFunctionCall"])[];
+            /**
+             * Parallel Tool Calls
+             * @default true
+             */
+            parallel_tool_calls?: boolean;
+            /** Previous Response Id */
+            previous_response_id?: null;
+            /**
+             * Store
+             * @default false
+             * @constant
+             */
+            store?: false;
+            /** Temperature */
+            temperature?: null;
+            /**
+             * @default {
+             *       "format": {
+             *         "type": "text"
+             *       }
+             *     }
+             */
+            text?: components["schemas"]["TextSettings"];
+            /**
+             * Tool Choice
+             * @default auto
+             * @enum {string}
+             */
+            tool_choice?: "auto" | "none";
+            /**
+             * Tools
+             * @default []
+             */
+            tools?: {
+                [key: string]: unknown;
+            }[];
+            /** Top P */
+            top_p?: null;
+            /**
+             * Truncation
+             * @default disabled
+             * @constant
+             */
+            truncation?: "disabled";
+            usage?: components["schemas"]["ResponsesUsage"] | null;
+        };
         /** ModelView */
         ModelView: {
             /** Id */
@@ -11870,6 +12076,131 @@ export interface components {
             prompt_no: number;
             /** Sample No */
             sample_no: number;
+        };
+        /** OtherItem */
+        OtherItem: {
+            /** Type */
+            type: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** OtherPart */
+        OtherPart: {
+            /** Type */
+            type: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** OtherTool */
+        OtherTool: {
+            /** Type */
+            type: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** OutputFunctionCall */
+        OutputFunctionCall: {
+            /** Id */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "function_call";
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "completed" | "incomplete";
+            /** Call Id */
+            call_id: string;
+            /** Name */
+            name: string;
+            /** Arguments */
+            arguments: string;
+        };
+        /** OutputMessage */
+        OutputMessage: {
+            /** Id */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "message";
+            /**
+             * Role
+             * @default assistant
+             * @constant
+             */
+            role?: "assistant";
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "completed" | "incomplete";
+            /** Content */
+            content: components["schemas"]["OutputText"][];
+        };
+        /**
+         * OutputReasoning
+         * @description What the model thought, where its template marks it.
+         */
+        OutputReasoning: {
+            /** Id */
+            id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "reasoning";
+            /**
+             * Summary
+             * @default []
+             */
+            summary?: {
+                [key: string]: unknown;
+            }[];
+            /** Content */
+            content: components["schemas"]["ReasoningContent"][];
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "completed" | "incomplete";
+        };
+        /** OutputText */
+        OutputText: {
+            /**
+             * Type
+             * @default output_text
+             * @constant
+             */
+            type?: "output_text";
+            /** Text */
+            text: string;
+            /**
+             * Annotations
+             * @default []
+             */
+            annotations?: {
+                [key: string]: unknown;
+            }[];
+            /**
+             * Logprobs
+             * @default []
+             */
+            logprobs?: {
+                [key: string]: unknown;
+            }[];
+        };
+        /** OutputTokensDetails */
+        OutputTokensDetails: {
+            /**
+             * Reasoning Tokens
+             * @default 0
+             */
+            reasoning_tokens?: number;
         };
         /** Page[Adapter] */
         Page_Adapter_: {
@@ -12481,6 +12812,15 @@ export interface components {
             total?: number | null;
             /** Rows */
             rows?: number[];
+        };
+        /** PlainText */
+        PlainText: {
+            /**
+             * Type
+             * @default text
+             * @constant
+             */
+            type?: "text";
         };
         /**
          * PlannedTrial
@@ -13562,6 +13902,27 @@ export interface components {
             /** Hint */
             hint: string;
         };
+        /** ReasoningContent */
+        ReasoningContent: {
+            /**
+             * Type
+             * @default reasoning_text
+             * @constant
+             */
+            type?: "reasoning_text";
+            /** Text */
+            text: string;
+        };
+        /** ReasoningText */
+        ReasoningText: {
+            /**
+             * Type
+             * @default reasoning_text
+             */
+            type?: string;
+            /** Text */
+            text: string;
+        };
         /** RecordBatch */
         RecordBatch: {
             /** Attempt */
@@ -14131,6 +14492,110 @@ export interface components {
             type: string;
         } & {
             [key: string]: unknown;
+        };
+        /** ResponsesRequest */
+        ResponsesRequest: {
+            /** Model */
+            model: string;
+            /** Input */
+            input: string | (components["schemas"]["InputMessage"] | components["schemas"]["InputFunctionCall"] | components["schemas"]["InputFunctionOutput"] | components["schemas"]["InputReasoning"] | components["schemas"]["OtherItem"])[];
+            /** Instructions */
+            instructions?: string | null;
+            /** Tools */
+            tools?: (components["schemas"]["FunctionTool"] | components["schemas"]["OtherTool"])[] | null;
+            /** Tool Choice */
+            tool_choice?: string | {
+                [key: string]: unknown;
+            } | null;
+            /** Max Output Tokens */
+            max_output_tokens?: number | null;
+            /** Stream */
+            stream?: boolean | null;
+            /** Temperature */
+            temperature?: number | null;
+            /** Top P */
+            top_p?: number | null;
+            /** Store */
+            store?: boolean | null;
+            /** User */
+            user?: string | null;
+            /** Metadata */
+            metadata?: {
+                [key: string]: unknown;
+            } | null;
+            /** Reasoning */
+            reasoning?: {
+                [key: string]: unknown;
+            } | null;
+            /** Stream Options */
+            stream_options?: {
+                [key: string]: unknown;
+            } | null;
+            /** Service Tier */
+            service_tier?: string | null;
+            /** Safety Identifier */
+            safety_identifier?: string | null;
+            /** Prompt Cache Key */
+            prompt_cache_key?: string | null;
+            /** Prompt Cache Retention */
+            prompt_cache_retention?: string | null;
+            /** Prompt Cache Options */
+            prompt_cache_options?: {
+                [key: string]: unknown;
+            } | null;
+            /** Parallel Tool Calls */
+            parallel_tool_calls?: boolean | null;
+            /** Max Tool Calls */
+            max_tool_calls?: number | null;
+            /** Previous Response Id */
+            previous_response_id?: string | null;
+            /** Conversation */
+            conversation?: string | {
+                [key: string]: unknown;
+            } | null;
+            /** Prompt */
+            prompt?: {
+                [key: string]: unknown;
+            } | null;
+            /** Background */
+            background?: boolean | null;
+            /** Context Management */
+            context_management?: {
+                [key: string]: unknown;
+            }[] | null;
+            /** Truncation */
+            truncation?: string | null;
+            text?: components["schemas"]["TextOptions"] | null;
+            /** Top Logprobs */
+            top_logprobs?: number | null;
+            /** Include */
+            include?: string[] | null;
+            /** Moderation */
+            moderation?: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /** ResponsesUsage */
+        ResponsesUsage: {
+            /** Input Tokens */
+            input_tokens: number;
+            /**
+             * @default {
+             *       "cached_tokens": 0,
+             *       "cache_write_tokens": 0
+             *     }
+             */
+            input_tokens_details?: components["schemas"]["InputTokensDetails"];
+            /** Output Tokens */
+            output_tokens: number;
+            /**
+             * @default {
+             *       "reasoning_tokens": 0
+             *     }
+             */
+            output_tokens_details?: components["schemas"]["OutputTokensDetails"];
+            /** Total Tokens */
+            total_tokens: number;
         };
         /**
          * ResumeStateSaved
@@ -16222,6 +16687,20 @@ export interface components {
              */
             wait_seconds?: number;
         };
+        /**
+         * TextFormat
+         * @description `text`; others are refused.
+         */
+        TextFormat: {
+            /** Type */
+            type: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** TextOptions */
+        TextOptions: {
+            format?: components["schemas"]["TextFormat"] | null;
+        };
         /** TextPart */
         TextPart: {
             /**
@@ -16234,6 +16713,15 @@ export interface components {
              * @description The text.
              */
             text: string;
+        };
+        /** TextSettings */
+        TextSettings: {
+            /**
+             * @default {
+             *       "type": "text"
+             *     }
+             */
+            format?: components["schemas"]["PlainText"];
         };
         /**
          * TextSimilarity
@@ -17881,6 +18369,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ChatCompletion"];
+                    "text/event-stream": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    createRolloutResponse: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResponsesRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelResponse"];
                     "text/event-stream": string;
                 };
             };

@@ -18,7 +18,7 @@ NOTE = {
 
 
 def play(task: dict[str, Any]) -> float | None:
-    if task["item"]["prompt"] == "row 7":
+    if task["item"].get("prompt") == "row 7":
         raise LookupError("row 7 is broken on purpose")
     messages: list[Any] = list(task["messages"])
     while True:
@@ -49,3 +49,29 @@ def converse(task: dict[str, Any]) -> float | None:
 def wait(task: dict[str, Any]) -> None:
     client.chat.completions.create(model="policy", messages=task["messages"])
     time.sleep(60)
+
+
+RESPONSES_NOTE = {"type": "function", **NOTE["function"]}
+
+
+def respond(task: dict[str, Any]) -> float | None:
+    """The same loop over the Responses API: every other call as a stream."""
+    items: list[Any] = list(task["messages"])
+    for turn in range(9):
+        request = {"model": "policy", "input": items, "tools": [RESPONSES_NOTE]}
+        response = streamed(request) if turn % 2 else client.responses.create(**request)
+        items += response.output
+        calls = [item for item in response.output if item.type == "function_call"]
+        if not calls:
+            return float(response.output_text == "done")
+        for call in calls:
+            result = f"noted {json.loads(call.arguments).get('number')}"
+            items.append({"type": "function_call_output", "call_id": call.call_id, "output": result})
+    return None
+
+
+def streamed(request: dict[str, Any]) -> Any:
+    with client.responses.stream(**request) as stream:
+        for _ in stream:
+            pass
+        return stream.get_final_response()

@@ -93,19 +93,52 @@ def test_a_spent_budget_is_not_tried_again(backend: Backend, trainer: Trainer) -
     assert refused.headers["x-should-retry"] == "false"
 
 
+REFUSED_IN_CHAT: dict[str, Any] = {
+    "n": 2, "logprobs": True, "stop": "x", "tool_choice": "required", "presence_penalty": 1.0,
+    "frequency_penalty": 1.0, "logit_bias": {"1": 1.0}, "response_format": {"type": "json_object"},
+    "functions": [{"name": "f"}], "function_call": "auto", "modalities": ["audio"], "audio": {"voice": "a"},
+    "prediction": {"type": "content"}, "web_search_options": {"search_context_size": "low"},
+    "moderation": {"model": "m"},
+}  # fmt: skip
+QUESTION = {"model": "policy", "input": "hello"}
+REFUSED_IN_RESPONSES: dict[str, Any] = {"previous_response_id": "resp_1", "tool_choice": "required"}
+
+
 def test_what_a_rollout_cannot_ask_for(backend: Backend, trainer: Trainer) -> None:
     offer(trainer)
     [task] = take(backend, trainer)
+    calls = [("/chat/completions", HELLO, field, value) for field, value in REFUSED_IN_CHAT.items()]
+    calls += [("/responses", QUESTION, field, value) for field, value in REFUSED_IN_RESPONSES.items()]
     with program(backend, task) as client:
-        for field, value in {
-            "n": 2, "logprobs": True, "stop": "x", "tool_choice": "required", "presence_penalty": 1.0,
-            "response_format": {"type": "json_object"},
-        }.items():  # fmt: skip
-            refused = client.post("/chat/completions", json=HELLO | {field: value})
+        for path, body, field, value in calls:
+            refused = client.post(path, json=body | {field: value})
             assert refused.status_code == 400, field
             assert refused.json()["error"]["param"] == field
             assert refused.json()["error"]["code"] == "unsupported_parameter"
+        unnamed = client.post("/responses", json=QUESTION | {"frequency_penalty": 1.0})
+        assert (unnamed.status_code, unnamed.json()["error"]["param"]) == (400, "frequency_penalty")
     assert work(trainer, 0)["calls"] == []
+
+
+def test_a_response_is_the_same_call_as_a_completion(backend: Backend, trainer: Trainer) -> None:
+    offer(trainer)
+    [task] = take(backend, trainer)
+    with program(backend, task) as client, ThreadPoolExecutor(2) as pool:
+        body = QUESTION | {"max_output_tokens": 7, "store": True, "temperature": 0.1}
+        asking = pool.submit(client.post, "/responses", json=body)
+        [call] = work(trainer)["calls"]
+        answer(trainer, call["id"], reasoning_content="so")
+        response = asking.result(20).json()
+        streaming = pool.submit(client.post, "/responses", json=body | {"stream": True})
+        [again] = work(trainer)["calls"]
+        refuse(trainer, again["id"], "max_model_calls")
+        refused = streaming.result(20)
+    payload = call["payload"]
+    assert (call["kind"], payload["messages"], payload["tools"]) == ("chat", HELLO["messages"], None)
+    assert payload["max_tokens"] == 7
+    assert [item["type"] for item in response["output"]] == ["reasoning", "message"]
+    assert (response["status"], response["usage"]["total_tokens"]) == ("completed", 5)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (429, "rollout_budget")
 
 
 def test_a_stream_is_the_answer_in_one_piece(backend: Backend, trainer: Trainer) -> None:

@@ -1,30 +1,20 @@
 """The runner with OpenAI's SDK against a server, and a sampler whose engine is a table."""
 
-import asyncio
 import os
-import threading
 import time
 from pathlib import Path
-from typing import cast
 
 import pytest
 
 from reinforge.client import Reinforge
-from reinforge.environment_spec import AgentSpec
 from reinforge.errors import InvalidInput, NotFound
 from reinforge.runner.runner import RolloutRunner, RunnerCounts
 from reinforge.runner.slot import run as run_program
 from scripts.openai_sdks import FOLDER
 from tests.backend.agents.rollouts import agent_trainer, offer
-from tests.backend.server import OWNER_KEY, Backend, Trainer, wait_until
-from tests.worker.rollout.agent_programs import CONTEXT, END, FIRST_SAMPLED, Engine, Template
-from worker.environment.agent.client import BackendAccess, WorkerApiExchange
-from worker.environment.agent.texts import ModelCallTexts
-from worker.environment.base import Conversation, Prompt
-from worker.rollout.agents import AgentSampler
-from worker.rollout.conversations import Round
-from worker.rollout.engine import RolloutEngine, Sampling
-from worker.rollout.noise import Stream
+from tests.backend.agents.table_trainer import RunnerThread, sampled
+from tests.backend.server import OWNER_KEY, Backend, wait_until
+from tests.worker.rollout.agent_programs import END, FIRST_SAMPLED, Engine
 
 SDK = FOLDER / "3"
 
@@ -42,57 +32,10 @@ def program_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path))
 
 
-class RunnerThread(threading.Thread):
-    def __init__(self, backend: Backend, job: str, function: str, concurrency: int = 3) -> None:
-        super().__init__(daemon=True)
-        self.counts: RunnerCounts | None = None
-        self.lines: list[str] = []
-        self._client = Reinforge(backend.url, OWNER_KEY)
-        target = function if ":" in function else f"openai_agent:{function}"
-        self.runner = RolloutRunner(
-            self._client, job, target, concurrency=concurrency, note=self.lines.append
-        )
-
-    def run(self) -> None:
-        with self._client:
-            self.counts = self.runner.run()
-
-
-def sampled(
-    backend: Backend, attempt: Trainer, engine: Engine, prompts: int
-) -> dict[int, list[Conversation]]:
-    """What a trainer samples in one step, by prompt."""
-    spec = AgentSpec(type="agent", max_model_calls=4)
-    token = attempt.claimed["job_token"]
-    exchange = WorkerApiExchange(BackendAccess(backend.url, attempt.claimed["job"], attempt.attempt, token))
-    sampler = AgentSampler(
-        cast(RolloutEngine, engine),
-        exchange,
-        ModelCallTexts(Template(), (END,), CONTEXT),
-        spec,
-        context=CONTEXT,
-        most=1000,
-        warn=lambda line: None,
-    )
-    task = [{"role": "user", "content": "Task"}]
-    rows = [Prompt(n, {"n": n}, task, "Task", (7,), f"p{n}") for n in range(prompts)]
-    sampling_round = Round("policy", 0, 9, Stream.TRAIN, 1, 2, Sampling(1000, 1.0, stop_ids=(END,)))
-
-    async def run() -> dict[int, list[Conversation]]:
-        try:
-            return {
-                number: group async for number, group in sampler.groups(rows, sampling_round, lambda: None)
-            }
-        finally:
-            await sampler.close()
-
-    return asyncio.run(asyncio.wait_for(run(), 120))
-
-
 def test_programs_are_trained_token_for_token(backend: Backend) -> None:
     """Unmodified OpenAI SDK, real HTTP: what the engine sampled, what was sent, and nothing twice."""
     attempt = agent_trainer(backend)
-    runner = RunnerThread(backend, attempt.claimed["job"], "converse")
+    runner = RunnerThread(backend, attempt.claimed["job"], "openai_agent:converse")
     runner.start()
     engine = Engine()
     try:
@@ -138,7 +81,7 @@ def test_rollouts_in_one_process_have_their_own_conversations(backend: Backend) 
 def test_an_interrupted_runner_gives_its_rollouts_back(backend: Backend) -> None:
     attempt = agent_trainer(backend)
     [id] = offer(attempt)
-    runner = RunnerThread(backend, attempt.claimed["job"], "wait", concurrency=1)
+    runner = RunnerThread(backend, attempt.claimed["job"], "openai_agent:wait", concurrency=1)
     runner.start()
     wait_until(lambda: backend.sql("SELECT 1 FROM model_call WHERE caller = %s", id), "its call")
     began = time.monotonic()

@@ -46,6 +46,7 @@ EXCEPT: dict[str, str] = {
     "startExample": _ALREADY,
     "switchProject": _ALREADY,
     "createRolloutCompletion": "found again by the rollout's own key, the SDK's retry count, or its messages",
+    "createRolloutResponse": "found again by the rollout's own key, the SDK's retry count, or its messages",
     "takeRollouts": "a rollout whose key was lost is offered again when its heartbeats stop",
     "renewRollout": _ALREADY,
     "endRollout": "an ended rollout's key opens nothing: a repeated end is refused, and changes nothing",

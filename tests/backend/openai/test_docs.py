@@ -10,12 +10,14 @@ import pytest
 from backend.openai.chat import request, response_format
 from backend.openai.graders import endpoints, response
 from backend.openai.jobs import view
+from backend.openai.responses import request as responses_request
 from reinforge.grading import types
 from reinforge.grading.templates import SAMPLE_FIELDS
 from reinforge.imports import hyperparameters
 from reinforge.schemas.openai_chat import ChatRequest, StreamOptions
 from reinforge.schemas.openai_graders import GraderErrors, GraderRun
 from reinforge.schemas.openai_jobs import Hyperparameters
+from reinforge.schemas.openai_responses import ResponsesRequest
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "openai-compatibility.md").read_text()
 HONOURED = {
@@ -59,8 +61,18 @@ def test_every_field_of_a_chat_that_is_not_honoured_is_in_the_guide() -> None:
     assert [name for name in set(ChatRequest.model_fields) - HONOURED if f"`{name}`" not in GUIDE] == []
 
 
+def test_every_field_of_a_response_is_in_the_guide() -> None:
+    section = GUIDE.partition("\n## Rollouts\n")[2]
+    documented = set(re.findall(r"`([a-z_]+)", section))
+    cache = {name for name in ResponsesRequest.model_fields if name.startswith("prompt_cache_")}
+    assert set(ResponsesRequest.model_fields) - documented - cache - {"text"} == set()
+    [refused] = [line for line in section.splitlines() if "`unsupported_parameter`" in line]
+    assert [name for name in responses_request._REFUSED if f"`{name}`" not in refused] == []
+
+
 def test_every_rejected_field_is_documented_as_rejected() -> None:
-    [refused] = [line for line in GUIDE.splitlines() if "`unsupported_parameter`" in line]
+    chat = GUIDE.partition("\n## Rollouts\n")[0]
+    [refused] = [line for line in chat.splitlines() if "`unsupported_parameter`" in line]
     assert [name for name in request._REFUSED if f"`{name}`" not in refused] == []
     [ignored] = [line for line in GUIDE.splitlines() if line.endswith("no effect on the response |")]
     elsewhere = {"modalities", "response_format"} | HONOURED | set(request._REFUSED)

@@ -10,9 +10,9 @@ from reinforge.parsing.json_depth import is_deeper
 
 Message = Mapping[str, Any]
 
-_IDS = frozenset({"id", "index"})
-"""Fields of a call that do not reach the model's tokens."""
 _REASONING = ("reasoning_content", "reasoning")
+_SAMPLED = frozenset({"role", "content", "tool_calls", *_REASONING})
+"""Fields of the assistant's message that the policy wrote. Clients add others, such as a `name` or `annotations`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,9 @@ class ChainDigest:
 def chain_digests(messages: Sequence[Message], tools: Sequence[Message] | None) -> list[ChainDigest]:
     """Digests of the first 0, 1, … all messages.
 
-    Contents are equal as a text or as parts of text, arguments of calls as parsed JSON, and a field without a value
-    is an absent field. IDs of calls do not count: history is never rendered again.
+    Contents are equal as a text or as parts of text, arguments of calls as parsed JSON (1.0 is 1), and a field without
+    a value is an absent field. Of the assistant's messages only that counts which the policy wrote, so ids of calls do
+    not: history is never rendered again.
     """
     schemas = _digest("", _json(list(tools or ())))
     chain = [ChainDigest(schemas, schemas, _digest("", "[]"))]
@@ -54,7 +55,7 @@ def _canonical(message: Message) -> str:
     fields = {
         "reasoning" if name in _REASONING else name: value
         for name, value in message.items()
-        if value not in (None, "", [], {})
+        if value not in (None, "", [], {}) and (name in _SAMPLED or message.get("role") != "assistant")
     }
     if isinstance(fields.get("content"), list):
         fields["content"] = _text(fields["content"])
@@ -78,23 +79,29 @@ def _is_text(part: Any) -> bool:
 
 
 def _call(call: Any) -> Any:
-    if not isinstance(call, dict):
+    function = call.get("function") if isinstance(call, dict) else None
+    if not isinstance(function, dict):
         return call
-    fields = {name: value for name, value in call.items() if name not in _IDS}
-    function = fields.get("function")
-    if isinstance(function, dict) and "arguments" in function:
-        fields["function"] = {**function, "arguments": _arguments(function["arguments"])}
-    return fields
+    return {"name": function.get("name"), "arguments": _arguments(function.get("arguments"))}
 
 
 def _arguments(written: Any) -> Any:
     if not isinstance(written, str):
-        return {"parsed": written}
+        return {"parsed": _numbers(written)}
     try:
         parsed = json.loads(written)
     except (ValueError, RecursionError):
         return written
-    return written if is_deeper(parsed) else {"parsed": parsed}
+    return written if is_deeper(parsed) else {"parsed": _numbers(parsed)}
+
+
+def _numbers(value: Any) -> Any:
+    """JSON with whole numbers as integers: JavaScript has no others."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return [_numbers(item) for item in value]
+    return {name: _numbers(item) for name, item in value.items()} if isinstance(value, dict) else value
 
 
 def _json(value: Any) -> str:

@@ -53,6 +53,8 @@ def test_a_call_reads_the_tokens_before_it_what_was_sampled_and_the_suffix() -> 
     [
         (called('{"a": 1, "b": "é"}'), called('{"b":"\\u00e9","a":1}')),
         (called("{}", content=None), called("{}", content="", refusal=None, annotations=[])),
+        (called('{"a": [1.0, {"b": -2.0}]}'), called('{"a":[1,{"b":-2}]}')),
+        (called('{"a": 1}'), called('{"a": 1}', name="clerk", phase="final_answer")),
         (called("not {json"), called("not {json")),
         (called("[" * 5000), called("[" * 5000)),
         (
