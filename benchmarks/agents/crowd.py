@@ -41,7 +41,8 @@ def is_right(result: dict[str, Any]) -> bool:
         and result["failed"] == {"agent_error": kinds["dies"]}
         and result["forked"] == {"history_rewritten": kinds["rewrites"]}
         and not any(
-            result[name] for name in ("doubles", "foreign", "trained_unseen", "seen_untrained", "rows_left")
+            result[name]
+            for name in ("doubles", "foreign", "trained_not_received", "received_not_trained", "rows_left")
         )
     )
 
@@ -50,7 +51,9 @@ def _counts(rollouts: list[Conversation], engine: Engine, received: dict[int, li
     ids_of = {f"answer {ids[0]}": ids for _, ids in engine.sampled}
     good = [rollout for rollout in rollouts if rollout.failure is None]
     trained = Counter(id for rollout in good for id in _policy_ids(rollout))
-    seen = Counter(id for texts in received.values() for text in texts for id in ids_of[text] if id != END)
+    received_ids = Counter(
+        id for texts in received.values() for text in texts for id in ids_of[text] if id != END
+    )
     reasons = [row.branch_reason for rollout in good for row in (*rollout.others, rollout)]
     return {
         "agents": len(rollouts),
@@ -62,8 +65,8 @@ def _counts(rollouts: list[Conversation], engine: Engine, received: dict[int, li
         "trained_tokens": trained.total(),
         "doubles": trained.total() - len(trained),
         "foreign": sum(_foreign(rollout) for rollout in good),
-        "trained_unseen": (trained - seen).total(),
-        "seen_untrained": (seen - trained).total(),
+        "trained_not_received": (trained - received_ids).total(),
+        "received_not_trained": (received_ids - trained).total(),
     }
 
 
