@@ -61,6 +61,7 @@ function screens(places) {
     ["jobs", "/jobs"],
     ["job", `/jobs/${job}`],
     ["job-first-screen", `/jobs/${job}`, undefined, 1020],
+    ["report-card", `/api/v1/jobs/${job}/card?format=html`, undefined, 1000],
     ["completions", `/jobs/${job}?${MIXED}`, chooseMixed],
     ["tokens", `/jobs/${job}?${MIXED}`, openTokens],
     ["checkpoints", `/jobs/${job}?tab=checkpoints`],

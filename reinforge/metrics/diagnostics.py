@@ -70,6 +70,15 @@ DIAGNOSTICS = (
     Metric("completions/digit_share", "share", "Digits", "Share of digits among characters."),
     Metric("completions/markup_share", "share", "Markup", "Share of brackets, quotes and other markup."),
     Metric(
+        "completions/off_language_share",
+        "share",
+        "Letters of other scripts",
+        "Letters of a script that the row does not use, such as Chinese in answers to English questions, among all "
+        "letters. Latin and Greek letters do not count.",
+        "Above 5 %: the policy leaves the language of its prompts. Languages of one script are not distinguished.",
+        "lower",
+    ),
+    Metric(
         "completions/duplicate_share",
         "share",
         "Duplicates",

@@ -22,6 +22,38 @@ _SLICES = {
     "kl_mean": ("nat", "Mean over completions of the k3 estimate per token between policy and reference"),
 }
 
+_SPREADS = (
+    MetricFamily(
+        "reward/(.+)/std",
+        "reward",
+        "Spread of reward {1}",
+        "Standard deviation of {1} over the step's completions, in jobs with several rewards.",
+        "",
+        "neither",
+        "reward-spreads",
+        "{1}",
+    ),
+    MetricFamily(
+        "reward/(.+)/group_std",
+        "reward",
+        "Spread of reward {1} within groups",
+        "Standard deviation of {1} among completions of a prompt, mean over prompts, in jobs with several rewards.",
+        "At 0 the reward teaches nothing.",
+        "neither",
+        "reward-spreads",
+        "{1}, within groups",
+    ),
+    MetricFamily(
+        "reward/(.+)/error_share",
+        "share",
+        "Errors of reward {1}",
+        "Completions for which {1} failed, in jobs with several rewards.",
+        "Above a few percent: read the messages beside the completions.",
+        "lower",
+        "errors-of-rewards",
+        "{1}",
+    ),
+)
 _CORRELATIONS = (
     ("advantage", "advantage", "the advantage"),
     ("others", "the other rewards", "the weighted sum of the other rewards"),
@@ -108,6 +140,7 @@ def _rewards(prefix: str, rows: str, title: str, chart: str, own: str) -> Iterat
         "{2}",
     )
     if prefix == "reward":
+        yield from _SPREADS
         for key, title_end, meaning in _CORRELATIONS:
             yield MetricFamily(
                 f"{prefix}/(.+)/{key}_correlation",

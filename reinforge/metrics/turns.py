@@ -50,6 +50,24 @@ TURNS = (
         when=_TOOLS,
     ),
     Metric(
+        "tools/use_share",
+        "share",
+        "Rollouts that use tools",
+        "Rollouts with at least one call that ran, among all rollouts of the step.",
+        "Below 35 %, with most of these prompts wrong: the model avoids its tools because they do not help it.",
+        when=_TOOLS,
+    ),
+    Metric(
+        "tools/all_wrong_share",
+        "share",
+        "Wrong in spite of tools",
+        "Prompts none of whose rollouts with a call that ran passes (evaluation.pass_above), among prompts that have "
+        "such rollouts.",
+        "Above 30 % while few rollouts use tools: nothing teaches the model to use them.",
+        "lower",
+        when=_TOOLS,
+    ),
+    Metric(
         "tokens/policy_share",
         "share",
         "Tokens of the policy",

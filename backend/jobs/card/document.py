@@ -94,30 +94,36 @@ def _verdict(card: ReportCard) -> str:
 
 
 def _table(title: str, figures: Sequence[CardFigure]) -> str:
+    # The roles are those of the elements, which lose them where a narrow screen lays the rows out in lines.
     columns = role_columns(figures)
-    head = "".join(f"<th scope=col>{name}</th>" for _, name in columns)
+    head = "".join(f"<th scope=col role=columnheader>{name}</th>" for _, name in columns)
     rows = "".join(
-        f"<tr><th scope=row>{escape(figure.title)} <small>{escape(figure.unit)}</small></th>"
+        f"<tr role=row><th scope=row role=rowheader>{escape(figure.title)} <small>{escape(figure.unit)}</small></th>"
         + "".join(_cell(figure, field) for field, _ in columns)
         + "</tr>"
         for figure in figures
     )
     label = escape(title, quote=True)
     return (
-        f'<div class="card wide" tabindex="0" role="group" aria-label="{label}"><table class="figures">'
-        f"<thead><tr><td></td>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+        f'<div class="card wide" tabindex="0" role="group" aria-label="{label}"><table class="figures" role="table">'
+        f"<thead><tr role=row><td></td>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
     )
 
 
 def _cell(figure: CardFigure, field: str) -> str:
     if not field.endswith("change"):
-        return f"<td>{estimate_text(getattr(figure, field))}</td>"
+        return f"<td role=cell>{_in_two_lines(estimate_text(getattr(figure, field)))}</td>"
     change = getattr(figure, field)
     tone = ""
     if change is not None and figure.better is not None and (change.low > 0 or change.high < 0):
         better = (change.value > 0) == (figure.better == "higher")
         tone = f' data-tone="{"better" if better else "worse"}"'
-    return f"<td{tone}>{change_text(change)}</td>"
+    return f"<td role=cell{tone}>{_in_two_lines(change_text(change))}</td>"
+
+
+def _in_two_lines(text: str) -> str:
+    """Where it has to break: before the interval, not in it."""
+    return text.replace(", ", ",&nbsp;")
 
 
 def _examples(title: str, completions: Sequence[CardCompletion]) -> str:

@@ -1,12 +1,12 @@
 """`reinforge job …`"""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 
-from reinforge.base_models.learning_rate import AUTO
 from reinforge.cli import output
 from reinforge.cli.connection import connect
 from reinforge.cli.exits import Exit
@@ -18,6 +18,7 @@ from reinforge.cli.jobs.findings import app as findings
 from reinforge.cli.jobs.listing import app as listing
 from reinforge.cli.jobs.listing import state_text
 from reinforge.cli.jobs.prompts import app as prompts
+from reinforge.cli.jobs.rate import changes_of_rate, learning_rate
 from reinforge.cli.jobs.records import app as records
 from reinforge.cli.jobs.share import app as share
 from reinforge.cli.jobs.steer import JobId, Settings, with_settings
@@ -31,6 +32,7 @@ from reinforge.cli.release.probe import app as probe
 from reinforge.client import Reinforge
 from reinforge.errors import InvalidInput
 from reinforge.offline.jobfile import load, schema
+from reinforge.schemas.job_changes import JobChangeView
 from reinforge.schemas.jobs import JobDetail
 from reinforge.states import JobStatus
 
@@ -108,10 +110,11 @@ def show(id: JobId, json: Json = False) -> None:
     with connect() as client:
         job = client.jobs.get(id)
         check = fetch(client, id)
+        changes = [] if json else changes_of_rate(client, job)
     if json:
         output.print_json(with_check(job, check))
     else:
-        report(job)
+        report(job, changes)
         report_check(check)
         if job.finding:
             out.print(f"  remedies   reinforge job findings {job.id}", markup=False)
@@ -168,7 +171,8 @@ def resume(
             output.print_json(job)
 
 
-def report(job: JobDetail) -> None:
+def report(job: JobDetail, changes: Sequence[JobChangeView]) -> None:
+    """changes: of its learning rate."""
     out.print(f"[bold]{escape(job.name)}[/bold]  {job.id}")
     if job.tags or job.archived:
         out.print(
@@ -189,8 +193,8 @@ def report(job: JobDetail) -> None:
     if job.verdict_detail:
         out.print(f"  verdict    {job.verdict_detail.message}", markup=False, soft_wrap=True)
     out.print(f"  model      {job.model}")
-    if rate := learning_rate(job):
-        out.print(f"  rate       {rate}")
+    if rate := learning_rate(job, changes):
+        out.print(f"  rate       {rate}", markup=False, soft_wrap=True)
     if job.adapter:
         # Without --final the command refuses a job of which no checkpoint is better than the base.
         best, which = (
@@ -206,16 +210,6 @@ def report(job: JobDetail) -> None:
             out.print(job.error.traceback, markup=False)
     if job.status == JobStatus.PAUSED:
         out.print(f"  go on with  reinforge job resume {job.id}", markup=False)
-
-
-def learning_rate(job: JobDetail) -> str:
-    optimizer = (job.resolved_spec or {}).get("optimizer", {})
-    value, initial = optimizer.get("learning_rate"), optimizer.get("initial_learning_rate")
-    if not isinstance(value, float):
-        return ""
-    begins = f", the first steps from {initial:g} down" if initial and initial != value else ""
-    requested = job.spec.get("optimizer", {}).get("learning_rate", AUTO)
-    return f"{value:g}{' (auto)' if requested == AUTO else ''}{begins}"
 
 
 def _shaping(job: JobDetail) -> str:
@@ -242,6 +236,6 @@ def _finish(
     if json:
         output.print_json(job)
     elif not quiet:
-        report(job)
+        report(job, changes_of_rate(client, job))
     if exit_status and job.status != JobStatus.SUCCEEDED:
         raise typer.Exit(Exit.USAGE if job.status == JobStatus.CANCELLED else Exit.FAILED)

@@ -1,4 +1,4 @@
-"""`reinforge job change|checkpoint|fork` as processes, against a real HTTP server."""
+"""`reinforge job change|checkpoint|fork|show` as processes, against a real HTTP server."""
 
 import json
 import os
@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.reinforge.cli.test_commands import JOB
 from tests.support.preloaded import run_module
 from tests.support.stub_server import Answer, StubServer
 
@@ -52,6 +53,32 @@ def test_a_setting_is_changed_by_the_last_part_of_its_name(stub: StubServer) -> 
 def test_without_a_setting_they_are_listed(stub: StubServer) -> None:
     assert json.loads(run(stub, "change", "ftjob-1", "--json").stdout) == [RATE, LOSS, REWARD]
     assert "optimizer.learning_rate" in run(stub, "change", "ftjob-1").stdout
+
+
+def shown_rate(stub: StubServer, status: str, *changes: dict[str, Any]) -> str:
+    rate = {"optimizer": {"learning_rate": 0.03}}
+    job = JOB | {"status": status, "spec": rate, "resolved_spec": rate}
+    stub.on("GET", "/jobs/ftjob-1", Answer(200, job))
+    base = {"id": "chg_1", "job": "ftjob-1", "type": "setting", "created_at": NOW}
+    stub.on("GET", "/jobs/ftjob-1/changes", Answer(200, {"data": [base | change for change in changes]}))
+    (line,) = [line for line in run(stub, "show", "ftjob-1").stdout.splitlines() if "  rate " in line]
+    return line.removeprefix("  rate").strip()
+
+
+def test_a_job_shows_the_rate_that_applies_now(stub: StubServer) -> None:
+    raised, lowered, warmer = (
+        {"setting": "optimizer.learning_rate", "value": 0.05, "before": 0.03, "step": 9, "created_by": "Ada"},
+        {"setting": "optimizer.learning_rate", "value": 0.001, "step": 5, "created_by": "Diagnosis"},
+        {"setting": "rollout.temperature", "value": 0.8, "before": 1.0, "step": 12},
+    )
+    waiting = raised | {"value": 0.002, "step": None}
+    assert shown_rate(stub, "running", warmer) == "0.03"
+    # The second was made after the first and holds from an earlier step on, to which the job was rolled back.
+    changed = "0.001, changed at step 5 by Diagnosis; the job began with 0.03"
+    assert shown_rate(stub, "running", raised, lowered, warmer) == changed
+    assert shown_rate(stub, "running", lowered, waiting) == f"{changed}; 0.002 from the next step on"
+    assert shown_rate(stub, "succeeded", lowered, waiting) == changed
+    assert shown_rate(stub, "running", waiting) == "0.03; 0.002 from the next step on"
 
 
 @pytest.mark.parametrize(

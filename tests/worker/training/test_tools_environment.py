@@ -138,7 +138,13 @@ def test_every_token_is_the_prompts_or_sampled_or_the_templates(tmp_path: Path, 
     job = tools_job(tmp_path, model, spec, PlainRunner(), grade=grade)
     engine = Recorded(job)
     assert job.train().outcome == "succeeded"
-    diagnosed = {"tools/calls_per_rollout", "tools/invalid_share", "tools/failure_share"}
+    diagnosed = {
+        "tools/use_share",
+        "tools/all_wrong_share",
+        "tools/calls_per_rollout",
+        "tools/invalid_share",
+        "tools/failure_share",
+    }
     assert diagnosed <= values(job.records("step_metrics")[0]).keys()
 
     histories: dict[tuple[int, int, int], list[tuple[GenerateRequest, tuple[int, ...]]]] = {}

@@ -13,6 +13,7 @@ from worker.rollout.collect import Rollout
 from worker.training.batch import StepBatch
 from worker.training.credit import Credit
 from worker.training.prompts.frontier import passed
+from worker.training.reporting.off_language import off_language_share
 from worker.training.update import Update
 
 EQUAL_LENGTHS = 0.02
@@ -120,6 +121,7 @@ def _witnesses(batch: StepBatch, rewards: Tensor, column: str | None) -> Values:
         "completions/digit_share": float(digits.mean()),
         "completions/markup_share": float(markup.mean()),
         "completions/duplicate_share": _duplicates(rollouts),
+        "completions/off_language_share": off_language_share(rollouts),
         "reward/repetition_correlation": within_groups(rewards, repeated, group),
         "reward/digit_correlation": within_groups(rewards, digits, group),
         "reward/markup_correlation": within_groups(rewards, markup, group),

@@ -26,6 +26,7 @@ from worker.training.credit import Credit
 from worker.training.forward_passes import Passes
 from worker.training.prompts.frontier import passed
 from worker.training.reporting.diagnostics import diagnostics, within_groups
+from worker.training.reporting.reward_spreads import reward_spreads
 from worker.training.reporting.slices import Slices
 from worker.training.reporting.turn_metrics import forks_share, turn_values
 from worker.training.update import Update
@@ -49,8 +50,8 @@ def step_values(
     values["reward/length_correlation"] = within_groups(
         credit.rewards[counted], lengths[counted], batch.rows.group[counted]
     )
-    values |= per_reward(rollouts)
-    values |= turn_values(rollouts)
+    values |= per_reward(rollouts) | reward_spreads(rollouts)
+    values |= turn_values(rollouts, passed(credit.rewards[counted], spec.evaluation.pass_above))
     if spec.environment.type == AGENT:
         values["rollout/forks_share"] = forks_share(rollouts)
     values |= _groups(replace(credit, keep=credit.keep & counted), batch.rows.group)

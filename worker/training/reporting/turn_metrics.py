@@ -1,9 +1,11 @@
 """Metrics of a step's turns and tool calls (`reinforge.metrics.turns`)."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import torch
+from torch import Tensor
 
 from reinforge.tools import INVALID_CALLS
 from worker.environment.base import ToolCall
@@ -15,8 +17,11 @@ MOST_TOOLS = 32
 Values = dict[str, float | None]
 
 
-def turn_values(rollouts: Sequence[Rollout]) -> Values:
-    """Empty without an environment that has turns."""
+def turn_values(rollouts: Sequence[Rollout], right: Tensor) -> Values:
+    """Empty without an environment that has turns.
+
+    right: (N,), 1 if the rollout passes, 0 if not, NaN without a reward.
+    """
     if not any(rollout.turns or rollout.failure for rollout in rollouts):
         return {}
     conversations = [part for rollout in rollouts for part in rollout.conversations]
@@ -39,11 +44,29 @@ def turn_values(rollouts: Sequence[Rollout]) -> Values:
     values |= {
         f"rollout/failed/{status}": count / len(rollouts) for status, count in sorted(failures.items())
     }
-    return values | _by_tool(calls, len(rollouts))
+    return values | _use(rollouts, right) | _by_tool(calls, len(rollouts))
 
 
 def forks_share(rollouts: Sequence[Rollout]) -> float | None:
     return _share(rollout.branches > 1 for rollout in rollouts)
+
+
+def _use(rollouts: Sequence[Rollout], right: Tensor) -> Values:
+    """Rollouts that used a tool, and prompts none of whose rollouts that did passes."""
+    uses = [_uses_tools(rollout) for rollout in rollouts]
+    by_prompt: dict[int, list[bool]] = {}
+    for rollout, used, passes in zip(rollouts, uses, right.tolist(), strict=True):
+        if used and not math.isnan(passes):
+            by_prompt.setdefault(rollout.prompt_no, []).append(passes == 1)
+    return {
+        "tools/use_share": _share(uses),
+        "tools/all_wrong_share": _share(not any(passes) for passes in by_prompt.values()),
+    }
+
+
+def _uses_tools(rollout: Rollout) -> bool:
+    calls = (call for part in rollout.conversations for turn in part.turns for call in turn.calls)
+    return any(call.status not in INVALID_CALLS | {"too_many"} for call in calls)
 
 
 def _by_tool(calls: Sequence[ToolCall], rollouts: int) -> Values:

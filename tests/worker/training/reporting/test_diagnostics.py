@@ -43,12 +43,15 @@ def test_quantiles_of_many_values_are_estimated() -> None:
 STEP_SERIES = frozenset(
     {
         "reward/mean", "reward/std", "reward/error_share", "reward/low/mean", "reward/low/part/first",
-        "reward/low/advantage_correlation", "groups/zero_variance_share", "groups/all_right_share",
+        "reward/low/advantage_correlation", "reward/low/std",
+        "reward/low/group_std", "reward/low/error_share",
+        "groups/zero_variance_share", "groups/all_right_share",
         "groups/all_wrong_share", "entropy/mean", "entropy/p10", "entropy/p90", "policy/clip_low_share",
         "policy/clip_high_share", "policy/old_kl", "policy/log_ratio_max", "kl/mean", "sampler/gap_mean",
         "sampler/kl", "sampler/effective_share", "completions/length_mean", "completions/length_p95",
         "completions/length_right_mean", "completions/length_wrong_mean", "completions/truncated_share",
-        "completions/duplicate_share", "groups/length_variation", "optimizer/grad_norm",
+        "completions/duplicate_share", "completions/off_language_share", "groups/length_variation",
+        "optimizer/grad_norm",
         "advantage/zero_share", "advantage/abs_mean",
     }
 )  # fmt: skip
