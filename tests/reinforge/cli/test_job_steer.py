@@ -55,7 +55,7 @@ def test_without_a_setting_they_are_listed(stub: StubServer) -> None:
     assert "optimizer.learning_rate" in run(stub, "change", "ftjob-1").stdout
 
 
-def shown_rate(stub: StubServer, status: str, *changes: dict[str, Any]) -> str:
+def rate_line(stub: StubServer, status: str, *changes: dict[str, Any]) -> str:
     rate = {"optimizer": {"learning_rate": 0.03}}
     job = JOB | {"status": status, "spec": rate, "resolved_spec": rate}
     stub.on("GET", "/jobs/ftjob-1", Answer(200, job))
@@ -72,13 +72,13 @@ def test_a_job_shows_the_rate_that_applies_now(stub: StubServer) -> None:
         {"setting": "rollout.temperature", "value": 0.8, "before": 1.0, "step": 12},
     )
     waiting = raised | {"value": 0.002, "step": None}
-    assert shown_rate(stub, "running", warmer) == "0.03"
+    assert rate_line(stub, "running", warmer) == "0.03"
     # The second was made after the first and holds from an earlier step on, to which the job was rolled back.
     changed = "0.001, changed at step 5 by Diagnosis; the job began with 0.03"
-    assert shown_rate(stub, "running", raised, lowered, warmer) == changed
-    assert shown_rate(stub, "running", lowered, waiting) == f"{changed}; 0.002 from the next step on"
-    assert shown_rate(stub, "succeeded", lowered, waiting) == changed
-    assert shown_rate(stub, "running", waiting) == "0.03; 0.002 from the next step on"
+    assert rate_line(stub, "running", raised, lowered, warmer) == changed
+    assert rate_line(stub, "running", lowered, waiting) == f"{changed}; 0.002 from the next step on"
+    assert rate_line(stub, "succeeded", lowered, waiting) == changed
+    assert rate_line(stub, "running", waiting) == "0.03; 0.002 from the next step on"
 
 
 @pytest.mark.parametrize(
