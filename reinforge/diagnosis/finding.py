@@ -9,11 +9,11 @@ FindingCode = Literal[
     "equal_lengths", "format_gaming", "gradient_not_finite", "groups_all_equal", "groups_all_wrong",
     "judge_disagrees", "kl_too_strong", "leakage", "learning_rate_too_high", "learning_rate_too_low", "length_bias",
     "length_collapse", "length_inflation", "no_generalization", "no_repeated_states", "one_sided_groups",
-    "past_best", "peak_then_collapse", "ratio_blow_up", "reference_drift", "reward_constant",
+    "past_best", "peak_then_collapse", "policy_gives_up", "ratio_blow_up", "reference_drift", "reward_constant",
     "reward_domination", "reward_failing", "reward_follows_digits", "reward_follows_format",
     "reward_follows_length", "reward_follows_repetition", "reward_hacking", "reward_labels_collapsed",
     "reward_slow", "reward_unreachable", "rubric_saturated", "sampler_mismatch", "signal_stalled",
-    "tool_calls_fail", "tools_abandoned", "truncated", "witness_disagrees", "worse_than_base",
+    "tool_calls_fail", "tools_abandoned", "tools_do_not_help", "truncated", "witness_disagrees", "worse_than_base",
 ]  # fmt: skip
 Severity = Literal["error", "warning", "info"]
 RemedyKind = Literal["apply_live", "fork", "stop_and_take"]

@@ -105,6 +105,11 @@ TEXTS: dict[FindingCode, FindingText] = {
         "Collapsed after a peak",
         "What the job had learned is lost, and steps after the peak are wasted.",
     ),
+    "policy_gives_up": FindingText(
+        "The policy gives up",
+        "Under a checker that is hard to please, doing less is safer than trying: answers get short, do without tools, "
+        "or leave the language of the prompt.",
+    ),
     "ratio_blow_up": FindingText(
         "Policy moves too far within a step",
         "Clipping throws away the tokens whose probability moved most; the rest of the update is unreliable.",
@@ -176,6 +181,11 @@ TEXTS: dict[FindingCode, FindingText] = {
     "tools_abandoned": FindingText(
         "The policy stopped calling tools",
         "Without calls it answers from memory: what the tools were to teach is not learned.",
+    ),
+    "tools_do_not_help": FindingText(
+        "Tools do not help",
+        "The policy calls tools and its answers stay wrong, or it hardly calls them: it does not learn to act on "
+        "results.",
     ),
     "truncated": FindingText(
         "Truncated completions",

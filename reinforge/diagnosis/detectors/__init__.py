@@ -16,7 +16,7 @@ DETECTORS: tuple[Detector, ...] = (
     held_out.answers_disagree, witnesses.witness_disagrees, witnesses.judge_disagrees, witnesses.format_gaming,
     lengths.equal_lengths, held_out.reward_hacking, updates.entropy_blow_up, updates.entropy_collapse,
     held_out.peak_then_collapse, held_out.worse_than_base, updates.ratio_blow_up, updates.reference_drift,
-    tools.tools_abandoned,
+    tools.policy_gives_up, tools.tools_abandoned, tools.tools_do_not_help,
     lengths.length_collapse, lengths.length_inflation, lengths.length_bias, signal.groups_all_wrong,
     signal.groups_all_equal, signal.signal_stalled, updates.learning_rate_too_low, updates.kl_too_strong,
     held_out.past_best, held_out.no_generalization, held_out.domain_interference, witnesses.reward_domination,
@@ -74,7 +74,11 @@ CONSEQUENCES: Mapping[FindingCode, frozenset[FindingCode]] = {
     "reward_unreachable": _LOST_SIGNAL
     | {"learning_rate_too_low", "rubric_saturated", "reward_labels_collapsed"},
     "reward_constant": _LOST_SIGNAL | {"reward_unreachable", "reward_labels_collapsed"},
-    "tool_calls_fail": frozenset({"tools_abandoned", "groups_all_wrong", "reward_unreachable"}),
+    "tool_calls_fail": frozenset(
+        {"tools_abandoned", "tools_do_not_help", "policy_gives_up", "groups_all_wrong", "reward_unreachable"}
+    ),
+    "tools_abandoned": frozenset({"tools_do_not_help"}),
+    "policy_gives_up": frozenset({"tools_abandoned", "tools_do_not_help", "length_collapse"}),
     "reward_failing": frozenset({"groups_all_wrong", "reward_constant", "signal_stalled"}),
     "groups_all_wrong": frozenset({"signal_stalled", "learning_rate_too_low"}),
     "groups_all_equal": frozenset({"signal_stalled", "learning_rate_too_low"}),
