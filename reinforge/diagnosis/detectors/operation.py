@@ -9,6 +9,7 @@ from reinforge.diagnosis.reward_remedies import reward_answers
 ERRORS, MANY_ERRORS = 0.02, 0.2
 SLOW_SHARE, SLOW_SECONDS = 0.5, 1.0
 SLOW_STEPS = 3
+_NORM_SCOPE = "algorithm.advantage.norm_scope"
 LONE_SIDES = 0.3
 FEWEST_VISITS = 1.5
 
@@ -54,7 +55,7 @@ def reward_slow(job: JobInput) -> JobFinding | None:
 
 def one_sided_groups(job: JobInput) -> JobFinding | None:
     share = job.recent("advantage/lone_side_share") or 0.0
-    if share <= LONE_SIDES:
+    if share <= LONE_SIDES or job.setting(_NORM_SCOPE) == "joint":  # a lone one counts less there
         return None
     curve = job.curve("advantage/lone_side_share")
     step = step_since(curve, lambda value: value > LONE_SIDES) or curve[-1][0]
@@ -66,10 +67,8 @@ def one_sided_groups(job: JobInput) -> JobFinding | None:
         numbers={"share of groups": share},
         charts=("advantage/lone_side_share",),
         advice="Normalize right and wrong completions together (norm_scope: joint), or use larger groups.",
-        remedies=(
-            job.fork(step, {"algorithm.advantage.norm_scope": "joint"}, "Continue with joint normalization"),
-        )
-        if job.setting("algorithm.advantage.norm_scope") is not None
+        remedies=(job.fork(step, {_NORM_SCOPE: "joint"}, "Continue with joint normalization"),)
+        if job.setting(_NORM_SCOPE) is not None
         else (),
     )
 
