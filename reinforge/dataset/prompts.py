@@ -142,7 +142,7 @@ def _messages(value: Any, column: str, *, text_allowed: bool) -> list[Message]:
             path=at,
             hint="Move the expected answer to a column such as answer; rewards read it as item.answer.",
         )
-    if last["role"] == "user" and not last["content"].strip():  # a tool may have nothing to say
+    if last["role"] != "tool" and not last["content"].strip():  # a tool may have nothing to say
         raise _empty((*at, "content"), "The last message is empty.")
     return messages
 

@@ -27,7 +27,9 @@ def main() -> None:
     os.dup2(2, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the runner ends this process when it is interrupted
     sys.path.insert(0, str(Path.cwd()))
-    with contextlib.suppress(Exception):
+    with contextlib.suppress(
+        Exception
+    ):  # without the library, or with another release of it, forks only take longer
         _import_client()
     for line in sys.stdin:
         results.write(json.dumps(_apart(target, json.loads(line))) + "\n")

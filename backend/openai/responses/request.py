@@ -75,9 +75,9 @@ def chat_tools(body: ResponsesRequest) -> list[Message] | None:
         raise
 
 
-def chat_messages(body: ResponsesRequest) -> list[Message]:
-    """Raises InvalidInput, TooLarge, with a place in `input`."""
-    tools, conversation = chat_tools(body), _Conversation()
+def chat_messages(body: ResponsesRequest, tools: list[Message] | None) -> list[Message]:
+    """Raises InvalidInput, TooLarge, with a place in `input`. tools: from `chat_tools`; they count as characters."""
+    conversation = _Conversation()
     if body.instructions:
         conversation.add({"role": "system", "content": body.instructions}, "instructions")
     if isinstance(body.input, str):

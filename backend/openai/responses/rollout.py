@@ -28,7 +28,8 @@ async def create(
     conversation, with the reasoning of earlier responses. With `stream` the events arrive in one piece.
     """
     check_responses_offered(body)
-    payload = chat_payload(request, chat_messages(body), chat_tools(body), body.max_output_tokens)
+    tools = chat_tools(body)
+    payload = chat_payload(request, chat_messages(body, tools), tools, body.max_output_tokens)
     response = model_response(body, await ask_trainer(request, database, hub, rollout, payload))
     if not body.stream:
         return Response(response.model_dump_json(), media_type="application/json")

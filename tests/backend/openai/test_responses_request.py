@@ -84,7 +84,7 @@ def request(input: Any = "1+1=", **fields: Any) -> ResponsesRequest:
     ],
 )
 def test_items_are_messages(body: ResponsesRequest, messages: list[dict[str, Any]]) -> None:
-    assert chat_messages(body) == messages
+    assert chat_messages(body, chat_tools(body)) == messages
 
 
 def test_tools_are_nested_as_in_chat_completions() -> None:
@@ -127,7 +127,7 @@ def test_what_is_refused(fields: dict[str, Any], param: str, code: str) -> None:
     body = request(**fields)
     with pytest.raises(ReinforgeError) as refusal:
         check_responses_offered(body)
-        chat_messages(body)
+        chat_messages(body, chat_tools(body))
     assert (refusal.value.param, refusal.value.code) == (param, code)
     assert refusal.value.hint or code in ("too_many_messages", "context_length_exceeded")
 
