@@ -110,6 +110,7 @@ check-python:
 	@$(VENV) scripts/patterns.py
 	@$(VENV) scripts/environment.py
 	@$(VENV) scripts/job_file_docs.py --check
+	@$(VENV) scripts/page_fixtures.py --check
 	@$(VENV) scripts/sync_client.py --check
 	@$(VENV) scripts/api_changes.py
 	@$(VENV) scripts/algorithm_docs.py --check
