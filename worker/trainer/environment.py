@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from reinforge.environment_spec import AgentSpec, McpSource, ToolsSpec, source_name
+from reinforge.environment_spec import AgentSpec, McpSource, ToolsSpec
 from reinforge.errors import InvalidInput, JobFailure
 from reinforge.net.outbound import Guard
 from reinforge.spec import JobSpec
@@ -13,10 +13,9 @@ from worker.environment.agent.texts import ModelCallTexts
 from worker.environment.base import Environment
 from worker.environment.continuation import Continuation
 from worker.environment.single_turn import SingleTurn
-from worker.environment.tools.base import PythonSource
 from worker.environment.tools.environment import OneTurn, ToolsEnvironment
-from worker.environment.tools.jailed import JailedSource
-from worker.environment.tools.runner import ToolProvider, Tools
+from worker.environment.tools.providers import tool_providers
+from worker.environment.tools.runner import Tools
 from worker.environment.tools.servers import ToolServers
 from worker.machine import settings
 from worker.policy.load import LoadedModel
@@ -41,7 +40,7 @@ def job_environment(
     turns = Continuation.prove(texts, tools, base.stop_ids) if tools else OneTurn()
     return ToolsEnvironment(
         environment,
-        Tools(_sources(environment, client, servers)),
+        Tools(tool_providers(environment, client, servers)),
         texts,
         turns,
         stop_ids=base.stop_ids,
@@ -109,21 +108,3 @@ def connected(
     except InvalidInput as error:  # at creation, the servers listed these tools
         raise JobFailure(error.message, code=error.code, hint=error.hint, retryable=True) from error
     return spec, servers
-
-
-def _sources(environment: ToolsSpec, client: SandboxClient, servers: ToolServers) -> dict[str, ToolProvider]:
-    sources: dict[str, ToolProvider] = {}
-    for number, source in enumerate(environment.sources):
-        file = source_name(number, source)
-        if isinstance(source, McpSource):
-            sources[file] = servers.by_number[number]
-            continue
-        code = PythonSource(
-            file,
-            source.source or "",
-            kind="class" if source.type == "class" else "functions",
-            isolate=source.isolate,
-            timeout_seconds=source.timeout_seconds,
-        )
-        sources[file] = JailedSource(client, code)
-    return sources
