@@ -201,6 +201,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/rollouts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count Rollouts
+         * @description Whether a job with environment `agent` waits for a runner, and which runners it has.
+         */
+        get: operations["countRollouts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/rollout/heartbeat": {
         parameters: {
             query?: never;
@@ -15349,6 +15369,27 @@ export interface components {
              */
             type: "rloo";
         };
+        /**
+         * RolloutCounts
+         * @description Open rollouts of a job, now.
+         */
+        RolloutCounts: {
+            /**
+             * Object
+             * @default rollout.counts
+             * @constant
+             */
+            object?: "rollout.counts";
+            /** Waiting */
+            waiting: number;
+            /** Running */
+            running: number;
+            /**
+             * Runners
+             * @default []
+             */
+            runners?: string[];
+        };
         /** RolloutEnd */
         RolloutEnd: {
             /** Rollout */
@@ -18694,6 +18735,34 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    countRollouts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RolloutCounts"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
             429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
