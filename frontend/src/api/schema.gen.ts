@@ -15616,6 +15616,10 @@ export interface components {
             tokens?: number | null;
             /** Finish Reason */
             finish_reason?: string | null;
+            /** Content */
+            content?: string | null;
+            /** Calls */
+            calls?: components["schemas"]["SampledCall"][] | null;
             /** Error */
             error?: {
                 [key: string]: unknown;
@@ -15658,6 +15662,22 @@ export interface components {
             seed?: number;
             /** Stop */
             stop?: string[];
+            /** Tools */
+            tools?: {
+                [key: string]: unknown;
+            }[] | null;
+        };
+        /**
+         * SampledCall
+         * @description A call of a tool in a completion, for `POST /api/v1/tools/run`.
+         */
+        SampledCall: {
+            /** Name */
+            name: string;
+            /** Arguments */
+            arguments: string;
+            /** Error */
+            error?: string | null;
         };
         /** SamplingParams */
         SamplingParams: {

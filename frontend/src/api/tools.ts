@@ -4,6 +4,7 @@ import { http, type Schemas, unwrap } from "./client";
 export type ToolsCheck = Schemas["ToolsCheckResult"];
 export type ToolProblem = Schemas["ToolProblem"];
 export type ToolSchema = Schemas["ToolSchema"];
+export type ToolRunRequest = Schemas["ToolRun"];
 export type ToolRunResult = Schemas["ToolRunResult"];
 export type ToolRunCall = Schemas["ToolRunCallResult"];
 
@@ -20,8 +21,8 @@ export const toolsCheckQuery = (sources: CheckBody["sources"]) =>
     retry: false,
   });
 
-export const runTools = (body: Schemas["ToolRun"], signal?: AbortSignal) =>
+export const runTools = (body: ToolRunRequest, signal?: AbortSignal) =>
   unwrap(http.POST("/api/v1/tools/run", { body, signal }));
 
 /** Runs the calls of one turn in the sandbox of a worker. */
-export const useRunTools = () => useMutation({ mutationFn: (body: Schemas["ToolRun"]) => runTools(body) });
+export const useRunTools = () => useMutation({ mutationFn: (body: ToolRunRequest) => runTools(body) });
