@@ -121,10 +121,10 @@ async def count_waiting(session: AsyncSession, attempt: TrainerAttempt) -> int:
 async def counts(session: AsyncSession, project_id: str, job_id: str) -> RolloutCounts:
     """Raises NotFound, StateConflict `not_an_agent_job`."""
     job = await agent_job(session, project_id, job_id)
-    mine = _of(TrainerAttempt(job.id, job.attempt))
-    states = select(AgentRollout.state, func.count()).where(mine).group_by(AgentRollout.state)
+    of_attempt = _of(TrainerAttempt(job.id, job.attempt))
+    states = select(AgentRollout.state, func.count()).where(of_attempt).group_by(AgentRollout.state)
     by_state = {state: int(count) for state, count in await session.execute(states)}
-    runners = select(AgentRollout.runner).where(mine, AgentRollout.state == "taken").distinct()
+    runners = select(AgentRollout.runner).where(of_attempt, AgentRollout.state == "taken").distinct()
     names = await session.scalars(runners.order_by(AgentRollout.runner).limit(_MOST_RUNNERS))
     return RolloutCounts(
         waiting=by_state.get("waiting", 0),
