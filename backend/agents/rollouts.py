@@ -119,8 +119,8 @@ async def count_waiting(session: AsyncSession, attempt: TrainerAttempt) -> int:
 
 
 async def counts(session: AsyncSession, project_id: str, job_id: str) -> RolloutCounts:
-    """Raises NotFound, StateConflict `not_an_agent_job`."""
-    job = await agent_job(session, project_id, job_id)
+    """Zero of each for jobs that sample by themselves. Raises NotFound."""
+    job = await _job(session, project_id, job_id)
     of_attempt = _of(TrainerAttempt(job.id, job.attempt))
     states = select(AgentRollout.state, func.count()).where(of_attempt).group_by(AgentRollout.state)
     by_state = {state: int(count) for state, count in await session.execute(states)}
@@ -142,11 +142,16 @@ async def clean_up(session: AsyncSession) -> None:
 # ── For runners ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def agent_job(session: AsyncSession, project_id: str, job_id: str) -> Job:
-    """Raises NotFound, StateConflict `not_an_agent_job`."""
+async def _job(session: AsyncSession, project_id: str, job_id: str) -> Job:
     job = await session.scalar(select(Job).where(Job.id == job_id, Job.project_id == project_id))
     if job is None:
         raise NotFound(f"There is no job {job_id}.", code="job_not_found", param="id")
+    return job
+
+
+async def agent_job(session: AsyncSession, project_id: str, job_id: str) -> Job:
+    """Raises NotFound, StateConflict `not_an_agent_job`."""
+    job = await _job(session, project_id, job_id)
     if job.resolved_spec.get("environment", {}).get("type") != AGENT:
         raise StateConflict(
             f"{job_id} samples by itself: it has no rollouts for runners.",

@@ -174,7 +174,7 @@ class AgentTasks(Response):
 
 
 class RolloutCounts(Response):
-    """Open rollouts of a job, now."""
+    """Open rollouts of a job, now; none of a job that samples by itself."""
 
     object: Literal["rollout.counts"] = "rollout.counts"
     waiting: int

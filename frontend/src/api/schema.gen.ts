@@ -15377,7 +15377,7 @@ export interface components {
         };
         /**
          * RolloutCounts
-         * @description Open rollouts of a job, now.
+         * @description Open rollouts of a job, now; none of a job that samples by itself.
          */
         RolloutCounts: {
             /**
