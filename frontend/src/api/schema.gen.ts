@@ -6483,6 +6483,37 @@ export interface components {
             steps?: number[];
         };
         /**
+         * CompletionReply
+         * @description What a simulated user replied to a turn without a call.
+         */
+        CompletionReply: {
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "ok" | "invalid_json" | "unknown_tool" | "bad_arguments" | "exception" | "timeout" | "memory" | "crashed" | "refused_address" | "unreachable" | "too_many";
+            /**
+             * Text
+             * @default
+             */
+            text?: string;
+            /**
+             * Ended
+             * @default false
+             */
+            ended?: boolean;
+            /**
+             * Cut
+             * @default false
+             */
+            cut?: boolean;
+            /**
+             * Milliseconds
+             * @default 0
+             */
+            milliseconds?: number;
+        };
+        /**
          * CompletionRow
          * @description Summary; `Completion` has the rest.
          */
@@ -6551,6 +6582,7 @@ export interface components {
              * @default []
              */
             calls?: components["schemas"]["CompletionCall"][];
+            reply?: components["schemas"]["CompletionReply"] | null;
         };
         /**
          * Constant
@@ -15904,6 +15936,42 @@ export interface components {
             secret: string;
         };
         /**
+         * SimulatedUserSpec
+         * @description Python code with `def reply(messages, item, state)`: the user's next message, or None to end the rollout.
+         */
+        SimulatedUserSpec: {
+            /**
+             * Source
+             * @description Inline code.
+             */
+            source?: string | null;
+            /**
+             * Path
+             * @description A `.py` file, relative to the job file, whose code becomes `source`; only for the command line and
+             *     `reinforge train`.
+             */
+            path?: string | null;
+            /**
+             * Isolate
+             * @description `sample` runs each rollout's calls in their own process: for tools that execute what the model wrote.
+             * @default batch
+             * @enum {string}
+             */
+            isolate?: "batch" | "sample";
+            /**
+             * Timeout Seconds
+             * @description Wall time of one call.
+             * @default 2
+             */
+            timeout_seconds?: number;
+            /**
+             * Type
+             * @default python
+             * @constant
+             */
+            type?: "python";
+        };
+        /**
          * SingleTurnSpec
          * @description One prompt, one completion.
          */
@@ -17040,7 +17108,7 @@ export interface components {
         };
         /**
          * ToolsSpec
-         * @description The policy calls tools over several turns; the platform runs them and the loop.
+         * @description The policy calls tools, or talks with a simulated user, over several turns, which the platform runs.
          */
         ToolsSpec: {
             /**
@@ -17053,6 +17121,8 @@ export interface components {
              * @description Where tools come from: `- python: tools.py`, `- class: game.py`, or the code as `source`; `- mcp: https://…`.
              */
             sources?: (components["schemas"]["ToolFunctions"] | components["schemas"]["ToolClass"] | components["schemas"]["McpSource"])[];
+            /** @description A simulated user, `python: user.py`: its function `reply` answers each turn without a call. */
+            reply?: components["schemas"]["SimulatedUserSpec"] | null;
             /**
              * Max Turns
              * @description Turns of the policy in a rollout.
@@ -17093,7 +17163,7 @@ export interface components {
             /**
              * Tool Failure
              * @description What a tool does that fails: its error is the result, the rollout ends, or it is dropped from statistics and
-             *     loss.
+             *     loss. A user's reply that fails drops the rollout, too, unless this is `end`.
              * @default tell
              * @enum {string}
              */

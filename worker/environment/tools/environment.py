@@ -11,10 +11,20 @@ from reinforge.errors import JobFailure
 from reinforge.records import CompletionEnd
 from reinforge.tool_calls import AssistantMessage, ParsedCall
 from reinforge.tools import INVALID_CALLS, CallStatus, check_arguments
-from worker.environment.base import Conversation, PolicyTurn, Prompt, Segment, ToolCall, open_segment
+from worker.environment.base import (
+    Author,
+    Conversation,
+    PolicyTurn,
+    Prompt,
+    Segment,
+    ToolCall,
+    UserReply,
+    open_segment,
+)
 from worker.environment.token_counts import token_counts
 from worker.environment.tools.base import (
     PastCall,
+    ReplyRequest,
     ToolEnd,
     ToolRequest,
     ToolResult,
@@ -86,9 +96,13 @@ class _Answered:
     calls: list[ToolCall] = field(default_factory=list)
     end: CompletionEnd | None = None
     failure: str | None = None
+    failure_message: str | None = None
     suffix: tuple[int, ...] = ()
     reward: float | None = None
     call_span: tuple[int, int] | None = None
+    is_answer: bool = False
+    """Whether the turn has no call, so that the simulated user replies."""
+    reply: UserReply | None = None
 
 
 class ToolsEnvironment:
@@ -144,6 +158,7 @@ class ToolsEnvironment:
     def _answer(self, conversations: Sequence[Conversation]) -> list[Conversation]:
         answered = self._read(conversations)
         self._call(answered)
+        self._reply([entry for entry in answered if entry.is_answer])
         self._continue([entry for entry in answered if entry.end is None])
         self._reward([entry for entry in answered if entry.end is not None])
         return [_after(entry) for entry in answered]
@@ -200,8 +215,10 @@ class ToolsEnvironment:
             elif conversation.turn_end == "length":
                 # Cut off in the middle: nothing is run, and no end is made up.
                 entry.message, entry.end = AssistantMessage(message.content, message.reasoning), "length"
-            elif not message.calls:
+            elif not message.calls and self._spec.reply is None:
                 entry.end = "stop"
+            elif not message.calls:
+                entry.is_answer = True
             answered.append(entry)
         if self._with_call_spans:
             self._find_calls(answered, texts)
@@ -313,8 +330,35 @@ class ToolsEnvironment:
         elif entry.turn.no + 1 >= spec.max_turns:
             entry.end = "max_turns"
 
+    def _reply(self, answers: Sequence[_Answered]) -> None:
+        """Let the simulated user answer, after the last turn too: rewards read what it returned."""
+        if not answers:
+            return
+        requests = [
+            ReplyRequest(
+                rollout=number,
+                item=entry.conversation.prompt.item,
+                messages=_messages_so_far(entry),
+                state=entry.memory.state,
+                turn=entry.turn.no,
+                seed=entry.conversation.seed,
+            )
+            for number, entry in enumerate(answers)
+        ]
+        for entry, result in zip(answers, self._runner.reply(requests), strict=True):
+            text, cut = self._shortened(result.text)
+            entry.reply = UserReply(result.status, text, result.ended, cut, result.milliseconds)
+            entry.memory = replace(entry.memory, state=result.state)
+            if result.status != "ok":
+                entry.end = "environment"
+                # Unlike a tool's error, there is nobody to whom it could be the answer.
+                if self._spec.tool_failure != "end":
+                    entry.failure, entry.failure_message = f"reply_{result.status}", text
+            elif result.ended:
+                entry.end = "environment"
+
     def _continue(self, answered: Sequence[_Answered]) -> None:
-        """Append the results of calls; a rollout without room for another token ends instead."""
+        """Append results or the user's reply; a rollout without room for another token ends instead."""
         suffixes = self._turns.suffixes([self._results(entry) for entry in answered]) if answered else []
         for entry, suffix in zip(answered, suffixes, strict=True):
             conversation = entry.conversation
@@ -328,8 +372,11 @@ class ToolsEnvironment:
     def _results(self, entry: _Answered) -> tuple[list[Message], int | None]:
         """Messages behind the turn, and the token that ended it."""
         last = entry.conversation.segments[-1].token_ids[-1]
+        ended_by = last if last in self._stop_ids else None
+        if entry.reply is not None:
+            return [_user_message(entry.reply)], ended_by
         answered = entry.calls if self._turns.parallel_calls else entry.calls[:1]
-        return [_rendered(call) for call in answered], last if last in self._stop_ids else None
+        return [_rendered(call) for call in answered], ended_by
 
     def _calls_used(self, entry: _Answered) -> int:
         return len(entry.calls) + sum(len(turn.calls) for turn in entry.conversation.turns)
@@ -371,8 +418,9 @@ def _observing(messages: Sequence[Message], text: str) -> list[Message]:
 
 def _after(entry: _Answered) -> Conversation:
     before = entry.conversation
-    turn = replace(entry.turn, calls=tuple(entry.calls))
-    answer = (Segment(entry.suffix, by="tool", turn=turn.no),) if entry.suffix else ()
+    turn = replace(entry.turn, calls=tuple(entry.calls), reply=entry.reply)
+    by: Author = "tool" if entry.reply is None else "user"
+    answer = (Segment(entry.suffix, by=by, turn=turn.no),) if entry.suffix else ()
     return replace(
         before,
         segments=(*before.segments, *answer),
@@ -381,6 +429,7 @@ def _after(entry: _Answered) -> Conversation:
         state=entry.memory,
         finish_reason=entry.end,
         failure=entry.failure,
+        failure_message=entry.failure_message,
         reward=entry.reward,
         call_span=before.call_span or entry.call_span,
     )
@@ -390,10 +439,21 @@ def _rendered(call: ToolCall) -> Message:
     return {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": call.result}
 
 
+def _user_message(reply: UserReply) -> Message:
+    return {"role": "user", "content": reply.text}
+
+
+def _messages_so_far(entry: _Answered) -> list[Message]:
+    """The conversation with its last turn, as rewards read it."""
+    return [*entry.conversation.prompt.messages, *entry.conversation.messages, *_messages(entry)]
+
+
 def _messages(entry: _Answered) -> list[Message]:
     written: Message = {"role": "assistant", "content": entry.message.content}
     if entry.message.reasoning:
         written["reasoning_content"] = entry.message.reasoning
+    if entry.reply is not None and entry.reply.status == "ok" and not entry.reply.ended:
+        return [written, _user_message(entry.reply)]
     if not entry.calls:
         return [written]
     written["tool_calls"] = [
