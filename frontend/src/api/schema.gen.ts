@@ -2466,6 +2466,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tools/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Check
+         * @description Schemas that the model reads, or the error with its line. Code is read, not run; a worker asks servers.
+         */
+        post: operations["checkTools"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tools/run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run
+         * @description Run the calls of one turn in a worker's sandbox, as a job does. Nothing is stored.
+         */
+        post: operations["runTools"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/judges": {
         parameters: {
             query?: never;
@@ -5118,7 +5158,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "validate" | "score" | "render" | "inspect_model" | "inspect_adapter" | "list_tools" | "sample";
+            kind: "validate" | "score" | "render" | "inspect_model" | "inspect_adapter" | "list_tools" | "run_tools" | "sample";
             /** Payload */
             payload: {
                 [key: string]: unknown;
@@ -11861,7 +11901,7 @@ export interface components {
             /** Worker */
             worker: string;
             /** Kinds */
-            kinds: ("validate" | "score" | "render" | "inspect_model" | "inspect_adapter" | "list_tools" | "sample")[];
+            kinds: ("validate" | "score" | "render" | "inspect_model" | "inspect_adapter" | "list_tools" | "run_tools" | "sample")[];
             /**
              * Wait Seconds
              * @default 25
@@ -12805,6 +12845,27 @@ export interface components {
             password: string;
             /** Email */
             email?: string | null;
+        };
+        /**
+         * PastToolCall
+         * @description A call that ran, as `ToolRunResult.history` has it.
+         */
+        PastToolCall: {
+            /** Source */
+            source: number;
+            /** Name */
+            name: string;
+            /** Arguments */
+            arguments: {
+                [key: string]: unknown;
+            };
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "ok" | "invalid_json" | "unknown_tool" | "bad_arguments" | "exception" | "timeout" | "memory" | "crashed" | "refused_address" | "unreachable" | "too_many";
+            /** Text */
+            text: string;
         };
         /** PermissionView */
         PermissionView: {
@@ -14162,7 +14223,7 @@ export interface components {
             /** Device */
             device?: string | null;
             /** Answers */
-            answers?: ("validate" | "score" | "render" | "inspect_model" | "inspect_adapter" | "list_tools" | "sample")[] | null;
+            answers?: ("validate" | "score" | "render" | "inspect_model" | "inspect_adapter" | "list_tools" | "run_tools" | "sample")[] | null;
             broker?: components["schemas"]["BrokerState"] | null;
             /** Engines */
             engines?: ("transformers" | "vllm")[] | null;
@@ -16018,6 +16079,12 @@ export interface components {
              */
             cache?: number | null;
         };
+        /** SourceTool */
+        SourceTool: {
+            /** Source */
+            source: number;
+            tool: components["schemas"]["ToolSchema"];
+        };
         /** SplitView */
         SplitView: {
             /**
@@ -17092,6 +17159,135 @@ export interface components {
              */
             type: "python";
         };
+        /** ToolProblem */
+        ToolProblem: {
+            /** Source */
+            source: number;
+            /** Message */
+            message: string;
+            /** Line */
+            line?: number | null;
+            /** Code */
+            code?: string | null;
+            /** Hint */
+            hint?: string | null;
+        };
+        /**
+         * ToolRun
+         * @description The calls of one turn of a conversation.
+         */
+        ToolRun: {
+            environment: components["schemas"]["ToolsSpec"];
+            /** Calls */
+            calls?: components["schemas"]["ToolRunCall"][];
+            /** Item */
+            item?: {
+                [key: string]: unknown;
+            };
+            /** Model */
+            model?: string | null;
+            /**
+             * Start
+             * @default false
+             */
+            start?: boolean;
+            /**
+             * Score
+             * @default false
+             */
+            score?: boolean;
+            /**
+             * Seed
+             * @default 0
+             */
+            seed?: number;
+            /**
+             * Turn
+             * @default 0
+             */
+            turn?: number;
+            /**
+             * Calls Before
+             * @default 0
+             */
+            calls_before?: number;
+            /** State */
+            state?: string | null;
+            /** History */
+            history?: components["schemas"]["PastToolCall"][];
+        };
+        /** ToolRunCall */
+        ToolRunCall: {
+            /** Name */
+            name: string;
+            /**
+             * Arguments
+             * @default {}
+             */
+            arguments?: string;
+            /** Error */
+            error?: string | null;
+        };
+        /** ToolRunCallResult */
+        ToolRunCallResult: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Arguments */
+            arguments: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "ok" | "invalid_json" | "unknown_tool" | "bad_arguments" | "exception" | "timeout" | "memory" | "crashed" | "refused_address" | "unreachable" | "too_many";
+            /**
+             * Result
+             * @default
+             */
+            result?: string;
+            /**
+             * Cut
+             * @default false
+             */
+            cut?: boolean;
+            /**
+             * Milliseconds
+             * @default 0
+             */
+            milliseconds?: number;
+            /** Detail */
+            detail?: string | null;
+        };
+        /** ToolRunResult */
+        ToolRunResult: {
+            /**
+             * Object
+             * @default tools.run
+             * @constant
+             */
+            object?: "tools.run";
+            /** Jail */
+            jail?: string | null;
+            /**
+             * Calls
+             * @default []
+             */
+            calls?: components["schemas"]["ToolRunCallResult"][];
+            start?: components["schemas"]["ToolStartResult"] | null;
+            score?: components["schemas"]["ToolScore"] | null;
+            /** End */
+            end?: string | null;
+            /** Finding */
+            finding?: string | null;
+            /** State */
+            state?: string | null;
+            /**
+             * History
+             * @default []
+             */
+            history?: components["schemas"]["PastToolCall"][];
+        };
         /**
          * ToolSchema
          * @description `{"type": "function", "function": {…}}`: what a chat template renders, and what the page shows.
@@ -17105,6 +17301,60 @@ export interface components {
             type?: "function";
             /** @description Name, description and parameters. */
             function: components["schemas"]["ToolFunction"];
+        };
+        /** ToolScore */
+        ToolScore: {
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "ok" | "invalid_json" | "unknown_tool" | "bad_arguments" | "exception" | "timeout" | "memory" | "crashed" | "refused_address" | "unreachable" | "too_many";
+            /** Value */
+            value?: number | null;
+            /** Message */
+            message?: string | null;
+        };
+        /** ToolStartResult */
+        ToolStartResult: {
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "ok" | "invalid_json" | "unknown_tool" | "bad_arguments" | "exception" | "timeout" | "memory" | "crashed" | "refused_address" | "unreachable" | "too_many";
+            /**
+             * Text
+             * @default
+             */
+            text?: string;
+        };
+        /** ToolsCheck */
+        ToolsCheck: {
+            /** Sources */
+            sources: (components["schemas"]["ToolFunctions"] | components["schemas"]["ToolClass"] | components["schemas"]["McpSource"])[];
+        };
+        /**
+         * ToolsCheckResult
+         * @description What the model reads. Without problems, `tools` are those of a job with these sources.
+         */
+        ToolsCheckResult: {
+            /**
+             * Object
+             * @default tools.check
+             * @constant
+             */
+            object?: "tools.check";
+            /** Ok */
+            ok: boolean;
+            /**
+             * Tools
+             * @default []
+             */
+            tools?: components["schemas"]["SourceTool"][];
+            /**
+             * Problems
+             * @default []
+             */
+            problems?: components["schemas"]["ToolProblem"][];
         };
         /**
          * ToolsSpec
@@ -22411,6 +22661,72 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["GoldenRun"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    checkTools: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ToolsCheck"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolsCheckResult"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    runTools: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ToolRun"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolRunResult"];
                 };
             };
             401: components["responses"]["NotAuthenticated"];
