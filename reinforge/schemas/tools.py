@@ -10,7 +10,7 @@ from reinforge.tools import CallStatus, ToolSchema
 
 MOST_RUN_CALLS = 64
 MOST_PAST_CALLS = 512
-_MOST_ARGUMENTS = 65_536
+MOST_ARGUMENTS = 65_536
 _MOST_STATE = 1 << 18
 """Of 64 KiB of JSON with escaped characters."""
 
@@ -46,7 +46,7 @@ class ToolsCheckResult(Response):
 
 class ToolRunCall(Request):
     name: str = Field(max_length=200)
-    arguments: str = Field(default="{}", max_length=_MOST_ARGUMENTS)
+    arguments: str = Field(default="{}", max_length=MOST_ARGUMENTS)
     """JSON, as a model writes it."""
     error: str | None = Field(default=None, max_length=2000)
     """Why the model's text is no call that can run, if it is none."""
