@@ -5490,6 +5490,7 @@ export interface components {
             usage: components["schemas"]["Usage"];
             /** System Fingerprint */
             system_fingerprint?: string | null;
+            trace?: components["schemas"]["ChatTrace"] | null;
         };
         /** ChatMessage */
         ChatMessage: {
@@ -5604,6 +5605,16 @@ export interface components {
             moderation?: {
                 [key: string]: unknown;
             } | null;
+        };
+        /**
+         * ChatTrace
+         * @description What happened before the answer.
+         */
+        ChatTrace: {
+            /** End */
+            end: string;
+            /** Messages */
+            messages: components["schemas"]["TraceMessage"][];
         };
         /** Checkpoint */
         Checkpoint: {
@@ -7018,6 +7029,8 @@ export interface components {
             checkpoint?: string | null;
             /** Model */
             model?: string | null;
+            /** Run Tools */
+            run_tools?: boolean | null;
         };
         /** DeploymentCreate */
         DeploymentCreate: {
@@ -7027,6 +7040,8 @@ export interface components {
             checkpoint?: string | null;
             /** Model */
             model?: string | null;
+            /** Run Tools */
+            run_tools?: boolean | null;
             /** Name */
             name: string;
         };
@@ -7065,6 +7080,8 @@ export interface components {
             step?: number | null;
             /** Bytes */
             bytes?: number | null;
+            /** Tools */
+            tools?: string[] | null;
             /**
              * State
              * @enum {string}
@@ -17375,7 +17392,7 @@ export interface components {
             reply?: components["schemas"]["SimulatedUserSpec"] | null;
             /**
              * Max Turns
-             * @description Turns of the policy in a rollout.
+             * @description Turns of the policy in a rollout, answers to a simulated user among them.
              * @default 8
              */
             max_turns?: number;
@@ -17393,7 +17410,7 @@ export interface components {
             max_turn_tokens?: number | null;
             /**
              * Max Result Tokens
-             * @description Tokens of a result; longer ones are cut in the middle, and the text says so.
+             * @description Tokens of a result or a user's reply; longer ones are cut in the middle, and the text says so.
              * @default 512
              */
             max_result_tokens?: number;
@@ -17435,6 +17452,29 @@ export interface components {
              * @default 0.2
              */
             share?: number;
+        };
+        /**
+         * TraceMessage
+         * @description A message of the model, or the result of a tool that the platform ran.
+         */
+        TraceMessage: {
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "assistant" | "tool";
+            /** Content */
+            content: string;
+            /** Tool Calls */
+            tool_calls?: components["schemas"]["ToolCall"][] | null;
+            /** Tool Call Id */
+            tool_call_id?: string | null;
+            /** Name */
+            name?: string | null;
+            /** Status */
+            status?: ("ok" | "invalid_json" | "unknown_tool" | "bad_arguments" | "exception" | "timeout" | "memory" | "crashed" | "refused_address" | "unreachable" | "too_many") | null;
+            /** Milliseconds */
+            milliseconds?: number | null;
         };
         /**
          * TraceSelection
