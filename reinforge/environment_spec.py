@@ -9,12 +9,14 @@ from pydantic_core import PydanticCustomError
 
 from reinforge.algorithm.base import SpecModel
 from reinforge.net.http_fields import checked_address, checked_headers
-from reinforge.tools import ToolSchema, ToolSourceError, schemas_of, unique_schemas
+from reinforge.tools import ToolSchema, ToolSourceError, check_reply, schemas_of, unique_schemas
 
 SINGLE_TURN, TOOLS, AGENT = "single_turn", "tools", "agent"
 
 _KEYS = {"python": "path", "class": "path", "mcp": "url"}
 """Short key of a source, `- python: tools.py`, and the field that it fills."""
+USER_FILE = "user.py"
+"""Name of the simulated user's code in messages and tracebacks."""
 _LATER = {"openenv": "OpenEnv servers"}
 _SENDER_HEADERS = frozenset({"accept", "x-reinforge-rollout"})
 
@@ -54,6 +56,12 @@ class ToolClass(_JailedSource):
     """Python code with one public class: `reset(**row)` begins a rollout, its other public methods are tools."""
 
     type: Literal["class"] = "class"
+
+
+class SimulatedUserSpec(_JailedSource):
+    """Python code with `def reply(messages, item, state)`: the user's next message, or None to end the rollout."""
+
+    type: Literal["python"] = "python"
 
 
 class McpSource(SpecModel):
@@ -108,6 +116,11 @@ def _by_short_key(value: Any) -> Any:
     return {"type": kinds[0], _KEYS[kinds[0]]: value[kinds[0]], **rest}
 
 
+def _by_python_key(value: Any) -> Any:
+    """Reads `reply: {python: user.py}`."""
+    return _by_short_key(value) if isinstance(value, dict) and "python" in value else value
+
+
 ToolSource = Annotated[
     Annotated[ToolFunctions | ToolClass | McpSource, Field(discriminator="type")],
     BeforeValidator(_by_short_key),
@@ -115,13 +128,15 @@ ToolSource = Annotated[
 
 
 class ToolsSpec(SpecModel):
-    """The policy calls tools over several turns; the platform runs them and the loop."""
+    """The policy calls tools, or talks with a simulated user, over several turns, which the platform runs."""
 
     type: Literal["tools"]
     sources: list[ToolSource] = Field(default_factory=list, max_length=16)
     """Where tools come from: `- python: tools.py`, `- class: game.py`, or the code as `source`; `- mcp: https://…`."""
+    reply: Annotated[SimulatedUserSpec, BeforeValidator(_by_python_key)] | None = None
+    """A simulated user, `python: user.py`: its function `reply` answers each turn without a call."""
     max_turns: int = Field(default=8, ge=1, le=256)
-    """Turns of the policy in a rollout."""
+    """Turns of the policy in a rollout, answers to a simulated user among them."""
     max_tool_calls: int = Field(default=16, ge=0, le=4096)
     """Tool calls of a rollout. The rollout ends at the first call beyond."""
     max_turn_tokens: int | None = Field(default=None, ge=1, le=1_048_576)
@@ -129,7 +144,7 @@ class ToolsSpec(SpecModel):
     writes in all turns.
     """
     max_result_tokens: int = Field(default=512, ge=16, le=65_536)
-    """Tokens of a result; longer ones are cut in the middle, and the text says so."""
+    """Tokens of a result or a user's reply; longer ones are cut in the middle, and the text says so."""
     max_context_tokens: int | None = Field(default=None, ge=16, le=1_048_576)
     """Tokens of the prompt and all turns together, results included; a conversation that reaches it ends. Default: the
     model's context, and with vLLM what the other limits allow, for which the server reserves memory.
@@ -138,7 +153,7 @@ class ToolsSpec(SpecModel):
     """What a call does that cannot be read, or has wrong arguments: its error is the result, or the rollout ends."""
     tool_failure: Literal["tell", "end", "drop"] = "tell"
     """What a tool does that fails: its error is the result, the rollout ends, or it is dropped from statistics and
-    loss.
+    loss. A user's reply that fails drops the rollout, too, unless this is `end`.
     """
 
     @model_validator(mode="after")
@@ -146,13 +161,22 @@ class ToolsSpec(SpecModel):
         by_name: dict[str, tuple[ToolSchema, ...]] = {}
         for number, source in enumerate(self.sources):
             try:
-                by_name[source_name(number, source)] = _schemas(number, source)
+                by_name[source_name(number, source)] = schemas_of_source(number, source)
             except ToolSourceError as error:
                 raise _fault(error, f"environment.sources[{number}]") from error
         try:
             unique_schemas(by_name)
         except ToolSourceError as error:
             raise _fault(error, "environment.sources") from error
+        return self
+
+    @model_validator(mode="after")
+    def user_replies(self) -> Self:
+        if self.reply is not None and self.reply.source is not None:
+            try:
+                check_reply(self.reply.source, file=USER_FILE)
+            except ToolSourceError as error:
+                raise _fault(error, "environment.reply") from error
         return self
 
     @property
@@ -162,13 +186,13 @@ class ToolsSpec(SpecModel):
 
     @property
     def runs_code(self) -> bool:
-        return len(self.servers) < len(self.sources)
+        return self.reply is not None or len(self.servers) < len(self.sources)
 
     def schemas(self) -> tuple[ToolSchema, ...]:
         """The tools of all sources, in order; those of servers once they are listed. Raises ToolSourceError."""
         return unique_schemas(
             {
-                source_name(number, source): _schemas(number, source)
+                source_name(number, source): schemas_of_source(number, source)
                 for number, source in enumerate(self.sources)
             }
         )
@@ -225,7 +249,8 @@ def source_name(number: int, source: ToolFunctions | ToolClass | McpSource) -> s
     return f"{'tools' if source.type == 'python' else 'environment'}_{number}.py"
 
 
-def _schemas(number: int, source: ToolFunctions | ToolClass | McpSource) -> tuple[ToolSchema, ...]:
+def schemas_of_source(number: int, source: ToolFunctions | ToolClass | McpSource) -> tuple[ToolSchema, ...]:
+    """Those of a server once they are listed. Raises ToolSourceError."""
     if isinstance(source, McpSource):
         return tuple(source.tools or ())
     return _schemas_of_code(source_name(number, source), source.type, source.source)

@@ -83,6 +83,15 @@ def schema() -> dict[str, Any]:
         "required": ["mcp"],
         "properties": {"mcp": {"type": "string", "description": "Its address."}},
     }
+    reply = job_schema["$defs"]["ToolsSpec"]["properties"]["reply"]
+    reply["anyOf"].insert(1, {"$ref": "#/$defs/UserFile"})
+    job_schema["$defs"]["UserFile"] = {
+        "title": "UserFile",
+        "description": "A `.py` file with `def reply(messages, item, state)`, relative to the job file.",
+        "type": "object",
+        "required": ["python"],
+        "properties": {"python": {"type": "string", "description": "Its path."}},
+    }
     return (
         {"$schema": "https://json-schema.org/draft/2020-12/schema"}
         | job_schema
@@ -132,14 +141,8 @@ def absolute(raw: dict[str, Any], folder: Path, name: str) -> dict[str, Any]:
     if isinstance(adapter, dict) and isinstance(adapter.get("start"), str):
         place = folder / adapter["start"]
         raw["adapter"] = adapter | ({"start": str(place)} if place.is_dir() else {})
-    environment = raw.get("environment")
-    if isinstance(environment, dict) and isinstance(environment.get("sources"), list):
-        raw["environment"] = environment | {
-            "sources": [
-                _with_code(source, folder, name, f"environment.sources[{number}].path")
-                for number, source in enumerate(environment["sources"])
-            ]
-        }
+    if isinstance(raw.get("environment"), dict):
+        raw["environment"] = _environment(raw["environment"], folder, name)
     rewards = raw.get("rewards")
     if isinstance(rewards, list):
         raw["rewards"] = [_absolute_reward(r, folder) if isinstance(r, dict) else r for r in rewards]
@@ -170,6 +173,19 @@ def _no_file(path: Path, folder: Path, name: str, param: str) -> InvalidInput:
     return InvalidInput(
         f"There is no file {path_text}{where}.", code="file_not_found", param=param, hint=hint
     )
+
+
+def _environment(environment: dict[str, Any], folder: Path, name: str) -> dict[str, Any]:
+    if isinstance(environment.get("sources"), list):
+        sources = [
+            _with_code(source, folder, name, f"environment.sources[{number}].path")
+            for number, source in enumerate(environment["sources"])
+        ]
+        environment = environment | {"sources": sources}
+    if isinstance(environment.get("reply"), dict):
+        reply = _with_code(environment["reply"], folder, name, "environment.reply.path")
+        environment = environment | {"reply": reply}
+    return environment
 
 
 def _with_code(source: Any, folder: Path, name: str, param: str) -> Any:

@@ -178,6 +178,20 @@ class CompletionCall(Response):
     milliseconds: float = 0.0
 
 
+class CompletionReply(Response):
+    """What a simulated user replied to a turn without a call."""
+
+    status: CallStatus
+    """`ok`, or why it failed."""
+    text: str = ""
+    """The reply, or the error; empty if the user ended the rollout."""
+    ended: bool = False
+    """Whether the user ended the rollout."""
+    cut: bool = False
+    """Whether `text` is shortened."""
+    milliseconds: float = 0.0
+
+
 class CompletionTurn(Response):
     """A turn of the policy: its tokens are `start` to `end` of the completion."""
 
@@ -186,6 +200,7 @@ class CompletionTurn(Response):
     end: int
     text: str
     calls: list[CompletionCall] = []
+    reply: CompletionReply | None = None
 
 
 class RewardResult(Response):

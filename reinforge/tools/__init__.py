@@ -4,7 +4,7 @@ from reinforge.tools.arguments import check_arguments
 from reinforge.tools.call_keys import Outcome, call_key, call_keys
 from reinforge.tools.errors import ToolSourceError
 from reinforge.tools.schema import ToolFunction, ToolSchema
-from reinforge.tools.source import schemas_of, unique_schemas
+from reinforge.tools.source import check_reply, schemas_of, unique_schemas
 from reinforge.tools.statuses import CALL_STATUSES, INVALID_CALLS, CallStatus
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "call_key",
     "call_keys",
     "check_arguments",
+    "check_reply",
     "schemas_of",
     "unique_schemas",
 ]

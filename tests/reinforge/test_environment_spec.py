@@ -82,6 +82,13 @@ def test_a_server_has_tools_once_they_are_listed() -> None:
         (tools(python(ADD), max_turns=257), "less_than_equal", None),
         (tools(python(ADD), max_turns=0), "greater_than_equal", None),
         (tools(python(ADD), invalid_call="drop"), "literal_error", None),
+        (tools(reply=python(ADD)), "reply_missing", "environment.reply"),
+        (tools(reply=python("async def reply(messages): ...")), "tool_is_async", "environment.reply"),
+        (tools(reply=python("def reply(messages, name): ...")), "reply_parameters", "environment.reply"),
+        (tools(reply=python("def reply(messages, /): ...")), "reply_parameters", "environment.reply"),
+        (tools(reply=python("def reply(*messages): ...")), "reply_parameters", "environment.reply"),
+        (tools(reply=python("def reply(")), "tool_syntax_error", "environment.reply"),
+        (tools(reply={"class": "user.py"}), "extra_forbidden", None),
     ],
 )  # fmt: skip
 def test_what_cannot_run_is_refused(environment: dict[str, Any], code: str | None, param: str | None) -> None:
@@ -143,6 +150,28 @@ def test_a_job_file_takes_the_code_of_its_tools_along(tmp_path: Path) -> None:
     assert first == {"type": "python", "timeout_seconds": 5, "source": ADD}
     assert second == raw["environment"]["sources"][1]
     assert jobfile.validate(read).environment.type == "tools"
+
+
+@pytest.mark.parametrize(
+    "parameters", ["messages, item, state", "messages", "", "state, n=3, *, k=1, **rest"]
+)
+def test_a_simulated_user_needs_no_tools(parameters: str) -> None:
+    source = f"def reply({parameters}): return None\n\ndef helper(x): ..."
+    environment = JobSpec.model_validate(job(tools(reply=python(source)))).environment
+    assert isinstance(environment, ToolsSpec) and environment.runs_code
+    assert environment.schemas() == ()
+
+
+def test_a_job_file_takes_the_code_of_its_user_along(tmp_path: Path) -> None:
+    code = ADD + "\ndef reply(messages):\n    return None\n"
+    (tmp_path / "user.py").write_text(code, encoding="utf-8")
+    raw = job(tools({"python": "user.py"}, reply={"python": "user.py", "timeout_seconds": 5}))
+    read = jobfile.absolute(raw | {"data": {"dataset": "file-1"}}, tmp_path, "job.yaml")
+    assert read["environment"]["reply"] == {"type": "python", "timeout_seconds": 5, "source": code}
+    assert jobfile.validate(read).environment.type == "tools"
+    with pytest.raises(InvalidInput) as caught:
+        jobfile.absolute(job(tools(reply={"python": "gone.py"})) | {"data": {}}, tmp_path, "job.yaml")
+    assert (caught.value.code, caught.value.param) == ("file_not_found", "environment.reply.path")
 
 
 def test_a_missing_file_of_tools_is_named(tmp_path: Path) -> None:

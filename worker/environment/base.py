@@ -52,6 +52,20 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
+class UserReply:
+    """What a simulated user returned to a turn without a call."""
+
+    status: str
+    """`ok`, or why it failed: one of `reinforge.tools.statuses`."""
+    text: str = ""
+    """Text as the policy reads it, or the error; "" if it ended the rollout."""
+    ended: bool = False
+    """Whether the user ended the rollout."""
+    cut: bool = False
+    milliseconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class PolicyTurn:
     """What the policy wrote at once; its tokens are `start` to `end` of the completion."""
 
@@ -60,6 +74,7 @@ class PolicyTurn:
     end: int
     text: str
     calls: tuple[ToolCall, ...] = ()
+    reply: UserReply | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from reinforge.environment_spec import AgentSpec, McpSource, ToolsSpec, source_name
+from reinforge.environment_spec import USER_FILE, AgentSpec, McpSource, ToolsSpec
 from reinforge.errors import InvalidInput, JobFailure
 from reinforge.net.outbound import Guard
 from reinforge.spec import JobSpec
@@ -15,8 +15,9 @@ from worker.environment.continuation import Continuation
 from worker.environment.single_turn import SingleTurn
 from worker.environment.tools.base import PythonSource
 from worker.environment.tools.environment import OneTurn, ToolsEnvironment
-from worker.environment.tools.jailed import JailedSource
-from worker.environment.tools.runner import ToolProvider, Tools
+from worker.environment.tools.jailed import SimulatedUser
+from worker.environment.tools.providers import tool_providers
+from worker.environment.tools.runner import Tools
 from worker.environment.tools.servers import ToolServers
 from worker.machine import settings
 from worker.policy.load import LoadedModel
@@ -41,10 +42,11 @@ def job_environment(
     if not isinstance(environment, ToolsSpec):
         return SingleTurn()
     tools = [schema.model_dump() for schema in environment.schemas()]
-    turns = Continuation.prove(texts, tools, base.stop_ids) if tools else OneTurn()
+    reply = environment.reply is not None
+    turns = Continuation.prove(texts, tools, base.stop_ids, reply=reply) if tools or reply else OneTurn()
     return ToolsEnvironment(
         environment,
-        Tools(_sources(environment, client, servers)),
+        Tools(tool_providers(environment, client, servers), _user(environment, client)),
         texts,
         turns,
         stop_ids=base.stop_ids,
@@ -114,19 +116,11 @@ def connected(
     return spec, servers
 
 
-def _sources(environment: ToolsSpec, client: SandboxClient, servers: ToolServers) -> dict[str, ToolProvider]:
-    sources: dict[str, ToolProvider] = {}
-    for number, source in enumerate(environment.sources):
-        file = source_name(number, source)
-        if isinstance(source, McpSource):
-            sources[file] = servers.by_number[number]
-            continue
-        code = PythonSource(
-            file,
-            source.source or "",
-            kind="class" if source.type == "class" else "functions",
-            isolate=source.isolate,
-            timeout_seconds=source.timeout_seconds,
-        )
-        sources[file] = JailedSource(client, code)
-    return sources
+def _user(environment: ToolsSpec, client: SandboxClient) -> SimulatedUser | None:
+    reply = environment.reply
+    if reply is None:
+        return None
+    code = PythonSource(
+        USER_FILE, reply.source or "", isolate=reply.isolate, timeout_seconds=reply.timeout_seconds
+    )
+    return SimulatedUser(client, code)

@@ -23,12 +23,9 @@ def environment_problems(spec: JobSpec, tables: Sequence[Dataset]) -> Iterator[I
         return
     for number, source in enumerate(environment.sources):
         if not isinstance(source, McpSource) and source.source is None:
-            yield InvalidInput(
-                "A path names a file on your machine, which the server cannot read.",
-                code="path_not_allowed",
-                param=f"environment.sources[{number}].path",
-                hint="Give the code as `source`; the command line does so for files beside the job file.",
-            )
+            yield _unreadable(f"environment.sources[{number}].path")
+    if environment.reply is not None and environment.reply.source is None:
+        yield _unreadable("environment.reply.path")
     for table in tables:
         if any(column["name"] == COLUMN for column in table.columns):
             yield InvalidInput(
@@ -62,6 +59,19 @@ def tools_of(spec: JobSpec) -> list[dict[str, Any]] | None:
     if not isinstance(environment, ToolsSpec):
         return None
     return [schema.model_dump() for schema in environment.schemas()] or None
+
+
+def has_reply(spec: JobSpec) -> bool:
+    return isinstance(spec.environment, ToolsSpec) and spec.environment.reply is not None
+
+
+def _unreadable(param: str) -> InvalidInput:
+    return InvalidInput(
+        "A path names a file on your machine, which the server cannot read.",
+        code="path_not_allowed",
+        param=param,
+        hint="Give the code as `source`; the command line does so for files beside the job file.",
+    )
 
 
 def no_place_for_tools(model: str) -> InvalidInput:

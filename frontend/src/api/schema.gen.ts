@@ -2466,6 +2466,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tools/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Check
+         * @description Schemas that the model reads, or the error with its line. Code is read, not run; a worker asks servers.
+         */
+        post: operations["checkTools"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tools/run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run
+         * @description Run the calls of one turn in a worker's sandbox, as a job does. Nothing is stored.
+         */
+        post: operations["runTools"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/judges": {
         parameters: {
             query?: never;
@@ -5118,7 +5158,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "validate" | "score" | "render" | "inspect_model" | "inspect_adapter" | "list_tools" | "sample";
+            kind: "validate" | "score" | "render" | "inspect_model" | "inspect_adapter" | "list_tools" | "run_tools" | "sample";
             /** Payload */
             payload: {
                 [key: string]: unknown;
@@ -5450,6 +5490,7 @@ export interface components {
             usage: components["schemas"]["Usage"];
             /** System Fingerprint */
             system_fingerprint?: string | null;
+            trace?: components["schemas"]["ChatTrace"] | null;
         };
         /** ChatMessage */
         ChatMessage: {
@@ -5564,6 +5605,16 @@ export interface components {
             moderation?: {
                 [key: string]: unknown;
             } | null;
+        };
+        /**
+         * ChatTrace
+         * @description What happened before the answer.
+         */
+        ChatTrace: {
+            /** End */
+            end: string;
+            /** Messages */
+            messages: components["schemas"]["TraceMessage"][];
         };
         /** Checkpoint */
         Checkpoint: {
@@ -6483,6 +6534,37 @@ export interface components {
             steps?: number[];
         };
         /**
+         * CompletionReply
+         * @description What a simulated user replied to a turn without a call.
+         */
+        CompletionReply: {
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "ok" | "invalid_json" | "unknown_tool" | "bad_arguments" | "exception" | "timeout" | "memory" | "crashed" | "refused_address" | "unreachable" | "too_many";
+            /**
+             * Text
+             * @default
+             */
+            text?: string;
+            /**
+             * Ended
+             * @default false
+             */
+            ended?: boolean;
+            /**
+             * Cut
+             * @default false
+             */
+            cut?: boolean;
+            /**
+             * Milliseconds
+             * @default 0
+             */
+            milliseconds?: number;
+        };
+        /**
          * CompletionRow
          * @description Summary; `Completion` has the rest.
          */
@@ -6551,6 +6633,7 @@ export interface components {
              * @default []
              */
             calls?: components["schemas"]["CompletionCall"][];
+            reply?: components["schemas"]["CompletionReply"] | null;
         };
         /**
          * Constant
@@ -6946,6 +7029,8 @@ export interface components {
             checkpoint?: string | null;
             /** Model */
             model?: string | null;
+            /** Run Tools */
+            run_tools?: boolean | null;
         };
         /** DeploymentCreate */
         DeploymentCreate: {
@@ -6955,6 +7040,8 @@ export interface components {
             checkpoint?: string | null;
             /** Model */
             model?: string | null;
+            /** Run Tools */
+            run_tools?: boolean | null;
             /** Name */
             name: string;
         };
@@ -6993,6 +7080,8 @@ export interface components {
             step?: number | null;
             /** Bytes */
             bytes?: number | null;
+            /** Tools */
+            tools?: string[] | null;
             /**
              * State
              * @enum {string}
@@ -11829,7 +11918,7 @@ export interface components {
             /** Worker */
             worker: string;
             /** Kinds */
-            kinds: ("validate" | "score" | "render" | "inspect_model" | "inspect_adapter" | "list_tools" | "sample")[];
+            kinds: ("validate" | "score" | "render" | "inspect_model" | "inspect_adapter" | "list_tools" | "run_tools" | "sample")[];
             /**
              * Wait Seconds
              * @default 25
@@ -12773,6 +12862,27 @@ export interface components {
             password: string;
             /** Email */
             email?: string | null;
+        };
+        /**
+         * PastToolCall
+         * @description A call that ran, as `ToolRunResult.history` has it.
+         */
+        PastToolCall: {
+            /** Source */
+            source: number;
+            /** Name */
+            name: string;
+            /** Arguments */
+            arguments: {
+                [key: string]: unknown;
+            };
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "ok" | "invalid_json" | "unknown_tool" | "bad_arguments" | "exception" | "timeout" | "memory" | "crashed" | "refused_address" | "unreachable" | "too_many";
+            /** Text */
+            text: string;
         };
         /** PermissionView */
         PermissionView: {
@@ -14130,7 +14240,7 @@ export interface components {
             /** Device */
             device?: string | null;
             /** Answers */
-            answers?: ("validate" | "score" | "render" | "inspect_model" | "inspect_adapter" | "list_tools" | "sample")[] | null;
+            answers?: ("validate" | "score" | "render" | "inspect_model" | "inspect_adapter" | "list_tools" | "run_tools" | "sample")[] | null;
             broker?: components["schemas"]["BrokerState"] | null;
             /** Engines */
             engines?: ("transformers" | "vllm")[] | null;
@@ -15904,6 +16014,42 @@ export interface components {
             secret: string;
         };
         /**
+         * SimulatedUserSpec
+         * @description Python code with `def reply(messages, item, state)`: the user's next message, or None to end the rollout.
+         */
+        SimulatedUserSpec: {
+            /**
+             * Source
+             * @description Inline code.
+             */
+            source?: string | null;
+            /**
+             * Path
+             * @description A `.py` file, relative to the job file, whose code becomes `source`; only for the command line and
+             *     `reinforge train`.
+             */
+            path?: string | null;
+            /**
+             * Isolate
+             * @description `sample` runs each rollout's calls in their own process: for tools that execute what the model wrote.
+             * @default batch
+             * @enum {string}
+             */
+            isolate?: "batch" | "sample";
+            /**
+             * Timeout Seconds
+             * @description Wall time of one call.
+             * @default 2
+             */
+            timeout_seconds?: number;
+            /**
+             * Type
+             * @default python
+             * @constant
+             */
+            type?: "python";
+        };
+        /**
          * SingleTurnSpec
          * @description One prompt, one completion.
          */
@@ -15949,6 +16095,12 @@ export interface components {
              * @description Tokens before the limit at which the penalty begins; default a fifth of the limit, as in DAPO.
              */
             cache?: number | null;
+        };
+        /** SourceTool */
+        SourceTool: {
+            /** Source */
+            source: number;
+            tool: components["schemas"]["ToolSchema"];
         };
         /** SplitView */
         SplitView: {
@@ -17024,6 +17176,135 @@ export interface components {
              */
             type: "python";
         };
+        /** ToolProblem */
+        ToolProblem: {
+            /** Source */
+            source: number;
+            /** Message */
+            message: string;
+            /** Line */
+            line?: number | null;
+            /** Code */
+            code?: string | null;
+            /** Hint */
+            hint?: string | null;
+        };
+        /**
+         * ToolRun
+         * @description The calls of one turn of a conversation.
+         */
+        ToolRun: {
+            environment: components["schemas"]["ToolsSpec"];
+            /** Calls */
+            calls?: components["schemas"]["ToolRunCall"][];
+            /** Item */
+            item?: {
+                [key: string]: unknown;
+            };
+            /** Model */
+            model?: string | null;
+            /**
+             * Start
+             * @default false
+             */
+            start?: boolean;
+            /**
+             * Score
+             * @default false
+             */
+            score?: boolean;
+            /**
+             * Seed
+             * @default 0
+             */
+            seed?: number;
+            /**
+             * Turn
+             * @default 0
+             */
+            turn?: number;
+            /**
+             * Calls Before
+             * @default 0
+             */
+            calls_before?: number;
+            /** State */
+            state?: string | null;
+            /** History */
+            history?: components["schemas"]["PastToolCall"][];
+        };
+        /** ToolRunCall */
+        ToolRunCall: {
+            /** Name */
+            name: string;
+            /**
+             * Arguments
+             * @default {}
+             */
+            arguments?: string;
+            /** Error */
+            error?: string | null;
+        };
+        /** ToolRunCallResult */
+        ToolRunCallResult: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Arguments */
+            arguments: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "ok" | "invalid_json" | "unknown_tool" | "bad_arguments" | "exception" | "timeout" | "memory" | "crashed" | "refused_address" | "unreachable" | "too_many";
+            /**
+             * Result
+             * @default
+             */
+            result?: string;
+            /**
+             * Cut
+             * @default false
+             */
+            cut?: boolean;
+            /**
+             * Milliseconds
+             * @default 0
+             */
+            milliseconds?: number;
+            /** Detail */
+            detail?: string | null;
+        };
+        /** ToolRunResult */
+        ToolRunResult: {
+            /**
+             * Object
+             * @default tools.run
+             * @constant
+             */
+            object?: "tools.run";
+            /** Jail */
+            jail?: string | null;
+            /**
+             * Calls
+             * @default []
+             */
+            calls?: components["schemas"]["ToolRunCallResult"][];
+            start?: components["schemas"]["ToolStartResult"] | null;
+            score?: components["schemas"]["ToolScore"] | null;
+            /** End */
+            end?: string | null;
+            /** Finding */
+            finding?: string | null;
+            /** State */
+            state?: string | null;
+            /**
+             * History
+             * @default []
+             */
+            history?: components["schemas"]["PastToolCall"][];
+        };
         /**
          * ToolSchema
          * @description `{"type": "function", "function": {…}}`: what a chat template renders, and what the page shows.
@@ -17038,9 +17319,63 @@ export interface components {
             /** @description Name, description and parameters. */
             function: components["schemas"]["ToolFunction"];
         };
+        /** ToolScore */
+        ToolScore: {
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "ok" | "invalid_json" | "unknown_tool" | "bad_arguments" | "exception" | "timeout" | "memory" | "crashed" | "refused_address" | "unreachable" | "too_many";
+            /** Value */
+            value?: number | null;
+            /** Message */
+            message?: string | null;
+        };
+        /** ToolStartResult */
+        ToolStartResult: {
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "ok" | "invalid_json" | "unknown_tool" | "bad_arguments" | "exception" | "timeout" | "memory" | "crashed" | "refused_address" | "unreachable" | "too_many";
+            /**
+             * Text
+             * @default
+             */
+            text?: string;
+        };
+        /** ToolsCheck */
+        ToolsCheck: {
+            /** Sources */
+            sources: (components["schemas"]["ToolFunctions"] | components["schemas"]["ToolClass"] | components["schemas"]["McpSource"])[];
+        };
+        /**
+         * ToolsCheckResult
+         * @description What the model reads. Without problems, `tools` are those of a job with these sources.
+         */
+        ToolsCheckResult: {
+            /**
+             * Object
+             * @default tools.check
+             * @constant
+             */
+            object?: "tools.check";
+            /** Ok */
+            ok: boolean;
+            /**
+             * Tools
+             * @default []
+             */
+            tools?: components["schemas"]["SourceTool"][];
+            /**
+             * Problems
+             * @default []
+             */
+            problems?: components["schemas"]["ToolProblem"][];
+        };
         /**
          * ToolsSpec
-         * @description The policy calls tools over several turns; the platform runs them and the loop.
+         * @description The policy calls tools, or talks with a simulated user, over several turns, which the platform runs.
          */
         ToolsSpec: {
             /**
@@ -17053,9 +17388,11 @@ export interface components {
              * @description Where tools come from: `- python: tools.py`, `- class: game.py`, or the code as `source`; `- mcp: https://…`.
              */
             sources?: (components["schemas"]["ToolFunctions"] | components["schemas"]["ToolClass"] | components["schemas"]["McpSource"])[];
+            /** @description A simulated user, `python: user.py`: its function `reply` answers each turn without a call. */
+            reply?: components["schemas"]["SimulatedUserSpec"] | null;
             /**
              * Max Turns
-             * @description Turns of the policy in a rollout.
+             * @description Turns of the policy in a rollout, answers to a simulated user among them.
              * @default 8
              */
             max_turns?: number;
@@ -17073,7 +17410,7 @@ export interface components {
             max_turn_tokens?: number | null;
             /**
              * Max Result Tokens
-             * @description Tokens of a result; longer ones are cut in the middle, and the text says so.
+             * @description Tokens of a result or a user's reply; longer ones are cut in the middle, and the text says so.
              * @default 512
              */
             max_result_tokens?: number;
@@ -17093,7 +17430,7 @@ export interface components {
             /**
              * Tool Failure
              * @description What a tool does that fails: its error is the result, the rollout ends, or it is dropped from statistics and
-             *     loss.
+             *     loss. A user's reply that fails drops the rollout, too, unless this is `end`.
              * @default tell
              * @enum {string}
              */
@@ -17115,6 +17452,29 @@ export interface components {
              * @default 0.2
              */
             share?: number;
+        };
+        /**
+         * TraceMessage
+         * @description A message of the model, or the result of a tool that the platform ran.
+         */
+        TraceMessage: {
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "assistant" | "tool";
+            /** Content */
+            content: string;
+            /** Tool Calls */
+            tool_calls?: components["schemas"]["ToolCall"][] | null;
+            /** Tool Call Id */
+            tool_call_id?: string | null;
+            /** Name */
+            name?: string | null;
+            /** Status */
+            status?: ("ok" | "invalid_json" | "unknown_tool" | "bad_arguments" | "exception" | "timeout" | "memory" | "crashed" | "refused_address" | "unreachable" | "too_many") | null;
+            /** Milliseconds */
+            milliseconds?: number | null;
         };
         /**
          * TraceSelection
@@ -22341,6 +22701,72 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["GoldenRun"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    checkTools: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ToolsCheck"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolsCheckResult"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    runTools: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ToolRun"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolRunResult"];
                 };
             };
             401: components["responses"]["NotAuthenticated"];

@@ -14,7 +14,7 @@ function Text({ text }: { text: string }) {
   );
 }
 
-const time = (milliseconds: number) =>
+export const timeOf = (milliseconds: number) =>
   milliseconds < 1000 ? `${Math.max(1, Math.round(milliseconds))} ms` : duration(milliseconds / 1000);
 
 /** A call of a tool: its name, status and time, its arguments by name, and what it returned. */
@@ -32,7 +32,7 @@ export function ToolCall({ call }: { call: Omit<Call, "id"> }) {
       <p className={styles.head}>
         <b>{name || "unreadable call"}</b>
         <span className={styles.status}>{STATUS[status]}</span>
-        {milliseconds > 0 && <span>{time(milliseconds)}</span>}
+        {milliseconds > 0 && <span>{timeOf(milliseconds)}</span>}
         {cut && <span title="The middle of the result is missing">shortened</span>}
       </p>
       {named === null ? (

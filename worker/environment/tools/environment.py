@@ -1,7 +1,6 @@
 """Environment with tools: reads calls from the policy's turns, runs them, and appends what the template makes of it."""
 
 import asyncio
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -10,11 +9,20 @@ from reinforge.environment_spec import ToolsSpec
 from reinforge.errors import JobFailure
 from reinforge.records import CompletionEnd
 from reinforge.tool_calls import AssistantMessage, ParsedCall
-from reinforge.tools import INVALID_CALLS, CallStatus, check_arguments
-from worker.environment.base import Conversation, PolicyTurn, Prompt, Segment, ToolCall, open_segment
+from worker.environment.base import (
+    Author,
+    Conversation,
+    PolicyTurn,
+    Prompt,
+    Segment,
+    ToolCall,
+    UserReply,
+    open_segment,
+)
 from worker.environment.token_counts import token_counts
 from worker.environment.tools.base import (
     PastCall,
+    ReplyRequest,
     ToolEnd,
     ToolRequest,
     ToolResult,
@@ -22,8 +30,10 @@ from worker.environment.tools.base import (
     ToolStart,
     past_call,
 )
+from worker.environment.tools.calls import checked_call, second_call, turn_end
 from worker.models.rendering import Conversation as Rendering
 from worker.models.rendering import Rendered
+from worker.models.shortening import shortened_result
 
 Message = dict[str, Any]
 
@@ -86,9 +96,13 @@ class _Answered:
     calls: list[ToolCall] = field(default_factory=list)
     end: CompletionEnd | None = None
     failure: str | None = None
+    failure_message: str | None = None
     suffix: tuple[int, ...] = ()
     reward: float | None = None
     call_span: tuple[int, int] | None = None
+    is_answer: bool = False
+    """Whether the turn has no call, so that the simulated user replies."""
+    reply: UserReply | None = None
 
 
 class ToolsEnvironment:
@@ -144,6 +158,7 @@ class ToolsEnvironment:
     def _answer(self, conversations: Sequence[Conversation]) -> list[Conversation]:
         answered = self._read(conversations)
         self._call(answered)
+        self._reply([entry for entry in answered if entry.is_answer])
         self._continue([entry for entry in answered if entry.end is None])
         self._reward([entry for entry in answered if entry.end is not None])
         return [_after(entry) for entry in answered]
@@ -200,8 +215,10 @@ class ToolsEnvironment:
             elif conversation.turn_end == "length":
                 # Cut off in the middle: nothing is run, and no end is made up.
                 entry.message, entry.end = AssistantMessage(message.content, message.reasoning), "length"
-            elif not message.calls:
+            elif not message.calls and self._spec.reply is None:
                 entry.end = "stop"
+            elif not message.calls:
+                entry.is_answer = True
             answered.append(entry)
         if self._with_call_spans:
             self._find_calls(answered, texts)
@@ -239,9 +256,9 @@ class ToolsEnvironment:
         for number, entry in enumerate(answered):
             before = sum(len(turn.calls) for turn in entry.conversation.turns)
             for place, parsed in enumerate(entry.message.calls):
-                call = self._checked(parsed, f"call_{before + place}", before + place)
+                call = checked_call(parsed, before + place, self._schemas, self._spec.max_tool_calls)
                 if place and not self._turns.parallel_calls:
-                    call = replace(call, status="too_many", result="Error: One call at a time.")
+                    call = second_call(call)
                 entry.calls.append(call)
                 if call.status == "ok":
                     owners.append((entry, place))
@@ -251,24 +268,6 @@ class ToolsEnvironment:
             self._note(entry, place, request, result)
         for entry in answered:
             self._settle(entry)
-
-    def _checked(self, parsed: ParsedCall, id: str, number: int) -> ToolCall:
-        """The call with the status `ok` if it can run."""
-        written = (
-            json.dumps(parsed.arguments, ensure_ascii=False) if parsed.arguments is not None else parsed.raw
-        )
-        status: CallStatus = "ok"
-        problem: str | None = None
-        if parsed.error is not None or parsed.arguments is None:
-            status, problem = "invalid_json", parsed.error or "The call cannot be read."
-        elif parsed.name not in self._schemas:
-            names = ", ".join(self._schemas) or "none"
-            status, problem = "unknown_tool", f"There is no tool {parsed.name[:64]}. Tools: {names}."
-        elif problem := check_arguments(self._schemas[parsed.name], parsed.arguments):
-            status = "bad_arguments"
-        if number >= self._spec.max_tool_calls:
-            status, problem = "too_many", f"At most {self._spec.max_tool_calls} calls are allowed."
-        return ToolCall(id, parsed.name, written, status, f"Error: {problem}" if problem else "")
 
     def _request(self, rollout: int, entry: _Answered, parsed: ParsedCall) -> ToolRequest:
         return ToolRequest(
@@ -284,7 +283,8 @@ class ToolsEnvironment:
         )
 
     def _note(self, entry: _Answered, place: int, request: ToolRequest, result: ToolResult) -> None:
-        text, cut = self._shortened(result.text)
+        most = self._spec.max_result_tokens
+        text, cut = shortened_result(result.text, most, self._texts.plain_ids, self._texts.raw)
         entry.calls[place] = replace(
             entry.calls[place],
             status=result.status,
@@ -297,24 +297,42 @@ class ToolsEnvironment:
             entry.failure, entry.end = result.finding, "environment"
 
     def _settle(self, entry: _Answered) -> None:
-        """Whether the rollout ends with this turn."""
-        spec, statuses = self._spec, {call.status for call in entry.calls}
-        if entry.end is not None:
+        if entry.end is None:
+            statuses = {call.status for call in entry.calls}
+            entry.end, entry.failure = turn_end(
+                self._spec, statuses, self._calls_used(entry), entry.turn.no, entry.failure
+            )
+
+    def _reply(self, answers: Sequence[_Answered]) -> None:
+        """Let the simulated user answer, after the last turn too: rewards read what it returned."""
+        if not answers:
             return
-        failed = statuses - INVALID_CALLS - {"ok", "too_many"}
-        if failed and spec.tool_failure == "drop":
-            entry.failure, entry.end = f"tool_{min(failed)}", "environment"
-        elif (failed and spec.tool_failure == "end") or (
-            statuses & INVALID_CALLS and spec.invalid_call == "end"
-        ):
-            entry.end = "environment"
-        elif "too_many" in statuses and self._calls_used(entry) > spec.max_tool_calls:
-            entry.end = "max_tool_calls"
-        elif entry.turn.no + 1 >= spec.max_turns:
-            entry.end = "max_turns"
+        requests = [
+            ReplyRequest(
+                rollout=number,
+                item=entry.conversation.prompt.item,
+                messages=_messages_so_far(entry),
+                state=entry.memory.state,
+                turn=entry.turn.no,
+                seed=entry.conversation.seed,
+            )
+            for number, entry in enumerate(answers)
+        ]
+        for entry, result in zip(answers, self._runner.reply(requests), strict=True):
+            most = self._spec.max_result_tokens
+            text, cut = shortened_result(result.text, most, self._texts.plain_ids, self._texts.raw)
+            entry.reply = UserReply(result.status, text, result.ended, cut, result.milliseconds)
+            entry.memory = replace(entry.memory, state=result.state)
+            if result.status != "ok":
+                entry.end = "environment"
+                # Unlike a tool's error, there is nobody to whom it could be the answer.
+                if self._spec.tool_failure != "end":
+                    entry.failure, entry.failure_message = f"reply_{result.status}", text
+            elif result.ended:
+                entry.end = "environment"
 
     def _continue(self, answered: Sequence[_Answered]) -> None:
-        """Append the results of calls; a rollout without room for another token ends instead."""
+        """Append results or the user's reply; a rollout without room for another token ends instead."""
         suffixes = self._turns.suffixes([self._results(entry) for entry in answered]) if answered else []
         for entry, suffix in zip(answered, suffixes, strict=True):
             conversation = entry.conversation
@@ -328,8 +346,11 @@ class ToolsEnvironment:
     def _results(self, entry: _Answered) -> tuple[list[Message], int | None]:
         """Messages behind the turn, and the token that ended it."""
         last = entry.conversation.segments[-1].token_ids[-1]
+        ended_by = last if last in self._stop_ids else None
+        if entry.reply is not None:
+            return [_user_message(entry.reply)], ended_by
         answered = entry.calls if self._turns.parallel_calls else entry.calls[:1]
-        return [_rendered(call) for call in answered], last if last in self._stop_ids else None
+        return [_rendered(call) for call in answered], ended_by
 
     def _calls_used(self, entry: _Answered) -> int:
         return len(entry.calls) + sum(len(turn.calls) for turn in entry.conversation.turns)
@@ -348,17 +369,6 @@ class ToolsEnvironment:
             if result.status != "ok" or result.finding is not None:
                 entry.failure = result.finding or f"tool_{result.status}"
 
-    def _shortened(self, text: str) -> tuple[str, bool]:
-        """The text within `max_result_tokens`, cut in the middle; and whether it is cut."""
-        most = self._spec.max_result_tokens
-        if len(text.encode()) <= most:
-            return text, False
-        ids = self._texts.plain_ids(text)
-        if len(ids) <= most:
-            return text, False
-        head, tail = self._texts.raw([ids[: most // 2], ids[len(ids) - most // 2 :]])
-        return f"{head}\n[{len(ids) - 2 * (most // 2)} tokens left out]\n{tail}", True
-
 
 def _length(conversation: Conversation) -> int:
     return len(conversation.prompt.token_ids) + len(conversation.token_ids)
@@ -371,8 +381,9 @@ def _observing(messages: Sequence[Message], text: str) -> list[Message]:
 
 def _after(entry: _Answered) -> Conversation:
     before = entry.conversation
-    turn = replace(entry.turn, calls=tuple(entry.calls))
-    answer = (Segment(entry.suffix, by="tool", turn=turn.no),) if entry.suffix else ()
+    turn = replace(entry.turn, calls=tuple(entry.calls), reply=entry.reply)
+    by: Author = "tool" if entry.reply is None else "user"
+    answer = (Segment(entry.suffix, by=by, turn=turn.no),) if entry.suffix else ()
     return replace(
         before,
         segments=(*before.segments, *answer),
@@ -381,6 +392,7 @@ def _after(entry: _Answered) -> Conversation:
         state=entry.memory,
         finish_reason=entry.end,
         failure=entry.failure,
+        failure_message=entry.failure_message,
         reward=entry.reward,
         call_span=before.call_span or entry.call_span,
     )
@@ -390,10 +402,21 @@ def _rendered(call: ToolCall) -> Message:
     return {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": call.result}
 
 
+def _user_message(reply: UserReply) -> Message:
+    return {"role": "user", "content": reply.text}
+
+
+def _messages_so_far(entry: _Answered) -> list[Message]:
+    """The conversation with its last turn, as rewards read it."""
+    return [*entry.conversation.prompt.messages, *entry.conversation.messages, *_messages(entry)]
+
+
 def _messages(entry: _Answered) -> list[Message]:
     written: Message = {"role": "assistant", "content": entry.message.content}
     if entry.message.reasoning:
         written["reasoning_content"] = entry.message.reasoning
+    if entry.reply is not None and entry.reply.status == "ok" and not entry.reply.ended:
+        return [written, _user_message(entry.reply)]
     if not entry.calls:
         return [written]
     written["tool_calls"] = [

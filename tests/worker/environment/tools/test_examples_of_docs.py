@@ -33,6 +33,18 @@ def test_the_game(sandbox: SandboxClient) -> None:
     assert rollout.reward().value == 1.0
 
 
+def test_the_simulated_user() -> None:
+    page = (Path(__file__).parents[4] / "docs" / "agents.md").read_text()
+    names: dict[str, Any] = {}
+    exec(dict(re.findall(r"```python\n# (\w+\.py)\n(.*?)```", page, re.DOTALL))["user.py"], names)
+    state: dict[str, Any] = {}
+    texts = ["Is it 5 ?", "Then 9", "no idea", "It is 7"]
+    replies = [
+        names["reply"]([{"role": "assistant", "content": text}], {"secret": 7}, state) for text in texts
+    ]
+    assert (replies, state) == (["Higher.", "Lower.", "Guess a number.", None], {"guesses": 4})
+
+
 def test_values_of_turns() -> None:
     page = (Path(__file__).parents[4] / "docs" / "agents.md").read_text()
     (source,) = (block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if '"turns"' in block)
