@@ -3,7 +3,14 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from reinforge.environment_spec import USER_FILE, AgentSpec, McpSource, ToolsSpec, source_name
+from reinforge.environment_spec import (
+    USER_FILE,
+    AgentSpec,
+    McpSource,
+    OpenEnvSource,
+    ToolsSpec,
+    source_name,
+)
 from reinforge.errors import InvalidInput, JobFailure
 from reinforge.net.outbound import Guard
 from reinforge.spec import JobSpec
@@ -99,7 +106,7 @@ def connected(
     environment = spec.environment
     sources = environment.servers if isinstance(environment, ToolsSpec) else {}
 
-    def secret(source: McpSource) -> str | None:
+    def secret(source: McpSource | OpenEnvSource) -> str | None:
         return settings.variable(source.secret_env) if source.secret_env else signing
 
     try:
@@ -126,7 +133,7 @@ def _sources(environment: ToolsSpec, client: SandboxClient, servers: ToolServers
     sources: dict[str, ToolProvider] = {}
     for number, source in enumerate(environment.sources):
         file = source_name(number, source)
-        if isinstance(source, McpSource):
+        if isinstance(source, McpSource | OpenEnvSource):
             sources[file] = servers.by_number[number]
             continue
         code = PythonSource(

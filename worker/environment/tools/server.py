@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from reinforge.environment_spec import McpSource, source_name
+from reinforge.environment_spec import McpSource, OpenEnvSource, source_name
 from reinforge.errors import InvalidInput, JobFailure
 from reinforge.tools import CallStatus
 from worker.environment.tools.base import MAX_RESULT_CHARACTERS, ToolRequest, ToolResult
@@ -34,7 +34,7 @@ class ServerAddress:
     secret: str | None = field(default=None, repr=False)
 
 
-def address_of(number: int, source: McpSource, secret: str | None) -> ServerAddress:
+def address_of(number: int, source: McpSource | OpenEnvSource, secret: str | None) -> ServerAddress:
     """Address of a job file's source."""
     return ServerAddress(
         source_name(number, source),
