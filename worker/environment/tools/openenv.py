@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from secrets import token_hex
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import httpx
 
@@ -32,6 +31,7 @@ from worker.environment.tools.openenv_session import (
     OpenEnvMalformed,
     OpenEnvSession,
     SessionAddress,
+    endpoint,
     json_object,
     malformed,
 )
@@ -90,8 +90,8 @@ class OpenEnvServer:
     ) -> None:
         self._address, self._network, self._source = address, network, source
         self._calls = ServerCalls(address, network)
-        self._schema_client = ServerClient(_place(address.url, "schema"), guard, proxied=False)
-        self._sessions = SessionAddress(_place(address.url, "ws"), guard, httpx.create_ssl_context())
+        self._schema_client = ServerClient(endpoint(address.url, "schema"), guard, proxied=False)
+        self._sessions = SessionAddress(endpoint(address.url, "ws"), guard, httpx.create_ssl_context())
         self._own_tools = False
         self._episodes: dict[RolloutKey, _Episode] = {}
         self._first_texts: dict[int, str] = {}
@@ -321,11 +321,6 @@ class OpenEnvServer:
 
 def _key(request: ToolRequest | ToolEnd) -> RolloutKey:
     return request.seed, request.sample_no
-
-
-def _place(url: str, name: str) -> str:
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/{name}"))
 
 
 def _calls_tools(action: Mapping[str, Any]) -> bool:

@@ -143,6 +143,12 @@ class OpenEnvSession:
         return observation_of(answer)
 
 
+def endpoint(url: str, name: str) -> str:
+    """Address of `/schema` or `/ws` below that of the server."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/{name}"))
+
+
 def observation_of(answer: str | bytes) -> Observation:
     """Raises OpenEnvError, OpenEnvMalformed."""
     message = _message(answer)
