@@ -166,6 +166,10 @@ class ToolsSpec(SpecModel):
     """
     max_result_tokens: int = Field(default=512, ge=16, le=65_536)
     """Tokens of a result or a user's reply; longer ones are cut in the middle, and the text says so."""
+    max_context_tokens: int | None = Field(default=None, ge=16, le=1_048_576)
+    """Tokens of the prompt and all turns together, results included; a conversation that reaches it ends. Default: the
+    model's context, and with vLLM what the other limits allow, for which the server reserves memory.
+    """
     invalid_call: Literal["tell", "end"] = "tell"
     """What a call does that cannot be read, or has wrong arguments: its error is the result, or the rollout ends."""
     tool_failure: Literal["tell", "end", "drop"] = "tell"
@@ -239,6 +243,10 @@ class AgentSpec(SpecModel):
     """
     max_turn_tokens: int | None = Field(default=None, ge=1, le=1_048_576)
     """Tokens of one answer; default: no limit but `rollout.max_completion_tokens`."""
+    max_context_tokens: int | None = Field(default=None, ge=16, le=1_048_576)
+    """Tokens of a call's messages and its answer; a longer call is refused with `context_length_exceeded`. Default: the
+    model's context, with vLLM at most 32,768, for which the server reserves memory.
+    """
     rollout_seconds: float = Field(default=600.0, ge=1, le=86_400)
     """Wall time of a rollout, from the moment a runner takes it; then it is dropped from statistics and loss."""
     heartbeat_seconds: float = Field(default=30.0, ge=2, le=600)

@@ -104,12 +104,6 @@ def check_rollout_with_turns(rollout: RolloutSpec, environment: str) -> None:
             f"with environment `{environment}` a turn ends with the model's own end token, after which its chat "
             "template continues: leave rollout.stop empty",
         )
-    if rollout.engine == "vllm":
-        raise fault_at(
-            "rollout.engine",
-            f"environment `{environment}` is sampled by the trainer in this version: use engine `transformers` or "
-            "`auto`",
-        )
     if rollout.ahead:
         raise fault_at(
             "rollout.ahead",
@@ -368,11 +362,7 @@ class JobSpec(SpecModel):
             if self.optimizer.initial_learning_rate is None:
                 spec["optimizer"]["initial_learning_rate"] = auto_initial_learning_rate(hidden_size, updates)
         if self.rollout.engine == "auto":
-            by_trainer = (
-                self.rollout.top_p < 1
-                or isinstance(self.environment, ToolsSpec | AgentSpec)
-                or self.base.precision == "nf4"
-            )
+            by_trainer = self.rollout.top_p < 1 or self.base.precision == "nf4"
             spec["rollout"]["engine"] = "transformers" if by_trainer else engine
         if self.adapter.alpha is None:
             spec["adapter"]["alpha"] = 2.0 * self.adapter.rank

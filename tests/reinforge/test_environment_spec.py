@@ -43,7 +43,7 @@ def test_the_default_is_a_single_turn() -> None:
 
 def test_tools_are_resolved_with_their_schemas() -> None:
     spec = JobSpec.model_validate(job(tools(python(ADD)))).resolved(engine="vllm")
-    assert spec.rollout.engine == "transformers"
+    assert spec.rollout.engine == "vllm"
     assert spec.environment.type == "tools"
     assert [schema.name for schema in spec.environment.schemas()] == ["add"]
     assert JobSpec.model_validate(spec.model_dump()) == spec
@@ -117,7 +117,6 @@ def test_what_cannot_run_is_refused(environment: dict[str, Any], code: str | Non
     ("fields", "param"),
     [
         ({"rollout": {"stop": ["x"]}}, "rollout.stop"),
-        ({"rollout": {"engine": "vllm"}}, "rollout.engine"),
         ({"rollout": {"ahead": 1}}, "rollout.ahead"),
         (
             {"algorithm": {"preset": "axpo", "advantage": {"type": "rloo"}}},

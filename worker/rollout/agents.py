@@ -1,7 +1,8 @@
 """Sampling for programs that call the model themselves.
 
-Rollouts are offered to runners. Calls that arrive while the engine samples are its next batch, so results depend on
-their arrival as far as batches change rounding. A rollout's own noise depends on seed, step and its calls alone.
+Rollouts are offered to runners. Calls that arrive while the engine samples join it if it can take them, else they are
+its next batch; so results depend on their arrival as far as batches change rounding. A rollout's own noise depends on
+seed, step and its calls alone.
 """
 
 import asyncio
@@ -30,8 +31,16 @@ from worker.environment.agent.conversations import RolloutOutcome, captured_conv
 from worker.environment.agent.graph import CaptureGraph
 from worker.environment.agent.texts import ModelCallTexts, WrittenAnswer, context_full
 from worker.environment.base import Conversation, Prompt
-from worker.rollout.conversations import Interrupted, Round
-from worker.rollout.engine import Generated, GenerateRequest, NoiseKey, RolloutEngine
+from worker.rollout.conversations import Round
+from worker.rollout.engine import (
+    ContinuousEngine,
+    Generated,
+    GenerateRequest,
+    Interrupted,
+    NoiseKey,
+    RequestQueue,
+    RolloutEngine,
+)
 from worker.rollout.noise import Stream
 
 GATHER_SECONDS = 0.002
@@ -155,6 +164,8 @@ class _AgentStep:
         self._by_id = {rollout.id: rollout for rollout in self._rollouts}
         self._pending: list[_Pending] = []
         self._arrived = asyncio.Event()
+        self._queue: RequestQueue | None = None
+        """Of an engine that takes requests while it samples."""
         self._answers: asyncio.Queue[tuple[_AgentRollout, CaptureGraph, ModelCall, list[ModelCallAnswer]]] = (
             asyncio.Queue()
         )
@@ -303,6 +314,8 @@ class _AgentStep:
             raise
         self._pending.append(pending)
         self._arrived.set()
+        if self._queue is not None:
+            self._queue.add(pending.request)
 
     def _request(self, rollout: _AgentRollout, call: ModelCall, max_tokens: int | None) -> GenerateRequest:
         prompt_ids, sampling = call.prompt_ids, self._round.sampling
@@ -336,7 +349,11 @@ class _AgentStep:
         )
 
     async def _generate(self) -> None:
-        """Let the engine answer pending calls, batch by batch."""
+        """Let the engine answer pending calls: as they arrive if it can, else batch by batch."""
+        engine = self._parent.engine
+        if isinstance(engine, ContinuousEngine):
+            await self._generate_from_queue(engine)
+            raise Interrupted  # it was cancelled while no call was pending
         while True:
             await self._arrived.wait()
             await asyncio.sleep(GATHER_SECONDS)
@@ -351,6 +368,14 @@ class _AgentStep:
             ) as generated:
                 async for answer in generated:
                     await self._note(by_request[id(answer.request)], answer)
+
+    async def _generate_from_queue(self, engine: ContinuousEngine) -> None:
+        queue = self._queue = RequestQueue(pending.request for pending in self._pending)
+        async with aclosing(engine.generate_from(queue)) as generated:
+            async for answer in generated:
+                (pending,) = (pending for pending in self._pending if pending.request is answer.request)
+                self._pending.remove(pending)
+                await self._note(pending, answer)
 
     async def _note(self, pending: _Pending, generated: Generated) -> None:
         (sample,) = generated.samples

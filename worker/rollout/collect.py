@@ -15,13 +15,12 @@ from worker.rollout.conversations import (
     ConversationSampler,
     Decode,
     GroupSampler,
-    Interrupted,
     Round,
     beginning,
     rollout_seed,
     without_end,
 )
-from worker.rollout.engine import GenerateRequest, NoiseKey, RolloutEngine, Sample
+from worker.rollout.engine import GenerateRequest, Interrupted, NoiseKey, RolloutEngine, Sample
 from worker.rollout.noise import Stream
 
 

@@ -1,7 +1,8 @@
 """Sampling of conversations, turn by turn.
 
-All conversations of a turn are one list of requests, so that batches depend on seed and step alone. A request of a
-later turn continues the tokens of the turns before it; nothing is rendered or tokenized again.
+All conversations of a turn are one list of requests, so that batches depend on seed and step alone; with an engine
+whose batches do not, each conversation goes on by itself. A request of a later turn continues the tokens of the turns
+before it; nothing is rendered or tokenized again.
 """
 
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -10,7 +11,16 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from worker.environment.base import Conversation, Environment, Prompt, Segment, open_segment
-from worker.rollout.engine import Generated, GenerateRequest, NoiseKey, RolloutEngine, Sampling
+from worker.rollout.continuous_turns import ContinuousTurns
+from worker.rollout.engine import (
+    ContinuousEngine,
+    Generated,
+    GenerateRequest,
+    Interrupted,
+    NoiseKey,
+    RolloutEngine,
+    Sampling,
+)
 from worker.rollout.noise import Stream, hash64
 
 Decode = Callable[[Sequence[Sequence[int]]], list[str]]
@@ -26,10 +36,6 @@ class CallTexts:
 
 
 _SEED_BITS = 2**31 - 1
-
-
-class Interrupted(Exception):
-    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +114,30 @@ class ConversationSampler:
     def cancel(self) -> None:
         """The engine is cancelled by itself."""
 
-    async def _run(
+    def _run(
         self,
         groups: dict[int, list[Conversation]],
         requests: list[GenerateRequest],
         sampling_round: Round,
         on_turn: Callable[[], None],
     ) -> AsyncGenerator[tuple[int, list[Conversation]], None]:
+        if self._environment.max_turns == 1 or not isinstance(self._engine, ContinuousEngine):
+            return self._run_in_step(groups, requests, sampling_round, on_turn)
+
+        def next_request(number: int, conversation: Conversation) -> GenerateRequest:
+            return self._next_request(number, conversation, sampling_round)
+
+        turns = ContinuousTurns(self._engine, self._environment, self._written, next_request)
+        return turns.run(groups, requests, on_turn)
+
+    async def _run_in_step(
+        self,
+        groups: dict[int, list[Conversation]],
+        requests: list[GenerateRequest],
+        sampling_round: Round,
+        on_turn: Callable[[], None],
+    ) -> AsyncGenerator[tuple[int, list[Conversation]], None]:
+        """All conversations write a turn, then the environment answers all."""
         while requests:
             turn: list[tuple[int, Conversation]] = []
             async with aclosing(self._engine.generate(requests)) as answers:

@@ -1,11 +1,16 @@
 """Protocol of rollout engines."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from worker.rollout.noise import Stream
+
+
+class Interrupted(Exception):
+    """Sampling was cancelled."""
+
 
 FinishReason = Literal["stop", "length", "cancelled"]
 
@@ -83,3 +88,34 @@ class RolloutEngine(Protocol):
         """Release memory until the next `generate` or `publish`."""
 
     async def close(self) -> None: ...
+
+
+class RequestQueue:
+    """Requests of an engine, added while it samples; for one event loop."""
+
+    def __init__(self, requests: Iterable[GenerateRequest] = ()) -> None:
+        self._requests = list(requests)
+        self.closed = False
+        """Whether none is added any more."""
+        self.on_change: Callable[[], None] = lambda: None
+        """Called after each `add` and `close`."""
+
+    def add(self, request: GenerateRequest) -> None:
+        self._requests.append(request)
+        self.on_change()
+
+    def close(self) -> None:
+        self.closed = True
+        self.on_change()
+
+    def take(self) -> list[GenerateRequest]:
+        requests, self._requests = self._requests, []
+        return requests
+
+
+@runtime_checkable
+class ContinuousEngine(RolloutEngine, Protocol):
+    """An engine whose running requests do not wait for each other."""
+
+    def generate_from(self, queue: RequestQueue) -> AsyncGenerator[Generated, None]:
+        """Answer requests of the queue in any order until it is closed; less if cancelled."""

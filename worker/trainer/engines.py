@@ -68,7 +68,7 @@ def rollout_engine(
     folder: Path,
     longest: int,
 ) -> RolloutEngine:
-    """Engine of a job. longest: tokens of the longest prompt with its completion. Raises like `check_engine`."""
+    """Engine of a job. longest: tokens of the longest conversation. Raises like `check_engine`."""
     ahead = host.sampling_copy(policy) if spec.rollout.ahead else None
     if spec.rollout.engine == "vllm":
         check_engine(spec)

@@ -34,13 +34,16 @@ from worker.sandbox.client import SandboxClient
 from worker.training.prompts.data import JobPrompts
 from worker.training.prompts.model_texts import ModelTexts
 
-_ANY_CONTEXT = 2**31
-
 
 def job_environment(
-    spec: JobSpec, base: LoadedModel, texts: ModelTexts, client: SandboxClient, servers: ToolServers
+    spec: JobSpec,
+    base: LoadedModel,
+    texts: ModelTexts,
+    client: SandboxClient,
+    servers: ToolServers,
+    context: int,
 ) -> Environment:
-    """Raises JobFailure `template_not_continuable`."""
+    """context: most tokens of a conversation. Raises JobFailure `template_not_continuable`."""
     environment = spec.environment
     if not isinstance(environment, ToolsSpec):
         return SingleTurn()
@@ -53,7 +56,7 @@ def job_environment(
         texts,
         turns,
         stop_ids=base.stop_ids,
-        context=base.context_length or _ANY_CONTEXT,
+        context=context,
         most=spec.rollout.max_completion_tokens,
         with_call_spans=spec.algorithm.selection.needs_tools,
     )
@@ -65,6 +68,7 @@ def agent_sampler(
     texts: ModelTexts,
     engine: RolloutEngine,
     access: BackendAccess | None,
+    context: int,
     warn: Callable[[str], None],
 ) -> AgentSampler | None:
     """Sampler of a job with environment `agent`. Raises JobFailure `environment_needs_server`."""
@@ -77,7 +81,6 @@ def agent_sampler(
             code="environment_needs_server",
             hint="Create the job on a server (`reinforge job create`), or use environment `tools`.",
         )
-    context = base.context_length or _ANY_CONTEXT
     return AgentSampler(
         engine,
         WorkerApiExchange(access),

@@ -62,7 +62,7 @@ from worker.training.checkpoint.resume_state import Position, unpack_resume_stat
 from worker.training.job_end import End, end_of
 from worker.training.loop import Control, Models, RolloutSource, TrainingOutcome, train
 from worker.training.prompts.data import JobPrompts, load_prompts
-from worker.training.prompts.lengths import continuation_room, prompt_limit
+from worker.training.prompts.lengths import continuation_room, conversation_limit, prompt_limit
 from worker.training.prompts.model_texts import ModelTexts
 from worker.training.reporting.job_reporter import JobReporter
 from worker.training.reporting.metrics import peak_memory_gib
@@ -237,15 +237,16 @@ class TrainerJob:
         client: SandboxClient,
     ) -> RolloutSource:
         assert self.scorer is not None and self.servers is not None
-        engine = self._engine(base, texts, host, prompts)
+        context = conversation_limit(self.spec, base.context_length, prompts.max_tokens)
+        engine = self._engine(base, texts, host, context)
         return RolloutSource(
             engine,
-            job_environment(self.spec, base, texts, client, self.servers),
+            job_environment(self.spec, base, texts, client, self.servers, context),
             self.scorer,
             texts.completions,
             base.stop_ids,
             call_texts(prompts, texts),
-            agent_sampler(self.spec, base, texts, engine, self._access(), self._warn),
+            agent_sampler(self.spec, base, texts, engine, self._access(), context, self._warn),
         )
 
     def _access(self) -> BackendAccess | None:
@@ -258,11 +259,8 @@ class TrainerJob:
         assert self.job_reporter is not None
         self.job_reporter.log("warning", message, self.position.step)
 
-    def _engine(
-        self, base: LoadedModel, texts: ModelTexts, host: LocalHost, prompts: JobPrompts
-    ) -> RolloutEngine:
+    def _engine(self, base: LoadedModel, texts: ModelTexts, host: LocalHost, longest: int) -> RolloutEngine:
         assert self.policy is not None and self.job_reporter is not None
-        longest = prompts.max_tokens + self.spec.rollout.max_completion_tokens
         folders = Path(self.manifest.model_path), self.reporter.folder
         return rollout_engine(self.spec, base, texts, host, self.policy, self.job_reporter, *folders, longest)
 

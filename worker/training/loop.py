@@ -16,8 +16,8 @@ from worker.policy.base import Critic, Policy
 from worker.rewards.base import Scorer
 from worker.rewards.circuit_breaker import Breaker
 from worker.rollout.collect import Collector
-from worker.rollout.conversations import CallTexts, Decode, GroupSampler, Interrupted, Round
-from worker.rollout.engine import RolloutEngine, Sampling
+from worker.rollout.conversations import CallTexts, Decode, GroupSampler, Round
+from worker.rollout.engine import Interrupted, RolloutEngine, Sampling
 from worker.rollout.noise import Stream
 from worker.trainer.reporter import Reporter
 from worker.training.ahead import StepCompletions

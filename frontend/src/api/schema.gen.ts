@@ -4138,6 +4138,12 @@ export interface components {
              */
             max_turn_tokens?: number | null;
             /**
+             * Max Context Tokens
+             * @description Tokens of a call's messages and its answer; a longer call is refused with `context_length_exceeded`. Default: the
+             *     model's context, with vLLM at most 32,768, for which the server reserves memory.
+             */
+            max_context_tokens?: number | null;
+            /**
              * Rollout Seconds
              * @description Wall time of a rollout, from the moment a runner takes it; then it is dropped from statistics and loss.
              * @default 600
@@ -17206,6 +17212,12 @@ export interface components {
              * @default 512
              */
             max_result_tokens?: number;
+            /**
+             * Max Context Tokens
+             * @description Tokens of the prompt and all turns together, results included; a conversation that reaches it ends. Default: the
+             *     model's context, and with vLLM what the other limits allow, for which the server reserves memory.
+             */
+            max_context_tokens?: number | null;
             /**
              * Invalid Call
              * @description What a call does that cannot be read, or has wrong arguments: its error is the result, or the rollout ends.

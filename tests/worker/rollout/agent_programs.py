@@ -5,6 +5,7 @@ token twice.
 import asyncio
 import itertools
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 from reinforge.environment_spec import AgentSpec
@@ -25,7 +26,7 @@ from worker.rewards.base import Scorer
 from worker.rollout.agents import AgentSampler
 from worker.rollout.collect import Collected, Collector
 from worker.rollout.conversations import Round
-from worker.rollout.engine import Generated, GenerateRequest, RolloutEngine, Sample, Sampling
+from worker.rollout.engine import Generated, GenerateRequest, RequestQueue, RolloutEngine, Sample, Sampling
 from worker.rollout.noise import Stream
 
 END = 1
@@ -72,6 +73,27 @@ class Engine:
             end = "stop" if ids[-1] == END else "length"
             await asyncio.sleep(0)
             yield Generated(request, (Sample(ids, (-0.5,) * len(ids), cast(Any, end)),))
+
+    def cancel(self) -> None: ...
+
+    async def publish(self, policy: str, version: int, path: Path | None = None) -> None: ...
+
+    async def rest(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+class QueueEngine(Engine):
+    """An engine whose requests do not wait for each other."""
+
+    async def generate_from(self, queue: RequestQueue) -> AsyncGenerator[Generated, None]:
+        changed = asyncio.Event()
+        queue.on_change = changed.set
+        while True:
+            async for answer in self.generate(queue.take()):
+                yield answer
+            await changed.wait()
+            changed.clear()
 
 
 class Program:
@@ -214,9 +236,10 @@ class AgentRun:
         samples: int = 1,
         most: int = 1000,
         exchange: type[Exchange] = Exchange,
+        engine: type[Engine] = Engine,
         **spec: Any,
     ) -> None:
-        self.engine, self.play, self.most, self._exchange_type = Engine(), play, most, exchange
+        self.engine, self.play, self.most, self._exchange_type = engine(), play, most, exchange
         self.spec = AgentSpec.model_validate({"type": "agent"} | spec)
         messages = [{"role": "user", "content": "Task"}]
         self.prompts = [Prompt(n, {"n": n}, messages, "Task", (7,), f"p{n}") for n in range(prompts)]

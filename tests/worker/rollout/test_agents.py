@@ -12,15 +12,17 @@ from tests.worker.rollout.agent_programs import (
     NEXT,
     TASK,
     AgentRun,
+    Engine,
     Exchange,
     Message,
     Play,
     Program,
+    QueueEngine,
     rewriting,
     with_sub_agents,
 )
 from worker.environment.base import Conversation
-from worker.rollout.conversations import Interrupted
+from worker.rollout.engine import Interrupted
 
 
 async def two_turns(program: Program) -> float:
@@ -33,8 +35,9 @@ def sampled_ids(conversation: Conversation) -> list[int]:
     return [id for segment in conversation.segments if segment.by == "policy" for id in segment.token_ids]
 
 
-def test_what_was_sampled_is_trained_and_what_was_sent_is_not() -> None:
-    run = AgentRun(two_turns, prompts=3, samples=4)
+@pytest.mark.parametrize("engine", [Engine, QueueEngine])
+def test_what_was_sampled_is_trained_and_what_was_sent_is_not(engine: type[Engine]) -> None:
+    run = AgentRun(two_turns, prompts=3, samples=4, engine=engine)
     conversations = run.run()
     assert [(c.prompt_no, c.sample_no) for c in conversations] == [(p, s) for p in range(3) for s in range(4)]
     answered = {request.prompt_ids + ids for request, ids in run.engine.sampled}

@@ -112,14 +112,25 @@ class OpenEnvServer:
         return self._calls.run(requests, self._start)
 
     def call(self, requests: Sequence[ToolRequest]) -> list[ToolResult]:
-        for request in requests:
-            if (episode := self._episodes.get(_key(request))) is not None:
-                episode.last_reward = None
-        results = self._calls.run(requests, self._step)
-        return [
-            self._with_outcome(result, self._episodes.get(_key(request)))
-            for request, result in zip(requests, results, strict=True)
-        ]
+        results = {
+            number: over for number, one in enumerate(requests) if (over := self._is_over(one)) is not None
+        }
+        running = [number for number in range(len(requests)) if number not in results]
+        answers = self._calls.run([requests[number] for number in running], self._step) if running else []
+        for number, result in zip(running, answers, strict=True):
+            results[number] = self._with_outcome(result, self._episodes.get(_key(requests[number])))
+        return [results[number] for number in range(len(requests))]
+
+    def _is_over(self, request: ToolRequest) -> ToolResult | None:
+        """Result of a call that is not sent, since the rollout's environment is done or lost."""
+        episode = self._episodes.get(_key(request))
+        if episode is None or (episode.session is not None and not episode.done):
+            return None
+        if episode.done:
+            text = f"{request.name}: the episode is over"
+            return ToolResult("too_many", text, request.state, 0.0, ended=True)
+        text = f"{request.name}: the environment was lost with a call before"
+        return ToolResult("unreachable", text, request.state, 0.0)
 
     def reward(self, rollouts: Sequence[ToolEnd], source: int) -> list[ToolReward]:
         return [_score(self._episodes.get(_key(end))) for end in rollouts]
@@ -253,10 +264,9 @@ class OpenEnvServer:
                 self._episodes[key].differs = True
                 return "exception", "reset: the same seed returned another observation than before"
         episode = self._episodes[key]
-        if episode.session is None:
-            return "unreachable", f"{request.name}: the environment was lost with a call before"
-        if episode.done:
-            return "too_many", f"{request.name}: the episode is over"
+        episode.last_reward = None
+        if episode.session is None or episode.done:
+            return "too_many", f"{request.name}: the episode was over when it began"
         observation = await episode.session.step(self._payload(request), seconds=self._seconds)
         episode.done = observation.done
         if observation.reward is not None:

@@ -131,7 +131,8 @@ class OpenEnvSession:
     async def _ask(self, kind: str, data: Mapping[str, Any], seconds: float) -> Observation:
         try:
             async with asyncio.timeout(seconds):
-                await self._socket.send(json.dumps({"type": kind, "data": dict(data)}))
+                with suppress(ConnectionClosed):  # what the server sent before it closed can still be read
+                    await self._socket.send(json.dumps({"type": kind, "data": dict(data)}))
                 answer = await self._socket.recv()
         except TimeoutError as error:
             raise RequestFailed("timeout", f"no whole answer within {seconds:g} s") from error

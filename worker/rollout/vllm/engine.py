@@ -2,15 +2,16 @@
 
 import asyncio
 import contextlib
+import itertools
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from worker.rollout.engine import FinishReason, Generated, GenerateRequest, Sample
+from worker.rollout.engine import FinishReason, Generated, GenerateRequest, RequestQueue, Sample
 from worker.rollout.vllm.adapters import Adapters, Version, discard
 from worker.rollout.vllm.api import Api, Piece, ServerLost, ServerRefused, completion, sampled
 from worker.rollout.vllm.server import Stopped, VllmServer
@@ -38,27 +39,32 @@ class VllmEngine:
 
     async def generate(self, requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
         """Sample. Raises JobFailure; ValueError for an unknown version."""
-        left = dict(enumerate(requests))
-        for request in requests:
-            self._adapters.name(request)
+        queue = RequestQueue(requests)
+        queue.close()
+        async with aclosing(self.generate_from(queue)) as answers:
+            async for answer in answers:
+                yield answer
+
+    async def generate_from(self, queue: RequestQueue) -> AsyncGenerator[Generated, None]:
+        """Sample requests as they arrive. Raises as `generate`."""
+        waiting = _WaitingRequests(queue, self._adapters.name)
+        waiting.admit()
         try:
-            while left:
+            while waiting.requests or not queue.closed:
                 try:
-                    await self._look(requests)
-                    # vLLM on the CPU applies some adapter to rows without one that share a batch with others.
-                    adapted = {
-                        number: request for number, request in left.items() if request.policy is not None
-                    }
-                    async with aclosing(self._round(adapted or dict(left))) as answers:
+                    await self._look(list(waiting.requests.values()))
+                    async with aclosing(self._round(waiting)) as answers:
                         async for number, answer in answers:
-                            del left[number]
+                            del waiting.requests[number]
                             yield answer
+                    if self._cancelled.is_set() and not waiting.requests:
+                        return
                 except ServerLost as error:
                     await self._recover(str(error))
                 except ServerRefused as error:
                     raise self._server.refusal("the request", str(error)) from error
         except Stopped:
-            for request in left.values():
+            for request in waiting.requests.values():
                 yield Generated(request, (Sample((), (), "cancelled"),) * request.n)
         finally:
             self._cancelled.clear()
@@ -133,31 +139,47 @@ class VllmEngine:
         if await self._probe.look(api, updated, [self._adapters.name(request) for request in updated]):
             self._probe = None
 
-    async def _round(
-        self, requests: dict[int, GenerateRequest]
-    ) -> AsyncGenerator[tuple[int, Generated], None]:
-        """Yield answers as they finish; when cancelled, all others at once."""
+    async def _round(self, waiting: "_WaitingRequests") -> AsyncGenerator[tuple[int, Generated], None]:
+        """Yield answers as they finish, until none is left that may share a batch; when cancelled, all at once."""
         api = await self._server.awake()
-        names = {number: self._adapters.name(request) for number, request in requests.items()}
-        running = self._running = _RunningRequests(requests)
+        running = self._running = _RunningRequests(api)
+        waiting.queue.on_change = running.wake
+        # vLLM on the CPU applies some adapter to rows without one that share a batch with others.
+        adapted = any(request.policy is not None for request in waiting.requests.values())
         try:
-            if self._cancelled.is_set():
-                running.wake()
-            else:
-                running.start(api, names)
-            while running.open:
-                number = await running.next(self._server.quiet_seconds)
-                if number is None and self._cancelled.is_set():
+            while True:
+                if self._cancelled.is_set():
                     await running.stop()
-                    for other in sorted(running.open):
-                        yield other, running.answer(other)
+                    for number, request in list(waiting.requests.items()):
+                        yield number, running.answer(number, request)
                     return
-                if number is not None:
-                    running.open.discard(number)
-                    yield number, running.answer(number)
+                waiting.admit()
+                for number, request in waiting.requests.items():
+                    if (request.policy is not None) == adapted:
+                        running.start(number, request, waiting.name(request))
+                if not running.open and (waiting.requests or waiting.queue.closed):
+                    return
+                ended = await running.next(self._server.quiet_seconds)
+                if ended is not None:
+                    yield ended, running.answer(ended, waiting.requests[ended])
         finally:
-            self._running = None
+            self._running, waiting.queue.on_change = None, lambda: None
             await running.stop()
+
+
+class _WaitingRequests:
+    """Requests without an answer, by number."""
+
+    def __init__(self, queue: RequestQueue, name: Callable[[GenerateRequest], str]) -> None:
+        """name: the adapter's name. Raises ValueError for an unknown version."""
+        self.queue, self.name = queue, name
+        self.requests: dict[int, GenerateRequest] = {}
+        self._numbers = itertools.count()
+
+    def admit(self) -> None:
+        for request in self.queue.take():
+            self.name(request)
+            self.requests[next(self._numbers)] = request
 
 
 @dataclass
@@ -173,21 +195,26 @@ class _PartialCompletion:
 
 
 class _RunningRequests:
-    def __init__(self, requests: dict[int, GenerateRequest]) -> None:
-        self._requests = requests
-        self._growing = {
-            number: [_PartialCompletion() for _ in range(sampled(r))] for number, r in requests.items()
-        }
+    """Requests that the server samples."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._growing: dict[int, list[_PartialCompletion]] = {}
         self._ended: asyncio.Queue[tuple[int | None, Exception | None]] = asyncio.Queue()
         self._loop = asyncio.get_running_loop()
         self._tasks: list[asyncio.Task[None]] = []
         self._last_piece_at = time.monotonic()
-        self.open = set(requests)
+        self.open: set[int] = set()
 
-    def start(self, api: Api, names: Mapping[int, str]) -> None:
-        self._tasks = [
-            asyncio.create_task(self._run(api, names[number], number)) for number in sorted(self._requests)
-        ]
+    def start(self, number: int, request: GenerateRequest, name: str) -> None:
+        """Start a request, once."""
+        if number in self._growing:
+            return
+        if not self.open:
+            self._last_piece_at = time.monotonic()
+        self._growing[number] = [_PartialCompletion() for _ in range(sampled(request))]
+        self.open.add(number)
+        self._tasks.append(asyncio.create_task(self._run(number, request, name)))
 
     async def stop(self) -> None:
         for task in self._tasks:
@@ -198,28 +225,29 @@ class _RunningRequests:
         self._loop.call_soon_threadsafe(self._ended.put_nowait, (None, None))
 
     async def next(self, quiet_seconds: float) -> int | None:
+        """Number of a request that has ended; None: something else may have happened. Raises ServerLost,
+        ServerRefused."""
         try:
             number, error = await asyncio.wait_for(self._ended.get(), min(_LOOK_SECONDS, quiet_seconds))
         except TimeoutError:
-            if time.monotonic() - self._last_piece_at > quiet_seconds:
+            if self.open and time.monotonic() - self._last_piece_at > quiet_seconds:
                 raise ServerLost(f"not a word for {quiet_seconds:g} s") from None
             return None
         if error is not None:
             raise error
+        if number is not None:
+            self.open.discard(number)
         return number
 
-    def answer(self, number: int) -> Generated:
-        request = self._requests[number]
-        samples = [
-            Sample(tuple(state.token_ids), tuple(state.logprobs), state.reason)
-            for state in self._growing[number]
-        ]
+    def answer(self, number: int, request: GenerateRequest) -> Generated:
+        growing = self._growing.get(number) or [_PartialCompletion()]
+        samples = [Sample(tuple(state.token_ids), tuple(state.logprobs), state.reason) for state in growing]
         return Generated(request, tuple(samples * (request.n // len(samples))))
 
-    async def _run(self, api: Api, name: str, number: int) -> None:
+    async def _run(self, number: int, request: GenerateRequest, name: str) -> None:
         growing = self._growing[number]
         try:
-            async with aclosing(api.complete(completion(name, self._requests[number]))) as pieces:
+            async with aclosing(self._api.complete(completion(name, request))) as pieces:
                 async for piece in pieces:
                     self._last_piece_at = time.monotonic()
                     growing[piece.sample].add(piece)

@@ -244,6 +244,28 @@ def test_a_server_that_answers_nothing_pauses_the_job(network: NetworkLoop) -> N
         server.close()
 
 
+def test_an_episode_that_is_over_when_it_begins_ends_the_rollout(network: NetworkLoop) -> None:
+    def script(stub: OpenEnvStub, message: dict[str, Any]) -> Fault | None:
+        return Fault(observation({"hint": "over"}, None, True)) if message["type"] == "reset" else None
+
+    with OpenEnvStub(script) as stub:
+        server = connect(stub, network)
+        begin(server)
+        results = server.call([step(0), step(1)])
+        assert [(result.status, result.ended) for result in results] == [("too_many", True)] * 2
+        assert not stub.sent("step")
+        server.close()
+
+
+def test_rollouts_that_lost_their_environments_pause_no_job(network: NetworkLoop) -> None:
+    with OpenEnvStub(lambda stub, message: Fault(close=True) if message["type"] == "step" else None) as stub:
+        server = connect(stub, network)
+        begin(server)
+        assert {server.call([step()])[0].status for _ in range(FAILED_TURNS + 1)} == {"unreachable"}
+        assert len(stub.sent("step")) == 1
+        server.close()
+
+
 def test_rewards_that_are_too_large_together_are_no_reward(network: NetworkLoop) -> None:
     def script(stub: OpenEnvStub, message: dict[str, Any]) -> Fault | None:
         return Fault(observation({}, 1e308)) if message["type"] == "step" else None

@@ -10,7 +10,7 @@ import pytest
 from tests.support.vllm_bench import STARTER, Bench, Trainer
 from worker.policy.host import LocalHost
 from worker.policy.load import load_base_model
-from worker.rollout.engine import Generated, GenerateRequest
+from worker.rollout.engine import Generated, GenerateRequest, RequestQueue
 from worker.rollout.vllm.api import ServerRefused
 
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(900)]  # a start takes minutes on a busy machine
@@ -188,6 +188,39 @@ def test_answers_come_as_they_finish(bench: Bench, trainer: Trainer) -> None:
         return [a.request.sampling.max_tokens async for a in bench.engine.generate(long + short)]
 
     assert bench.run(order()) == [2, 400]
+
+
+def test_requests_join_those_that_run(bench: Bench, trainer: Trainer) -> None:
+    """As turns of conversations do: a request is answered while an earlier one runs."""
+    long, short, other, last = (
+        trainer.ask([text], n=1, version=1, max_tokens=tokens, stop_ids=())[0]
+        for text, tokens in (("1+2=", 400), ("3+4=", 2), ("5+6=", 3), ("7+8=", 2))
+    )
+
+    async def answers() -> list[Generated]:
+        queue, generated = RequestQueue([long, short]), []
+        async for answer in bench.engine.generate_from(queue):
+            generated.append(answer)
+            if answer.request is short:
+                queue.add(other)
+            elif answer.request is long:
+                await asyncio.sleep(1.5)  # nothing runs: the engine waits for what comes
+                queue.add(last)
+                queue.close()
+        return generated
+
+    generated = bench.run(answers())
+    assert [answer.request for answer in generated] == [short, other, long, last]
+    assert trainer.gap(generated) < TOLERANCE
+
+
+def test_cancel_ends_what_waits_for_requests(bench: Bench, trainer: Trainer) -> None:
+    async def answers() -> list[Generated]:
+        asyncio.get_running_loop().call_later(0.1, bench.engine.cancel)
+        return [answer async for answer in bench.engine.generate_from(RequestQueue())]
+
+    assert bench.run(answers()) == []
+    assert bench.generate(trainer.ask(["1+1="], version=1))  # and the next request is not cancelled
 
 
 def test_cancel_ends_what_runs_and_keeps_what_there_is(bench: Bench, trainer: Trainer) -> None:

@@ -18,6 +18,7 @@ from worker.machine.vllm_python import VARIABLE
 
 Record = dict[str, Any]
 EXAMPLE = Path(__file__).parents[4] / "examples" / "arithmetic"
+TOOLS_EXAMPLE = EXAMPLE.parent / "calculator-agent"
 STEPS = 12
 KILLED_STEPS, KILLED_AT = 4, 2
 
@@ -125,6 +126,28 @@ def test_a_server_that_is_killed_while_it_samples_costs_time_alone(undisturbed: 
     assert [step for step, _ in rows(job, "held_out")] == [0, KILLED_STEPS]
     assert rows(job, "held_out")[0] == rows(undisturbed, "held_out")[0]
     assert not of_server(tmp_path)
+
+
+@pytest.mark.vllm
+@pytest.mark.timeout(1200)
+def test_conversations_with_tools_are_sampled(tmp_path: Path) -> None:
+    raw = yaml.safe_load((TOOLS_EXAMPLE / "job.yaml").read_text())
+    for name in ("dataset", "held_out"):
+        raw["data"][name] = str(TOOLS_EXAMPLE / raw["data"][name])
+    raw["environment"]["sources"][0]["python"] = str(TOOLS_EXAMPLE / "tools.py")
+    raw["rewards"][0]["path"] = str(TOOLS_EXAMPLE / "reward.py")
+    raw["rollout"] |= {"engine": "vllm", "prompts_per_step": 4}
+    raw["evaluation"] = {"every_steps": 0, "rows": 0}
+    raw["limits"] = {"steps": 2, "checkpoint_every": 2}
+    path = tmp_path / "job.yaml"
+    path.write_text(yaml.safe_dump(raw))
+    job = ended(start(tmp_path, path), tmp_path)
+    assert job.status == 0, job.output[-3000:]
+    steps = [record["values"] for record in job.records_of("step_metrics")]
+    assert all(values["rollout/turns_mean"] > 1 for values in steps)
+    assert all(values["sampler/gap_max"] < 1e-3 for values in steps)  # in every turn
+    [started] = job.records_of("started")
+    assert started["facts"]["engine"] == "vllm"
 
 
 def rows(job: Job, split: str) -> list[tuple[int, list[tuple[int, int, str]]]]:
