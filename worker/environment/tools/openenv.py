@@ -26,7 +26,7 @@ from worker.environment.tools.offers import (
     server_error,
 )
 from worker.environment.tools.openenv_session import (
-    Observation,
+    EnvironmentObservation,
     OpenEnvError,
     OpenEnvMalformed,
     OpenEnvSession,
@@ -200,7 +200,7 @@ class OpenEnvServer:
             )
         return tools
 
-    def _offered(self, listing: Observation) -> list[ToolSchema]:
+    def _offered(self, listing: EnvironmentObservation) -> list[ToolSchema]:
         tools = listing.fields.get("tools")
         if not isinstance(tools, list):
             raise OpenEnvMalformed("the server's list of tools is no list")
@@ -342,7 +342,7 @@ def _calls_tools(action: Mapping[str, Any]) -> bool:
     return isinstance(kind, dict) and kind.get("const") == "call_tool"
 
 
-def _text(observation: Observation) -> str:
+def _text(observation: EnvironmentObservation) -> str:
     """A single text as it is, more fields as JSON."""
     values = list(observation.fields.values())
     if not values:
@@ -352,7 +352,7 @@ def _text(observation: Observation) -> str:
     return json.dumps(observation.fields, ensure_ascii=False)
 
 
-def _tool_result(observation: Observation) -> tuple[CallStatus, str]:
+def _tool_result(observation: EnvironmentObservation) -> tuple[CallStatus, str]:
     error, result = observation.fields.get("error"), observation.fields.get("result")
     if isinstance(error, dict):
         status = _TOOL_ERRORS.get(str(error.get("error_type")), "exception")

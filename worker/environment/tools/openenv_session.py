@@ -36,7 +36,7 @@ class OpenEnvMalformed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class EnvironmentObservation:
     fields: dict[str, Any]
     reward: float | None
     done: bool
@@ -113,11 +113,11 @@ class OpenEnvSession:
         """Raises RequestFailed."""
         return cls(await address.connect(headers, seconds=seconds))
 
-    async def reset(self, data: Mapping[str, Any], *, seconds: float) -> Observation:
+    async def reset(self, data: Mapping[str, Any], *, seconds: float) -> EnvironmentObservation:
         """Raises RequestFailed, OpenEnvError, OpenEnvMalformed."""
         return await self._ask("reset", data, seconds)
 
-    async def step(self, action: Mapping[str, Any], *, seconds: float) -> Observation:
+    async def step(self, action: Mapping[str, Any], *, seconds: float) -> EnvironmentObservation:
         """Raises RequestFailed, OpenEnvError, OpenEnvMalformed."""
         return await self._ask("step", action, seconds)
 
@@ -128,7 +128,7 @@ class OpenEnvSession:
                 await self._socket.send(json.dumps({"type": "close"}))
                 await self._socket.close()
 
-    async def _ask(self, kind: str, data: Mapping[str, Any], seconds: float) -> Observation:
+    async def _ask(self, kind: str, data: Mapping[str, Any], seconds: float) -> EnvironmentObservation:
         try:
             async with asyncio.timeout(seconds):
                 with suppress(ConnectionClosed):  # what the server sent before it closed can still be read
@@ -150,7 +150,7 @@ def endpoint(url: str, name: str) -> str:
     return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/{name}"))
 
 
-def observation_of(answer: str | bytes) -> Observation:
+def observation_of(answer: str | bytes) -> EnvironmentObservation:
     """Raises OpenEnvError, OpenEnvMalformed."""
     message = _message(answer)
     kind, data = message.get("type"), message.get("data")
@@ -162,7 +162,7 @@ def observation_of(answer: str | bytes) -> Observation:
     if not isinstance(done, bool) or not (reward is None or _is_finite(reward)):
         raise malformed("has no finite reward, or no true or false as done", answer)
     fields = {name: value for name, value in data["observation"].items() if name != "metadata"}
-    return Observation(fields, None if reward is None else float(reward), done)
+    return EnvironmentObservation(fields, None if reward is None else float(reward), done)
 
 
 def malformed(why: str, answer: str | bytes) -> OpenEnvMalformed:
