@@ -201,7 +201,7 @@ e2e: setup frontend/dist/index.html ## the main job, end to end, on this machine
 proof-hostile: setup ## what others notice of 200 hostile clients and a hostile member: three minutes, JSON in benchmarks/results
 	@$(VENV) benchmarks/hostile.py
 
-proof-agents: setup ## agents: tokens of 10,000 turns, cost of a call, 128 programs, 20 kills; ONLY="crowd kills" for some: half an hour (JSON in benchmarks/results)
+proof-agents: setup ## agents: tokens of 10,000 turns, cost of a call, 128 programs, 20 kills, the page; ONLY="crowd kills" for some: half an hour (JSON in benchmarks/results)
 	@$(VENV) benchmarks/agents_proof.py $(if $(ONLY),--only $(ONLY))
 
 proof-questions: setup frontend/dist/index.html ## twelve questions about jobs answered from the page: clicks, seconds (JSON in benchmarks/results)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.agents import capture, continuation, crowd, kills  # noqa: E402
+from benchmarks.agents import capture, continuation, crowd, kills, page  # noqa: E402
 from benchmarks.common import measure  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results" / "agents.json"
@@ -30,6 +30,7 @@ PARTS = {
     "capture": Part(capture.measure, capture.is_right),
     "crowd": Part(crowd.measure, crowd.is_right),
     "kills": Part(kills.measure, kills.is_right),
+    "page": Part(page.measure, page.is_right),
 }
 
 

@@ -11,7 +11,7 @@ from worker.starter.tools.corpus import Transcript, calls, habits
 from worker.starter.tools.tokenizer import CONTEXT
 
 PHASES = (
-    PretrainPhase("calls", calls, steps=700, batch=16, peak_lr=3e-3),
+    PretrainPhase("calls", calls, steps=3000, batch=16, peak_lr=3e-3),
     PretrainPhase("habits", habits, steps=600, batch=24, peak_lr=2e-3),
 )
 
