@@ -281,8 +281,12 @@ async def _weights(
 
 def _tools_of(job: Job) -> dict[str, Any]:
     environment: dict[str, Any] = job.resolved_spec.get("environment") or {}
-    if environment.get("type") != TOOLS:
+    if environment.get("type") != TOOLS or not environment.get("sources"):
         raise _no_tools(f"The job {job.id} has no tools that the platform runs.")
+    if any(source["type"] == "openenv" for source in environment["sources"]):
+        raise _no_tools(
+            f"The OpenEnv server of the job {job.id} keeps the state of rollouts, not of requests."
+        )
     return environment
 
 

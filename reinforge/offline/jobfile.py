@@ -78,10 +78,16 @@ def schema() -> dict[str, Any]:
     }
     job_schema["$defs"]["ToolServer"] = {
         "title": "ToolServer",
-        "description": "A server that offers tools by MCP over HTTP; what is given beside its address stays.",
+        "description": "A server of tools, or of an environment; what is given beside its address stays.",
         "type": "object",
-        "required": ["mcp"],
-        "properties": {"mcp": {"type": "string", "description": "Its address."}},
+        "oneOf": [{"required": ["mcp"]}, {"required": ["openenv"]}],
+        "properties": {
+            "mcp": {
+                "type": "string",
+                "description": "Address of a server that offers tools by MCP over HTTP.",
+            },
+            "openenv": {"type": "string", "description": "Address of an OpenEnv server."},
+        },
     }
     reply = job_schema["$defs"]["ToolsSpec"]["properties"]["reply"]
     reply["anyOf"].insert(1, {"$ref": "#/$defs/UserFile"})

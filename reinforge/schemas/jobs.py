@@ -176,6 +176,8 @@ class CompletionCall(Response):
     cut: bool = False
     """Whether `result` is shortened."""
     milliseconds: float = 0.0
+    reward: float | None = None
+    """What the environment of an OpenEnv server gave for the call."""
 
 
 class CompletionReply(Response):

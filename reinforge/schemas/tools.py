@@ -91,7 +91,11 @@ class ToolRun(Request):
     def code_is_here(cls, value: ToolsSpec) -> ToolsSpec:
         if not value.sources:
             raise ValueError("give at least one source")
-        if any(source.type != "mcp" and source.source is None for source in value.sources):
+        if any(source.type == "openenv" for source in value.sources):
+            raise ValueError(
+                "an OpenEnv server keeps the state of a rollout, which calls outside a job do not have"
+            )
+        if any(source.type in ("python", "class") and source.source is None for source in value.sources):
             raise ValueError("a path names a file on your machine: give the code as `source`")
         return value
 

@@ -64,6 +64,16 @@ def test_a_server_has_tools_once_they_are_listed() -> None:
     assert not environment.model_copy(update={"sources": environment.sources[1:]}).runs_code
 
 
+def test_the_action_of_an_openenv_server_is_a_tool_once_it_is_read() -> None:
+    server = {"openenv": "https://example.org/env", "action": "move", "columns": ["level"], "concurrency": 2}
+    environment = JobSpec.model_validate(job(tools(server))).environment
+    assert isinstance(environment, ToolsSpec) and not environment.runs_code
+    assert (environment.servers.keys(), environment.schemas()) == ({0}, ())
+    listing = environment.listing({0: [ToolSchema(function=ToolFunction(name="move"))]})
+    assert ToolsSpec.model_validate(listing.model_dump(mode="json")) == listing
+    assert [schema.name for schema in listing.schemas()] == ["move"]
+
+
 @pytest.mark.parametrize(
     ("environment", "code", "param"),
     [
@@ -72,7 +82,11 @@ def test_a_server_has_tools_once_they_are_listed() -> None:
         (tools({"mcp": "https://example.org", "headers": {"Mcp-Session-Id": "1"}}), "value_error", None),
         (tools({"mcp": "https://example.org", "headers": {"Accept": "*/*"}}), "value_error", None),
         (tools(python(ADD), {"mcp": "https://a.org", "tools": [LISTED]}), "tool_name_twice", "environment.sources"),
-        (tools({"openenv": "https://example.org"}), "source_not_available", None),
+        (tools({"openenv": "example.org"}), "value_error", None),
+        (tools({"openenv": "https://example.org", "columns": ["seed"]}), "value_error", None),
+        (tools({"openenv": "https://example.org", "action": "a b"}), "string_pattern_mismatch", None),
+        (tools({"openenv": "https://example.org", "headers": {"Sec-WebSocket-Key": "1"}}), "value_error", None),
+        (tools({"openenv": "https://example.org", "mcp": "https://example.org"}), None, None),
         (tools(python("x = 1")), "no_tools", "environment.sources[0]"),
         (tools(python("def f(x) -> int: return 1")), None, "environment.sources[0]"),
         (tools(python(ADD), python(ADD)), "tool_name_twice", "environment.sources"),

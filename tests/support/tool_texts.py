@@ -73,6 +73,7 @@ class PlainRunner:
     def __init__(self, source: str = NOTE, *, failing: frozenset[int] = frozenset()) -> None:
         self.schemas: tuple[tuple[ToolSchema, ...], ...] = (schemas_of(source),)
         self.requests: list[list[ToolRequest]] = []
+        self.released: list[tuple[int, int]] = []
         self.replies: list[list[ReplyRequest]] = []
         self._failing = failing
         self.closed = False
@@ -92,6 +93,9 @@ class PlainRunner:
 
     def reward(self, rollouts: Sequence[ToolEnd]) -> list[ToolReward]:
         return [ToolReward("ok", None, 0.0) for _ in rollouts]
+
+    def release(self, rollouts: Sequence[ToolEnd]) -> None:
+        self.released += [(rollout.seed, rollout.sample_no) for rollout in rollouts]
 
     def reply(self, requests: Sequence[ReplyRequest]) -> list[ToolResult]:
         """A user who ends every fifth rollout."""

@@ -49,6 +49,8 @@ class ToolCall:
     cut: bool = False
     """Whether `result` is shortened to `max_result_tokens`."""
     milliseconds: float = 0.0
+    reward: float | None = None
+    """What the environment gave for the call."""
 
 
 @dataclass(frozen=True, slots=True)

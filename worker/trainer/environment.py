@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from reinforge.environment_spec import USER_FILE, AgentSpec, McpSource, ToolsSpec
+from reinforge.environment_spec import USER_FILE, AgentSpec, McpSource, OpenEnvSource, ToolsSpec
 from reinforge.errors import InvalidInput, JobFailure
 from reinforge.net.outbound import Guard
 from reinforge.spec import JobSpec
@@ -103,7 +103,7 @@ def connected(
     environment = spec.environment
     sources = environment.servers if isinstance(environment, ToolsSpec) else {}
 
-    def secret(source: McpSource) -> str | None:
+    def secret(source: McpSource | OpenEnvSource) -> str | None:
         return settings.variable(source.secret_env) if source.secret_env else signing
 
     try:

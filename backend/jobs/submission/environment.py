@@ -7,7 +7,7 @@ from backend.models import Dataset
 from backend.rpc.client import Calls
 from backend.rpc.queued import QueuedServers
 from reinforge.dataset.tools import COLUMN
-from reinforge.environment_spec import McpSource, ToolsSpec
+from reinforge.environment_spec import McpSource, OpenEnvSource, ToolsSpec
 from reinforge.errors import InvalidInput
 from reinforge.schemas.rpc.tools import LIST_TOOLS
 from reinforge.spec import JobSpec
@@ -22,7 +22,7 @@ def environment_problems(spec: JobSpec, tables: Sequence[Dataset]) -> Iterator[I
     if not isinstance(environment, ToolsSpec):
         return
     for number, source in enumerate(environment.sources):
-        if not isinstance(source, McpSource) and source.source is None:
+        if not isinstance(source, McpSource | OpenEnvSource) and source.source is None:
             yield _unreadable(f"environment.sources[{number}].path")
     if environment.reply is not None and environment.reply.source is None:
         yield _unreadable("environment.reply.path")

@@ -6383,6 +6383,8 @@ export interface components {
              * @default 0
              */
             milliseconds?: number;
+            /** Reward */
+            reward?: number | null;
         };
         /** CompletionGroup */
         CompletionGroup: {
@@ -11183,11 +11185,6 @@ export interface components {
          */
         McpSource: {
             /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            type: "mcp";
-            /**
              * Url
              * @description Address of the server, such as `https://example.com/mcp`.
              */
@@ -11226,6 +11223,11 @@ export interface components {
              * @description Filled when the job is created: what the server lists. Given in a job file, the server has to list the same.
              */
             tools?: components["schemas"]["ToolSchema"][] | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "mcp";
         };
         /**
          * Me
@@ -12065,6 +12067,68 @@ export interface components {
             object?: "one_time_address";
             /** Url */
             url: string;
+        };
+        /**
+         * OpenEnvSource
+         * @description An environment that an OpenEnv server runs: each rollout has a session there, begun by `reset`. Its action is one
+         *     tool, or its own tools are. The worker calls it, under the address rules of judges.
+         */
+        OpenEnvSource: {
+            /**
+             * Url
+             * @description Address of the server, such as `https://example.com/mcp`.
+             */
+            url: string;
+            /**
+             * Include
+             * @description Names of the tools to offer; default all.
+             */
+            include?: string[];
+            /**
+             * Headers
+             * @description Additional headers, stored unencrypted: no passwords. Requests are signed.
+             */
+            headers?: {
+                [key: string]: string;
+            };
+            /**
+             * Secret Env
+             * @description Offline: environment variable with the signing secret; a server uses the project's.
+             */
+            secret_env?: string | null;
+            /**
+             * Timeout Seconds
+             * @description Wall time of one request.
+             * @default 30
+             */
+            timeout_seconds?: number;
+            /**
+             * Concurrency
+             * @description Maximum concurrent calls.
+             * @default 8
+             */
+            concurrency?: number;
+            /**
+             * Tools
+             * @description Filled when the job is created: what the server lists. Given in a job file, the server has to list the same.
+             */
+            tools?: components["schemas"]["ToolSchema"][] | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "openenv";
+            /**
+             * Action
+             * @description Name of the tool that takes the environment's action. An environment with tools of its own has their names.
+             * @default step
+             */
+            action?: string;
+            /**
+             * Columns
+             * @description Columns of the row that `reset` receives besides `seed` and `episode_id`.
+             */
+            columns?: string[];
         };
         /**
          * OpenRollouts
@@ -17385,9 +17449,10 @@ export interface components {
             type: "tools";
             /**
              * Sources
-             * @description Where tools come from: `- python: tools.py`, `- class: game.py`, or the code as `source`; `- mcp: https://…`.
+             * @description Where tools come from: `- python: tools.py`, `- class: game.py`, or the code as `source`; `- mcp: https://…`,
+             *     `- openenv: https://…`.
              */
-            sources?: (components["schemas"]["ToolFunctions"] | components["schemas"]["ToolClass"] | components["schemas"]["McpSource"])[];
+            sources?: (components["schemas"]["ToolFunctions"] | components["schemas"]["ToolClass"] | components["schemas"]["McpSource"] | components["schemas"]["OpenEnvSource"])[];
             /** @description A simulated user, `python: user.py`: its function `reply` answers each turn without a call. */
             reply?: components["schemas"]["SimulatedUserSpec"] | null;
             /**

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any, Protocol
 
 from reinforge.environment_spec import ToolsSpec
@@ -100,6 +101,8 @@ class _Answered:
     suffix: tuple[int, ...] = ()
     reward: float | None = None
     call_span: tuple[int, int] | None = None
+    is_done: bool = False
+    """Whether the environment has ended."""
     is_answer: bool = False
     """Whether the turn has no call, so that the simulated user replies."""
     reply: UserReply | None = None
@@ -131,7 +134,7 @@ class ToolsEnvironment:
         self._context = context
         self._most = most
         self._with_call_spans = with_call_spans
-        self._classes = any(source.type == "class" for source in spec.sources)
+        self._scores = any(source.type in ("class", "openenv") for source in spec.sources)
         self._sources = {
             schema.name: number for number, schemas in enumerate(runner.schemas) for schema in schemas
         }
@@ -291,7 +294,9 @@ class ToolsEnvironment:
             result=text,
             cut=cut,
             milliseconds=result.milliseconds,
+            reward=result.reward,
         )
+        entry.is_done |= result.ended
         entry.memory = RolloutMemory(result.state, (*entry.memory.history, past_call(request, result)))
         if result.finding is not None:
             entry.failure, entry.end = result.finding, "environment"
@@ -300,7 +305,12 @@ class ToolsEnvironment:
         if entry.end is None:
             statuses = {call.status for call in entry.calls}
             entry.end, entry.failure = turn_end(
-                self._spec, statuses, self._calls_used(entry), entry.turn.no, entry.failure
+                self._spec,
+                statuses,
+                self._calls_used(entry),
+                entry.turn.no,
+                entry.failure,
+                is_done=entry.is_done,
             )
 
     def _reply(self, answers: Sequence[_Answered]) -> None:
@@ -356,18 +366,23 @@ class ToolsEnvironment:
         return len(entry.calls) + sum(len(turn.calls) for turn in entry.conversation.turns)
 
     def _reward(self, ended: Sequence[_Answered]) -> None:
-        """Let classes score rollouts that are over."""
-        scored = [entry for entry in ended if entry.failure is None]
-        if not self._classes or not scored:
+        """Let environments score rollouts that are over, and end them."""
+        if not self._scores or not ended:
             return
-        ends = [
-            ToolEnd(number, entry.conversation.prompt.item, entry.memory.history, entry.conversation.seed)
-            for number, entry in enumerate(scored)
-        ]
-        for entry, result in zip(scored, self._runner.reward(ends), strict=True):
+        scored = [entry for entry in ended if entry.failure is None]
+        results = self._runner.reward(list(map(_end_of, scored, count()))) if scored else []
+        for entry, result in zip(scored, results, strict=True):
             entry.reward = result.value
             if result.status != "ok" or result.finding is not None:
                 entry.failure = result.finding or f"tool_{result.status}"
+        self._runner.release(list(map(_end_of, ended, count())))
+
+
+def _end_of(entry: _Answered, number: int) -> ToolEnd:
+    conversation = entry.conversation
+    return ToolEnd(
+        number, conversation.prompt.item, entry.memory.history, conversation.seed, conversation.sample_no
+    )
 
 
 def _length(conversation: Conversation) -> int:
@@ -402,6 +417,11 @@ def _rendered(call: ToolCall) -> Message:
     return {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": call.result}
 
 
+def _recorded(call: ToolCall) -> Message:
+    reward = {} if call.reward is None else {"reward": call.reward}
+    return _rendered(call) | {"status": call.status} | reward
+
+
 def _user_message(reply: UserReply) -> Message:
     return {"role": "user", "content": reply.text}
 
@@ -423,4 +443,4 @@ def _messages(entry: _Answered) -> list[Message]:
         {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
         for call in entry.calls
     ]
-    return [written, *(_rendered(call) | {"status": call.status} for call in entry.calls)]
+    return [written, *map(_recorded, entry.calls)]

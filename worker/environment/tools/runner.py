@@ -37,6 +37,8 @@ class ToolProvider(Protocol):
 
     def reward(self, rollouts: Sequence[ToolEnd], source: int) -> list[ToolReward]: ...
 
+    def release(self, rollouts: Sequence[ToolEnd]) -> None: ...
+
     def close(self) -> None: ...
 
 
@@ -82,6 +84,9 @@ class Tools:
         for column in self._threads.map(lambda pair: pair[1].reward(rollouts, pair[0]), scoring):
             results = [_summed(one, other) for one, other in zip(results, column, strict=True)]
         return results
+
+    def release(self, rollouts: Sequence[ToolEnd]) -> None:
+        list(self._threads.map(lambda source: source.release(rollouts), self._sources))
 
     def reply(self, requests: Sequence[ReplyRequest]) -> list[ToolResult]:
         if self._user is None:

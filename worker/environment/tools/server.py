@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from reinforge.environment_spec import McpSource, source_name
+from reinforge.environment_spec import McpSource, OpenEnvSource, source_name
 from reinforge.errors import InvalidInput, JobFailure
 from reinforge.tools import CallStatus
 from worker.environment.tools.base import MAX_RESULT_CHARACTERS, ToolRequest, ToolResult
@@ -34,7 +34,7 @@ class ServerAddress:
     secret: str | None = field(default=None, repr=False)
 
 
-def address_of(number: int, source: McpSource, secret: str | None) -> ServerAddress:
+def address_of(number: int, source: McpSource | OpenEnvSource, secret: str | None) -> ServerAddress:
     """Address of a job file's source."""
     return ServerAddress(
         source_name(number, source),
@@ -63,6 +63,11 @@ class ServerCalls:
     network: NetworkLoop
     recorded: RecordedCalls = field(default_factory=RecordedCalls)
     failed_turns: int = 0
+    _places: asyncio.Semaphore = field(init=False)
+    """For the requests of all batches that run at once."""
+
+    def __post_init__(self) -> None:
+        self._places = asyncio.Semaphore(self.address.concurrency)
 
     def run(
         self,
@@ -87,11 +92,11 @@ class ServerCalls:
         requests: Sequence[ToolRequest],
         call: Callable[[ToolRequest], Awaitable[tuple[CallStatus, str]]],
     ) -> list[ToolResult]:
-        places, unanswered = asyncio.Semaphore(self.address.concurrency), 0
+        unanswered = 0
 
         async def one(request: ToolRequest) -> ToolResult:
             nonlocal unanswered
-            async with places:
+            async with self._places:
                 if unanswered >= 2 * self.address.concurrency:
                     text = f"{request.name}: the server answered none of {unanswered} calls in a row."
                     return ToolResult("unreachable", text, request.state, 0.0)

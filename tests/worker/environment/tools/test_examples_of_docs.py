@@ -45,6 +45,24 @@ def test_the_simulated_user() -> None:
     assert (replies, state) == (["Higher.", "Lower.", "Guess a number.", None], {"guesses": 4})
 
 
+def test_rewards_of_steps_as_values_of_turns() -> None:
+    names: dict[str, Any] = {}
+    exec(SOURCES["turns.py"], names)
+    messages: list[dict[str, Any]] = [
+        {"role": "user"},
+        {"role": "assistant"},
+        {"role": "tool", "reward": -0.5},
+    ]
+    messages += [
+        {"role": "tool"},
+        {"role": "assistant"},
+        {"role": "tool", "reward": 1.0},
+        {"role": "assistant"},
+    ]
+    score = names["grade"]({"environment_reward": 0.5, "messages": messages}, {})
+    assert score == {"score": 0.5, "turns": [[-0.5, 0], [1.0, 1], [0.0, 2]]}
+
+
 def test_values_of_turns() -> None:
     page = (Path(__file__).parents[4] / "docs" / "agents.md").read_text()
     (source,) = (block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if '"turns"' in block)
