@@ -54,7 +54,7 @@ async def _tools(
 ) -> Sequence[ToolSchema] | ToolProblem:
     try:
         if isinstance(source, McpSource | OpenEnvSource):
-            return await _listed(calls, project_id, source)
+            return await _listed(calls, project_id, number, source)
         return _read(number, source)
     except ToolSourceError as error:
         return _problem(number, error, error.reason, error.line)
@@ -72,10 +72,12 @@ def _read(number: int, source: ToolSource) -> Sequence[ToolSchema]:
     return schemas_of_source(number, source)
 
 
-async def _listed(calls: Calls, project_id: str, source: McpSource | OpenEnvSource) -> Sequence[ToolSchema]:
-    request = QueuedServers(servers={0: source}, project=project_id)
+async def _listed(
+    calls: Calls, project_id: str, number: int, source: McpSource | OpenEnvSource
+) -> Sequence[ToolSchema]:
+    request = QueuedServers(servers={number: source}, project=project_id)
     result = await calls.ask(LIST_TOOLS, request, timeout=LISTING_SECONDS)
-    return result.tools.get(0, [])
+    return result.tools.get(number, [])
 
 
 def _twice(sources: Sequence[ToolSource], schemas: dict[int, Sequence[ToolSchema]]) -> Iterable[ToolProblem]:

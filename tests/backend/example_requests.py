@@ -319,6 +319,7 @@ def agents(backend: Backend) -> None:
     trainer = agent_trainer(backend)
     offer(trainer)
     [task] = take(backend, trainer)
+    backend.api.get(f"/jobs/{trainer.claimed['job']}/rollouts")
     with backend.client(task["api_key"], "/v1/rollout") as program, ThreadPoolExecutor(1) as pool:
         program.post("/heartbeat")
         responses = {"model": "policy", "input": "hello"}

@@ -201,6 +201,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/rollouts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count Rollouts
+         * @description Whether a job with environment `agent` waits for a runner, and which runners it has.
+         */
+        get: operations["countRollouts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/rollout/heartbeat": {
         parameters: {
             query?: never;
@@ -15468,6 +15488,27 @@ export interface components {
              */
             type: "rloo";
         };
+        /**
+         * RolloutCounts
+         * @description Open rollouts of a job, now.
+         */
+        RolloutCounts: {
+            /**
+             * Object
+             * @default rollout.counts
+             * @constant
+             */
+            object?: "rollout.counts";
+            /** Waiting */
+            waiting: number;
+            /** Running */
+            running: number;
+            /**
+             * Runners
+             * @default []
+             */
+            runners?: string[];
+        };
         /** RolloutEnd */
         RolloutEnd: {
             /** Rollout */
@@ -15694,6 +15735,10 @@ export interface components {
             tokens?: number | null;
             /** Finish Reason */
             finish_reason?: string | null;
+            /** Content */
+            content?: string | null;
+            /** Calls */
+            calls?: components["schemas"]["SampledCall"][] | null;
             /** Error */
             error?: {
                 [key: string]: unknown;
@@ -15736,6 +15781,22 @@ export interface components {
             seed?: number;
             /** Stop */
             stop?: string[];
+            /** Tools */
+            tools?: {
+                [key: string]: unknown;
+            }[] | null;
+        };
+        /**
+         * SampledCall
+         * @description A call of a tool in a completion, for `POST /api/v1/tools/run`.
+         */
+        SampledCall: {
+            /** Name */
+            name: string;
+            /** Arguments */
+            arguments: string;
+            /** Error */
+            error?: string | null;
         };
         /** SamplingParams */
         SamplingParams: {
@@ -17411,7 +17472,7 @@ export interface components {
         /** ToolsCheck */
         ToolsCheck: {
             /** Sources */
-            sources: (components["schemas"]["ToolFunctions"] | components["schemas"]["ToolClass"] | components["schemas"]["McpSource"])[];
+            sources: (components["schemas"]["ToolFunctions"] | components["schemas"]["ToolClass"] | components["schemas"]["McpSource"] | components["schemas"]["OpenEnvSource"])[];
         };
         /**
          * ToolsCheckResult
@@ -18881,6 +18942,34 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    countRollouts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RolloutCounts"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
             429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
