@@ -49,7 +49,8 @@ class Tools:
         unique_schemas({name: source.schemas for name, source in sources.items()})
         self._sources = list(sources.values())
         self._user = user
-        self._threads = ThreadPoolExecutor(max(2, len(self._sources)), thread_name_prefix="tools")
+        # Several turns may run at once, of conversations that do not wait for each other.
+        self._threads = ThreadPoolExecutor(4 + 4 * len(self._sources), thread_name_prefix="tools")
 
     @property
     def schemas(self) -> tuple[tuple[ToolSchema, ...], ...]:

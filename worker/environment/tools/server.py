@@ -14,6 +14,8 @@ from worker.rewards.network import NetworkLoop, RequestFailed
 from worker.sandbox.jailed.tool_texts import clean, shortened
 
 FAILED_TURNS = 3
+SILENT_SECONDS = 5.0
+"""Time for which a server has to be silent: turns of conversations that go on by themselves end within milliseconds."""
 _KINDS: Mapping[str, CallStatus] = {"refused": "refused_address", "timeout": "timeout"}
 
 
@@ -56,13 +58,15 @@ class ToolServerError(InvalidInput):
 @dataclass(slots=True)
 class ServerCalls:
     """Runs the calls of a turn at once; a server that hangs costs a turn two time limits. Raises JobFailure
-    `tool_server_unavailable` after FAILED_TURNS turns in a row in which the server answered no call.
+    `tool_server_unavailable` after FAILED_TURNS turns in a row, during at least SILENT_SECONDS, in which the server
+    answered no call.
     """
 
     address: ServerAddress
     network: NetworkLoop
     recorded: RecordedCalls = field(default_factory=RecordedCalls)
     failed_turns: int = 0
+    _answered_at: float = field(default_factory=time.monotonic, init=False)
     _places: asyncio.Semaphore = field(init=False)
     """For the requests of all batches that run at once."""
 
@@ -74,10 +78,13 @@ class ServerCalls:
         requests: Sequence[ToolRequest],
         call: Callable[[ToolRequest], Awaitable[tuple[CallStatus, str]]],
     ) -> list[ToolResult]:
+        began = time.monotonic()
         results = self.network.wait(self._all(requests, call))
         silent = bool(results) and all(result.status in UNANSWERED for result in results)
+        if self.failed_turns == 0:
+            self._answered_at = began
         self.failed_turns = self.failed_turns + 1 if silent else 0
-        if self.failed_turns >= FAILED_TURNS:
+        if self.failed_turns >= FAILED_TURNS and time.monotonic() - self._answered_at >= SILENT_SECONDS:
             raise JobFailure(
                 f"The tool server {self.address.name} answered none of the calls of {FAILED_TURNS} turns in a row. "
                 f"Last: {results[-1].text}",

@@ -232,7 +232,10 @@ def test_sessions_of_an_interrupted_step_end_with_the_next(network: NetworkLoop)
         wait_for_sessions(stub, 0)
 
 
-def test_a_server_that_answers_nothing_pauses_the_job(network: NetworkLoop) -> None:
+def test_a_server_that_answers_nothing_pauses_the_job(
+    network: NetworkLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("worker.environment.tools.server.SILENT_SECONDS", 0.0)
     with OpenEnvStub() as stub:
         server = connect(stub, network)
         stub.status = 503
