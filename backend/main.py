@@ -83,6 +83,7 @@ from backend.telemetry.endpoints import router as metrics
 from backend.telemetry.http_figures import RequestFigures
 from backend.telemetry.http_traces import RequestTraces
 from backend.telemetry.loop_delay import measure_loop_delay
+from backend.tools.endpoints import router as tools
 from backend.trackers.endpoints import router as trackers
 from backend.usage.endpoints import router as usage
 from backend.users import addresses
@@ -103,7 +104,7 @@ ROUTERS = (
     worker_jobs, worker_agents, openai_rollouts, openai_rollout_responses, agents, jobs, worker_api, sign_in,
     api_keys, projects, members, invitations, usage, audit,
     demo, examples, datasets, dataset_prompts, dataset_uploads, dataset_reports, reward_sources,
-    reward_attacks, rewards, golden,
+    reward_attacks, rewards, golden, tools,
     judges, base_models, preflights, job_defaults, evaluations, sweeps, playground, aliases, adapters, webhooks,
     notifications, trackers, workers,
     openai_graders, openai_files, openai_uploads, openai_jobs, openai_checkpoints, openai_models,

@@ -182,7 +182,7 @@ class ToolsSpec(SpecModel):
         by_name: dict[str, tuple[ToolSchema, ...]] = {}
         for number, source in enumerate(self.sources):
             try:
-                by_name[source_name(number, source)] = _schemas(number, source)
+                by_name[source_name(number, source)] = schemas_of_source(number, source)
             except ToolSourceError as error:
                 raise _fault(error, f"environment.sources[{number}]") from error
         try:
@@ -217,7 +217,7 @@ class ToolsSpec(SpecModel):
         """The tools of all sources, in order; those of servers once they are listed. Raises ToolSourceError."""
         return unique_schemas(
             {
-                source_name(number, source): _schemas(number, source)
+                source_name(number, source): schemas_of_source(number, source)
                 for number, source in enumerate(self.sources)
             }
         )
@@ -274,9 +274,10 @@ def source_name(number: int, source: ToolFunctions | ToolClass | McpSource | Ope
     return f"{'tools' if source.type == 'python' else 'environment'}_{number}.py"
 
 
-def _schemas(
+def schemas_of_source(
     number: int, source: ToolFunctions | ToolClass | McpSource | OpenEnvSource
 ) -> tuple[ToolSchema, ...]:
+    """Those of a server once they are listed. Raises ToolSourceError."""
     if isinstance(source, McpSource | OpenEnvSource):
         return tuple(source.tools or ())
     return _schemas_of_code(source_name(number, source), source.type, source.source)

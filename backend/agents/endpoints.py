@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
 
-from backend.access.auth import RolloutCaller, Writer, bearer
+from backend.access.auth import Reader, RolloutCaller, Writer, bearer
 from backend.access.sender_slots import leave
 from backend.agents import model_calls, rollouts, service
 from backend.agents.attempts import require_attempt
@@ -19,6 +19,7 @@ from reinforge.schemas.agent_rollouts import (
     CloseRollouts,
     EndRollout,
     OpenRollouts,
+    RolloutCounts,
     TakeModelCalls,
     TakeRollouts,
     TrainerWork,
@@ -45,6 +46,12 @@ async def take_rollouts(
     """
     leave(request)
     return await service.next_tasks(database, hub, who.project_id, id, body, request)
+
+
+@router.get("/api/v1/jobs/{id}/rollouts", operation_id="countRollouts")
+async def count_rollouts(id: str, session: Session, who: Reader) -> RolloutCounts:
+    """Whether a job with environment `agent` waits for a runner, and which runners it has."""
+    return await rollouts.counts(session, who.project_id, id)
 
 
 @router.post("/v1/rollout/heartbeat", status_code=204, operation_id="renewRollout")

@@ -25,11 +25,13 @@ from reinforge.schemas.agent_rollouts import (
     AgentTaskInput,
     EndRollout,
     EndStatus,
+    RolloutCounts,
     RolloutEnd,
 )
 from reinforge.states import FINAL
 
 _MOST_MESSAGE = 4000
+_MOST_RUNNERS = 100
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,21 @@ async def close(session: AsyncSession, attempt: TrainerAttempt) -> None:
 async def count_waiting(session: AsyncSession, attempt: TrainerAttempt) -> int:
     query = select(func.count()).where(_of(attempt), AgentRollout.state == "waiting")
     return await session.scalar(query) or 0
+
+
+async def counts(session: AsyncSession, project_id: str, job_id: str) -> RolloutCounts:
+    """Raises NotFound, StateConflict `not_an_agent_job`."""
+    job = await agent_job(session, project_id, job_id)
+    of_attempt = _of(TrainerAttempt(job.id, job.attempt))
+    states = select(AgentRollout.state, func.count()).where(of_attempt).group_by(AgentRollout.state)
+    by_state = {state: int(count) for state, count in await session.execute(states)}
+    runners = select(AgentRollout.runner).where(of_attempt, AgentRollout.state == "taken").distinct()
+    names = await session.scalars(runners.order_by(AgentRollout.runner).limit(_MOST_RUNNERS))
+    return RolloutCounts(
+        waiting=by_state.get("waiting", 0),
+        running=by_state.get("taken", 0),
+        runners=[name for name in names if name],
+    )
 
 
 async def clean_up(session: AsyncSession) -> None:

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 QUIET = frozenset(
     {
         "checkJob", "checkRewardSource", "testReward", "testRewardSource", "renderDataset", "measureDataset", "sample",
-        "attackReward", "attackRewardSource",
+        "attackReward", "attackRewardSource", "checkTools", "runTools",
         "runGoldenCases", "createChatCompletion", "runGrader", "validateGrader", "switchProject", "createUploadPart",
         "putDatasetUploadPart", "createDatasetUploadPartUrl",
     }

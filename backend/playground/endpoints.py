@@ -38,4 +38,6 @@ async def sample(
     stream = await service.start(calls, sampling)
     events = service.counted(database, stream, who.project_id, body.checkpoint or body.model)
     headers = {"cache-control": "no-cache", "x-accel-buffering": "no"}
-    return StreamingResponse(service.frames(events), media_type="text/event-stream", headers=headers)
+    return StreamingResponse(
+        service.frames(events, sampling.tools), media_type="text/event-stream", headers=headers
+    )

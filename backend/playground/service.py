@@ -1,5 +1,6 @@
 """Sampling requests: validation, worker payload, response stream."""
 
+import json
 import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
@@ -19,13 +20,14 @@ from backend.playground import repository
 from backend.rpc.client import Calls
 from backend.rpc.queued import QueuedSampling
 from backend.rpc.stream import CallStream, open_stream
-from reinforge.dataset import DatasetError, render_messages
+from reinforge.dataset import DatasetError, Tool, render_messages, row_tools
 from reinforge.errors import InvalidInput, ReinforgeError, TooLarge, Unavailable
-from reinforge.schemas.playground import SampleEvent, SampleRequest
+from reinforge.schemas.playground import SampledCall, SampleEvent, SampleRequest
 from reinforge.schemas.rpc.base import NoResult
-from reinforge.schemas.rpc.events import DeltaEvent, DoneEvent, RpcEvent
+from reinforge.schemas.rpc.events import DeltaEvent, DoneEvent, PromptEvent, RpcEvent
 from reinforge.schemas.rpc.sampling import SAMPLE, AdapterArchive
 from reinforge.schemas.usage import UsageKind
+from reinforge.tool_calls import prepared, read
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +59,8 @@ async def sampling(session: AsyncSession, project_id: str, body: SampleRequest) 
         model_sha256=model.sha256,
         adapter=await _adapter(session, project_id, checkpoint, model),
         prompts=prompts,
-        **body.model_dump(exclude={"model", "checkpoint", "prompts"}),
+        tools=_tools(body),
+        **body.model_dump(exclude={"model", "checkpoint", "prompts", "tools"}),
     )
 
 
@@ -97,12 +100,17 @@ async def _count(database: Database, project_id: str, used: Mapping[UsageKind, f
         log.warning("what %s has sampled is not counted, the database does not answer: %s", source, error)
 
 
-async def frames(stream: AsyncGenerator[RpcEvent | None, None]) -> AsyncGenerator[bytes, None]:
+async def frames(
+    stream: AsyncGenerator[RpcEvent | None, None], tools: list[Tool] | None = None
+) -> AsyncGenerator[bytes, None]:
     """Server-sent events: the worker's, then `end` or `error`; comments as keep-alive."""
+    notation: str | None = None
     try:
         async with aclosing(stream) as events:
             async for event in events:
-                yield b": waiting\n\n" if event is None else _frame(SampleEvent.model_validate(event))
+                if isinstance(event, PromptEvent):
+                    notation = event.notation
+                yield b": waiting\n\n" if event is None else _frame(_with_calls(event, notation, tools))
         yield _frame(SampleEvent(type="end"))
     except ReinforgeError as error:
         yield _frame(SampleEvent(type="error", error=error.envelope()["error"]))
@@ -110,6 +118,22 @@ async def frames(stream: AsyncGenerator[RpcEvent | None, None]) -> AsyncGenerato
         log.warning("a stream ends, the database does not answer: %s", error)
         lost = Unavailable("The database does not answer.", code="database_unavailable", hint="Try again.")
         yield _frame(SampleEvent(type="error", error=lost.envelope()["error"]))
+
+
+def _with_calls(event: RpcEvent, notation: str | None, tools: list[Tool] | None) -> SampleEvent:
+    sampled = SampleEvent.model_validate(event)
+    if not isinstance(event, DoneEvent) or notation is None or event.finish_reason == "length":
+        return sampled
+    message = read(event.text, notation, tools)
+    calls = [
+        SampledCall(
+            name=call.name,
+            arguments=call.raw if call.arguments is None else json.dumps(call.arguments, ensure_ascii=False),
+            error=call.error,
+        )
+        for call in message.calls
+    ]
+    return sampled.model_copy(update={"calls": calls, "content": message.content})
 
 
 def _frame(event: SampleEvent) -> bytes:
@@ -124,7 +148,7 @@ def _messages(messages: list[dict[str, Any]], index: int) -> list[dict[str, Any]
             param=f"prompts[{index}]",
         )
     try:
-        return render_messages({"messages": messages})
+        return prepared(render_messages({"messages": messages}))
     except DatasetError as error:
         place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.path[1:])
         message = error.message.replace('"messages"', "The conversation")
@@ -133,8 +157,16 @@ def _messages(messages: list[dict[str, Any]], index: int) -> list[dict[str, Any]
         ) from error
 
 
+def _tools(body: SampleRequest) -> list[Tool] | None:
+    try:
+        return row_tools({"tools": body.tools}) if body.tools else None
+    except DatasetError as error:
+        raise InvalidInput(error.message, code="invalid_tools", hint=error.hint, param="tools") from error
+
+
 def _check_sizes(body: SampleRequest) -> None:
     total = sum(len(str(message)) for messages in body.prompts for message in messages)
+    total += len(str(body.tools or ""))
     if total > MOST_CHARACTERS:
         raise TooLarge(
             f"The messages have {total} characters, at most {MOST_CHARACTERS} are possible.",

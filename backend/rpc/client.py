@@ -347,7 +347,7 @@ async def stuck(session: AsyncSession) -> int:
 def no_worker(kind: CallKind) -> Unavailable:
     samples = kind == "sample"
     return Unavailable(
-        "No worker that can run models is there." if samples else "No worker is there to answer this.",
+        "No worker that can run models is online." if samples else "No worker is online.",
         code="no_worker",
         hint=f"Start `python -m worker calls`{' where reinforge[train] is installed' if samples else ''} "
         "(`reinforge up` does), then try again.",

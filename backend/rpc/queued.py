@@ -5,7 +5,7 @@ from reinforge.schemas.rpc.base import RpcModel
 from reinforge.schemas.rpc.models import InspectRequest, RenderingRequest
 from reinforge.schemas.rpc.rewards import GraderScoring
 from reinforge.schemas.rpc.sampling import SamplingRequest
-from reinforge.schemas.rpc.tools import ServersRequest
+from reinforge.schemas.rpc.tools import ServersRequest, ToolRunRequest
 
 
 class SecretReferences(RpcModel):
@@ -34,6 +34,10 @@ class QueuedSampling(SamplingRequest, SecretReferences):
 
 
 class QueuedServers(ServersRequest, SecretReferences):
+    pass
+
+
+class QueuedToolRun(ToolRunRequest, SecretReferences):
     pass
 
 

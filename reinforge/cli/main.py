@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 
 from reinforge import __version__
-from reinforge.cli import chat, data, deploy, elsewhere, imports, rollouts
+from reinforge.cli import chat, data, deploy, elsewhere, imports, rollouts, tools
 from reinforge.cli.admin import backup, budgets, people, serve, top, trackers, webhooks, workers
 from reinforge.cli.connection import connect, store
 from reinforge.cli.evaluation import evaluate, gate, golden, judges, library, rewards
@@ -51,6 +51,7 @@ app.add_typer(data.datasets, name="dataset")
 rewards.app.add_typer(golden.app, name="golden")
 rewards.app.add_typer(library.app, name="library")
 app.add_typer(rewards.app, name="reward")
+app.add_typer(tools.app, name="tools")
 app.add_typer(judges.app, name="judge")
 app.add_typer(data.models, name="models")
 app.add_typer(commands.app, name="job")

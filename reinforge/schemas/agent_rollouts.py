@@ -173,6 +173,17 @@ class AgentTasks(Response):
     data: list[AgentTask] = []
 
 
+class RolloutCounts(Response):
+    """Open rollouts of a job, now."""
+
+    object: Literal["rollout.counts"] = "rollout.counts"
+    waiting: int
+    """Offered, and taken by no runner."""
+    running: int
+    runners: list[str] = []
+    """Names of the runners that have some, at most 100."""
+
+
 class EndRollout(Request):
     """What became of a rollout. Without an error it is a success."""
 

@@ -19,6 +19,18 @@ class SampleRequest(Request):
     top_p: float = Field(default=1.0, gt=0, le=1)
     seed: int = Field(default=0, ge=0, le=2**31 - 1)
     stop: list[str] = Field(default_factory=list, max_length=16)
+    tools: list[dict[str, Any]] | None = Field(default=None, max_length=128)
+    """Tools that the model may call; the chat template has to know them."""
+
+
+class SampledCall(Response):
+    """A call of a tool in a completion, for `POST /api/v1/tools/run`."""
+
+    name: str
+    arguments: str
+    """JSON."""
+    error: str | None = None
+    """Why it cannot be read."""
 
 
 class SampleEvent(Response):
@@ -38,4 +50,6 @@ class SampleEvent(Response):
     text: str | None = None
     tokens: int | None = None
     finish_reason: str | None = None
+    content: str | None = None
+    calls: list[SampledCall] | None = None
     error: dict[str, Any] | None = None

@@ -4,11 +4,13 @@ from reinforge.errors import InvalidInput
 
 
 class ToolSourceError(InvalidInput):
-    """A source from which no schema can be made; `line` is its place in the file, if one is at fault."""
+    """A source from which no schema can be made; `line` is its place in the file, if one is at fault, and `reason` the
+    message without it.
+    """
 
     default_code = "invalid_tool"
 
     def __init__(self, file: str, line: int | None, message: str, *, code: str, hint: str) -> None:
         place = f"{file}, line {line}" if line else file
         super().__init__(f"{place}: {message}", code=code, hint=hint)
-        self.file, self.line = file, line
+        self.file, self.line, self.reason = file, line, message

@@ -1,6 +1,7 @@
 """One successful request of every operation, so that a recorder sees it."""
 
 import hashlib
+import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.backend.tenancy import Operation, Stranger, operations
 
 GRADER = {"type": "string_check", "name": "same", "input": "{{ sample.output_text }}", "reference": "{{ item.answer }}",
           "operation": "eq"}  # fmt: skip
+TOOLS = {"type": "python", "source": 'def add(a: int, b: int) -> int:\n    """Add."""\n    return a + b\n'}
 LAST = ("cancel", "delete", "remove", "revoke", "withdraw", "stop", "signOut", "end")
 BODIES: dict[str, Any] = {
     "testReward": {"rows": [{"completion": "4", "item": {"answer": "4"}}]},
@@ -23,6 +25,11 @@ BODIES: dict[str, Any] = {
     "attackReward": {"rows": [{"prompt": "2+2", "item": {"answer": "4"}}]},
     "attackRewardSource": {"source": REWARD, "rows": [{"prompt": "2+2", "item": {"answer": "4"}}]},
     "checkRewardSource": {"source": REWARD},
+    "checkTools": {"sources": [TOOLS]},
+    "runTools": {
+        "environment": {"type": "tools", "sources": [TOOLS]},
+        "calls": [{"name": "add", "arguments": '{"a": 2, "b": 2}'}],
+    },
     "createKey": {"name": "nightly evaluation", "role": "viewer"},
     "createApiKey": {"name": "nightly evaluation", "role": "viewer"},
     "createModel": {"id": "qwen-small", "source": "hub:Qwen/Qwen3-0.6B@main"},
@@ -118,15 +125,23 @@ def score(payload: dict[str, Any]) -> dict[str, Any]:
     return {"jail": "L", "results": [one] * len(payload["rows"]), "load_error": None}
 
 
+def run_tools(payload: dict[str, Any]) -> dict[str, Any]:
+    [call] = payload["run"]["calls"]
+    result = {"id": "call_0", **call, "status": "ok", "result": "4", "milliseconds": 0.6}
+    arguments = json.loads(call["arguments"])
+    past = {"source": 0, "name": call["name"], "arguments": arguments, "status": "ok", "text": "4"}
+    return {"jail": "L", "calls": [result], "state": "{}", "history": [past]}
+
+
 def make_all(backend: Backend, examples: dict[str, dict[str, Any]]) -> None:
-    with backend.rpc_worker(score=score):
+    with backend.rpc_worker(score=score, run_tools=run_tools):
         people(backend)
         other = Stranger(backend)
         things(backend)
         on_openais_wire(backend, other)
         jobs(backend)
         agents(backend)
-    with backend.rpc_worker(score=score):
+    with backend.rpc_worker(score=score, run_tools=run_tools):
         todo = [operation for operation in operations(backend) if operation.id not in examples]
         order = sorted(
             todo,
@@ -304,6 +319,7 @@ def agents(backend: Backend) -> None:
     trainer = agent_trainer(backend)
     offer(trainer)
     [task] = take(backend, trainer)
+    backend.api.get(f"/jobs/{trainer.claimed['job']}/rollouts")
     with backend.client(task["api_key"], "/v1/rollout") as program, ThreadPoolExecutor(1) as pool:
         program.post("/heartbeat")
         responses = {"model": "policy", "input": "hello"}

@@ -319,3 +319,35 @@ class TestDrafts:
         template = page.get_by_label("Prompt template", exact=True).first
         template.fill("{left}+{right}=")
         expect(page.get_by_role("figure").locator("pre")).to_contain_text("0+0=")
+
+
+class TestEnvironment:
+    def test_a_call_of_a_tool_is_tried_before_the_job(self, form: Page) -> None:
+        section = form.get_by_role("region", name="Environment")
+        section.get_by_role("radio", name=re.compile("^Tools")).check()
+        source = section.get_by_role("group", name="Source tools_0.py")
+        expect(source.get_by_role("status")).to_have_text("1 tool: multiply")
+        expect(section.get_by_role("region", name="What the model reads")).to_contain_text("multiply(a, b)")
+        call = section.get_by_role("group", name="Try a call")
+        for name, value in (("a", "6"), ("b", "7")):
+            call.get_by_role("textbox", name=name, exact=True).fill(value)
+        call.get_by_role("button", name="Run").click()
+        result = call.get_by_role("group", name="Call of multiply")
+        expect(result).to_contain_text("ok")
+        expect(result.locator("pre").last).to_have_text("42")
+        assert yaml.safe_load(copied(form, "Job file (YAML)"))["environment"]["type"] == "tools"
+
+    def test_problems_of_tools_are_in_their_section(self, form: Page) -> None:
+        section = form.get_by_role("region", name="Environment")
+        section.get_by_role("radio", name=re.compile("^Tools")).check()
+        form.get_by_role("button", name="Validate").click()
+        expect(section).to_contain_text("the template has no place for tools")
+        source = section.get_by_role("group", name="Source tools_0.py")
+        source.get_by_role("textbox").click()
+        form.keyboard.press("Control+a")
+        form.keyboard.insert_text('def half(x):\n    """Half."""\n    return x / 2\n')
+        expect(source.get_by_role("status")).to_contain_text(
+            "Line 1: the parameter x of half has no type hint."
+        )
+        section.get_by_role("radio", name=re.compile("^Your own program")).check()
+        expect(section.get_by_role("region", name="Program and command")).to_contain_text("rollout serve")

@@ -82,6 +82,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "reinforge.cli.evaluation.library",
         "reinforge.cli.jobs.preflight",
         "reinforge.cli.evaluation.rewards",
+        "reinforge.cli.tools",
         "reinforge.cli.evaluation.train_attack",
         "reinforge.cli.admin.serve",
         "reinforge.cli.evaluation.views",

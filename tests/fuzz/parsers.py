@@ -31,6 +31,7 @@ from reinforge.parsing import delimited, json_depth, python_source
 from reinforge.preflight import offline as records
 from reinforge.records import RECORD
 from reinforge.report_card import conditions, markdown
+from reinforge.schemas.tools import ToolRunCall
 from reinforge.tool_calls import openai as openai_calls
 from reinforge.tool_calls import prepared
 from reinforge.tool_calls.notations.literals import Literals
@@ -41,6 +42,7 @@ from worker.environment.tools import json_rpc, openenv_session
 from worker.models import chat, licence
 from worker.rewards.judge import replies
 from worker.rewards.programs import hidden_tests
+from worker.rpc import run_tools
 from worker.sandbox.daemon import parse as sandbox_parse
 from worker.sandbox.transport import frames as sandbox_wire
 from worker.training.checkpoint import archive as training_archive
@@ -285,6 +287,8 @@ PARSERS = (
     Parser("calls that a program sends back", text(lambda content: agent_messages.chain_digests([
            {"role": "assistant", "tool_calls": [{"function": {"arguments": content}}]}], None)), ('{"a": ["@@"]}',),
            "worker.environment.agent.messages"),
+    Parser("arguments of a call outside a job", text(lambda content: run_tools.parsed_call(
+           ToolRunCall.model_construct(name="f", arguments=content))), ('{"a": ["@@"]}',), "worker.rpc.run_tools"),
     Parser("answer of a tool server", raw(lambda content: json_rpc.result(content, {}, 1)),
            ('{"jsonrpc": "2.0", "id": 1, "result": {"@@": 1}}', '{"id": 1, "error": {"code": @@}}'),
            "worker.environment.tools.json_rpc", refusals=(*REFUSALS, json_rpc.RpcError, json_rpc.RpcMalformed),

@@ -270,6 +270,7 @@ def _work_of_calls() -> dict[str, Work]:
     from worker.isolated.sample_prompts import sample_prompts
     from worker.models.adapter_files import check_adapter
     from worker.models.inspect import read_facts
+    from worker.models.shortening import shorten
     from worker.rpc.continuation import prove_continuation
     from worker.rpc.render import render_rows
 
@@ -279,6 +280,7 @@ def _work_of_calls() -> dict[str, Work]:
         "facts": read_facts,
         "adapter": check_adapter,
         "prove_continuation": prove_continuation,
+        "shorten": shorten,
     }
 
 

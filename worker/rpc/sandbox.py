@@ -11,24 +11,24 @@ DISABLED_HINT = (
 _HINT = "Start it with `python -m worker.sandbox` (`reinforge up` does); `reinforge doctor` says why it may not run."
 
 
-def proved(sandbox: SandboxClient | None) -> tuple[SandboxClient, str | None]:
+def proved(sandbox: SandboxClient | None, what: str = "Reward code") -> tuple[SandboxClient, str | None]:
     if sandbox is None:
-        raise unavailable("neither SANDBOX_SOCKET nor SANDBOX_URL is set for this worker.")
+        raise unavailable("neither SANDBOX_SOCKET nor SANDBOX_URL is set for this worker.", what)
     status = sandbox.status()
     if not status.available and status.probe:  # the daemon runs and has tried every jail of this machine
         raise StateConflict(
-            f"Code rewards are off, because no jail holds here: {'; '.join(status.reasons)}",
+            f"{what} is off, because no jail holds here: {'; '.join(status.reasons)}",
             code="code_rewards_disabled",
             hint=DISABLED_HINT,
         )
     if not status.available:
-        raise unavailable("; ".join(status.reasons))
+        raise unavailable("; ".join(status.reasons), what)
     return sandbox, status.jail
 
 
-def unavailable(why: str | None) -> Unavailable:
+def unavailable(why: str | None, what: str = "Reward code") -> Unavailable:
     return Unavailable(
-        f"Reward code cannot run: {why or 'no jail holds on this machine'}",
+        f"{what} cannot run: {why or 'no jail holds on this machine'}",
         code="sandbox_unavailable",
         hint=_HINT,
     )

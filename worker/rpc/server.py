@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
@@ -17,7 +18,7 @@ from reinforge.schemas.rpc.base import CallKind, dump
 from reinforge.schemas.rpc.models import INSPECT_MODEL, RENDER
 from reinforge.schemas.rpc.rewards import SCORE, VALIDATE, CodeScoring, ScoreRequest, ScoreResult
 from reinforge.schemas.rpc.sampling import SAMPLE
-from reinforge.schemas.rpc.tools import LIST_TOOLS
+from reinforge.schemas.rpc.tools import LIST_TOOLS, RUN_TOOLS
 from reinforge.schemas.worker_api import CALL_POLL_SECONDS, CallAnswer, CallMessage
 from reinforge.system import tracing
 from reinforge.system.logs import log_context
@@ -38,6 +39,7 @@ from worker.rpc.inspect_adapter import inspect_adapter
 from worker.rpc.inspect_model import inspect
 from worker.rpc.render import render
 from worker.rpc.rewards import score, validate
+from worker.rpc.run_tools import run_tools
 from worker.rpc.sample import Sampler
 from worker.rpc.tools import list_tools
 from worker.sandbox.client import SandboxClient
@@ -50,7 +52,7 @@ from worker.supervisor.slots import take_slot
 log = logging.getLogger(__name__)
 
 QUICK: list[CallKind] = ["validate", "score", "render"]
-ALL: list[CallKind] = [*QUICK, "inspect_model", "inspect_adapter", "list_tools"]
+ALL: list[CallKind] = [*QUICK, "inspect_model", "inspect_adapter", "list_tools", "run_tools"]
 SAMPLING: list[CallKind] = ["sample"]
 REWARD_MODEL_IDLE_SECONDS = 300.0
 REWARD_MODEL_ORDER_SECONDS = 600.0
@@ -92,6 +94,9 @@ class CallWorker:
                 self._api, self._models, self._apart, call.id, INSPECT_MODEL.read_request(call.payload)
             ),
             "list_tools": lambda call: list_tools(LIST_TOOLS.read_request(call.payload)),
+            "run_tools": lambda call: self._in_sandbox(
+                call, partial(run_tools, self._apart, self._models), RUN_TOOLS.read_request(call.payload)
+            ),
         }
         if blobs is not None:
             self._handlers["inspect_adapter"] = lambda call: inspect_adapter(

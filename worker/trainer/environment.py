@@ -3,14 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from reinforge.environment_spec import (
-    USER_FILE,
-    AgentSpec,
-    McpSource,
-    OpenEnvSource,
-    ToolsSpec,
-    source_name,
-)
+from reinforge.environment_spec import USER_FILE, AgentSpec, McpSource, OpenEnvSource, ToolsSpec
 from reinforge.errors import InvalidInput, JobFailure
 from reinforge.net.outbound import Guard
 from reinforge.spec import JobSpec
@@ -22,8 +15,9 @@ from worker.environment.continuation import Continuation
 from worker.environment.single_turn import SingleTurn
 from worker.environment.tools.base import PythonSource
 from worker.environment.tools.environment import OneTurn, ToolsEnvironment
-from worker.environment.tools.jailed import JailedSource, SimulatedUser
-from worker.environment.tools.runner import ToolProvider, Tools
+from worker.environment.tools.jailed import SimulatedUser
+from worker.environment.tools.providers import tool_providers
+from worker.environment.tools.runner import Tools
 from worker.environment.tools.servers import ToolServers
 from worker.machine import settings
 from worker.policy.load import LoadedModel
@@ -52,7 +46,7 @@ def job_environment(
     turns = Continuation.prove(texts, tools, base.stop_ids, reply=reply) if tools or reply else OneTurn()
     return ToolsEnvironment(
         environment,
-        Tools(_sources(environment, client, servers), _user(environment, client)),
+        Tools(tool_providers(environment, client, servers), _user(environment, client)),
         texts,
         turns,
         stop_ids=base.stop_ids,
@@ -130,21 +124,3 @@ def _user(environment: ToolsSpec, client: SandboxClient) -> SimulatedUser | None
         USER_FILE, reply.source or "", isolate=reply.isolate, timeout_seconds=reply.timeout_seconds
     )
     return SimulatedUser(client, code)
-
-
-def _sources(environment: ToolsSpec, client: SandboxClient, servers: ToolServers) -> dict[str, ToolProvider]:
-    sources: dict[str, ToolProvider] = {}
-    for number, source in enumerate(environment.sources):
-        file = source_name(number, source)
-        if isinstance(source, McpSource | OpenEnvSource):
-            sources[file] = servers.by_number[number]
-            continue
-        code = PythonSource(
-            file,
-            source.source or "",
-            kind="class" if source.type == "class" else "functions",
-            isolate=source.isolate,
-            timeout_seconds=source.timeout_seconds,
-        )
-        sources[file] = JailedSource(client, code)
-    return sources

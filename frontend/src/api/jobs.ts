@@ -70,6 +70,14 @@ export const queuePlaceQuery = (id: string) =>
     refetchInterval: 5_000,
   });
 
+/** Open rollouts of a job whose rollouts a program runs. */
+export const rolloutCountsQuery = (id: string) =>
+  queryOptions({
+    queryKey: [...ROOM, "rollouts", id],
+    queryFn: () => unwrap(http.GET("/api/v1/jobs/{id}/rollouts", { params: { path: { id } } })),
+    refetchInterval: 5_000,
+  });
+
 export const jobQuery = (id: string) =>
   queryOptions({
     queryKey: jobKeys.one(id),

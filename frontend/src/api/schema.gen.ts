@@ -201,6 +201,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/rollouts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count Rollouts
+         * @description Whether a job with environment `agent` waits for a runner, and which runners it has.
+         */
+        get: operations["countRollouts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/rollout/heartbeat": {
         parameters: {
             query?: never;
@@ -2460,6 +2480,46 @@ export interface paths {
          * @description Run all cases against the newest revision, another one, or code that is not stored.
          */
         post: operations["runGoldenCases"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tools/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Check
+         * @description Schemas that the model reads, or the error with its line. Code is read, not run; a worker asks servers.
+         */
+        post: operations["checkTools"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tools/run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run
+         * @description Run the calls of one turn in a worker's sandbox, as a job does. Nothing is stored.
+         */
+        post: operations["runTools"];
         delete?: never;
         options?: never;
         head?: never;
@@ -5118,7 +5178,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "validate" | "score" | "render" | "inspect_model" | "inspect_adapter" | "list_tools" | "sample";
+            kind: "validate" | "score" | "render" | "inspect_model" | "inspect_adapter" | "list_tools" | "run_tools" | "sample";
             /** Payload */
             payload: {
                 [key: string]: unknown;
@@ -5450,6 +5510,7 @@ export interface components {
             usage: components["schemas"]["Usage"];
             /** System Fingerprint */
             system_fingerprint?: string | null;
+            trace?: components["schemas"]["ChatTrace"] | null;
         };
         /** ChatMessage */
         ChatMessage: {
@@ -5564,6 +5625,16 @@ export interface components {
             moderation?: {
                 [key: string]: unknown;
             } | null;
+        };
+        /**
+         * ChatTrace
+         * @description What happened before the answer.
+         */
+        ChatTrace: {
+            /** End */
+            end: string;
+            /** Messages */
+            messages: components["schemas"]["TraceMessage"][];
         };
         /** Checkpoint */
         Checkpoint: {
@@ -6980,6 +7051,8 @@ export interface components {
             checkpoint?: string | null;
             /** Model */
             model?: string | null;
+            /** Run Tools */
+            run_tools?: boolean | null;
         };
         /** DeploymentCreate */
         DeploymentCreate: {
@@ -6989,6 +7062,8 @@ export interface components {
             checkpoint?: string | null;
             /** Model */
             model?: string | null;
+            /** Run Tools */
+            run_tools?: boolean | null;
             /** Name */
             name: string;
         };
@@ -7027,6 +7102,8 @@ export interface components {
             step?: number | null;
             /** Bytes */
             bytes?: number | null;
+            /** Tools */
+            tools?: string[] | null;
             /**
              * State
              * @enum {string}
@@ -11863,7 +11940,7 @@ export interface components {
             /** Worker */
             worker: string;
             /** Kinds */
-            kinds: ("validate" | "score" | "render" | "inspect_model" | "inspect_adapter" | "list_tools" | "sample")[];
+            kinds: ("validate" | "score" | "render" | "inspect_model" | "inspect_adapter" | "list_tools" | "run_tools" | "sample")[];
             /**
              * Wait Seconds
              * @default 25
@@ -12869,6 +12946,27 @@ export interface components {
             password: string;
             /** Email */
             email?: string | null;
+        };
+        /**
+         * PastToolCall
+         * @description A call that ran, as `ToolRunResult.history` has it.
+         */
+        PastToolCall: {
+            /** Source */
+            source: number;
+            /** Name */
+            name: string;
+            /** Arguments */
+            arguments: {
+                [key: string]: unknown;
+            };
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "ok" | "invalid_json" | "unknown_tool" | "bad_arguments" | "exception" | "timeout" | "memory" | "crashed" | "refused_address" | "unreachable" | "too_many";
+            /** Text */
+            text: string;
         };
         /** PermissionView */
         PermissionView: {
@@ -14226,7 +14324,7 @@ export interface components {
             /** Device */
             device?: string | null;
             /** Answers */
-            answers?: ("validate" | "score" | "render" | "inspect_model" | "inspect_adapter" | "list_tools" | "sample")[] | null;
+            answers?: ("validate" | "score" | "render" | "inspect_model" | "inspect_adapter" | "list_tools" | "run_tools" | "sample")[] | null;
             broker?: components["schemas"]["BrokerState"] | null;
             /** Engines */
             engines?: ("transformers" | "vllm")[] | null;
@@ -15390,6 +15488,27 @@ export interface components {
              */
             type: "rloo";
         };
+        /**
+         * RolloutCounts
+         * @description Open rollouts of a job, now.
+         */
+        RolloutCounts: {
+            /**
+             * Object
+             * @default rollout.counts
+             * @constant
+             */
+            object?: "rollout.counts";
+            /** Waiting */
+            waiting: number;
+            /** Running */
+            running: number;
+            /**
+             * Runners
+             * @default []
+             */
+            runners?: string[];
+        };
         /** RolloutEnd */
         RolloutEnd: {
             /** Rollout */
@@ -15616,6 +15735,10 @@ export interface components {
             tokens?: number | null;
             /** Finish Reason */
             finish_reason?: string | null;
+            /** Content */
+            content?: string | null;
+            /** Calls */
+            calls?: components["schemas"]["SampledCall"][] | null;
             /** Error */
             error?: {
                 [key: string]: unknown;
@@ -15658,6 +15781,22 @@ export interface components {
             seed?: number;
             /** Stop */
             stop?: string[];
+            /** Tools */
+            tools?: {
+                [key: string]: unknown;
+            }[] | null;
+        };
+        /**
+         * SampledCall
+         * @description A call of a tool in a completion, for `POST /api/v1/tools/run`.
+         */
+        SampledCall: {
+            /** Name */
+            name: string;
+            /** Arguments */
+            arguments: string;
+            /** Error */
+            error?: string | null;
         };
         /** SamplingParams */
         SamplingParams: {
@@ -16081,6 +16220,12 @@ export interface components {
              * @description Tokens before the limit at which the penalty begins; default a fifth of the limit, as in DAPO.
              */
             cache?: number | null;
+        };
+        /** SourceTool */
+        SourceTool: {
+            /** Source */
+            source: number;
+            tool: components["schemas"]["ToolSchema"];
         };
         /** SplitView */
         SplitView: {
@@ -17156,6 +17301,135 @@ export interface components {
              */
             type: "python";
         };
+        /** ToolProblem */
+        ToolProblem: {
+            /** Source */
+            source: number;
+            /** Message */
+            message: string;
+            /** Line */
+            line?: number | null;
+            /** Code */
+            code?: string | null;
+            /** Hint */
+            hint?: string | null;
+        };
+        /**
+         * ToolRun
+         * @description The calls of one turn of a conversation.
+         */
+        ToolRun: {
+            environment: components["schemas"]["ToolsSpec"];
+            /** Calls */
+            calls?: components["schemas"]["ToolRunCall"][];
+            /** Item */
+            item?: {
+                [key: string]: unknown;
+            };
+            /** Model */
+            model?: string | null;
+            /**
+             * Start
+             * @default false
+             */
+            start?: boolean;
+            /**
+             * Score
+             * @default false
+             */
+            score?: boolean;
+            /**
+             * Seed
+             * @default 0
+             */
+            seed?: number;
+            /**
+             * Turn
+             * @default 0
+             */
+            turn?: number;
+            /**
+             * Calls Before
+             * @default 0
+             */
+            calls_before?: number;
+            /** State */
+            state?: string | null;
+            /** History */
+            history?: components["schemas"]["PastToolCall"][];
+        };
+        /** ToolRunCall */
+        ToolRunCall: {
+            /** Name */
+            name: string;
+            /**
+             * Arguments
+             * @default {}
+             */
+            arguments?: string;
+            /** Error */
+            error?: string | null;
+        };
+        /** ToolRunCallResult */
+        ToolRunCallResult: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Arguments */
+            arguments: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "ok" | "invalid_json" | "unknown_tool" | "bad_arguments" | "exception" | "timeout" | "memory" | "crashed" | "refused_address" | "unreachable" | "too_many";
+            /**
+             * Result
+             * @default
+             */
+            result?: string;
+            /**
+             * Cut
+             * @default false
+             */
+            cut?: boolean;
+            /**
+             * Milliseconds
+             * @default 0
+             */
+            milliseconds?: number;
+            /** Detail */
+            detail?: string | null;
+        };
+        /** ToolRunResult */
+        ToolRunResult: {
+            /**
+             * Object
+             * @default tools.run
+             * @constant
+             */
+            object?: "tools.run";
+            /** Jail */
+            jail?: string | null;
+            /**
+             * Calls
+             * @default []
+             */
+            calls?: components["schemas"]["ToolRunCallResult"][];
+            start?: components["schemas"]["ToolStartResult"] | null;
+            score?: components["schemas"]["ToolScore"] | null;
+            /** End */
+            end?: string | null;
+            /** Finding */
+            finding?: string | null;
+            /** State */
+            state?: string | null;
+            /**
+             * History
+             * @default []
+             */
+            history?: components["schemas"]["PastToolCall"][];
+        };
         /**
          * ToolSchema
          * @description `{"type": "function", "function": {…}}`: what a chat template renders, and what the page shows.
@@ -17169,6 +17443,60 @@ export interface components {
             type?: "function";
             /** @description Name, description and parameters. */
             function: components["schemas"]["ToolFunction"];
+        };
+        /** ToolScore */
+        ToolScore: {
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "ok" | "invalid_json" | "unknown_tool" | "bad_arguments" | "exception" | "timeout" | "memory" | "crashed" | "refused_address" | "unreachable" | "too_many";
+            /** Value */
+            value?: number | null;
+            /** Message */
+            message?: string | null;
+        };
+        /** ToolStartResult */
+        ToolStartResult: {
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "ok" | "invalid_json" | "unknown_tool" | "bad_arguments" | "exception" | "timeout" | "memory" | "crashed" | "refused_address" | "unreachable" | "too_many";
+            /**
+             * Text
+             * @default
+             */
+            text?: string;
+        };
+        /** ToolsCheck */
+        ToolsCheck: {
+            /** Sources */
+            sources: (components["schemas"]["ToolFunctions"] | components["schemas"]["ToolClass"] | components["schemas"]["McpSource"] | components["schemas"]["OpenEnvSource"])[];
+        };
+        /**
+         * ToolsCheckResult
+         * @description What the model reads. Without problems, `tools` are those of a job with these sources.
+         */
+        ToolsCheckResult: {
+            /**
+             * Object
+             * @default tools.check
+             * @constant
+             */
+            object?: "tools.check";
+            /** Ok */
+            ok: boolean;
+            /**
+             * Tools
+             * @default []
+             */
+            tools?: components["schemas"]["SourceTool"][];
+            /**
+             * Problems
+             * @default []
+             */
+            problems?: components["schemas"]["ToolProblem"][];
         };
         /**
          * ToolsSpec
@@ -17250,6 +17578,29 @@ export interface components {
              * @default 0.2
              */
             share?: number;
+        };
+        /**
+         * TraceMessage
+         * @description A message of the model, or the result of a tool that the platform ran.
+         */
+        TraceMessage: {
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "assistant" | "tool";
+            /** Content */
+            content: string;
+            /** Tool Calls */
+            tool_calls?: components["schemas"]["ToolCall"][] | null;
+            /** Tool Call Id */
+            tool_call_id?: string | null;
+            /** Name */
+            name?: string | null;
+            /** Status */
+            status?: ("ok" | "invalid_json" | "unknown_tool" | "bad_arguments" | "exception" | "timeout" | "memory" | "crashed" | "refused_address" | "unreachable" | "too_many") | null;
+            /** Milliseconds */
+            milliseconds?: number | null;
         };
         /**
          * TraceSelection
@@ -18591,6 +18942,34 @@ export interface operations {
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    countRollouts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RolloutCounts"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["Invalid"];
             429: components["responses"]["TooOften"];
             default: components["responses"]["Failed"];
@@ -22476,6 +22855,72 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["GoldenRun"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    checkTools: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ToolsCheck"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolsCheckResult"];
+                };
+            };
+            401: components["responses"]["NotAuthenticated"];
+            403: components["responses"]["NotAllowed"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooOften"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Failed"];
+        };
+    };
+    runTools: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ToolRun"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolRunResult"];
                 };
             };
             401: components["responses"]["NotAuthenticated"];

@@ -23,6 +23,7 @@ from reinforge.client.aio.playground import sample
 from reinforge.client.aio.preflights import AsyncPreflights
 from reinforge.client.aio.rewards import AsyncRewards
 from reinforge.client.aio.sweeps import AsyncSweeps
+from reinforge.client.aio.tools import AsyncTools
 from reinforge.client.aio.trackers import AsyncTrackers
 from reinforge.client.aio.transport import AsyncTransport
 from reinforge.client.aio.webhooks import AsyncWebhooks
@@ -53,6 +54,7 @@ class AsyncReinforge:
         self.transport = AsyncTransport(url, key, timeout=timeout, retries=retries)
         self.datasets = AsyncDatasets(self.transport)
         self.rewards = AsyncRewards(self.transport)
+        self.tools = AsyncTools(self.transport)
         self.judges = AsyncJudges(self.transport)
         self.trackers = AsyncTrackers(self.transport)
         self.models = AsyncModels(self.transport)

@@ -25,6 +25,7 @@ from reinforge.client.sync.playground import sample
 from reinforge.client.sync.preflights import Preflights
 from reinforge.client.sync.rewards import Rewards
 from reinforge.client.sync.sweeps import Sweeps
+from reinforge.client.sync.tools import Tools
 from reinforge.client.sync.trackers import Trackers
 from reinforge.client.sync.transport import Transport
 from reinforge.client.sync.webhooks import Webhooks
@@ -54,6 +55,7 @@ class Reinforge:
         self.transport = Transport(url, key, timeout=timeout, retries=retries)
         self.datasets = Datasets(self.transport)
         self.rewards = Rewards(self.transport)
+        self.tools = Tools(self.transport)
         self.judges = Judges(self.transport)
         self.trackers = Trackers(self.transport)
         self.models = Models(self.transport)

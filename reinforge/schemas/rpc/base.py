@@ -7,7 +7,9 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from reinforge.errors import Unavailable
 
-CallKind = Literal["validate", "score", "render", "inspect_model", "inspect_adapter", "list_tools", "sample"]
+CallKind = Literal[
+    "validate", "score", "render", "inspect_model", "inspect_adapter", "list_tools", "run_tools", "sample"
+]
 
 RequestT = TypeVar("RequestT", bound=BaseModel)
 ModelT = TypeVar("ModelT", bound=BaseModel)

@@ -1,4 +1,4 @@
-"""RPC `list_tools`: tools of servers that a job names."""
+"""RPCs `list_tools` (tools of servers that a job names) and `run_tools` (calls outside a job)."""
 
 from typing import Annotated
 
@@ -6,6 +6,7 @@ from pydantic import Field, TypeAdapter
 
 from reinforge.environment_spec import McpSource, OpenEnvSource
 from reinforge.schemas.rpc.base import Rpc, RpcModel
+from reinforge.schemas.tools import ToolRun, ToolRunResult
 from reinforge.tools import ToolSchema
 
 
@@ -19,4 +20,13 @@ class ServersResult(RpcModel):
     tools: dict[int, list[ToolSchema]]
 
 
+class ToolRunRequest(RpcModel):
+    run: ToolRun
+    model_source: str | None = None
+    """Of the model that `run` names."""
+    hub_token: str | None = Field(default=None, repr=False)
+    signing: str | None = Field(default=None, repr=False)
+
+
 LIST_TOOLS = Rpc("list_tools", TypeAdapter(ServersRequest), TypeAdapter(ServersResult))
+RUN_TOOLS = Rpc("run_tools", TypeAdapter(ToolRunRequest), TypeAdapter(ToolRunResult))

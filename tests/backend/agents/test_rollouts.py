@@ -40,6 +40,21 @@ def test_a_rollout_is_taken_by_one_runner_and_ends_once(backend: Backend, traine
     assert work(trainer, 0, received_ends=ids)["ends"] == []
 
 
+def test_a_job_shows_whether_it_waits_for_a_runner(backend: Backend, trainer: Trainer) -> None:
+    def counts() -> dict[str, object]:
+        response = backend.api.get(f"/jobs/{trainer.claimed['job']}/rollouts")
+        assert response.status_code == 200, response.text
+        return {key: response.json()[key] for key in ("waiting", "running", "runners")}
+
+    assert counts() == {"waiting": 0, "running": 0, "runners": []}
+    offer(trainer, 3)
+    assert counts() == {"waiting": 3, "running": 0, "runners": []}
+    take(backend, trainer, 2)
+    assert counts() == {"waiting": 1, "running": 2, "runners": ["r"]}
+    other = backend.api.get(f"/jobs/{backend.create_job()}/rollouts")
+    assert (other.status_code, other.json()["error"]["code"]) == (409, "not_an_agent_job")
+
+
 def test_offers_and_closing_can_be_repeated(backend: Backend, trainer: Trainer) -> None:
     [id] = offer(trainer)
     [task] = take(backend, trainer)

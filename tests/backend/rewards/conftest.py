@@ -13,7 +13,7 @@ from worker.backend_api.client import WorkerApi
 from worker.models.sources import ModelStore
 from worker.rpc.server import CallWorker
 
-KINDS: list[CallKind] = ["validate", "score"]
+KINDS: list[CallKind] = ["validate", "score", "list_tools", "run_tools"]
 
 
 @pytest.fixture(scope="module")

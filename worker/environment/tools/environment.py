@@ -1,7 +1,6 @@
 """Environment with tools: reads calls from the policy's turns, runs them, and appends what the template makes of it."""
 
 import asyncio
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -11,7 +10,6 @@ from reinforge.environment_spec import ToolsSpec
 from reinforge.errors import JobFailure
 from reinforge.records import CompletionEnd
 from reinforge.tool_calls import AssistantMessage, ParsedCall
-from reinforge.tools import INVALID_CALLS, CallStatus, check_arguments
 from worker.environment.base import (
     Author,
     Conversation,
@@ -33,8 +31,10 @@ from worker.environment.tools.base import (
     ToolStart,
     past_call,
 )
+from worker.environment.tools.calls import checked_call, second_call, turn_end
 from worker.models.rendering import Conversation as Rendering
 from worker.models.rendering import Rendered
+from worker.models.shortening import shortened_result
 
 Message = dict[str, Any]
 
@@ -259,9 +259,9 @@ class ToolsEnvironment:
         for number, entry in enumerate(answered):
             before = sum(len(turn.calls) for turn in entry.conversation.turns)
             for place, parsed in enumerate(entry.message.calls):
-                call = self._checked(parsed, f"call_{before + place}", before + place)
+                call = checked_call(parsed, before + place, self._schemas, self._spec.max_tool_calls)
                 if place and not self._turns.parallel_calls:
-                    call = replace(call, status="too_many", result="Error: One call at a time.")
+                    call = second_call(call)
                 entry.calls.append(call)
                 if call.status == "ok":
                     owners.append((entry, place))
@@ -271,24 +271,6 @@ class ToolsEnvironment:
             self._note(entry, place, request, result)
         for entry in answered:
             self._settle(entry)
-
-    def _checked(self, parsed: ParsedCall, id: str, number: int) -> ToolCall:
-        """The call with the status `ok` if it can run."""
-        written = (
-            json.dumps(parsed.arguments, ensure_ascii=False) if parsed.arguments is not None else parsed.raw
-        )
-        status: CallStatus = "ok"
-        problem: str | None = None
-        if parsed.error is not None or parsed.arguments is None:
-            status, problem = "invalid_json", parsed.error or "The call cannot be read."
-        elif parsed.name not in self._schemas:
-            names = ", ".join(self._schemas) or "none"
-            status, problem = "unknown_tool", f"There is no tool {parsed.name[:64]}. Tools: {names}."
-        elif problem := check_arguments(self._schemas[parsed.name], parsed.arguments):
-            status = "bad_arguments"
-        if number >= self._spec.max_tool_calls:
-            status, problem = "too_many", f"At most {self._spec.max_tool_calls} calls are allowed."
-        return ToolCall(id, parsed.name, written, status, f"Error: {problem}" if problem else "")
 
     def _request(self, rollout: int, entry: _Answered, parsed: ParsedCall) -> ToolRequest:
         return ToolRequest(
@@ -304,7 +286,8 @@ class ToolsEnvironment:
         )
 
     def _note(self, entry: _Answered, place: int, request: ToolRequest, result: ToolResult) -> None:
-        text, cut = self._shortened(result.text)
+        most = self._spec.max_result_tokens
+        text, cut = shortened_result(result.text, most, self._texts.plain_ids, self._texts.raw)
         entry.calls[place] = replace(
             entry.calls[place],
             status=result.status,
@@ -319,21 +302,16 @@ class ToolsEnvironment:
             entry.failure, entry.end = result.finding, "environment"
 
     def _settle(self, entry: _Answered) -> None:
-        """Whether the rollout ends with this turn."""
-        spec, statuses = self._spec, {call.status for call in entry.calls}
-        if entry.end is not None:
-            return
-        failed = statuses - INVALID_CALLS - {"ok", "too_many"}
-        if failed and spec.tool_failure == "drop":
-            entry.failure, entry.end = f"tool_{min(failed)}", "environment"
-        elif (entry.is_done or (failed and spec.tool_failure == "end")) or (
-            statuses & INVALID_CALLS and spec.invalid_call == "end"
-        ):
-            entry.end = "environment"
-        elif "too_many" in statuses and self._calls_used(entry) > spec.max_tool_calls:
-            entry.end = "max_tool_calls"
-        elif entry.turn.no + 1 >= spec.max_turns:
-            entry.end = "max_turns"
+        if entry.end is None:
+            statuses = {call.status for call in entry.calls}
+            entry.end, entry.failure = turn_end(
+                self._spec,
+                statuses,
+                self._calls_used(entry),
+                entry.turn.no,
+                entry.failure,
+                is_done=entry.is_done,
+            )
 
     def _reply(self, answers: Sequence[_Answered]) -> None:
         """Let the simulated user answer, after the last turn too: rewards read what it returned."""
@@ -351,7 +329,8 @@ class ToolsEnvironment:
             for number, entry in enumerate(answers)
         ]
         for entry, result in zip(answers, self._runner.reply(requests), strict=True):
-            text, cut = self._shortened(result.text)
+            most = self._spec.max_result_tokens
+            text, cut = shortened_result(result.text, most, self._texts.plain_ids, self._texts.raw)
             entry.reply = UserReply(result.status, text, result.ended, cut, result.milliseconds)
             entry.memory = replace(entry.memory, state=result.state)
             if result.status != "ok":
@@ -397,17 +376,6 @@ class ToolsEnvironment:
             if result.status != "ok" or result.finding is not None:
                 entry.failure = result.finding or f"tool_{result.status}"
         self._runner.release(list(map(_end_of, ended, count())))
-
-    def _shortened(self, text: str) -> tuple[str, bool]:
-        """The text within `max_result_tokens`, cut in the middle; and whether it is cut."""
-        most = self._spec.max_result_tokens
-        if len(text.encode()) <= most:
-            return text, False
-        ids = self._texts.plain_ids(text)
-        if len(ids) <= most:
-            return text, False
-        head, tail = self._texts.raw([ids[: most // 2], ids[len(ids) - most // 2 :]])
-        return f"{head}\n[{len(ids) - 2 * (most // 2)} tokens left out]\n{tail}", True
 
 
 def _end_of(entry: _Answered, number: int) -> ToolEnd:

@@ -26,7 +26,7 @@ const CodeMirror = lazy(() => import("./CodeMirror"));
 export function CodeEditor(props: CodeEditorProps) {
   const { value, placeholder = "", language = "python" } = props;
   const waiting = (
-    <pre className={styles.waiting} data-language={language} aria-busy="true">
+    <pre className={styles.waiting} data-language={language.replace("plain_", "")} aria-busy="true">
       {value || placeholder}
     </pre>
   );

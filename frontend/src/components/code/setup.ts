@@ -32,7 +32,8 @@ import { type CodeColumn, type Offer, type Offers, offersForReward, offersForTem
 import { look } from "./look";
 import { wrapping } from "./wrapping";
 
-export type CodeLanguage = "python" | "json" | "template";
+/** `plain_python`: without what is offered to rewards. */
+export type CodeLanguage = "python" | "plain_python" | "json" | "template";
 
 const TYPES = { column: "property", key: "property", function: "function" } as const;
 
@@ -100,7 +101,9 @@ export function extensionsFor(language: CodeLanguage, columns: () => readonly Co
       : [
           python(),
           wrapping,
-          pythonLanguage.data.of({ autocomplete: source(offersForReward, columns) }),
+          language === "python"
+            ? pythonLanguage.data.of({ autocomplete: source(offersForReward, columns) })
+            : [],
           autocompletion({ icons: false }),
           indentUnit.of("    "),
           EditorState.tabSize.of(4),

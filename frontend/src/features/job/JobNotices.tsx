@@ -6,6 +6,7 @@ import { Notice } from "@/components/Notice";
 import { count } from "@/lib/format";
 import styles from "./JobNotices.module.css";
 import { isOwn } from "./overview/TrainingCheck";
+import { Runners } from "./Runners";
 import { isStopped, queueStory, REASONS, sayReason } from "./reasons";
 
 /** Last lines of the log that stand with a failure. */
@@ -98,6 +99,7 @@ export function JobNotices({ job }: { job: JobDetail }) {
     <div className={styles.stack}>
       <Ending job={job} />
       {job.status === "queued" && <Queue job={job} />}
+      <Runners job={job} />
       {job.held_out_includes_shaping && (
         <Notice tone="warn" title="Held-out rewards include shaping">
           This job was created before 0.2: its held-out rewards include the shaping of the preset, such as a

@@ -14,6 +14,7 @@ import { same, setAt } from "@/lib/paths";
 import { useSingleFlight } from "@/lib/single-flight";
 import { assign } from "@/lib/spec-fields";
 import { type Basis, type Draft, modelOf, toSpec } from "./draft";
+import { EnvironmentSection } from "./environment/EnvironmentSection";
 import { firstProblem, focusField } from "./focus";
 import { type Form, FormProvider, useFields } from "./form";
 import { MethodSection } from "./method/MethodSection";
@@ -152,6 +153,7 @@ export function JobForm(props: Props) {
           </div>
           <ModelSection />
           <DataSection />
+          <EnvironmentSection />
           <RewardSection />
           <MethodSection />
           <Essentials />

@@ -100,11 +100,20 @@ it("another job's specification comes without its metadata and its name", () => 
   expect(fromJob({ spec: { ...full, metadata: { a: "b" }, name: "Sums" } })).toEqual(full);
 });
 
+it("another job's tools are in the long form that the editors change", () => {
+  const environment = { type: "tools", sources: [{ mcp: "https://a/mcp" }] };
+  expect(fromJob({ spec: { ...full, environment } }).environment).toEqual({
+    type: "tools",
+    sources: [{ type: "mcp", url: "https://a/mcp" }],
+  });
+});
+
 describe("ownProblems", () => {
   const about = (draft: Draft) => ownProblems(draft, fieldsOf(schema, draft, plain)).map((one) => one.param);
   it("names everything that is missing, and numbers that are none", () => {
     expect(about(EMPTY)).toEqual(["model", "data.dataset", "rewards"]);
     expect(about(full)).toEqual([]);
     expect(about({ ...full, limits: { steps: "ten" } })).toEqual(["limits.steps"]);
+    expect(about({ ...full, environment: { type: "tools" } })).toEqual(["environment.sources"]);
   });
 });

@@ -5,6 +5,7 @@ import type { RewardSummary } from "@/api/rewards";
 import { getAt, isObject, type Json, type JsonObject, setAt, unsetAt } from "@/lib/paths";
 import { complaint, type Field } from "@/lib/spec-fields";
 import { type JsonSchema, type Presets, pruned } from "@/lib/spec-schema";
+import { SOURCES, sourcesOf, typeOf } from "./environment/environment";
 import { withSizes } from "./suggested/sizes";
 
 /** What was chosen and typed, and nothing else: a specification with holes. Numbers that are none stay text. */
@@ -103,7 +104,9 @@ export function withPreset(draft: Draft, id: string): Draft {
 /** Another job's specification to start from; without a name, the server calls it by what differs. */
 export function fromJob(job: Pick<JobDetail, "spec" | "resolved_spec">): Draft {
   const { metadata: _, name: __, ...spec } = job.spec as Record<string, Json>;
-  return withSizes(spec, job.resolved_spec as JsonObject | null | undefined);
+  const draft = withSizes(spec, job.resolved_spec as JsonObject | null | undefined);
+  const sources = sourcesOf(draft);
+  return sources.length > 0 ? setAt(draft, SOURCES, sources as unknown as Json) : draft;
 }
 
 /** Problems that are visible without the server. */
@@ -114,6 +117,9 @@ export function ownProblems(draft: Draft, fields: readonly Field[]): JobProblem[
     problems.push({ param: "data.dataset", message: "Drop a file or choose a dataset." });
   if (rewardsOf(draft).length === 0) {
     problems.push({ param: "rewards", message: "Choose a reward or drop a .py file." });
+  }
+  if (typeOf(draft) === "tools" && sourcesOf(draft).length === 0) {
+    problems.push({ param: SOURCES, message: "Add a source of tools, or choose a single turn." });
   }
   for (const field of fields) {
     const message = complaint(field);

@@ -29,6 +29,7 @@ export function firstProblem(placed: Placed, fields: readonly Field[]): string |
   return firstPath(placed, [
     "model",
     "data.dataset",
+    "environment",
     "rewards",
     ...paths.filter((path) => ESSENTIAL.has(path)),
     ...paths,

@@ -10,7 +10,7 @@ export type Placed = {
 };
 
 /** Field at which a problem of a whole part appears. */
-const STAND_INS: Record<string, string> = { data: "data.dataset" };
+const STAND_INS: Record<string, string> = { data: "data.dataset", "environment.type": "environment" };
 
 /**
  * Without what an answer about an earlier draft misses and the form has by now. The rest stays until the next answer

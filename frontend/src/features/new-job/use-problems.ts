@@ -2,6 +2,7 @@ import { useMemo, useState } from "react";
 import type { JobCheck, JobProblem } from "@/api/job-form";
 import type { Field } from "@/lib/spec-fields";
 import { type Draft, ownProblems, rewardsOf } from "./draft";
+import { SOURCES } from "./environment/environment";
 import { type Placed, place, stillTrue } from "./problems";
 
 type Options = {
@@ -31,7 +32,7 @@ export function useProblems({ draft, spec, fields, byPath, checks }: Options) {
   }, [own, refusal, spec, checks]);
 
   const fieldPaths = useMemo(() => {
-    const anchors = ["rewards", ...rewardsOf(draft).map((_, i) => `rewards[${i}]`)];
+    const anchors = ["rewards", SOURCES, ...rewardsOf(draft).map((_, i) => `rewards[${i}]`)];
     return new Set([...byPath.keys(), ...anchors]);
   }, [byPath, draft]);
   const placed = useMemo(() => place(all, fieldPaths), [all, fieldPaths]);

@@ -2,7 +2,7 @@ import { useEffect, useRef } from "react";
 import styles from "./Playground.module.css";
 import { ReplyCard } from "./ReplyCard";
 import { Score } from "./Score";
-import type { Message, Side, Turn } from "./talk";
+import { isAnswer, type Message, type Side, type Turn } from "./talk";
 
 type Props = {
   before: readonly Message[];
@@ -10,10 +10,12 @@ type Props = {
   names: readonly [Side, string][];
   /** The reward that scores answers; empty for none. */
   reward: string;
+  /** Runs the calls of a side's newest reply; undefined without tools. */
+  onRun: ((side: Side) => void) | undefined;
 };
 
 /** What has been said: each prompt once, its answers side by side. */
-export function Conversation({ before, turns, names, reward }: Props) {
+export function Conversation({ before, turns, names, reward, onRun }: Props) {
   const list = useRef<HTMLDivElement>(null);
   const newest = turns.at(-1)?.id;
   // Once, when it is sent: nothing moves while an answer grows.
@@ -43,9 +45,11 @@ export function Conversation({ before, turns, names, reward }: Props) {
                 key={side}
                 name={name}
                 reply={turn.replies[side]}
+                onRun={onRun && turn.id === newest ? () => onRun(side) : undefined}
                 score={
                   reward !== "" &&
-                  turn.replies[side]?.state === "done" && (
+                  turn.replies[side] &&
+                  isAnswer(turn.replies[side]) && (
                     <Score
                       reward={reward}
                       prompt={turn.prompt}

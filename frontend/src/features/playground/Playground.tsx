@@ -15,6 +15,7 @@ import { Pickers, type Place } from "./Pickers";
 import styles from "./Playground.module.css";
 import { Settings } from "./Settings";
 import { type Sampling, type Side, settingsLine, spoken } from "./talk";
+import { useJobTools } from "./use-job-tools";
 import { type Row, useRows } from "./use-rows";
 import { useScoring } from "./use-scoring";
 import { type Seat, useTalk } from "./use-talk";
@@ -35,6 +36,7 @@ export function Playground({ place, onPlace, fixed = false }: Props) {
   const [settings, { toggle }] = useDisclosure(false);
   const [sampling, setSampling] = useState(START);
   const [remember, setRemember] = useState(true);
+  const [automatic, setAutomatic] = useState(false);
   const deployments = useQuery(deploymentsQuery).data?.data ?? [];
   const deployment = deployments.find((one) => one.name === place.deployment);
   const jobId = place.job ?? deployment?.job ?? undefined;
@@ -50,7 +52,8 @@ export function Playground({ place, onPlace, fixed = false }: Props) {
     (place.step === undefined ? (checkpoints?.find((one) => one.best) ?? checkpoints?.[0]) : undefined);
   const adapters = useQuery(adaptersQuery).data?.data.filter((one) => one.model === modelId) ?? [];
   const other = adapters.find(({ id }) => id === place.beside);
-  const talk = useTalk(modelId);
+  const tools = useJobTools(job.data, automatic);
+  const talk = useTalk(modelId, tools.of);
   const rows = useRows(job.data);
   const scoring = useScoring(job.data);
   const { refusal } = useAccess();
@@ -91,6 +94,10 @@ export function Playground({ place, onPlace, fixed = false }: Props) {
     setText("");
     setRow(null);
   };
+  const runCalls = (side: Side) => {
+    const seat = seats.find((one) => one.side === side);
+    if (seat) talk.runCalls(seat, sampling);
+  };
   const takeRow = async (step: number) => {
     const taken = await rows.take(step);
     if (!taken) return;
@@ -124,6 +131,9 @@ export function Playground({ place, onPlace, fixed = false }: Props) {
         </div>
       </Pickers>
       {job.isError && <Failure title="Could not load the job" error={job.error} />}
+      {tools.error && (
+        <Failure title="Could not load the tools of the job" error={tools.error} retry={tools.retry} />
+      )}
       {list.isError && (
         <Failure title="Could not load checkpoints" error={list.error} retry={() => void list.refetch()} />
       )}
@@ -139,7 +149,13 @@ export function Playground({ place, onPlace, fixed = false }: Props) {
           <p role="status" className="visually-hidden">
             {spoken(talk.turns.at(-1))}
           </p>
-          <Conversation before={talk.before} turns={talk.turns} names={names} reward={scoring.reward} />
+          <Conversation
+            before={talk.before}
+            turns={talk.turns}
+            names={names}
+            reward={scoring.reward}
+            onRun={tools.of && refusal === null ? runCalls : undefined}
+          />
           <Composer
             value={text}
             onChange={(next) => {
@@ -161,6 +177,13 @@ export function Playground({ place, onPlace, fixed = false }: Props) {
               >
                 Insert held-out row
               </Button>
+            )}
+            {tools.of && (
+              <Checkbox
+                label="Run calls automatically"
+                checked={automatic}
+                onChange={(event) => setAutomatic(event.currentTarget.checked)}
+              />
             )}
             {talk.turns.length > 0 && (
               <>

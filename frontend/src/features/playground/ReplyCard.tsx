@@ -1,6 +1,7 @@
 import type { ReactNode } from "react";
 import { CopyButton } from "@/components/CopyButton";
 import styles from "./Playground.module.css";
+import { ToolSteps, WaitingCalls } from "./ToolSteps";
 import { facts, type Reply } from "./talk";
 
 type Props = {
@@ -8,10 +9,12 @@ type Props = {
   reply: Reply | undefined;
   /** What the reward says about it. */
   score?: ReactNode;
+  /** Runs the calls of its newest turn; undefined where that is not possible. */
+  onRun?: (() => void) | undefined;
 };
 
 /** One side's answer: text as it is, what it cost, what went wrong. Head and foot keep their place while it grows. */
-export function ReplyCard({ name, reply, score }: Props) {
+export function ReplyCard({ name, reply, score, onRun }: Props) {
   const by = reply?.by ?? name;
   return (
     <article className={styles.reply} aria-label={`Answer of ${by}`} data-state={reply?.state}>
@@ -24,12 +27,14 @@ export function ReplyCard({ name, reply, score }: Props) {
           {reply.error.message} {reply.error.hint}
         </p>
       ) : null}
-      {reply && (
+      {reply && <ToolSteps reply={reply} />}
+      {reply && reply.end === null && (
         <pre dir="auto" tabIndex={0} aria-busy={reply.state === "writing"}>
           {reply.text}
           {reply.state === "writing" && <i aria-hidden="true" className={styles.caret} />}
         </pre>
       )}
+      {reply && onRun && <WaitingCalls reply={reply} onRun={onRun} />}
       <footer>
         <span>{reply ? facts(reply) : ""}</span>
         {score}

@@ -1,6 +1,7 @@
 import type { SampleEvent } from "@/api/playground";
 import { count, duration, number } from "@/lib/format";
 import { getAt, type JsonObject } from "@/lib/paths";
+import { messagesOf, type SampledCall, type Step, type ToolMemory } from "./tool-steps";
 
 export type Sampling = {
   temperature: number;
@@ -12,7 +13,13 @@ export type Sampling = {
   system: string;
 };
 
-export type Message = { role: string; content: string };
+export type Message = {
+  role: string;
+  content: string;
+  tool_calls?: object[];
+  tool_call_id?: string;
+  name?: string;
+};
 
 /** One side's answer to one turn. */
 export type Reply = {
@@ -31,6 +38,17 @@ export type Reply = {
   error: (Error & { hint?: string | null }) | null;
   /** Which weights wrote it: "base", "step 40". */
   by: string;
+  /** Earlier turns of it, whose calls have run. */
+  steps: readonly Step[];
+  /** Calls of tools in the text; null without tools. */
+  calls: readonly SampledCall[] | null;
+  /** The text without its calls. */
+  content: string | null;
+  /** What an environment class added to the prompt. */
+  observed: string;
+  memory: ToolMemory;
+  /** Why the conversation is over after its calls ran; null otherwise. */
+  end: string | null;
 };
 
 export const SIDES = ["base", "adapter", "second"] as const;
@@ -58,7 +76,17 @@ export const pendingReply = (by: string): Reply => ({
   loaded: false,
   error: null,
   by,
+  steps: [],
+  calls: null,
+  content: null,
+  observed: "",
+  memory: {},
+  end: null,
 });
+
+/** A whole answer: no call of it waits, and no limit came before its last turn. */
+export const isAnswer = ({ state, calls, end }: Reply) =>
+  state === "done" && end === null && (calls ?? []).length === 0;
 
 /** Messages of a worker about loading. */
 const LOADING = /^(Loading|Starting|Downloading|Fetching|Reading|Looking)/;
@@ -89,11 +117,19 @@ export function afterEvent(reply: Reply, event: SampleEvent, seconds: number): R
         tokens: event.tokens ?? null,
         finish: event.finish_reason ?? null,
         seconds,
+        calls: event.calls ?? null,
+        content: event.content ?? null,
       };
     default:
       return reply;
   }
 }
+
+/** The prompt as the model reads it: `reset` of an environment class may add to it. */
+export const promptMessage = (prompt: string, observed: string): Message => ({
+  role: "user",
+  content: observed === "" ? prompt : `${prompt}\n\n${observed}`,
+});
 
 /** What one side has seen so far: its own answers, never the other's. A turn it could not answer is left out. */
 export function history(turns: readonly Turn[], side: Side, before: readonly Message[]): Message[] {
@@ -102,10 +138,8 @@ export function history(turns: readonly Turn[], side: Side, before: readonly Mes
     ...turns.flatMap(({ prompt, replies }) => {
       const reply = replies[side];
       if (!reply || (reply.state !== "done" && reply.text === "")) return [];
-      return [
-        { role: "user", content: prompt },
-        { role: "assistant", content: reply.text },
-      ];
+      const last = reply.end === null ? [{ role: "assistant", content: reply.text }] : [];
+      return [promptMessage(prompt, reply.observed), ...reply.steps.flatMap(messagesOf), ...last];
     }),
   ];
 }

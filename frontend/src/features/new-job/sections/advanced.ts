@@ -11,6 +11,7 @@ export const CHOSEN_ABOVE: Record<string, string> = {
 const TITLES: Record<string, string> = {
   "": "Job",
   data: "Data",
+  environment: "Environment",
   algorithm: "Algorithm",
   rollout: "Sampling",
   base: "Base model",

@@ -1,0 +1,1 @@
+"""Tools of environments, before a job has them."""

@@ -1,0 +1,39 @@
+# Generated from reinforge/client/aio/tools.py by scripts/sync_client.py: change that file.
+"""Tools of environments, before a job has them."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from reinforge.client.protocol import WORKER_SECONDS
+from reinforge.client.sync.transport import Transport
+from reinforge.schemas.tools import ToolRunResult, ToolsCheckResult
+
+
+class Tools:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def check(self, sources: Sequence[dict[str, Any]]) -> ToolsCheckResult:
+        """Schemas that the model reads, or problems by source and line. Sources are those of a job file."""
+        return ToolsCheckResult.model_validate(
+            self._transport.post("/tools/check", {"sources": list(sources)}, at_least=WORKER_SECONDS)
+        )
+
+    def run(
+        self,
+        environment: dict[str, Any],
+        calls: Sequence[tuple[str, dict[str, Any]]] = (),
+        *,
+        item: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> ToolRunResult:
+        """Run calls of one turn, `(name, arguments)`, in the sandbox of a worker. Options: those of `ToolRun`."""
+        body = {
+            "environment": environment,
+            "calls": [{"name": name, "arguments": json.dumps(arguments)} for name, arguments in calls],
+            "item": item or {},
+        }
+        return ToolRunResult.model_validate(
+            self._transport.post("/tools/run", body | options, at_least=WORKER_SECONDS)
+        )

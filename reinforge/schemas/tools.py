@@ -1,0 +1,142 @@
+"""Tools of an environment: their schemas, and calls that are run outside a job."""
+
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+
+from reinforge.environment_spec import ToolSource, ToolsSpec
+from reinforge.schemas.common import Request, Response
+from reinforge.tools import CallStatus, ToolSchema
+
+MOST_RUN_CALLS = 64
+MOST_PAST_CALLS = 512
+MOST_ARGUMENTS = 65_536
+_MOST_STATE = 1 << 18
+"""Of 64 KiB of JSON with escaped characters."""
+
+
+class ToolsCheck(Request):
+    sources: list[ToolSource] = Field(max_length=16)
+    """As in `environment.sources` of a job file."""
+
+
+class SourceTool(Response):
+    source: int
+    """Number of its source."""
+    tool: ToolSchema
+
+
+class ToolProblem(Response):
+    source: int
+    message: str
+    line: int | None = None
+    """From 1."""
+    code: str | None = None
+    hint: str | None = None
+
+
+class ToolsCheckResult(Response):
+    """What the model reads. Without problems, `tools` are those of a job with these sources."""
+
+    object: Literal["tools.check"] = "tools.check"
+    ok: bool
+    tools: list[SourceTool] = []
+    problems: list[ToolProblem] = []
+
+
+class ToolRunCall(Request):
+    name: str = Field(max_length=200)
+    arguments: str = Field(default="{}", max_length=MOST_ARGUMENTS)
+    """JSON, as a model writes it."""
+    error: str | None = Field(default=None, max_length=2000)
+    """Why the model's text is no call that can run, if it is none."""
+
+
+class PastToolCall(Request):
+    """A call that ran, as `ToolRunResult.history` has it."""
+
+    source: int = Field(ge=0, le=15)
+    name: str = Field(max_length=200)
+    arguments: dict[str, Any]
+    status: CallStatus
+    text: str = Field(max_length=32_768)
+
+
+class ToolRun(Request):
+    """The calls of one turn of a conversation."""
+
+    environment: ToolsSpec
+    calls: list[ToolRunCall] = Field(default_factory=list, max_length=MOST_RUN_CALLS)
+    item: dict[str, Any] = Field(default_factory=dict)
+    """The row of the dataset."""
+    model: str | None = Field(default=None, max_length=200)
+    """Base model whose tokens `max_result_tokens` counts; without it, results lose their middle from 16,384 characters
+    on.
+    """
+    start: bool = False
+    """Begin the conversation: `reset` of classes, whose text belongs behind the prompt."""
+    score: bool = False
+    """End it: `get_reward` of classes."""
+    seed: int = Field(default=0, ge=0, le=2**31 - 1)
+    """The same in all turns of a conversation."""
+    turn: int = Field(default=0, ge=0, le=255)
+    calls_before: int = Field(default=0, ge=0, le=8192)
+    """Calls of earlier turns."""
+    state: str | None = Field(default=None, max_length=_MOST_STATE)
+    history: list[PastToolCall] = Field(default_factory=list, max_length=MOST_PAST_CALLS)
+    """`state`, `history`: those of the former result."""
+
+    @field_validator("environment")
+    @classmethod
+    def code_is_here(cls, value: ToolsSpec) -> ToolsSpec:
+        if not value.sources:
+            raise ValueError("give at least one source")
+        if any(source.type == "openenv" for source in value.sources):
+            raise ValueError(
+                "an OpenEnv server keeps the state of a rollout, which calls outside a job do not have"
+            )
+        if any(source.type in ("python", "class") and source.source is None for source in value.sources):
+            raise ValueError("a path names a file on your machine: give the code as `source`")
+        return value
+
+
+class ToolRunCallResult(Response):
+    id: str
+    name: str
+    arguments: str
+    status: CallStatus
+    result: str = ""
+    """Text as the model reads it."""
+    cut: bool = False
+    """Whether `result` is shortened to `max_result_tokens`."""
+    milliseconds: float = 0.0
+    detail: str | None = None
+    """Traceback and prints."""
+
+
+class ToolStartResult(Response):
+    status: CallStatus
+    text: str = ""
+    """What `reset` returned, for the end of the prompt; or why it failed."""
+
+
+class ToolScore(Response):
+    status: CallStatus
+    value: float | None = None
+    """What `get_reward` returned; None without one."""
+    message: str | None = None
+
+
+class ToolRunResult(Response):
+    object: Literal["tools.run"] = "tools.run"
+    jail: str | None = None
+    """None if no code ran."""
+    calls: list[ToolRunCallResult] = []
+    start: ToolStartResult | None = None
+    score: ToolScore | None = None
+    end: str | None = None
+    """Why a job's rollout would end with this turn: a finish reason."""
+    finding: str | None = None
+    """`tool_not_deterministic`: a repeated call returned something else."""
+    state: str | None = None
+    history: list[PastToolCall] = []
