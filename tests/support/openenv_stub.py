@@ -2,6 +2,7 @@
 
 import http
 import json
+import ssl
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -58,6 +59,7 @@ class OpenEnvStub:
     schema: bytes | int | None = None
     tools: list[Any] = field(default_factory=lambda: [ADD])
     most_sessions: int = 1000
+    tls: ssl.SSLContext | None = None
     status: int | None = None
     """Answer to a WebSocket's request instead of a session."""
     messages: list[dict[str, Any]] = field(default_factory=list)
@@ -67,7 +69,13 @@ class OpenEnvStub:
     def __enter__(self) -> Self:
         self._closing, self._lock = threading.Event(), threading.Lock()
         self._server: Server = serve(
-            self._session, "127.0.0.1", 0, process_request=self._request, compression=None, max_size=None
+            self._session,
+            "127.0.0.1",
+            0,
+            process_request=self._request,
+            compression=None,
+            max_size=None,
+            ssl=self.tls,
         )
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
         self.url = f"http://127.0.0.1:{self._server.socket.getsockname()[1]}/env"

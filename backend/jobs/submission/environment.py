@@ -6,6 +6,7 @@ from typing import Any
 from backend.models import Dataset
 from backend.rpc.client import Calls
 from backend.rpc.queued import QueuedServers
+from reinforge.dataset import item_columns
 from reinforge.dataset.tools import COLUMN
 from reinforge.environment_spec import McpSource, OpenEnvSource, ToolsSpec
 from reinforge.errors import InvalidInput
@@ -24,6 +25,8 @@ def environment_problems(spec: JobSpec, tables: Sequence[Dataset]) -> Iterator[I
     for number, source in enumerate(environment.sources):
         if not isinstance(source, McpSource | OpenEnvSource) and source.source is None:
             yield _unreadable(f"environment.sources[{number}].path")
+        if isinstance(source, OpenEnvSource):
+            yield from _missing_columns(source, number, spec, tables)
     if environment.reply is not None and environment.reply.source is None:
         yield _unreadable("environment.reply.path")
     for table in tables:
@@ -63,6 +66,20 @@ def tools_of(spec: JobSpec) -> list[dict[str, Any]] | None:
 
 def has_reply(spec: JobSpec) -> bool:
     return isinstance(spec.environment, ToolsSpec) and spec.environment.reply is not None
+
+
+def _missing_columns(
+    source: OpenEnvSource, number: int, spec: JobSpec, tables: Sequence[Dataset]
+) -> Iterator[InvalidInput]:
+    for table in tables:
+        columns = [str(column["name"]) for column in table.columns]
+        for name in sorted(set(source.columns) - set(item_columns(columns, spec.data.columns))):
+            yield InvalidInput(
+                f"The environment reads the column {name}, and {table.name} has no such column.",
+                code="unknown_column",
+                param=f"environment.sources[{number}].columns",
+                hint=f"The data has: {', '.join(columns)[:400]}.",
+            )
 
 
 def _unreadable(param: str) -> InvalidInput:

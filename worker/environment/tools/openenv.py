@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, replace
 from secrets import token_hex
 from typing import Any
 
-import httpx
-
 from reinforge.environment_spec import OpenEnvSource
 from reinforge.net.outbound import Guard
 from reinforge.net.webhook_signature import signed_headers
@@ -91,7 +89,7 @@ class OpenEnvServer:
         self._address, self._network, self._source = address, network, source
         self._calls = ServerCalls(address, network)
         self._schema_client = ServerClient(endpoint(address.url, "schema"), guard, proxied=False)
-        self._sessions = SessionAddress(endpoint(address.url, "ws"), guard, httpx.create_ssl_context())
+        self._sessions = SessionAddress(endpoint(address.url, "ws"), guard)
         self._own_tools = False
         self._episodes: dict[RolloutKey, _Episode] = {}
         self._first_texts: dict[int, str] = {}
@@ -276,9 +274,11 @@ class OpenEnvServer:
 
     async def _reset(self, request: ToolRequest) -> str:
         """Open the rollout's session, and return the text of its first observation."""
+        if missing := [name for name in self._source.columns if name not in request.item]:
+            raise OpenEnvError("EXECUTION_ERROR", f"the row has no column {missing[0]}")
+        columns = {name: request.item[name] for name in self._source.columns}
         headers = self._headers(rollout_headers(self._address, request))
         session = await OpenEnvSession.open(self._sessions, headers, seconds=self._seconds)
-        columns = {name: request.item[name] for name in self._source.columns if name in request.item}
         episode_id = f"{request.seed}-{request.sample_no}"
         try:
             data = {**columns, "seed": request.seed, "episode_id": episode_id}

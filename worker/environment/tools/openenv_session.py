@@ -6,10 +6,11 @@ import math
 import ssl
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 from urllib.parse import urlsplit, urlunsplit
 
+import httpx
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 
@@ -48,7 +49,7 @@ class SessionAddress:
 
     url: str
     guard: Guard | None
-    tls: ssl.SSLContext
+    tls: ssl.SSLContext = field(default_factory=httpx.create_ssl_context)
 
     async def connect(self, headers: Mapping[str, str], *, seconds: float) -> ClientConnection:
         """Raises RequestFailed."""

@@ -105,6 +105,8 @@ def test_a_job_keeps_the_action_of_an_openenv_server(backend: Backend) -> None:
         stub.action = stub.action | {"description": "Another game."}
         changed = backend.api.post("/jobs", json=backend.spec(environment=environment(server)))
         refused(changed, "environment.sources[0]", "tool_list_changed")
+        lacking = backend.spec(environment=environment({"openenv": stub.url, "columns": ["level"]}))
+        refused(backend.api.post("/jobs", json=lacking), "environment.sources[0].columns", "unknown_column")
         stub.schema = b"<html>"
         refused(backend.api.post("/jobs", json=spec), "environment.sources[0]", "tool_server_unusable")
 

@@ -1,8 +1,10 @@
 """OpenEnv servers: a session per rollout; each fault is one status, or an error at creation."""
 
 import json
+import ssl
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,11 +14,13 @@ from reinforge.errors import JobFailure
 from reinforge.net.outbound import Guard
 from reinforge.net.webhook_signature import verify
 from tests.support.openenv_stub import ACTION, ADD, CALL_ACTION, Fault, OpenEnvStub, observation
+from tests.worker.rewards.test_judge_addresses import NAME, answering, self_signed
 from worker.environment.tools import openenv
 from worker.environment.tools.base import ToolEnd, ToolRequest, ToolResult, ToolStart
 from worker.environment.tools.openenv import OpenEnvServer
+from worker.environment.tools.openenv_session import OpenEnvSession, SessionAddress
 from worker.environment.tools.server import FAILED_TURNS, ToolServerError, address_of
-from worker.rewards.network import NetworkLoop
+from worker.rewards.network import NetworkLoop, RequestFailed
 
 LOOPBACK = Guard.allowing("127.0.0.0/8")
 SEED = 17
@@ -34,7 +38,7 @@ def connect(
     stub: OpenEnvStub, network: NetworkLoop, secret: str | None = None, **fields: Any
 ) -> OpenEnvServer:
     guard = fields.pop("guard", LOOPBACK)
-    source = OpenEnvSource(url=stub.url, **{"timeout_seconds": 10.0, **fields})
+    source = OpenEnvSource.model_validate({"url": stub.url, "timeout_seconds": 10.0, **fields})
     return OpenEnvServer(address_of(0, source, secret), network, guard, source)
 
 
@@ -59,7 +63,7 @@ def wait_for_sessions(stub: OpenEnvStub, count: int) -> None:
 
 def test_each_rollout_has_an_environment_that_begins_like_the_prompts(network: NetworkLoop) -> None:
     with OpenEnvStub() as stub:
-        server = connect(stub, network, columns=["level", "none"], headers={"authorization": "Bearer key"})
+        server = connect(stub, network, columns=["level"], headers={"authorization": "Bearer key"})
         (tool,) = server.schemas
         assert (tool.name, tool.function.description) == ("step", "Guess the number.")
         assert tool.function.parameters["properties"] == {"number": ACTION["properties"]["number"]}  # type: ignore[index]
@@ -221,6 +225,17 @@ def test_a_reset_that_fails_is_one_status(network: NetworkLoop) -> None:
         server.close()
 
 
+def test_a_row_without_a_column_that_reset_reads_is_one_status(network: NetworkLoop) -> None:
+    with OpenEnvStub() as stub:
+        server = connect(stub, network, columns=["level"])
+        results = server.start([ToolStart(0, {}, 5), ToolStart(1, {"level": None}, 6)])
+        assert [(result.status, result.text) for result in results] == [
+            ("exception", "reset: the row has no column level"), ("ok", TEXT),
+        ]  # fmt: skip
+        assert stub.sent("reset")[-1]["level"] is None
+        server.close()
+
+
 def test_sessions_of_an_interrupted_step_end_with_the_next(network: NetworkLoop) -> None:
     with OpenEnvStub() as stub:
         server = connect(stub, network)
@@ -349,6 +364,46 @@ def test_an_address_inside_a_network_is_refused(network: NetworkLoop) -> None:
             connect(stub, network, guard=Guard())
         assert caught.value.code == "tool_server_refused" and not stub.handshakes
         server = connect(stub, network, guard=None)
-        server._sessions = openenv.SessionAddress(server._sessions.url, Guard(), server._sessions.tls)
+        server._sessions = SessionAddress(server._sessions.url, Guard())
         assert begin(server).status == "refused_address"
         server.close()
+
+
+def named(stub: OpenEnvStub, scheme: str = "http") -> str:
+    return f"{scheme}://{NAME}{stub.url[len('http://127.0.0.1') :]}"
+
+
+def test_a_session_is_opened_at_the_checked_address_only(network: NetworkLoop) -> None:
+    with OpenEnvStub() as stub:
+        # The schema and two sessions while the job is created; then the name server answers differently.
+        guard = answering(*[["127.0.0.9", "127.0.0.1"]] * 3, ["10.0.0.1"], allow="127.0.0.0/8")
+        server = connect(stub, network, url=named(stub), guard=guard)
+        assert [headers["host"].partition(":")[0] for headers in stub.handshakes] == [NAME] * 3
+        assert begin(server).status == "refused_address"
+        assert len(stub.handshakes) == 3
+        server.close()
+
+
+@pytest.mark.parametrize("certified", [NAME, "other.example"])
+def test_the_certificate_has_to_be_the_names(
+    network: NetworkLoop, certified: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate, key = self_signed(certified, tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    with OpenEnvStub(tls=context) as stub:
+        guard = answering(["127.0.0.1"], allow="127.0.0.1")
+        address = SessionAddress(f"{named(stub, 'https')}/ws", guard)
+        opening = OpenEnvSession.open(address, {}, seconds=5)
+        if certified == NAME:
+            network.wait(opened_and_closed(opening))
+        else:
+            with pytest.raises(RequestFailed) as caught:
+                network.wait(opening)
+            assert caught.value.kind == "unreachable" and "certificate" in caught.value.message
+        assert len(stub.handshakes) == (certified == NAME)
+
+
+async def opened_and_closed(opening: Any) -> None:
+    await (await opening).close()
