@@ -59,7 +59,7 @@ async def sampling(session: AsyncSession, project_id: str, body: SampleRequest) 
         model_sha256=model.sha256,
         adapter=await _adapter(session, project_id, checkpoint, model),
         prompts=prompts,
-        tools=_tools(body),
+        **({"tools": _tools(body)} if body.tools else {}),
         **body.model_dump(exclude={"model", "checkpoint", "prompts", "tools"}),
     )
 
