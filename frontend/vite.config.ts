@@ -26,5 +26,6 @@ export default defineConfig({
     host: "127.0.0.1",
     proxy: { "/api": { target: api }, "/guide": { target: api }, "/healthz": { target: api } },
   },
-  test: { environment: "node", include: ["src/**/*.test.ts"] },
+  // The time limit is for a machine that runs other tests too; a test takes milliseconds.
+  test: { environment: "node", include: ["src/**/*.test.ts"], testTimeout: 60_000 },
 });

@@ -9,14 +9,16 @@ from pydantic_core import PydanticCustomError
 
 from reinforge.algorithm.base import SpecModel
 from reinforge.net.http_fields import checked_address, checked_headers
-from reinforge.tools import ToolSchema, ToolSourceError, schemas_of, unique_schemas
+from reinforge.tools import TOOL_NAME, ToolSchema, ToolSourceError, check_reply, schemas_of, unique_schemas
 
 SINGLE_TURN, TOOLS, AGENT = "single_turn", "tools", "agent"
 
-_KEYS = {"python": "path", "class": "path", "mcp": "url"}
+_KEYS = {"python": "path", "class": "path", "mcp": "url", "openenv": "url"}
 """Short key of a source, `- python: tools.py`, and the field that it fills."""
-_LATER = {"openenv": "OpenEnv servers"}
+USER_FILE = "user.py"
+"""Name of the simulated user's code in messages and tracebacks."""
 _SENDER_HEADERS = frozenset({"accept", "x-reinforge-rollout"})
+_SENDER_PREFIXES = ("mcp-", "sec-websocket-")
 
 
 class SingleTurnSpec(SpecModel):
@@ -56,12 +58,15 @@ class ToolClass(_JailedSource):
     type: Literal["class"] = "class"
 
 
-class McpSource(SpecModel):
-    """A server that offers tools by the Model Context Protocol over HTTP. The worker calls it, under the address rules
-    of judges.
-    """
+class SimulatedUserSpec(_JailedSource):
+    """Python code with `def reply(messages, item, state)`: the user's next message, or None to end the rollout."""
 
-    type: Literal["mcp"] = "mcp"
+    type: Literal["python"] = "python"
+
+
+class ServerSource(SpecModel):
+    """A server of tools. The worker calls it, under the address rules of judges."""
+
     url: str = Field(max_length=2048)
     """Address of the server, such as `https://example.com/mcp`."""
     include: list[str] = Field(default_factory=list, max_length=128)
@@ -85,22 +90,44 @@ class McpSource(SpecModel):
     @field_validator("headers")
     @classmethod
     def plain_headers(cls, value: dict[str, str]) -> dict[str, str]:
-        if unusable := [name for name in value if name.lower().startswith("mcp-")]:
+        if unusable := [name for name in value if name.lower().startswith(_SENDER_PREFIXES)]:
             raise ValueError(f"the header {unusable[0]} is set by the sender")
         return checked_headers(value, own=_SENDER_HEADERS, own_prefix="webhook-")
 
 
+class McpSource(ServerSource):
+    """A server that offers tools by the Model Context Protocol over HTTP. The worker calls it, under the address rules
+    of judges.
+    """
+
+    type: Literal["mcp"] = "mcp"
+
+
+class OpenEnvSource(ServerSource):
+    """An environment that an OpenEnv server runs: each rollout has a session there, begun by `reset`. Its action is one
+    tool, or its own tools are. The worker calls it, under the address rules of judges.
+    """
+
+    type: Literal["openenv"] = "openenv"
+    action: str = Field(default="step", pattern=TOOL_NAME)
+    """Name of the tool that takes the environment's action. An environment with tools of its own has their names."""
+    columns: list[str] = Field(default_factory=list, max_length=32)
+    """Columns of the row that `reset` receives besides `seed` and `episode_id`."""
+
+    @field_validator("columns")
+    @classmethod
+    def own_columns(cls, value: list[str]) -> list[str]:
+        if reserved := sorted({"seed", "episode_id"} & set(value)):
+            raise ValueError(f"{reserved[0]} is set by the platform; rename the column")
+        return value
+
+
 def _by_short_key(value: Any) -> Any:
-    """Reads `- python: tools.py`, `- class: game.py` and `- mcp: https://…`; a discriminator needs `type`."""
+    """Reads `- python: tools.py`, `- class: game.py`, `- mcp: https://…` and `- openenv: https://…`; a discriminator
+    needs `type`.
+    """
     if not isinstance(value, dict) or "type" in value:
         return value
-    for kind, what in _LATER.items():
-        if kind in value:
-            raise PydanticCustomError(
-                "source_not_available",
-                "{what} cannot be a source of tools in this version: use `python`, `class` or `mcp`.",
-                {"what": what},
-            )
     kinds = [kind for kind in _KEYS if kind in value]
     if len(kinds) != 1:
         return value
@@ -108,20 +135,29 @@ def _by_short_key(value: Any) -> Any:
     return {"type": kinds[0], _KEYS[kinds[0]]: value[kinds[0]], **rest}
 
 
+def _by_python_key(value: Any) -> Any:
+    """Reads `reply: {python: user.py}`."""
+    return _by_short_key(value) if isinstance(value, dict) and "python" in value else value
+
+
 ToolSource = Annotated[
-    Annotated[ToolFunctions | ToolClass | McpSource, Field(discriminator="type")],
+    Annotated[ToolFunctions | ToolClass | McpSource | OpenEnvSource, Field(discriminator="type")],
     BeforeValidator(_by_short_key),
 ]
 
 
 class ToolsSpec(SpecModel):
-    """The policy calls tools over several turns; the platform runs them and the loop."""
+    """The policy calls tools, or talks with a simulated user, over several turns, which the platform runs."""
 
     type: Literal["tools"]
     sources: list[ToolSource] = Field(default_factory=list, max_length=16)
-    """Where tools come from: `- python: tools.py`, `- class: game.py`, or the code as `source`; `- mcp: https://…`."""
+    """Where tools come from: `- python: tools.py`, `- class: game.py`, or the code as `source`; `- mcp: https://…`,
+    `- openenv: https://…`.
+    """
+    reply: Annotated[SimulatedUserSpec, BeforeValidator(_by_python_key)] | None = None
+    """A simulated user, `python: user.py`: its function `reply` answers each turn without a call."""
     max_turns: int = Field(default=8, ge=1, le=256)
-    """Turns of the policy in a rollout."""
+    """Turns of the policy in a rollout, answers to a simulated user among them."""
     max_tool_calls: int = Field(default=16, ge=0, le=4096)
     """Tool calls of a rollout. The rollout ends at the first call beyond."""
     max_turn_tokens: int | None = Field(default=None, ge=1, le=1_048_576)
@@ -129,7 +165,7 @@ class ToolsSpec(SpecModel):
     writes in all turns.
     """
     max_result_tokens: int = Field(default=512, ge=16, le=65_536)
-    """Tokens of a result; longer ones are cut in the middle, and the text says so."""
+    """Tokens of a result or a user's reply; longer ones are cut in the middle, and the text says so."""
     max_context_tokens: int | None = Field(default=None, ge=16, le=1_048_576)
     """Tokens of the prompt and all turns together, results included; a conversation that reaches it ends. Default: the
     model's context, and with vLLM what the other limits allow, for which the server reserves memory.
@@ -138,7 +174,7 @@ class ToolsSpec(SpecModel):
     """What a call does that cannot be read, or has wrong arguments: its error is the result, or the rollout ends."""
     tool_failure: Literal["tell", "end", "drop"] = "tell"
     """What a tool does that fails: its error is the result, the rollout ends, or it is dropped from statistics and
-    loss.
+    loss. A user's reply that fails drops the rollout, too, unless this is `end`.
     """
 
     @model_validator(mode="after")
@@ -155,14 +191,27 @@ class ToolsSpec(SpecModel):
             raise _fault(error, "environment.sources") from error
         return self
 
+    @model_validator(mode="after")
+    def user_replies(self) -> Self:
+        if self.reply is not None and self.reply.source is not None:
+            try:
+                check_reply(self.reply.source, file=USER_FILE)
+            except ToolSourceError as error:
+                raise _fault(error, "environment.reply") from error
+        return self
+
     @property
-    def servers(self) -> dict[int, McpSource]:
+    def servers(self) -> dict[int, McpSource | OpenEnvSource]:
         """Sources that are servers, by number."""
-        return {number: source for number, source in enumerate(self.sources) if isinstance(source, McpSource)}
+        return {
+            number: source
+            for number, source in enumerate(self.sources)
+            if isinstance(source, McpSource | OpenEnvSource)
+        }
 
     @property
     def runs_code(self) -> bool:
-        return len(self.servers) < len(self.sources)
+        return self.reply is not None or len(self.servers) < len(self.sources)
 
     def schemas(self) -> tuple[ToolSchema, ...]:
         """The tools of all sources, in order; those of servers once they are listed. Raises ToolSourceError."""
@@ -218,16 +267,18 @@ class AgentSpec(SpecModel):
 EnvironmentSpec = Annotated[SingleTurnSpec | ToolsSpec | AgentSpec, Field(discriminator="type")]
 
 
-def source_name(number: int, source: ToolFunctions | ToolClass | McpSource) -> str:
+def source_name(number: int, source: ToolFunctions | ToolClass | McpSource | OpenEnvSource) -> str:
     """Name of a source in messages and tracebacks."""
-    if isinstance(source, McpSource):
-        return f"mcp_{number} ({source.url.partition('?')[0]})"
+    if isinstance(source, McpSource | OpenEnvSource):
+        return f"{source.type}_{number} ({source.url.partition('?')[0]})"
     return f"{'tools' if source.type == 'python' else 'environment'}_{number}.py"
 
 
-def schemas_of_source(number: int, source: ToolFunctions | ToolClass | McpSource) -> tuple[ToolSchema, ...]:
+def schemas_of_source(
+    number: int, source: ToolFunctions | ToolClass | McpSource | OpenEnvSource
+) -> tuple[ToolSchema, ...]:
     """Those of a server once they are listed. Raises ToolSourceError."""
-    if isinstance(source, McpSource):
+    if isinstance(source, McpSource | OpenEnvSource):
         return tuple(source.tools or ())
     return _schemas_of_code(source_name(number, source), source.type, source.source)
 

@@ -1,6 +1,7 @@
-"""Install client libraries with which programs of rollouts are written, each in a folder of its own below .venv/agents.
+"""Install libraries of others with which rollouts are run, each in a folder of its own below .venv/agents: clients of
+programs, and servers of environments.
 
-Tests run by night drive them: they bring half a gigabyte that nothing else needs.
+Tests run by night drive them: they bring a gigabyte that nothing else needs.
 """
 
 import subprocess
@@ -12,6 +13,7 @@ LIBRARIES = {
     "openai-agents": ("openai-agents==0.24.0",),
     "langgraph": ("langgraph==1.2.24", "langchain-openai==1.7.4"),
     "verifiers": ("verifiers==0.4.0",),
+    "openenv": ("openenv==0.10.0",),
 }
 """Name of the folder → what pip installs there."""
 

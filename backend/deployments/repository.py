@@ -65,13 +65,13 @@ async def move(
 
 
 async def count(
-    session: AsyncSession, id: str, *, prompt_tokens: int, completion_tokens: int, failed: bool
+    session: AsyncSession, id: str, *, requests: int, prompt_tokens: int, completion_tokens: int, failed: bool
 ) -> None:
     await session.execute(
         update(Deployment)
         .where(Deployment.id == id)
         .values(
-            requests=Deployment.requests + 1,
+            requests=Deployment.requests + requests,
             failed_requests=Deployment.failed_requests + int(failed),
             prompt_tokens=Deployment.prompt_tokens + prompt_tokens,
             completion_tokens=Deployment.completion_tokens + completion_tokens,

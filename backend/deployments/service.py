@@ -19,7 +19,8 @@ from backend.data.database import flush_unique
 from backend.data.ids import new_id
 from backend.deployments import repository, vllm
 from backend.http.conditional import Match
-from backend.models import Adapter, BaseModel, Deployment, now
+from backend.models import Adapter, BaseModel, Deployment, Job, now
+from reinforge.environment_spec import TOOLS, ToolsSpec
 from reinforge.errors import InvalidInput, NotFound, StateConflict
 from reinforge.schemas.deployments import (
     DeploymentCreate,
@@ -42,7 +43,7 @@ async def create(session: AsyncSession, who: Principal, body: DeploymentCreate) 
         name=body.name,
         state="loading",
         created_by=who.name,
-        **await _weights(session, who.project_id, body),
+        **await _weights(session, who.project_id, body, run_tools=bool(body.run_tools)),
     )
     session.add(row)
     conflict = StateConflict(
@@ -60,7 +61,8 @@ async def change(
 ) -> Deployment:
     row = await get(session, project_id, id, lock=True)
     match.check(await view(session, row))
-    for name, value in (await _weights(session, project_id, body)).items():
+    run_tools = row.environment is not None if body.run_tools is None else body.run_tools
+    for name, value in (await _weights(session, project_id, body, run_tools=run_tools)).items():
         setattr(row, name, value)
     if row.state in OPEN:
         row.state, row.error = "loading", None
@@ -139,6 +141,8 @@ class Served:
     id: str
     model: BaseModel
     adapter: AdapterArchive | None
+    environment: ToolsSpec | None
+    """Tools that it runs."""
 
 
 async def serve(session: AsyncSession, project_id: str, name: str) -> Served | None:
@@ -158,7 +162,7 @@ async def serve(session: AsyncSession, project_id: str, name: str) -> Served | N
     adapter = (
         None if row.sha256 is None else AdapterArchive(sha256=row.sha256, bytes=row.bytes, step=row.step)
     )
-    return Served(row.id, model, adapter)
+    return Served(row.id, model, adapter, _environment(row))
 
 
 async def is_open(session: AsyncSession, id: str) -> bool:
@@ -198,6 +202,7 @@ def _view(row: Deployment, model: BaseModel, under_way: int) -> DeploymentInfo:
         job=row.job_id,
         step=row.step,
         bytes=row.bytes,
+        tools=_tool_names(row),
         state=row.state,
         error=None if row.error is None else DeploymentError.model_validate(row.error),
         under_way=under_way,
@@ -228,10 +233,16 @@ async def _check_name(session: AsyncSession, project_id: str, name: str) -> None
     )
 
 
-async def _weights(session: AsyncSession, project_id: str, body: DeploymentTarget) -> dict[str, Any]:
+async def _weights(
+    session: AsyncSession, project_id: str, body: DeploymentTarget, *, run_tools: bool
+) -> dict[str, Any]:
+    """Columns of a deployment. Raises InvalidInput."""
     if body.model is not None:
+        _require_no_tools(run_tools)
         model = await base_models.get_usable(session, project_id, body.model)
-        columns = dict.fromkeys(("job_id", "checkpoint_id", "adapter_id", "step", "rank", "sha256", "bytes"))
+        columns = dict.fromkeys(
+            ("job_id", "checkpoint_id", "adapter_id", "step", "rank", "sha256", "bytes", "environment")
+        )
         return {**columns, "model_id": model.id, "model_key": model.key, "model_sha256": model.sha256}
     checkpoint_id, adapter_id = body.checkpoint, None
     if body.adapter is not None:
@@ -240,6 +251,7 @@ async def _weights(session: AsyncSession, project_id: str, body: DeploymentTarge
         except NotFound as error:
             raise InvalidInput(error.message, code=error.code, hint=error.hint, param="adapter") from error
         if adapter.checkpoint_id is None:
+            _require_no_tools(run_tools)
             return _uploaded(adapter)
         checkpoint_id, adapter_id = adapter.checkpoint_id, adapter.id
     assert checkpoint_id is not None
@@ -263,7 +275,42 @@ async def _weights(session: AsyncSession, project_id: str, body: DeploymentTarge
         "rank": (job.resolved_spec.get("adapter") or {}).get("rank"),
         "sha256": checkpoint.sha256,
         "bytes": checkpoint.bytes,
+        "environment": _tools_of(job) if run_tools else None,
     }
+
+
+def _tools_of(job: Job) -> dict[str, Any]:
+    environment: dict[str, Any] = job.resolved_spec.get("environment") or {}
+    if environment.get("type") != TOOLS or not environment.get("sources"):
+        raise _no_tools(f"The job {job.id} has no tools that the platform runs.")
+    if any(source["type"] == "openenv" for source in environment["sources"]):
+        raise _no_tools(
+            f"The OpenEnv server of the job {job.id} keeps the state of rollouts, not of requests."
+        )
+    return environment
+
+
+def _require_no_tools(run_tools: bool) -> None:
+    if run_tools:
+        raise _no_tools("These weights are not of a job here, so there are no tools to run.")
+
+
+def _no_tools(message: str) -> InvalidInput:
+    return InvalidInput(
+        message,
+        code="no_tools",
+        param="run_tools",
+        hint="Deploy a checkpoint or adapter of a job with environment `tools`, or leave run_tools out.",
+    )
+
+
+def _environment(row: Deployment) -> ToolsSpec | None:
+    return None if row.environment is None else ToolsSpec.model_validate(row.environment)
+
+
+def _tool_names(row: Deployment) -> list[str] | None:
+    environment = _environment(row)
+    return None if environment is None else [schema.name for schema in environment.schemas()]
 
 
 def _uploaded(adapter: Adapter) -> dict[str, Any]:
@@ -278,4 +325,5 @@ def _uploaded(adapter: Adapter) -> dict[str, Any]:
         "rank": (adapter.lora or {}).get("rank"),
         "sha256": adapter.sha256,
         "bytes": adapter.bytes,
+        "environment": None,
     }

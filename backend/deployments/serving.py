@@ -40,6 +40,8 @@ class ServedRequest:
     seconds: float = 0.0
     error: ReinforgeError | None = None
     broken_off: bool = False
+    is_new: bool = True
+    """Whether it is no later turn of a request that is counted."""
 
     def used(self) -> dict[UsageKind, float]:
         return {
@@ -53,6 +55,7 @@ async def note(session: AsyncSession, id: str, how: ServedRequest) -> None:
     await repository.count(
         session,
         id,
+        requests=int(how.is_new),
         prompt_tokens=how.prompt_tokens,
         completion_tokens=how.completion_tokens,
         failed=how.error is not None,

@@ -36,6 +36,8 @@ class Deployment(Created, Base):
     rank: Mapped[int | None]
     sha256: Mapped[str | None] = mapped_column(ForeignKey("stored_object.sha256"), index=True)
     bytes: Mapped[int | None]
+    environment: Mapped[dict[str, Any] | None]
+    """Environment `tools` of the job, if the deployment runs them."""
 
     state: Mapped[str]
     error: Mapped[dict[str, Any] | None]

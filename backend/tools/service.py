@@ -7,7 +7,7 @@ from backend.base_models import service as base_models
 from backend.data.database import Database
 from backend.rpc.client import Calls
 from backend.rpc.queued import QueuedServers, QueuedToolRun
-from reinforge.environment_spec import McpSource, ToolSource, schemas_of_source, source_name
+from reinforge.environment_spec import McpSource, OpenEnvSource, ToolSource, schemas_of_source, source_name
 from reinforge.errors import InvalidInput, Unavailable
 from reinforge.schemas.rpc.tools import LIST_TOOLS, RUN_TOOLS
 from reinforge.schemas.tools import SourceTool, ToolProblem, ToolRun, ToolRunResult, ToolsCheckResult
@@ -53,7 +53,7 @@ async def _tools(
     calls: Calls, project_id: str, number: int, source: ToolSource
 ) -> Sequence[ToolSchema] | ToolProblem:
     try:
-        if isinstance(source, McpSource):
+        if isinstance(source, McpSource | OpenEnvSource):
             return await _listed(calls, project_id, number, source)
         return _read(number, source)
     except ToolSourceError as error:
@@ -63,7 +63,7 @@ async def _tools(
 
 
 def _read(number: int, source: ToolSource) -> Sequence[ToolSchema]:
-    if not isinstance(source, McpSource) and source.source is None:
+    if not isinstance(source, McpSource | OpenEnvSource) and source.source is None:
         raise InvalidInput(
             "A path names a file on your machine, which the server cannot read.",
             code="path_not_allowed",
@@ -72,7 +72,9 @@ def _read(number: int, source: ToolSource) -> Sequence[ToolSchema]:
     return schemas_of_source(number, source)
 
 
-async def _listed(calls: Calls, project_id: str, number: int, source: McpSource) -> Sequence[ToolSchema]:
+async def _listed(
+    calls: Calls, project_id: str, number: int, source: McpSource | OpenEnvSource
+) -> Sequence[ToolSchema]:
     request = QueuedServers(servers={number: source}, project=project_id)
     result = await calls.ask(LIST_TOOLS, request, timeout=LISTING_SECONDS)
     return result.tools.get(number, [])

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT)]
@@ -31,7 +32,7 @@ TURNS = 32
 ROLLOUTS = 100_000
 PROMPTS, SAMPLES = 16, 8
 OPEN_P95_MILLISECONDS, FILTER_P95_MILLISECONDS = 300.0, 200.0
-OPENINGS, QUERIES = 20, 40
+OPENINGS, QUERIES = 40, 40
 TOOLS = ("search", "read", "write", "run")
 STATUSES = ("ok", "ok", "ok", "exception", "timeout")
 TEXT = "I look at what the last call returned, and decide what to do next. " * 3
@@ -124,23 +125,23 @@ def fill(backend: Backend, job: ClaimedJob, steps: int) -> None:
                 " AND is_generated = 'NEVER' ORDER BY ordinal_position"
             )
         ]
-        new = {"step": "s.step", "call_keys": "k.call_keys", "turns": "(1 + k.number % 32)::int"}
+        new = {"step": "s.step", "call_keys": "k.call_keys", "turns": "(1 + k.number %% 32)::int"}
         connection.execute("CREATE TEMP TABLE keys (number int PRIMARY KEY, call_keys text[])")
         with connection.cursor().copy("COPY keys (number, call_keys) FROM STDIN") as rows:
             for number, keys in enumerate(random_keys(chance, 1000)):
                 rows.write_row((number, keys))
+        connection.execute(
+            "INSERT INTO step_rollouts (job_id, split, step, attempt, sha256, count, revisions)"
+            " SELECT job_id, split, g, attempt, sha256, count, revisions FROM step_rollouts,"
+            " generate_series(2, %(steps)s) g WHERE job_id = %(job)s AND step = 1",
+            {"steps": steps, "job": job.id},
+        )
         values = ", ".join(new.get(name, f"c.{name}") for name in columns)
         connection.execute(
             f"INSERT INTO completion ({', '.join(columns)}) SELECT {values} FROM completion c"
             " CROSS JOIN generate_series(2, %(steps)s) s(step) JOIN keys k"
             " ON k.number = (s.step * 131 + c.prompt_no * 17 + c.sample_no * 3) %% 1000"
             " WHERE c.job_id = %(job)s AND c.step = 1",
-            {"steps": steps, "job": job.id},
-        )
-        connection.execute(
-            "INSERT INTO step_rollouts (job_id, split, step, attempt, sha256, count, revisions)"
-            " SELECT job_id, split, g, attempt, sha256, count, revisions FROM step_rollouts,"
-            " generate_series(2, %(steps)s) g WHERE job_id = %(job)s AND step = 1",
             {"steps": steps, "job": job.id},
         )
         connection.execute("UPDATE job SET step = %s WHERE id = %s", (steps, job.id))
@@ -195,7 +196,7 @@ def opened(backend: Backend, job: ClaimedJob) -> list[float]:
     """From the click on a completion of a group to its painted conversation, in milliseconds."""
     times = []
     with Reinforge(backend.url, KEY) as client, started_browser() as browser, visit(browser) as page:
-        sign_in(page, client.sign_in_link())
+        sign_in(page, f"{backend.url}/sign-in?{urlsplit(client.sign_in_link()).query}")
         for number in range(OPENINGS):
             page.goto(f"{backend.url}/jobs/{job.id}?tab=completions&step=1&prompt={number % PROMPTS}")
             page.locator(_CLOSED_CARD).first.wait_for()

@@ -16,6 +16,8 @@ TEXT = """# Default learning rate
 At hidden sizes from 128 to 256 the first step uses {initial:g} times that rate (`optimizer.initial_learning_rate`);
 half of the difference decays within 4 steps, nine tenths within 14. Both numbers are computed when the job is
 created, and the job shows them. A rate that you set is used from the first step on.
+After `reinforge job change` or an automatic action, `reinforge job show` prints the rate in use and the step that
+changed it.
 
 | hidden size | first step | decays to | |
 |---:|---:|---:|---|

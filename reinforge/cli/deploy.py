@@ -24,19 +24,30 @@ What = Annotated[
 ]
 
 
+RunTools = Annotated[
+    bool | None,
+    typer.Option(
+        "--run-tools/--no-run-tools",
+        help="Run the tools of its job, and answer with the last message.",
+        show_default=False,
+    ),
+]
+
+
 @app.command()
 def create(
     what: What,
     name: Annotated[str, typer.Option("--name", "-n", help="Model name in requests.")],
     final: Final = False,
     step: Step = None,
+    run_tools: RunTools = None,
     wait: Wait = True,
     json: Json = False,
 ) -> None:
     """Deploy weights under a name; for a job, its best checkpoint."""
     with connect() as client:
         target = _target(client, what, final=final, step=step)
-        deployment = client.deployments.create(name, **target)
+        deployment = client.deployments.create(name, **target, run_tools=run_tools)
         if wait:
             deployment = client.deployments.wait(deployment.id)
         _show(deployment, client.base_url, json=json)
@@ -48,12 +59,14 @@ def point(
     what: What,
     final: Final = False,
     step: Step = None,
+    run_tools: RunTools = None,
     wait: Wait = True,
     json: Json = False,
 ) -> None:
     """Switch a deployment to other weights. Running requests finish on the old weights."""
     with connect() as client:
-        deployment = client.deployments.point(name, **_target(client, what, final=final, step=step))
+        target = _target(client, what, final=final, step=step)
+        deployment = client.deployments.point(name, **target, run_tools=run_tools)
         if wait:
             deployment = client.deployments.wait(deployment.id)
         _show(deployment, client.base_url, json=json)

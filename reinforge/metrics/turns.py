@@ -93,7 +93,8 @@ TURN_FAMILIES = (
         "Rollouts that failed: {1}",
         "Share of the step's rollouts that are not in statistics and loss because of: {1}.",
         "agent_error: read the errors beside the completions. agent_lost: runners died or lost their connection. "
-        "agent_timeout: raise rollout_seconds, or shorten what the program does.",
+        "agent_timeout: raise rollout_seconds, or shorten what the program does. tool_… and reply_…: a tool or the "
+        "simulated user failed; its error is beside the completions.",
         "lower",
         "failed-rollouts",
         "{1}",

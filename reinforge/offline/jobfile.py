@@ -78,10 +78,25 @@ def schema() -> dict[str, Any]:
     }
     job_schema["$defs"]["ToolServer"] = {
         "title": "ToolServer",
-        "description": "A server that offers tools by MCP over HTTP; what is given beside its address stays.",
+        "description": "A server of tools, or of an environment; what is given beside its address stays.",
         "type": "object",
-        "required": ["mcp"],
-        "properties": {"mcp": {"type": "string", "description": "Its address."}},
+        "oneOf": [{"required": ["mcp"]}, {"required": ["openenv"]}],
+        "properties": {
+            "mcp": {
+                "type": "string",
+                "description": "Address of a server that offers tools by MCP over HTTP.",
+            },
+            "openenv": {"type": "string", "description": "Address of an OpenEnv server."},
+        },
+    }
+    reply = job_schema["$defs"]["ToolsSpec"]["properties"]["reply"]
+    reply["anyOf"].insert(1, {"$ref": "#/$defs/UserFile"})
+    job_schema["$defs"]["UserFile"] = {
+        "title": "UserFile",
+        "description": "A `.py` file with `def reply(messages, item, state)`, relative to the job file.",
+        "type": "object",
+        "required": ["python"],
+        "properties": {"python": {"type": "string", "description": "Its path."}},
     }
     return (
         {"$schema": "https://json-schema.org/draft/2020-12/schema"}
@@ -132,14 +147,8 @@ def absolute(raw: dict[str, Any], folder: Path, name: str) -> dict[str, Any]:
     if isinstance(adapter, dict) and isinstance(adapter.get("start"), str):
         place = folder / adapter["start"]
         raw["adapter"] = adapter | ({"start": str(place)} if place.is_dir() else {})
-    environment = raw.get("environment")
-    if isinstance(environment, dict) and isinstance(environment.get("sources"), list):
-        raw["environment"] = environment | {
-            "sources": [
-                _with_code(source, folder, name, f"environment.sources[{number}].path")
-                for number, source in enumerate(environment["sources"])
-            ]
-        }
+    if isinstance(raw.get("environment"), dict):
+        raw["environment"] = _environment(raw["environment"], folder, name)
     rewards = raw.get("rewards")
     if isinstance(rewards, list):
         raw["rewards"] = [_absolute_reward(r, folder) if isinstance(r, dict) else r for r in rewards]
@@ -170,6 +179,19 @@ def _no_file(path: Path, folder: Path, name: str, param: str) -> InvalidInput:
     return InvalidInput(
         f"There is no file {path_text}{where}.", code="file_not_found", param=param, hint=hint
     )
+
+
+def _environment(environment: dict[str, Any], folder: Path, name: str) -> dict[str, Any]:
+    if isinstance(environment.get("sources"), list):
+        sources = [
+            _with_code(source, folder, name, f"environment.sources[{number}].path")
+            for number, source in enumerate(environment["sources"])
+        ]
+        environment = environment | {"sources": sources}
+    if isinstance(environment.get("reply"), dict):
+        reply = _with_code(environment["reply"], folder, name, "environment.reply.path")
+        environment = environment | {"reply": reply}
+    return environment
 
 
 def _with_code(source: Any, folder: Path, name: str, param: str) -> Any:

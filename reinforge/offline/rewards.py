@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 from reinforge import settings
-from reinforge.environment_spec import McpSource, ToolsSpec
+from reinforge.environment_spec import McpSource, OpenEnvSource, ToolsSpec
 from reinforge.errors import InvalidInput
 from reinforge.grading.multi import GRADER, Grader, canonical, leaves
 from reinforge.grading.own_types import CheckpointGrader
@@ -62,7 +62,7 @@ def secret_variables(spec: JobSpec) -> frozenset[str]:
     return frozenset(name for name in variables if name is not None)
 
 
-def tool_servers(spec: JobSpec) -> dict[int, McpSource]:
+def tool_servers(spec: JobSpec) -> dict[int, McpSource | OpenEnvSource]:
     return spec.environment.servers if isinstance(spec.environment, ToolsSpec) else {}
 
 

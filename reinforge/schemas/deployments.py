@@ -19,6 +19,10 @@ class DeploymentTarget(Request):
     checkpoint: str | None = Field(default=None, min_length=1, max_length=100)
     """`ftckpt_…`: checkpoint of any job."""
     model: str | None = Field(default=None, min_length=1, max_length=200)
+    run_tools: bool | None = None
+    """Run the tools of the job, as its rollouts did, and answer with the last message. Default: as before; a new
+    deployment does not.
+    """
 
     @model_validator(mode="after")
     def _one(self) -> "DeploymentTarget":
@@ -64,7 +68,7 @@ class VllmCommand(Response):
 
 
 class DeploymentInfo(Editable):
-    EDITS: ClassVar = frozenset({"model", "adapter", "job", "step"})
+    EDITS: ClassVar = frozenset({"model", "adapter", "job", "step", "tools"})
 
     object: Literal["deployment"] = "deployment"
     id: str
@@ -76,6 +80,8 @@ class DeploymentInfo(Editable):
     job: str | None = None
     step: int | None = None
     bytes: int | None = None
+    tools: list[str] | None = None
+    """Names of the tools that it runs; None if it runs none."""
     state: State
     """`loading` until a worker has loaded it once; `ready` loads on demand; `draining` finishes
     running requests; `stopped` refuses; `failed` could not be loaded or lost its worker: the next

@@ -176,6 +176,22 @@ class CompletionCall(Response):
     cut: bool = False
     """Whether `result` is shortened."""
     milliseconds: float = 0.0
+    reward: float | None = None
+    """What the environment of an OpenEnv server gave for the call."""
+
+
+class CompletionReply(Response):
+    """What a simulated user replied to a turn without a call."""
+
+    status: CallStatus
+    """`ok`, or why it failed."""
+    text: str = ""
+    """The reply, or the error; empty if the user ended the rollout."""
+    ended: bool = False
+    """Whether the user ended the rollout."""
+    cut: bool = False
+    """Whether `text` is shortened."""
+    milliseconds: float = 0.0
 
 
 class CompletionTurn(Response):
@@ -186,6 +202,7 @@ class CompletionTurn(Response):
     end: int
     text: str
     calls: list[CompletionCall] = []
+    reply: CompletionReply | None = None
 
 
 class RewardResult(Response):

@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from reinforge.schemas.common import Request, Response
+from reinforge.tools import CallStatus
 
 FinishReason = Literal["stop", "length", "tool_calls"]
 
@@ -126,6 +127,27 @@ class Usage(Response):
     total_tokens: int = 0
 
 
+class TraceMessage(Response):
+    """A message of the model, or the result of a tool that the platform ran."""
+
+    role: Literal["assistant", "tool"]
+    content: str
+    tool_calls: list[ToolCall] | None = None
+    tool_call_id: str | None = None
+    name: str | None = None
+    status: CallStatus | None = None
+    """Of a call: `ok`, or why it failed."""
+    milliseconds: float | None = None
+
+
+class ChatTrace(Response):
+    """What happened before the answer."""
+
+    end: str
+    """Why the conversation ended: a finish reason of rollouts."""
+    messages: list[TraceMessage]
+
+
 class ChatCompletion(Response):
     id: str
     object: Literal["chat.completion"] = "chat.completion"
@@ -135,3 +157,5 @@ class ChatCompletion(Response):
     usage: Usage
     system_fingerprint: str | None = None
     """Identifies the weights: with equal fingerprints a seed gives the same text."""
+    trace: ChatTrace | None = None
+    """Not of OpenAI's: of deployments that run tools."""

@@ -10,7 +10,7 @@ from reinforge.tools import CallStatus, ToolSchema
 
 MOST_RUN_CALLS = 64
 MOST_PAST_CALLS = 512
-_MOST_ARGUMENTS = 65_536
+MOST_ARGUMENTS = 65_536
 _MOST_STATE = 1 << 18
 """Of 64 KiB of JSON with escaped characters."""
 
@@ -46,7 +46,7 @@ class ToolsCheckResult(Response):
 
 class ToolRunCall(Request):
     name: str = Field(max_length=200)
-    arguments: str = Field(default="{}", max_length=_MOST_ARGUMENTS)
+    arguments: str = Field(default="{}", max_length=MOST_ARGUMENTS)
     """JSON, as a model writes it."""
     error: str | None = Field(default=None, max_length=2000)
     """Why the model's text is no call that can run, if it is none."""
@@ -91,7 +91,11 @@ class ToolRun(Request):
     def code_is_here(cls, value: ToolsSpec) -> ToolsSpec:
         if not value.sources:
             raise ValueError("give at least one source")
-        if any(source.type != "mcp" and source.source is None for source in value.sources):
+        if any(source.type == "openenv" for source in value.sources):
+            raise ValueError(
+                "an OpenEnv server keeps the state of a rollout, which calls outside a job do not have"
+            )
+        if any(source.type in ("python", "class") and source.source is None for source in value.sources):
             raise ValueError("a path names a file on your machine: give the code as `source`")
         return value
 

@@ -9,7 +9,7 @@ from reinforge.tool_calls.base import (
 )
 from reinforge.tool_calls.detection import read_any
 from reinforge.tool_calls.history import prepared
-from reinforge.tool_calls.table import NOTATIONS, first_call, read
+from reinforge.tool_calls.table import NOTATIONS, first_call, read, read_without_calls
 
 __all__ = [
     "NOTATIONS",
@@ -22,4 +22,5 @@ __all__ = [
     "prepared",
     "read",
     "read_any",
+    "read_without_calls",
 ]

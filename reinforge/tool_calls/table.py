@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from reinforge.tool_calls.base import AssistantMessage, Notation, Tools
+from reinforge.tool_calls.base import AssistantMessage, Notation, Tools, without_ends
 from reinforge.tool_calls.notations.deepseek import DEEPSEEK
 from reinforge.tool_calls.notations.function_xml import FUNCTION_XML
 from reinforge.tool_calls.notations.gemma import GEMMA
@@ -14,6 +14,7 @@ from reinforge.tool_calls.notations.invoke import INVOKE_XML
 from reinforge.tool_calls.notations.llama import LLAMA
 from reinforge.tool_calls.notations.mistral import MISTRAL
 from reinforge.tool_calls.notations.python_list import PYTHON_LIST
+from reinforge.tool_calls.reasoning import think_sections
 
 _ALL = (HERMES, FUNCTION_XML, GLM, GEMMA, PYTHON_LIST, HARMONY, INVOKE_XML, MISTRAL, DEEPSEEK, LLAMA)
 NOTATIONS: Mapping[str, Notation] = MappingProxyType({notation.name: notation for notation in _ALL})
@@ -22,6 +23,12 @@ NOTATIONS: Mapping[str, Notation] = MappingProxyType({notation.name: notation fo
 def read(text: str, notation: str, tools: Tools | None = None) -> AssistantMessage:
     """Read a message by the name of its notation."""
     return NOTATIONS[notation].read(text, tools)
+
+
+def read_without_calls(text: str) -> AssistantMessage:
+    """Read a message of a conversation without tools."""
+    content, reasoning = think_sections(text)
+    return AssistantMessage(without_ends(content).strip(), reasoning.strip())
 
 
 def first_call(text: str, notation: str) -> tuple[int, int] | None:

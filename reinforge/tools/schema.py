@@ -4,11 +4,13 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+TOOL_NAME = r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$"
+
 
 class ToolFunction(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$", description="How the model calls it.")
+    name: str = Field(pattern=TOOL_NAME, description="How the model calls it.")
     description: str = Field(default="", description="What it does, for the model.")
     parameters: dict[str, Any] = Field(
         default_factory=lambda: {"type": "object", "properties": {}}, description="A JSON Schema."

@@ -16,8 +16,10 @@ MAX_SOURCE_BYTES = 256 << 10
 HIDDEN_PARAMETERS = frozenset({"state", "item"})
 """Parameters that the platform fills; the model does not see them."""
 NOT_TOOLS = frozenset({"reset", "get_reward"})
-RESERVED = frozenset({"reply"})
+REPLY = "reply"
+RESERVED = frozenset({REPLY})
 """Public functions that are no tools: the simulated user."""
+REPLY_PARAMETERS = frozenset({"messages", "item", "state"})
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -81,6 +83,38 @@ def class_name(source: str, *, file: str = "tools.py") -> str:
     return environment_class(_parsed(source, file), file).name
 
 
+def check_reply(source: str, *, file: str = "user.py") -> None:
+    """Check the simulated user: `def reply(messages, item, state)`. Raises ToolSourceError."""
+    functions = [node for node in _public(_parsed(source, file).body) if node.name == REPLY]
+    if not functions:
+        raise ToolSourceError(
+            file, None, "there is no function reply.", code="reply_missing",
+            hint="Write `def reply(messages, item, state)`. It returns the user's next message, or None to end.",
+        )  # fmt: skip
+    _refuse_doubles(functions, file)
+    (node,) = functions
+    if isinstance(node, ast.AsyncFunctionDef):
+        raise _asynchronous(node, file)
+    arguments = node.args
+    named = [*arguments.args, *arguments.kwonlyargs]
+    defaults = [*[None] * (len(arguments.args) - len(arguments.defaults)), *arguments.defaults]
+    pairs = zip(named, [*defaults, *arguments.kw_defaults], strict=True)
+    others = [
+        *arguments.posonlyargs,
+        *filter(None, [arguments.vararg]),
+        *(
+            argument
+            for argument, default in pairs
+            if default is None and argument.arg not in REPLY_PARAMETERS
+        ),
+    ]
+    if others:
+        raise ToolSourceError(
+            file, others[0].lineno, f"reply takes {others[0].arg}, which nobody fills.", code="reply_parameters",
+            hint="Write `def reply(messages, item, state)`; what it does not need may be left out.",
+        )  # fmt: skip
+
+
 def unique_schemas(
     sources: Mapping[str, Sequence[ToolSchema]],
 ) -> tuple[ToolSchema, ...]:
@@ -137,10 +171,7 @@ def _refuse_doubles(functions: Sequence[Function], file: str) -> None:
 
 def _schema(node: Function, file: str, *, method: bool) -> ToolSchema:
     if isinstance(node, ast.AsyncFunctionDef):
-        raise ToolSourceError(
-            file, node.lineno, f"{node.name} is async.", code="tool_is_async",
-            hint="Write `def`: the jail has no network, so that nothing is worth waiting for.",
-        )  # fmt: skip
+        raise _asynchronous(node, file)
     if len(node.name) > 64 or not node.name.isascii():
         raise ToolSourceError(
             file, node.lineno, f"the name {node.name[:80]} is not 1 to 64 ASCII letters, digits and underscores.",
@@ -167,6 +198,13 @@ def _schema(node: Function, file: str, *, method: bool) -> ToolSchema:
     return ToolSchema(
         function=ToolFunction(name=node.name, description=docstring.description, parameters=parameters)
     )
+
+
+def _asynchronous(node: ast.AsyncFunctionDef, file: str) -> ToolSourceError:
+    return ToolSourceError(
+        file, node.lineno, f"{node.name} is async.", code="tool_is_async",
+        hint="Write `def`: the jail has no network, so that nothing is worth waiting for.",
+    )  # fmt: skip
 
 
 def _parameters(node: Function, file: str, *, method: bool) -> Iterator[tuple[ast.arg, ast.expr | None]]:

@@ -38,7 +38,7 @@ from reinforge.tool_calls.notations.literals import Literals
 from reinforge.tools import docstrings, hints, schemas_of
 from tests.fuzz import readers as r
 from worker.environment.agent import messages as agent_messages
-from worker.environment.tools import json_rpc
+from worker.environment.tools import json_rpc, openenv_session
 from worker.models import chat, licence
 from worker.rewards.judge import replies
 from worker.rewards.programs import hidden_tests
@@ -293,6 +293,11 @@ PARSERS = (
            ('{"jsonrpc": "2.0", "id": 1, "result": {"@@": 1}}', '{"id": 1, "error": {"code": @@}}'),
            "worker.environment.tools.json_rpc", refusals=(*REFUSALS, json_rpc.RpcError, json_rpc.RpcMalformed),
            amplification=300),
+    Parser("answer of an environment", text(openenv_session.observation_of),
+           ('{"type": "observation", "data": {"observation": {"a": @@}, "reward": @@, "done": false}}',
+            '{"type": "error", "data": {"code": "@@", "message": "a", "errors": [{"loc": ["@@"], "msg": "@@"}]}}'),
+           "worker.environment.tools.openenv_session",
+           refusals=(*REFUSALS, openenv_session.OpenEnvError, openenv_session.OpenEnvMalformed)),
     Parser("events of a tool server", raw(lambda content: json_rpc.result(content, _EVENTS, 1)),
            ('data: {"id": 1, "result": {"@@": 1}}\n\n', "data: @@\r\n\r\n"),
            "worker.environment.tools.json_rpc", refusals=(*REFUSALS, json_rpc.RpcError, json_rpc.RpcMalformed),

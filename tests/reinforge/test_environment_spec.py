@@ -64,6 +64,16 @@ def test_a_server_has_tools_once_they_are_listed() -> None:
     assert not environment.model_copy(update={"sources": environment.sources[1:]}).runs_code
 
 
+def test_the_action_of_an_openenv_server_is_a_tool_once_it_is_read() -> None:
+    server = {"openenv": "https://example.org/env", "action": "move", "columns": ["level"], "concurrency": 2}
+    environment = JobSpec.model_validate(job(tools(server))).environment
+    assert isinstance(environment, ToolsSpec) and not environment.runs_code
+    assert (environment.servers.keys(), environment.schemas()) == ({0}, ())
+    listing = environment.listing({0: [ToolSchema(function=ToolFunction(name="move"))]})
+    assert ToolsSpec.model_validate(listing.model_dump(mode="json")) == listing
+    assert [schema.name for schema in listing.schemas()] == ["move"]
+
+
 @pytest.mark.parametrize(
     ("environment", "code", "param"),
     [
@@ -72,7 +82,11 @@ def test_a_server_has_tools_once_they_are_listed() -> None:
         (tools({"mcp": "https://example.org", "headers": {"Mcp-Session-Id": "1"}}), "value_error", None),
         (tools({"mcp": "https://example.org", "headers": {"Accept": "*/*"}}), "value_error", None),
         (tools(python(ADD), {"mcp": "https://a.org", "tools": [LISTED]}), "tool_name_twice", "environment.sources"),
-        (tools({"openenv": "https://example.org"}), "source_not_available", None),
+        (tools({"openenv": "example.org"}), "value_error", None),
+        (tools({"openenv": "https://example.org", "columns": ["seed"]}), "value_error", None),
+        (tools({"openenv": "https://example.org", "action": "a b"}), "string_pattern_mismatch", None),
+        (tools({"openenv": "https://example.org", "headers": {"Sec-WebSocket-Key": "1"}}), "value_error", None),
+        (tools({"openenv": "https://example.org", "mcp": "https://example.org"}), None, None),
         (tools(python("x = 1")), "no_tools", "environment.sources[0]"),
         (tools(python("def f(x) -> int: return 1")), None, "environment.sources[0]"),
         (tools(python(ADD), python(ADD)), "tool_name_twice", "environment.sources"),
@@ -82,6 +96,13 @@ def test_a_server_has_tools_once_they_are_listed() -> None:
         (tools(python(ADD), max_turns=257), "less_than_equal", None),
         (tools(python(ADD), max_turns=0), "greater_than_equal", None),
         (tools(python(ADD), invalid_call="drop"), "literal_error", None),
+        (tools(reply=python(ADD)), "reply_missing", "environment.reply"),
+        (tools(reply=python("async def reply(messages): ...")), "tool_is_async", "environment.reply"),
+        (tools(reply=python("def reply(messages, name): ...")), "reply_parameters", "environment.reply"),
+        (tools(reply=python("def reply(messages, /): ...")), "reply_parameters", "environment.reply"),
+        (tools(reply=python("def reply(*messages): ...")), "reply_parameters", "environment.reply"),
+        (tools(reply=python("def reply(")), "tool_syntax_error", "environment.reply"),
+        (tools(reply={"class": "user.py"}), "extra_forbidden", None),
     ],
 )  # fmt: skip
 def test_what_cannot_run_is_refused(environment: dict[str, Any], code: str | None, param: str | None) -> None:
@@ -143,6 +164,28 @@ def test_a_job_file_takes_the_code_of_its_tools_along(tmp_path: Path) -> None:
     assert first == {"type": "python", "timeout_seconds": 5, "source": ADD}
     assert second == raw["environment"]["sources"][1]
     assert jobfile.validate(read).environment.type == "tools"
+
+
+@pytest.mark.parametrize(
+    "parameters", ["messages, item, state", "messages", "", "state, n=3, *, k=1, **rest"]
+)
+def test_a_simulated_user_needs_no_tools(parameters: str) -> None:
+    source = f"def reply({parameters}): return None\n\ndef helper(x): ..."
+    environment = JobSpec.model_validate(job(tools(reply=python(source)))).environment
+    assert isinstance(environment, ToolsSpec) and environment.runs_code
+    assert environment.schemas() == ()
+
+
+def test_a_job_file_takes_the_code_of_its_user_along(tmp_path: Path) -> None:
+    code = ADD + "\ndef reply(messages):\n    return None\n"
+    (tmp_path / "user.py").write_text(code, encoding="utf-8")
+    raw = job(tools({"python": "user.py"}, reply={"python": "user.py", "timeout_seconds": 5}))
+    read = jobfile.absolute(raw | {"data": {"dataset": "file-1"}}, tmp_path, "job.yaml")
+    assert read["environment"]["reply"] == {"type": "python", "timeout_seconds": 5, "source": code}
+    assert jobfile.validate(read).environment.type == "tools"
+    with pytest.raises(InvalidInput) as caught:
+        jobfile.absolute(job(tools(reply={"python": "gone.py"})) | {"data": {}}, tmp_path, "job.yaml")
+    assert (caught.value.code, caught.value.param) == ("file_not_found", "environment.reply.path")
 
 
 def test_a_missing_file_of_tools_is_named(tmp_path: Path) -> None:

@@ -19,7 +19,8 @@ REASONS = {
     # Addresses of users: under `reinforge.net.outbound.Guard`.
     "backend/webhooks/delivery.py": "webhooks",
     "backend/trackers/mlflow.py": "MLflow's tracking URI",
-    "worker/rewards/network.py": "judges and endpoint graders",
+    "worker/environment/tools/openenv_session.py": "OpenEnv servers",
+    "worker/rewards/network.py": "judges, endpoint graders and servers of tools",
     # Addresses of whoever runs the platform, or of processes that it has started.
     "backend/notifications/smtp.py": "REINFORGE_SMTP_HOST",
     "reinforge/platform/up.py": "its own backend",
@@ -33,6 +34,7 @@ REASONS = {
 }
 CONNECT = {"create_connection", "open_connection", "connect", "connect_ex", "open_unix_connection"}
 SOCKETS = {
+    "worker/environment/tools/openenv_session.py": "OpenEnv servers, after the guard has checked them",
     "backend/trackers/proxy.py": "what W&B's library calls, after the guard has checked it",
     "backend/background.py": "DATABASE_URL",
     "backend/data/events.py": "DATABASE_URL",

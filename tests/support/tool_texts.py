@@ -1,6 +1,7 @@
 """Calls of tools by a random model: what it wrote decides whether and how its turn calls one."""
 
 import json
+import random
 from collections.abc import Sequence
 from typing import Any
 
@@ -72,6 +73,8 @@ class PlainRunner:
     def __init__(self, source: str = NOTE, *, failing: frozenset[int] = frozenset()) -> None:
         self.schemas: tuple[tuple[ToolSchema, ...], ...] = (schemas_of(source),)
         self.requests: list[list[ToolRequest]] = []
+        self.released: list[tuple[int, int]] = []
+        self.replies: list[list[ReplyRequest]] = []
         self._failing = failing
         self.closed = False
 
@@ -91,8 +94,17 @@ class PlainRunner:
     def reward(self, rollouts: Sequence[ToolEnd]) -> list[ToolReward]:
         return [ToolReward("ok", None, 0.0) for _ in rollouts]
 
+    def release(self, rollouts: Sequence[ToolEnd]) -> None:
+        self.released += [(rollout.seed, rollout.sample_no) for rollout in rollouts]
+
     def reply(self, requests: Sequence[ReplyRequest]) -> list[ToolResult]:
-        raise NotImplementedError
+        """A user who ends every fifth rollout."""
+        self.replies.append(list(requests))
+        return [
+            ToolResult("ok", f"{random.Random(request.seed).randrange(9)} of {len(request.messages)}",
+                       (request.state or 0) + 1, 1.0, ended=(request.seed + len(request.messages)) % 5 == 0)
+            for request in requests
+        ]  # fmt: skip
 
     def close(self) -> None:
         self.closed = True

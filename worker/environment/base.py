@@ -49,6 +49,22 @@ class ToolCall:
     cut: bool = False
     """Whether `result` is shortened to `max_result_tokens`."""
     milliseconds: float = 0.0
+    reward: float | None = None
+    """What the environment gave for the call."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserReply:
+    """What a simulated user returned to a turn without a call."""
+
+    status: str
+    """`ok`, or why it failed: one of `reinforge.tools.statuses`."""
+    text: str = ""
+    """Text as the policy reads it, or the error; "" if it ended the rollout."""
+    ended: bool = False
+    """Whether the user ended the rollout."""
+    cut: bool = False
+    milliseconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +76,7 @@ class PolicyTurn:
     end: int
     text: str
     calls: tuple[ToolCall, ...] = ()
+    reply: UserReply | None = None
 
 
 @dataclass(frozen=True, slots=True)

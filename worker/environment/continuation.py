@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from reinforge.tool_calls import AssistantMessage, first_call, read
+from reinforge.tool_calls import AssistantMessage, first_call, read, read_without_calls
 
 Message = dict[str, Any]
 NewMessages = tuple[Sequence[Message], int | None]
@@ -34,6 +34,7 @@ class Continuation:
     tools: list[dict[str, Any]]
     stop_ids: tuple[int, ...]
     notation: str
+    """"" without tools."""
     parallel_calls: bool
     """Whether a turn may have several calls; else only the first one can be answered."""
     reply: bool
@@ -70,8 +71,8 @@ class Continuation:
 
     def read(self, text: str) -> AssistantMessage:
         """Read a turn, decoded with special tokens (`Text.raw`)."""
-        return read(text, self.notation, self.tools)
+        return read(text, self.notation, self.tools) if self.notation else read_without_calls(text)
 
     def first_call(self, text: str) -> tuple[int, int] | None:
         """Characters of the turn's first call, from behind its opening mark."""
-        return first_call(text, self.notation)
+        return first_call(text, self.notation) if self.notation else None

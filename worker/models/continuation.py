@@ -88,16 +88,18 @@ class TemplateContinuation:
         return list(self._head(_shape(messages)).by_end)
 
     def _checked_reply(self, required: bool) -> bool:
-        reply: list[Message] = [{"role": "user"}]
-        if required:
-            self._try(reply)
-            return True
-        return self._can(reply)
+        try:
+            self._try([{"role": "user"}])
+        except NotContinuable as error:
+            if required:
+                raise reply_not_continuable(error.reason) from error
+            return False
+        return True
 
     def _can(self, shape: list[Message]) -> bool:
         try:
             self._try(shape)
-        except InvalidInput:
+        except NotContinuable:
             return False
         return True
 
@@ -201,16 +203,29 @@ def rendered(render: Render, messages: list[Message], tools: Tools | None, gener
         if isinstance(error, InvalidInput) and error.code == "tools_not_supported":
             raise not_continuable("the template has no place for tools") from error
         reason = str(error)[:300].rstrip(".")
-        raise not_continuable(f"the template refuses a conversation with calls: {reason}") from error
+        what = "with calls" if tools else "of several turns"
+        raise not_continuable(f"the template refuses a conversation {what}: {reason}") from error
 
 
-def not_continuable(reason: str) -> InvalidInput:
-    return InvalidInput(
-        f"The model's chat template cannot continue a conversation with tools: {reason}.",
-        code=CODE,
-        hint="docs/tools.md lists the templates that can. Use another model, or a single turn.",
-        param="environment.type",
-    )
+class NotContinuable(InvalidInput):
+    """`template_not_continuable`."""
+
+    def __init__(self, reason: str, *, what: str, hint: str, param: str) -> None:
+        message = f"The model's chat template cannot continue {what}: {reason}."
+        super().__init__(
+            message, code=CODE, hint=f"docs/tools.md lists the templates that can. {hint}", param=param
+        )
+        self.reason = reason
+
+
+def not_continuable(reason: str) -> NotContinuable:
+    hint = "Use another model, or a single turn."
+    return NotContinuable(reason, what="a conversation with tools", hint=hint, param="environment.type")
+
+
+def reply_not_continuable(reason: str) -> NotContinuable:
+    hint = "Use another model, or no `reply`."
+    return NotContinuable(reason, what="an answer with a user's reply", hint=hint, param="environment.reply")
 
 
 # ── Fixed conversations ────────────────────────────────────────────────────────────────────────────────────

@@ -162,18 +162,26 @@ class ServerClient:
     async def _target(self, seconds: float) -> Target | None:
         if self._guard is None:
             return None
+        if self._proxy is None:
+            return await checked_target(self._guard, self._url, seconds)
         try:
-            if self._proxy is not None:
-                self._guard.check_for_proxy(self._url, self._proxy)
-                return None
-            async with asyncio.timeout(seconds):
-                return await self._guard.target(self._url)
-        except Unresolved as error:
-            raise RequestFailed("unreachable", str(error), again=True) from error
+            self._guard.check_for_proxy(self._url, self._proxy)
         except AddressRefused as error:
             raise RequestFailed("refused", str(error)) from error
-        except TimeoutError as error:
-            raise RequestFailed("timeout", f"no address within {seconds:g} s", again=True) from error
+        return None
+
+
+async def checked_target(guard: Guard, url: str, seconds: float) -> Target:
+    """Raises RequestFailed."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await guard.target(url)
+    except Unresolved as error:
+        raise RequestFailed("unreachable", str(error), again=True) from error
+    except AddressRefused as error:
+        raise RequestFailed("refused", str(error)) from error
+    except TimeoutError as error:
+        raise RequestFailed("timeout", f"no address within {seconds:g} s", again=True) from error
 
 
 async def send(

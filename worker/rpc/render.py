@@ -18,8 +18,9 @@ from worker.models.tokenizer_files import read_json
 def render(apart: Apart, models: ModelStore, request: RenderingRequest) -> RenderingResult:
     """Render; raises InvalidInput at the first refused row, unless `tolerant`."""
     folder = models.resolve(request.model_source, token=request.hub_token, added=True)
-    if request.tool_turns:
-        apart.ask("prove_continuation", folder, {"tools": request.tool_turns, "reply": False})
+    if request.tool_turns or request.user_turns:
+        turns = {"tools": request.tool_turns or [], "reply": request.user_turns}
+        apart.ask("prove_continuation", folder, turns)
     rows = request.model_dump(include=set(PromptRows.model_fields), exclude_unset=True)
     return RenderingResult.model_validate(apart.ask("render", folder, rows))
 

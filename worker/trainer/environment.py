@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from reinforge.environment_spec import AgentSpec, McpSource, ToolsSpec
+from reinforge.environment_spec import USER_FILE, AgentSpec, McpSource, OpenEnvSource, ToolsSpec
 from reinforge.errors import InvalidInput, JobFailure
 from reinforge.net.outbound import Guard
 from reinforge.spec import JobSpec
@@ -13,7 +13,9 @@ from worker.environment.agent.texts import ModelCallTexts
 from worker.environment.base import Environment
 from worker.environment.continuation import Continuation
 from worker.environment.single_turn import SingleTurn
+from worker.environment.tools.base import PythonSource
 from worker.environment.tools.environment import OneTurn, ToolsEnvironment
+from worker.environment.tools.jailed import SimulatedUser
 from worker.environment.tools.providers import tool_providers
 from worker.environment.tools.runner import Tools
 from worker.environment.tools.servers import ToolServers
@@ -40,10 +42,11 @@ def job_environment(
     if not isinstance(environment, ToolsSpec):
         return SingleTurn()
     tools = [schema.model_dump() for schema in environment.schemas()]
-    turns = Continuation.prove(texts, tools, base.stop_ids) if tools else OneTurn()
+    reply = environment.reply is not None
+    turns = Continuation.prove(texts, tools, base.stop_ids, reply=reply) if tools or reply else OneTurn()
     return ToolsEnvironment(
         environment,
-        Tools(tool_providers(environment, client, servers)),
+        Tools(tool_providers(environment, client, servers), _user(environment, client)),
         texts,
         turns,
         stop_ids=base.stop_ids,
@@ -100,7 +103,7 @@ def connected(
     environment = spec.environment
     sources = environment.servers if isinstance(environment, ToolsSpec) else {}
 
-    def secret(source: McpSource) -> str | None:
+    def secret(source: McpSource | OpenEnvSource) -> str | None:
         return settings.variable(source.secret_env) if source.secret_env else signing
 
     try:
@@ -111,3 +114,13 @@ def connected(
     except InvalidInput as error:  # at creation, the servers listed these tools
         raise JobFailure(error.message, code=error.code, hint=error.hint, retryable=True) from error
     return spec, servers
+
+
+def _user(environment: ToolsSpec, client: SandboxClient) -> SimulatedUser | None:
+    reply = environment.reply
+    if reply is None:
+        return None
+    code = PythonSource(
+        USER_FILE, reply.source or "", isolate=reply.isolate, timeout_seconds=reply.timeout_seconds
+    )
+    return SimulatedUser(client, code)

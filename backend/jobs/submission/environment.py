@@ -6,8 +6,9 @@ from typing import Any
 from backend.models import Dataset
 from backend.rpc.client import Calls
 from backend.rpc.queued import QueuedServers
+from reinforge.dataset import item_columns
 from reinforge.dataset.tools import COLUMN
-from reinforge.environment_spec import McpSource, ToolsSpec
+from reinforge.environment_spec import McpSource, OpenEnvSource, ToolsSpec
 from reinforge.errors import InvalidInput
 from reinforge.schemas.rpc.tools import LIST_TOOLS
 from reinforge.spec import JobSpec
@@ -22,13 +23,12 @@ def environment_problems(spec: JobSpec, tables: Sequence[Dataset]) -> Iterator[I
     if not isinstance(environment, ToolsSpec):
         return
     for number, source in enumerate(environment.sources):
-        if not isinstance(source, McpSource) and source.source is None:
-            yield InvalidInput(
-                "A path names a file on your machine, which the server cannot read.",
-                code="path_not_allowed",
-                param=f"environment.sources[{number}].path",
-                hint="Give the code as `source`; the command line does so for files beside the job file.",
-            )
+        if not isinstance(source, McpSource | OpenEnvSource) and source.source is None:
+            yield _unreadable(f"environment.sources[{number}].path")
+        if isinstance(source, OpenEnvSource):
+            yield from _missing_columns(source, number, spec, tables)
+    if environment.reply is not None and environment.reply.source is None:
+        yield _unreadable("environment.reply.path")
     for table in tables:
         if any(column["name"] == COLUMN for column in table.columns):
             yield InvalidInput(
@@ -62,6 +62,33 @@ def tools_of(spec: JobSpec) -> list[dict[str, Any]] | None:
     if not isinstance(environment, ToolsSpec):
         return None
     return [schema.model_dump() for schema in environment.schemas()] or None
+
+
+def has_reply(spec: JobSpec) -> bool:
+    return isinstance(spec.environment, ToolsSpec) and spec.environment.reply is not None
+
+
+def _missing_columns(
+    source: OpenEnvSource, number: int, spec: JobSpec, tables: Sequence[Dataset]
+) -> Iterator[InvalidInput]:
+    for table in tables:
+        columns = [str(column["name"]) for column in table.columns]
+        for name in sorted(set(source.columns) - set(item_columns(columns, spec.data.columns))):
+            yield InvalidInput(
+                f"The environment reads the column {name}, and {table.name} has no such column.",
+                code="unknown_column",
+                param=f"environment.sources[{number}].columns",
+                hint=f"The data has: {', '.join(columns)[:400]}.",
+            )
+
+
+def _unreadable(param: str) -> InvalidInput:
+    return InvalidInput(
+        "A path names a file on your machine, which the server cannot read.",
+        code="path_not_allowed",
+        param=param,
+        hint="Give the code as `source`; the command line does so for files beside the job file.",
+    )
 
 
 def no_place_for_tools(model: str) -> InvalidInput:

@@ -13,6 +13,7 @@ from backend.datasets.leakage.report import leaks, report
 from backend.datasets.reading import MOST_CHARACTERS, read_in_background
 from backend.jobs.submission.environment import (
     NOT_CONTINUABLE,
+    has_reply,
     no_place_for_tools,
     tools_of,
     with_listed_tools,
@@ -254,6 +255,7 @@ async def _measure(plan: JobPlan, calls: Calls, rows: Rows, param: str) -> Measu
         rows=[row.messages for row in rows],
         tools=[tools or row.tools for row in rows],
         tool_turns=tools,
+        user_turns=has_reply(plan.spec),
     )
     try:
         result = await calls.ask(RENDER, request, timeout=WAIT_SECONDS)

@@ -1,7 +1,7 @@
 """POST /v1/chat/completions."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import AsyncGenerator, Coroutine
 from typing import Any, TypeVar
 
 from fastapi import APIRouter, Request, Response
@@ -15,6 +15,8 @@ from backend.data.database import DatabaseDep
 from backend.openai.chat import response
 from backend.openai.chat.request import validate_chat
 from backend.openai.chat.run import begin
+from backend.openai.chat.tool_turns import ToolConversation
+from backend.openai.chat.tool_turns import frames as tool_frames
 from backend.openai.conventions import OpenAIRoute
 from backend.rpc.client import CallsDep
 from reinforge.schemas.openai_chat import ChatCompletion, ChatRequest
@@ -50,17 +52,30 @@ async def create(
     async with database.transaction() as session:
         await usage.require_budget(session, who.project_id, usage.SERVING)
         chat = await validate_chat(session, who.project_id, body)
+    include_usage = body.stream_options is not None and body.stream_options.include_usage
+    if chat.environment is not None:
+        conversation = ToolConversation(database, calls, chat, chat.environment)
+        if body.stream:
+            return _stream(tool_frames(conversation, include_usage=include_usage))
+        return await _whole(request, conversation.run())
     run = await begin(database, calls, chat)
     if not body.stream:
-        completion = await _unless_disconnected(request, response.whole(run))
-        if completion is None:
-            return Response(status_code=CLIENT_GONE)
-        return Response(response.written(completion), media_type="application/json")
-    options = body.stream_options
-    chunks = response.Chunks(run, include_usage=options is not None and options.include_usage)
+        return await _whole(request, response.whole(run))
+    chunks = response.Chunks(run, include_usage=include_usage)
     await chunks.first(FIRST_SECONDS)
+    return _stream(chunks.frames())
+
+
+async def _whole(request: Request, work: Coroutine[Any, Any, ChatCompletion]) -> Response:
+    completion = await _unless_disconnected(request, work)
+    if completion is None:
+        return Response(status_code=CLIENT_GONE)
+    return Response(response.written(completion), media_type="application/json")
+
+
+def _stream(frames: AsyncGenerator[bytes, None]) -> StreamingResponse:
     headers = {"cache-control": "no-cache", "x-accel-buffering": "no"}
-    return StreamingResponse(chunks.frames(), media_type="text/event-stream", headers=headers)
+    return StreamingResponse(frames, media_type="text/event-stream", headers=headers)
 
 
 async def _unless_disconnected(request: Request, work: Coroutine[Any, Any, T]) -> T | None:

@@ -1,7 +1,7 @@
 """Chat requests, validated and translated to the RPC `sample`."""
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -14,6 +14,7 @@ from backend.openai import model_names
 from backend.openai.chat import response_format
 from backend.rpc.queued import QueuedSampling
 from reinforge.dataset import DatasetError, render_messages, row_tools
+from reinforge.environment_spec import ToolsSpec
 from reinforge.errors import InvalidInput, TooLarge
 from reinforge.schemas.openai_chat import ChatRequest
 from reinforge.schemas.rpc.sampling import AdapterArchive
@@ -47,6 +48,12 @@ class ChatCall:
     n: int
     logprobs: bool
     tools: list[dict[str, Any]] | None
+    environment: ToolsSpec | None = None
+    """Tools that the deployment runs."""
+    item: dict[str, Any] = field(default_factory=dict)
+    """What these tools read as the row."""
+    turn: int = 0
+    """Of the model, in a conversation with such tools."""
 
 
 async def validate_chat(session: AsyncSession, project_id: str, body: ChatRequest) -> ChatCall:
@@ -54,8 +61,13 @@ async def validate_chat(session: AsyncSession, project_id: str, body: ChatReques
     messages = checked_messages(body.messages, body.tools)
     stop = _stop(body.stop)
     schema = response_format.json_schema(body)
-    model, adapter, deployment = await _weights(session, project_id, body.model)
+    model, adapter, served = await _weights(session, project_id, body.model)
+    environment = served.environment if served is not None else None
     tools = checked_tools(body.tools, body.tool_choice)
+    if environment is not None:
+        check_runs_tools(body)
+        tools = [schema.model_dump() for schema in environment.schemas()] or None
+    deployment = None if served is None else served.id
     limit = body.max_completion_tokens or body.max_tokens or DEFAULT_TOKENS
     request = QueuedSampling(
         **weights(model, adapter),
@@ -81,15 +93,17 @@ async def validate_chat(session: AsyncSession, project_id: str, body: ChatReques
         n=body.n or 1,
         logprobs=bool(body.logprobs),
         tools=tools,
+        environment=environment,
+        item=dict(body.metadata or {}),
     )
 
 
 async def _weights(
     session: AsyncSession, project_id: str, name: str
-) -> tuple[BaseModel, AdapterArchive | None, str | None]:
+) -> tuple[BaseModel, AdapterArchive | None, deployments.Served | None]:
     served = await deployments.serve(session, project_id, name)
     if served is not None:
-        return served.model, served.adapter, served.id
+        return served.model, served.adapter, served
     named_model = await model_names.find(session, project_id, name)
     model = base_models.usable(named_model.base)
     archive, pinned = named_model.weights, named_model.model_sha256
@@ -103,6 +117,24 @@ async def _weights(
             hint="An adapter fits only the weights it was trained on: add the old files as a model of their own.",
         )
     return model, AdapterArchive(sha256=archive.sha256, bytes=archive.bytes, step=archive.step), None
+
+
+_NOT_WITH_TOOLS = {
+    "tools": "It runs the tools of its job.",
+    "tool_choice": "It runs the tools of its job.",
+    "stop": "A turn ends with the model's own end token.",
+    "logprobs": "They are those of one turn.",
+    "response_format": "It would forbid calls of tools.",
+}
+
+
+def check_runs_tools(body: ChatRequest) -> None:
+    """Raises InvalidInput for what a deployment that runs tools does not offer."""
+    for name, why in _NOT_WITH_TOOLS.items():
+        if getattr(body, name):
+            raise unsupported(name, f"{body.model} does not offer {name}. {why}", "Leave it out.")
+    if (body.n or 1) > 1:
+        raise unsupported("n", f"{body.model} runs tools in one conversation.", "Send the request n times.")
 
 
 def check_offered(body: ChatRequest) -> None:

@@ -47,7 +47,9 @@ async def whole(run: ChatRun) -> ChatCompletion:
 
 
 def written(completion: ChatCompletion) -> bytes:
-    value = completion.model_dump()
+    value = completion.model_dump(exclude={"trace"})
+    if completion.trace is not None:
+        value["trace"] = completion.trace.model_dump(exclude_none=True)
     for choice in value["choices"]:
         if choice["message"]["tool_calls"] is None:
             del choice["message"]["tool_calls"]

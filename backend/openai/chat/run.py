@@ -79,7 +79,7 @@ async def begin(database: Database, calls: Calls, chat: ChatCall) -> ChatRun:
     except ReinforgeError as error:
         await _note(database, chat, ServedRequest(error=error))
         raise
-    if chat.deployment is not None:
+    if chat.deployment is not None and chat.turn == 0:
         async with database.transaction() as session:
             open_still = await deployments.is_open(session, chat.deployment)
         if not open_still:  # stopped since it was looked up; see `deployments.service.settle`
@@ -98,6 +98,7 @@ def as_chat_error(error: ReinforgeError) -> ReinforgeError:
 
 async def _note(database: Database, chat: ChatCall, how: ServedRequest) -> None:
     source = chat.deployment or chat.name
+    how.is_new = chat.turn == 0
     try:
         async with database.transaction() as session:
             if chat.deployment is not None:

@@ -5510,6 +5510,7 @@ export interface components {
             usage: components["schemas"]["Usage"];
             /** System Fingerprint */
             system_fingerprint?: string | null;
+            trace?: components["schemas"]["ChatTrace"] | null;
         };
         /** ChatMessage */
         ChatMessage: {
@@ -5624,6 +5625,16 @@ export interface components {
             moderation?: {
                 [key: string]: unknown;
             } | null;
+        };
+        /**
+         * ChatTrace
+         * @description What happened before the answer.
+         */
+        ChatTrace: {
+            /** End */
+            end: string;
+            /** Messages */
+            messages: components["schemas"]["TraceMessage"][];
         };
         /** Checkpoint */
         Checkpoint: {
@@ -6392,6 +6403,8 @@ export interface components {
              * @default 0
              */
             milliseconds?: number;
+            /** Reward */
+            reward?: number | null;
         };
         /** CompletionGroup */
         CompletionGroup: {
@@ -6543,6 +6556,37 @@ export interface components {
             steps?: number[];
         };
         /**
+         * CompletionReply
+         * @description What a simulated user replied to a turn without a call.
+         */
+        CompletionReply: {
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "ok" | "invalid_json" | "unknown_tool" | "bad_arguments" | "exception" | "timeout" | "memory" | "crashed" | "refused_address" | "unreachable" | "too_many";
+            /**
+             * Text
+             * @default
+             */
+            text?: string;
+            /**
+             * Ended
+             * @default false
+             */
+            ended?: boolean;
+            /**
+             * Cut
+             * @default false
+             */
+            cut?: boolean;
+            /**
+             * Milliseconds
+             * @default 0
+             */
+            milliseconds?: number;
+        };
+        /**
          * CompletionRow
          * @description Summary; `Completion` has the rest.
          */
@@ -6611,6 +6655,7 @@ export interface components {
              * @default []
              */
             calls?: components["schemas"]["CompletionCall"][];
+            reply?: components["schemas"]["CompletionReply"] | null;
         };
         /**
          * Constant
@@ -7006,6 +7051,8 @@ export interface components {
             checkpoint?: string | null;
             /** Model */
             model?: string | null;
+            /** Run Tools */
+            run_tools?: boolean | null;
         };
         /** DeploymentCreate */
         DeploymentCreate: {
@@ -7015,6 +7062,8 @@ export interface components {
             checkpoint?: string | null;
             /** Model */
             model?: string | null;
+            /** Run Tools */
+            run_tools?: boolean | null;
             /** Name */
             name: string;
         };
@@ -7053,6 +7102,8 @@ export interface components {
             step?: number | null;
             /** Bytes */
             bytes?: number | null;
+            /** Tools */
+            tools?: string[] | null;
             /**
              * State
              * @enum {string}
@@ -11154,11 +11205,6 @@ export interface components {
          */
         McpSource: {
             /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            type: "mcp";
-            /**
              * Url
              * @description Address of the server, such as `https://example.com/mcp`.
              */
@@ -11197,6 +11243,11 @@ export interface components {
              * @description Filled when the job is created: what the server lists. Given in a job file, the server has to list the same.
              */
             tools?: components["schemas"]["ToolSchema"][] | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "mcp";
         };
         /**
          * Me
@@ -12036,6 +12087,68 @@ export interface components {
             object?: "one_time_address";
             /** Url */
             url: string;
+        };
+        /**
+         * OpenEnvSource
+         * @description An environment that an OpenEnv server runs: each rollout has a session there, begun by `reset`. Its action is one
+         *     tool, or its own tools are. The worker calls it, under the address rules of judges.
+         */
+        OpenEnvSource: {
+            /**
+             * Url
+             * @description Address of the server, such as `https://example.com/mcp`.
+             */
+            url: string;
+            /**
+             * Include
+             * @description Names of the tools to offer; default all.
+             */
+            include?: string[];
+            /**
+             * Headers
+             * @description Additional headers, stored unencrypted: no passwords. Requests are signed.
+             */
+            headers?: {
+                [key: string]: string;
+            };
+            /**
+             * Secret Env
+             * @description Offline: environment variable with the signing secret; a server uses the project's.
+             */
+            secret_env?: string | null;
+            /**
+             * Timeout Seconds
+             * @description Wall time of one request.
+             * @default 30
+             */
+            timeout_seconds?: number;
+            /**
+             * Concurrency
+             * @description Maximum concurrent calls.
+             * @default 8
+             */
+            concurrency?: number;
+            /**
+             * Tools
+             * @description Filled when the job is created: what the server lists. Given in a job file, the server has to list the same.
+             */
+            tools?: components["schemas"]["ToolSchema"][] | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "openenv";
+            /**
+             * Action
+             * @description Name of the tool that takes the environment's action. An environment with tools of its own has their names.
+             * @default step
+             */
+            action?: string;
+            /**
+             * Columns
+             * @description Columns of the row that `reset` receives besides `seed` and `episode_id`.
+             */
+            columns?: string[];
         };
         /**
          * OpenRollouts
@@ -16026,6 +16139,42 @@ export interface components {
             secret: string;
         };
         /**
+         * SimulatedUserSpec
+         * @description Python code with `def reply(messages, item, state)`: the user's next message, or None to end the rollout.
+         */
+        SimulatedUserSpec: {
+            /**
+             * Source
+             * @description Inline code.
+             */
+            source?: string | null;
+            /**
+             * Path
+             * @description A `.py` file, relative to the job file, whose code becomes `source`; only for the command line and
+             *     `reinforge train`.
+             */
+            path?: string | null;
+            /**
+             * Isolate
+             * @description `sample` runs each rollout's calls in their own process: for tools that execute what the model wrote.
+             * @default batch
+             * @enum {string}
+             */
+            isolate?: "batch" | "sample";
+            /**
+             * Timeout Seconds
+             * @description Wall time of one call.
+             * @default 2
+             */
+            timeout_seconds?: number;
+            /**
+             * Type
+             * @default python
+             * @constant
+             */
+            type?: "python";
+        };
+        /**
          * SingleTurnSpec
          * @description One prompt, one completion.
          */
@@ -17323,7 +17472,7 @@ export interface components {
         /** ToolsCheck */
         ToolsCheck: {
             /** Sources */
-            sources: (components["schemas"]["ToolFunctions"] | components["schemas"]["ToolClass"] | components["schemas"]["McpSource"])[];
+            sources: (components["schemas"]["ToolFunctions"] | components["schemas"]["ToolClass"] | components["schemas"]["McpSource"] | components["schemas"]["OpenEnvSource"])[];
         };
         /**
          * ToolsCheckResult
@@ -17351,7 +17500,7 @@ export interface components {
         };
         /**
          * ToolsSpec
-         * @description The policy calls tools over several turns; the platform runs them and the loop.
+         * @description The policy calls tools, or talks with a simulated user, over several turns, which the platform runs.
          */
         ToolsSpec: {
             /**
@@ -17361,12 +17510,15 @@ export interface components {
             type: "tools";
             /**
              * Sources
-             * @description Where tools come from: `- python: tools.py`, `- class: game.py`, or the code as `source`; `- mcp: https://…`.
+             * @description Where tools come from: `- python: tools.py`, `- class: game.py`, or the code as `source`; `- mcp: https://…`,
+             *     `- openenv: https://…`.
              */
-            sources?: (components["schemas"]["ToolFunctions"] | components["schemas"]["ToolClass"] | components["schemas"]["McpSource"])[];
+            sources?: (components["schemas"]["ToolFunctions"] | components["schemas"]["ToolClass"] | components["schemas"]["McpSource"] | components["schemas"]["OpenEnvSource"])[];
+            /** @description A simulated user, `python: user.py`: its function `reply` answers each turn without a call. */
+            reply?: components["schemas"]["SimulatedUserSpec"] | null;
             /**
              * Max Turns
-             * @description Turns of the policy in a rollout.
+             * @description Turns of the policy in a rollout, answers to a simulated user among them.
              * @default 8
              */
             max_turns?: number;
@@ -17384,7 +17536,7 @@ export interface components {
             max_turn_tokens?: number | null;
             /**
              * Max Result Tokens
-             * @description Tokens of a result; longer ones are cut in the middle, and the text says so.
+             * @description Tokens of a result or a user's reply; longer ones are cut in the middle, and the text says so.
              * @default 512
              */
             max_result_tokens?: number;
@@ -17404,7 +17556,7 @@ export interface components {
             /**
              * Tool Failure
              * @description What a tool does that fails: its error is the result, the rollout ends, or it is dropped from statistics and
-             *     loss.
+             *     loss. A user's reply that fails drops the rollout, too, unless this is `end`.
              * @default tell
              * @enum {string}
              */
@@ -17426,6 +17578,29 @@ export interface components {
              * @default 0.2
              */
             share?: number;
+        };
+        /**
+         * TraceMessage
+         * @description A message of the model, or the result of a tool that the platform ran.
+         */
+        TraceMessage: {
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "assistant" | "tool";
+            /** Content */
+            content: string;
+            /** Tool Calls */
+            tool_calls?: components["schemas"]["ToolCall"][] | null;
+            /** Tool Call Id */
+            tool_call_id?: string | null;
+            /** Name */
+            name?: string | null;
+            /** Status */
+            status?: ("ok" | "invalid_json" | "unknown_tool" | "bad_arguments" | "exception" | "timeout" | "memory" | "crashed" | "refused_address" | "unreachable" | "too_many") | null;
+            /** Milliseconds */
+            milliseconds?: number | null;
         };
         /**
          * TraceSelection

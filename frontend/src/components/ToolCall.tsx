@@ -1,4 +1,4 @@
-import { duration } from "@/lib/format";
+import { duration, number } from "@/lib/format";
 import { argumentsOf, type Call, STATUS } from "@/lib/tool-calls";
 import styles from "./ToolCall.module.css";
 
@@ -14,12 +14,12 @@ function Text({ text }: { text: string }) {
   );
 }
 
-const time = (milliseconds: number) =>
+export const timeOf = (milliseconds: number) =>
   milliseconds < 1000 ? `${Math.max(1, Math.round(milliseconds))} ms` : duration(milliseconds / 1000);
 
 /** A call of a tool: its name, status and time, its arguments by name, and what it returned. */
 export function ToolCall({ call }: { call: Omit<Call, "id"> }) {
-  const { name, status, milliseconds = 0, cut = false, result = "" } = call;
+  const { name, status, milliseconds = 0, cut = false, result = "", reward = null } = call;
   const named = argumentsOf(call.arguments);
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset is for fields, and a section would be a landmark per call
@@ -32,7 +32,8 @@ export function ToolCall({ call }: { call: Omit<Call, "id"> }) {
       <p className={styles.head}>
         <b>{name || "unreadable call"}</b>
         <span className={styles.status}>{STATUS[status]}</span>
-        {milliseconds > 0 && <span>{time(milliseconds)}</span>}
+        {milliseconds > 0 && <span>{timeOf(milliseconds)}</span>}
+        {reward !== null && <span>reward {number(reward)}</span>}
         {cut && <span title="The middle of the result is missing">shortened</span>}
       </p>
       {named === null ? (

@@ -22,9 +22,15 @@ class Deployments:
         adapter: str | None = None,
         checkpoint: str | None = None,
         model: str | None = None,
+        run_tools: bool | None = None,
     ) -> DeploymentInfo:
-        """Deploy exactly one of an adapter, a checkpoint and a base model under a name."""
-        body = {"name": name, "adapter": adapter, "checkpoint": checkpoint, "model": model}
+        """Deploy exactly one of an adapter, a checkpoint and a base model under a name.
+
+        run_tools: run the tools of its job, and answer with the last message.
+        """
+        body = {
+            "name": name, "adapter": adapter, "checkpoint": checkpoint, "model": model, "run_tools": run_tools,
+        }  # fmt: skip
         return DeploymentInfo.model_validate(self._transport.post("/deployments", body))
 
     def list(self) -> Iterator[DeploymentInfo]:
@@ -41,10 +47,11 @@ class Deployments:
         adapter: str | None = None,
         checkpoint: str | None = None,
         model: str | None = None,
+        run_tools: bool | None = None,
         etag: str | None = None,
     ) -> DeploymentInfo:
-        """Switch to other weights; running requests finish on the old ones."""
-        body = {"adapter": adapter, "checkpoint": checkpoint, "model": model}
+        """Switch to other weights; running requests finish on the old ones. run_tools: None leaves it as it is."""
+        body = {"adapter": adapter, "checkpoint": checkpoint, "model": model, "run_tools": run_tools}
         return DeploymentInfo.model_validate(self._transport.patch(f"/deployments/{name}", body, etag=etag))
 
     def start(self, name: str) -> DeploymentInfo:

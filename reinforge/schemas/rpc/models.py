@@ -19,6 +19,8 @@ class PromptRows(RpcModel):
     texts: bool = True
     tool_turns: list[Tool] | None = None
     """Tools of an environment: the template has to continue behind their results."""
+    user_turns: bool = False
+    """A simulated user: the template has to continue behind its replies."""
 
 
 class RenderingRequest(ModelRequest, PromptRows):

@@ -1,15 +1,17 @@
 """RPCs `list_tools` (tools of servers that a job names) and `run_tools` (calls outside a job)."""
 
+from typing import Annotated
+
 from pydantic import Field, TypeAdapter
 
-from reinforge.environment_spec import McpSource
+from reinforge.environment_spec import McpSource, OpenEnvSource
 from reinforge.schemas.rpc.base import Rpc, RpcModel
 from reinforge.schemas.tools import ToolRun, ToolRunResult
 from reinforge.tools import ToolSchema
 
 
 class ServersRequest(RpcModel):
-    servers: dict[int, McpSource]
+    servers: dict[int, Annotated[McpSource | OpenEnvSource, Field(discriminator="type")]]
     """By number of the source, which errors name."""
     signing: str | None = Field(default=None, repr=False)
 

@@ -77,6 +77,15 @@ def test_templates_of_the_wheel_continue_or_say_why_not(folders: Any) -> None:
     assert {notation_of(folders(name)) for name in RESULT_IN_TURN} == {"gemma"}
 
 
+def test_a_template_behind_whose_answers_no_user_can_reply_is_refused(folders: Any) -> None:
+    for tools in (TOOLS, []):
+        with pytest.raises(InvalidInput) as caught:
+            folder_continuation(folders("gptoss"), tools).prove(reply=True)
+        assert (caught.value.code, caught.value.param) == ("template_not_continuable", "environment.reply")
+        assert "by no token that ends the model's output" in caught.value.message
+        assert folder_continuation(folders("qwen3"), tools).prove(reply=True).reply
+
+
 @pytest.mark.parametrize("merges", [False, True])
 def test_suffixes_are_the_tokens_of_the_rendered_conversation(folders: Any, merges: bool) -> None:
     """1,000 turns with random results: no token differs."""

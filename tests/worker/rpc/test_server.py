@@ -170,6 +170,18 @@ def test_a_template_that_cannot_continue_behind_a_tool_is_refused(worker: CallWo
     assert error is None
 
 
+def test_a_template_behind_whose_answers_no_user_can_reply_is_refused(
+    worker: CallWorker, model: Path
+) -> None:
+    payload = {"model_source": str(model), "rows": [[{"role": "user", "content": "x"}]], "user_turns": True}
+    _, error = ask(worker, "render", payload)
+    assert error is None
+    endless = "{% for message in messages %}<{{ message.role }}>{{ message.content }}{% endfor %}<assistant>"
+    (model / "chat_template.jinja").write_text(endless, encoding="utf-8")
+    _, error = ask(worker, "render", payload)
+    assert (error["code"], error["param"]) == ("template_not_continuable", "environment.reply")
+
+
 def test_render_names_the_row_that_the_template_refuses(worker: CallWorker, model: Path) -> None:
     (model / "chat_template.jinja").write_text("{{ messages[0].content + '' }}")
     rows = [[{"role": "user", "content": "a"}], [{"role": "user", "content": 5}]]

@@ -44,6 +44,8 @@ def test_vllm_is_started_for_what_the_limits_of_tools_allow() -> None:
         conversation_limit(spec(tools("class", GAME)), CONTEXT, 40) > limit
     )  # its prompt grows by an observation
     assert conversation_limit(spec(tools()), 200, 40) == 200
+    user = {"type": "python", "source": "def reply(messages): ..."}
+    assert conversation_limit(spec(tools(reply=user)), CONTEXT, 40) - limit == 2 * 100
 
 
 def test_other_engines_need_no_limit_but_the_context() -> None:

@@ -25,6 +25,11 @@ def note(number: int) -> str:
     """Take a note."""
     return f"noted {number}"
 '''
+USER = """
+def reply(messages, item, state):
+    state["replies"] = state.get("replies", 0) + 1
+    return "row 7" if state["replies"] == 1 and messages[-1]["content"] == "done" else None
+"""
 REWARD = """
 def grade(sample, item):
     calls = sample["tool_calls"]
@@ -57,7 +62,8 @@ def run(folder: Path, model: Path, socket: Path, **changes: Any) -> list[dict[st
     reward.write_text(REWARD, encoding="utf-8")
     rows = write_rows(folder / "rows.jsonl", [{"prompt": f"row {n}"} for n in range(12)])
     sources = [{"type": "python", "source": TOOL}, *changes.pop("sources", ())]
-    environment = {"type": "tools", "sources": sources, "max_turns": 4}
+    reply = {"type": "python", "source": USER}
+    environment = {"type": "tools", "sources": sources, "reply": reply, "max_turns": 4}
     spec = small_spec(
         environment=environment,
         rollout__max_completion_tokens=120,
@@ -94,6 +100,7 @@ def test_a_job_calls_the_tool_and_reports_the_conversations(
     assert 0.2 < values["tokens/policy_share"] < 1
     assert all(describe(name) is not None for name in values)
 
+    replied = 0
     rollouts = [record for record in records if record["kind"] == "rollouts"]
     assert {record["split"] for record in rollouts} == {"train", "held_out"}
     for record in rollouts:
@@ -108,17 +115,28 @@ def test_a_job_calls_the_tool_and_reports_the_conversations(
             text = "".join(row["tokens"])
             assert text.startswith(f"{CALL}<end><tool>noted 5<assistant>")
             foreign = [i for i, by_policy in enumerate(row["mask"]) if not by_policy]
-            assert "".join(row["tokens"][i] for i in foreign) == "<tool>noted 5<assistant>" * (len(turns) - 1)
+            suffixes = [
+                "<tool>noted 5<assistant>" if turn["calls"] else "<user>row 7<assistant>" for turn in turns
+            ]
+            assert "".join(row["tokens"][i] for i in foreign) == "".join(suffixes[:-1])
+            replies = [turn["reply"] for turn in turns if turn["reply"] is not None]
+            assert [reply["status"] for reply in replies] == ["ok"] * len(replies) and replies[-1]["ended"]
+            users = [message for message in messages if message["role"] == "user"]
+            assert users == [{"role": "user", "content": "row 7"}] * (len(replies) - 1)
+            replied += len(users)
             assert sum(row["mask"]) == row["length"] == len(row["tokens"]) - len(foreign)
         statuses = {(row["prompt_no"], row["sample_no"]): row for row in record["rows"]}
         for row in called:
             status = statuses[row["prompt_no"], row["sample_no"]]
             assert (status["turns"], status["tool_errors"]) == (len(json.loads(row["turns"])), 0)
-            assert status["tool_calls"] == status["turns"] - 1
+            assert status["tool_calls"] == sum(len(turn["calls"]) for turn in json.loads(row["turns"]))
             assert status["call_keys"] == ["=ok", "note=", "note=ok"]
+    assert replied > 2
 
 
 def _all_ok(row: dict[str, Any]) -> bool:
-    """Whether the rollout is what the model has learned: calls that run, then an answer."""
+    """Whether the rollout is what the model has learned, calls that run, then an answer, up to the user's end."""
     calls = [call for turn in json.loads(row["turns"]) for call in turn["calls"]]
-    return row["finish_reason"] == "stop" and all(call["arguments"] == '{"number": 5}' for call in calls)
+    return row["finish_reason"] == "environment" and all(
+        call["arguments"] == '{"number": 5}' for call in calls
+    )

@@ -55,8 +55,8 @@ class ToolResult:
     """Result of one call.
 
     text: what the model reads, never empty for a failure. state: opaque JSON text to hand to the next call.
-    ended: `reply` returned None. detail: traceback and prints, for the author. finding: why the rollout has to be
-    dropped.
+    ended: `reply` returned None, or the environment is done. reward: of the environment's step. detail: traceback and
+    prints, for the author. finding: why the rollout has to be dropped.
     """
 
     status: CallStatus
@@ -64,6 +64,7 @@ class ToolResult:
     state: Any
     milliseconds: float
     ended: bool = False
+    reward: float | None = None
     detail: str | None = None
     finding: Finding | None = None
 
@@ -84,17 +85,20 @@ class ToolStart:
 
 @dataclass(frozen=True, slots=True)
 class ToolEnd:
-    """A rollout that is over: its class instances may score it."""
+    """A rollout that is over: its environments may score it."""
 
     rollout: int
     item: Mapping[str, Any]
     history: tuple[PastCall, ...]
     seed: int
+    sample_no: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ToolReward:
-    """What `get_reward()` returned. `value` is None if no class has one, it returned None, or it failed."""
+    """Score of a rollout by its environments: what `get_reward()` returned, or the sum of the steps' rewards. `value`
+    is None if there is none, or it failed.
+    """
 
     status: CallStatus
     value: float | None
@@ -141,6 +145,9 @@ class ToolRunner(Protocol):
     def run(self, requests: Sequence[ToolRequest]) -> list[ToolResult]: ...
 
     def reward(self, rollouts: Sequence[ToolEnd]) -> list[ToolReward]: ...
+
+    def release(self, rollouts: Sequence[ToolEnd]) -> None:
+        """End what is held for rollouts that are over."""
 
     def reply(self, requests: Sequence[ReplyRequest]) -> list[ToolResult]: ...
 

@@ -34,14 +34,20 @@ def second_call(call: ToolCall) -> ToolCall:
 
 
 def turn_end(
-    spec: ToolsSpec, statuses: Collection[str], calls_used: int, turn_no: int, failure: str | None = None
+    spec: ToolsSpec,
+    statuses: Collection[str],
+    calls_used: int,
+    turn_no: int,
+    failure: str | None = None,
+    *,
+    is_done: bool = False,
 ) -> tuple[CompletionEnd | None, str | None]:
-    """(how the rollout ends with this turn or None, status that drops it or `failure`)."""
+    """(how the rollout ends with this turn or None, status that drops it or `failure`). is_done: a server said so."""
     failed = set(statuses) - INVALID_CALLS - {"ok", "too_many"}
     if failed and spec.tool_failure == "drop":
         return "environment", f"tool_{min(failed)}"
     ends_by_failure = bool(failed) and spec.tool_failure == "end"
-    if ends_by_failure or (INVALID_CALLS & set(statuses) and spec.invalid_call == "end"):
+    if is_done or ends_by_failure or (INVALID_CALLS & set(statuses) and spec.invalid_call == "end"):
         return "environment", failure
     if "too_many" in statuses and calls_used > spec.max_tool_calls:
         return "max_tool_calls", failure

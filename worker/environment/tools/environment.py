@@ -3,16 +3,27 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any, Protocol
 
 from reinforge.environment_spec import ToolsSpec
 from reinforge.errors import JobFailure
 from reinforge.records import CompletionEnd
 from reinforge.tool_calls import AssistantMessage, ParsedCall
-from worker.environment.base import Conversation, PolicyTurn, Prompt, Segment, ToolCall, open_segment
+from worker.environment.base import (
+    Author,
+    Conversation,
+    PolicyTurn,
+    Prompt,
+    Segment,
+    ToolCall,
+    UserReply,
+    open_segment,
+)
 from worker.environment.token_counts import token_counts
 from worker.environment.tools.base import (
     PastCall,
+    ReplyRequest,
     ToolEnd,
     ToolRequest,
     ToolResult,
@@ -86,9 +97,15 @@ class _Answered:
     calls: list[ToolCall] = field(default_factory=list)
     end: CompletionEnd | None = None
     failure: str | None = None
+    failure_message: str | None = None
     suffix: tuple[int, ...] = ()
     reward: float | None = None
     call_span: tuple[int, int] | None = None
+    is_done: bool = False
+    """Whether the environment has ended."""
+    is_answer: bool = False
+    """Whether the turn has no call, so that the simulated user replies."""
+    reply: UserReply | None = None
 
 
 class ToolsEnvironment:
@@ -117,7 +134,7 @@ class ToolsEnvironment:
         self._context = context
         self._most = most
         self._with_call_spans = with_call_spans
-        self._classes = any(source.type == "class" for source in spec.sources)
+        self._scores = any(source.type in ("class", "openenv") for source in spec.sources)
         self._sources = {
             schema.name: number for number, schemas in enumerate(runner.schemas) for schema in schemas
         }
@@ -144,6 +161,7 @@ class ToolsEnvironment:
     def _answer(self, conversations: Sequence[Conversation]) -> list[Conversation]:
         answered = self._read(conversations)
         self._call(answered)
+        self._reply([entry for entry in answered if entry.is_answer])
         self._continue([entry for entry in answered if entry.end is None])
         self._reward([entry for entry in answered if entry.end is not None])
         return [_after(entry) for entry in answered]
@@ -200,8 +218,10 @@ class ToolsEnvironment:
             elif conversation.turn_end == "length":
                 # Cut off in the middle: nothing is run, and no end is made up.
                 entry.message, entry.end = AssistantMessage(message.content, message.reasoning), "length"
-            elif not message.calls:
+            elif not message.calls and self._spec.reply is None:
                 entry.end = "stop"
+            elif not message.calls:
+                entry.is_answer = True
             answered.append(entry)
         if self._with_call_spans:
             self._find_calls(answered, texts)
@@ -274,7 +294,9 @@ class ToolsEnvironment:
             result=text,
             cut=cut,
             milliseconds=result.milliseconds,
+            reward=result.reward,
         )
+        entry.is_done |= result.ended
         entry.memory = RolloutMemory(result.state, (*entry.memory.history, past_call(request, result)))
         if result.finding is not None:
             entry.failure, entry.end = result.finding, "environment"
@@ -283,11 +305,44 @@ class ToolsEnvironment:
         if entry.end is None:
             statuses = {call.status for call in entry.calls}
             entry.end, entry.failure = turn_end(
-                self._spec, statuses, self._calls_used(entry), entry.turn.no, entry.failure
+                self._spec,
+                statuses,
+                self._calls_used(entry),
+                entry.turn.no,
+                entry.failure,
+                is_done=entry.is_done,
             )
 
+    def _reply(self, answers: Sequence[_Answered]) -> None:
+        """Let the simulated user answer, after the last turn too: rewards read what it returned."""
+        if not answers:
+            return
+        requests = [
+            ReplyRequest(
+                rollout=number,
+                item=entry.conversation.prompt.item,
+                messages=_messages_so_far(entry),
+                state=entry.memory.state,
+                turn=entry.turn.no,
+                seed=entry.conversation.seed,
+            )
+            for number, entry in enumerate(answers)
+        ]
+        for entry, result in zip(answers, self._runner.reply(requests), strict=True):
+            most = self._spec.max_result_tokens
+            text, cut = shortened_result(result.text, most, self._texts.plain_ids, self._texts.raw)
+            entry.reply = UserReply(result.status, text, result.ended, cut, result.milliseconds)
+            entry.memory = replace(entry.memory, state=result.state)
+            if result.status != "ok":
+                entry.end = "environment"
+                # Unlike a tool's error, there is nobody to whom it could be the answer.
+                if self._spec.tool_failure != "end":
+                    entry.failure, entry.failure_message = f"reply_{result.status}", text
+            elif result.ended:
+                entry.end = "environment"
+
     def _continue(self, answered: Sequence[_Answered]) -> None:
-        """Append the results of calls; a rollout without room for another token ends instead."""
+        """Append results or the user's reply; a rollout without room for another token ends instead."""
         suffixes = self._turns.suffixes([self._results(entry) for entry in answered]) if answered else []
         for entry, suffix in zip(answered, suffixes, strict=True):
             conversation = entry.conversation
@@ -301,25 +356,33 @@ class ToolsEnvironment:
     def _results(self, entry: _Answered) -> tuple[list[Message], int | None]:
         """Messages behind the turn, and the token that ended it."""
         last = entry.conversation.segments[-1].token_ids[-1]
+        ended_by = last if last in self._stop_ids else None
+        if entry.reply is not None:
+            return [_user_message(entry.reply)], ended_by
         answered = entry.calls if self._turns.parallel_calls else entry.calls[:1]
-        return [_rendered(call) for call in answered], last if last in self._stop_ids else None
+        return [_rendered(call) for call in answered], ended_by
 
     def _calls_used(self, entry: _Answered) -> int:
         return len(entry.calls) + sum(len(turn.calls) for turn in entry.conversation.turns)
 
     def _reward(self, ended: Sequence[_Answered]) -> None:
-        """Let classes score rollouts that are over."""
-        scored = [entry for entry in ended if entry.failure is None]
-        if not self._classes or not scored:
+        """Let environments score rollouts that are over, and end them."""
+        if not self._scores or not ended:
             return
-        ends = [
-            ToolEnd(number, entry.conversation.prompt.item, entry.memory.history, entry.conversation.seed)
-            for number, entry in enumerate(scored)
-        ]
-        for entry, result in zip(scored, self._runner.reward(ends), strict=True):
+        scored = [entry for entry in ended if entry.failure is None]
+        results = self._runner.reward(list(map(_end_of, scored, count()))) if scored else []
+        for entry, result in zip(scored, results, strict=True):
             entry.reward = result.value
             if result.status != "ok" or result.finding is not None:
                 entry.failure = result.finding or f"tool_{result.status}"
+        self._runner.release(list(map(_end_of, ended, count())))
+
+
+def _end_of(entry: _Answered, number: int) -> ToolEnd:
+    conversation = entry.conversation
+    return ToolEnd(
+        number, conversation.prompt.item, entry.memory.history, conversation.seed, conversation.sample_no
+    )
 
 
 def _length(conversation: Conversation) -> int:
@@ -333,8 +396,9 @@ def _observing(messages: Sequence[Message], text: str) -> list[Message]:
 
 def _after(entry: _Answered) -> Conversation:
     before = entry.conversation
-    turn = replace(entry.turn, calls=tuple(entry.calls))
-    answer = (Segment(entry.suffix, by="tool", turn=turn.no),) if entry.suffix else ()
+    turn = replace(entry.turn, calls=tuple(entry.calls), reply=entry.reply)
+    by: Author = "tool" if entry.reply is None else "user"
+    answer = (Segment(entry.suffix, by=by, turn=turn.no),) if entry.suffix else ()
     return replace(
         before,
         segments=(*before.segments, *answer),
@@ -343,6 +407,7 @@ def _after(entry: _Answered) -> Conversation:
         state=entry.memory,
         finish_reason=entry.end,
         failure=entry.failure,
+        failure_message=entry.failure_message,
         reward=entry.reward,
         call_span=before.call_span or entry.call_span,
     )
@@ -352,14 +417,30 @@ def _rendered(call: ToolCall) -> Message:
     return {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": call.result}
 
 
+def _recorded(call: ToolCall) -> Message:
+    reward = {} if call.reward is None else {"reward": call.reward}
+    return _rendered(call) | {"status": call.status} | reward
+
+
+def _user_message(reply: UserReply) -> Message:
+    return {"role": "user", "content": reply.text}
+
+
+def _messages_so_far(entry: _Answered) -> list[Message]:
+    """The conversation with its last turn, as rewards read it."""
+    return [*entry.conversation.prompt.messages, *entry.conversation.messages, *_messages(entry)]
+
+
 def _messages(entry: _Answered) -> list[Message]:
     written: Message = {"role": "assistant", "content": entry.message.content}
     if entry.message.reasoning:
         written["reasoning_content"] = entry.message.reasoning
+    if entry.reply is not None and entry.reply.status == "ok" and not entry.reply.ended:
+        return [written, _user_message(entry.reply)]
     if not entry.calls:
         return [written]
     written["tool_calls"] = [
         {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
         for call in entry.calls
     ]
-    return [written, *(_rendered(call) | {"status": call.status} for call in entry.calls)]
+    return [written, *map(_recorded, entry.calls)]

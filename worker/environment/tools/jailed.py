@@ -87,6 +87,9 @@ class JailedSource:
             )
         return rewards
 
+    def release(self, rollouts: Sequence[ToolEnd]) -> None:
+        """Nothing: no process lives longer than a call."""
+
     def close(self) -> None:
         """Nothing: the client belongs to the caller."""
 

@@ -7,27 +7,31 @@ from itertools import count
 from secrets import token_hex
 from typing import Any
 
-from pydantic import ValidationError
-
-from reinforge.net.outbound import ALLOW_VARIABLE, Guard
+from reinforge.net.outbound import Guard
 from reinforge.net.webhook_signature import signed_headers
-from reinforge.parsing.json_depth import is_deeper
-from reinforge.tools import CallStatus, ToolFunction, ToolSchema
+from reinforge.tools import CallStatus, ToolSchema
 from worker.environment.tools import json_rpc
 from worker.environment.tools.base import ToolEnd, ToolRequest, ToolResult, ToolReward, ToolStart
+from worker.environment.tools.offers import (
+    as_expected,
+    check_size,
+    complete,
+    not_reached,
+    offer,
+    server_error,
+)
 from worker.environment.tools.recorded import RecordedCalls
 from worker.environment.tools.server import (
     ServerAddress,
     ServerCalls,
     ToolServerError,
-    readable,
     rollout_headers,
 )
 from worker.rewards.network import Exchange, NetworkLoop, RequestFailed, ServerClient, ServerReply
 
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26")
 """Protocol versions that are spoken, newest first."""
-MAX_TOOLS, MAX_PAGES, MAX_SCHEMA_BYTES, MAX_LIST_BYTES = 128, 16, 32 << 10, 256 << 10
+MAX_PAGES = 16
 LISTING_SECONDS = 15.0
 """For connecting and all pages of the list."""
 _ACCEPT = "application/json, text/event-stream"
@@ -60,15 +64,7 @@ class McpServer:
         self._connecting = asyncio.Lock()
         self._ids = count(1)
         try:
-            self.schemas = network.wait(self._connect())
-            if expected is not None:
-                if difference := _difference(expected, self.schemas):
-                    raise self._error(
-                        f"its tools changed since the job was created: {difference}",
-                        "tool_list_changed",
-                        "Restore the server, or create the job again without `tools` in this source.",
-                    )
-                self.schemas = tuple(expected)
+            self.schemas = as_expected(address, expected, network.wait(self._connect()))
         except BaseException:
             self.close()
             raise
@@ -78,6 +74,9 @@ class McpServer:
 
     def reward(self, rollouts: Sequence[ToolEnd], source: int) -> list[ToolReward]:
         raise NotImplementedError("an MCP server scores no rollouts")
+
+    def release(self, rollouts: Sequence[ToolEnd]) -> None:
+        """Nothing: all rollouts share the session."""
 
     def call(self, requests: Sequence[ToolRequest]) -> list[ToolResult]:
         return self._calls.run(requests, self._call)
@@ -97,11 +96,8 @@ class McpServer:
                 "Check the server.",
             ) from error
         except RequestFailed as error:
-            code = "tool_server_refused" if error.kind == "refused" else "tool_server_unreachable"
             hint = "Check its address; it has to speak MCP over HTTP."
-            if error.kind == "refused":
-                hint = f"{ALLOW_VARIABLE} has to allow it on the workers, which call the server."
-            raise self._error(error.message, code, hint) from error
+            raise not_reached(self._address, error, hint=hint) from error
         except json_rpc.RpcMalformed as error:
             raise self._error(
                 str(error), "tool_server_unusable", "Check that its address is that of MCP."
@@ -144,25 +140,11 @@ class McpServer:
             params = {"cursor": cursor} if cursor is not None else {}
             page = await self._ask("tools/list", params, self._address.headers)
             schemas += self._offered(page.get("tools"))
-            size = sum(len(schema.model_dump_json()) for schema in schemas)
-            if len(schemas) > MAX_TOOLS or size > MAX_LIST_BYTES:
-                most = (
-                    f"{MAX_TOOLS} tools"
-                    if len(schemas) > MAX_TOOLS
-                    else f"{MAX_LIST_BYTES >> 10} KiB of schemas"
-                )
-                raise self._error(f"it has more than {most}", "too_many_tools", "Name some in `include`.")
+            check_size(self._address, schemas)
             cursor = page.get("nextCursor")
             if not isinstance(cursor, str):
                 break
-        names = {schema.name for schema in schemas}
-        if missing := sorted(self._address.include - names):
-            raise self._error(f"it has no tool {missing[0]!r}", "unknown_tool", "Correct `include`.")
-        if not schemas:
-            raise self._error("it offers no tools", "no_tools", "Check the server.")
-        if len(names) < len(schemas):
-            raise self._error("it lists a tool twice", "tool_name_twice", "Check the server.")
-        return tuple(schemas)
+        return complete(self._address, schemas)
 
     def _offered(self, tools: Any) -> list[ToolSchema]:
         if not isinstance(tools, list):
@@ -173,31 +155,8 @@ class McpServer:
             if not isinstance(name, str):
                 raise json_rpc.RpcMalformed("a tool has no name")
             if not self._address.include or name in self._address.include:
-                schemas.append(self._schema(name, tool))
+                schemas.append(offer(self._address, name, tool.get("description"), tool.get("inputSchema")))
         return schemas
-
-    def _schema(self, name: str, tool: Mapping[str, Any]) -> ToolSchema:
-        parameters = tool.get("inputSchema")
-        if not isinstance(parameters, dict) or not _storable(parameters):
-            raise self._error(
-                f"the tool {name[:80]!r} has no JSON Schema of at most {MAX_SCHEMA_BYTES >> 10} KiB and 32 levels",
-                "tool_schema_invalid",
-                "Leave it out with `include`.",
-            )
-        description = tool.get("description")
-        try:
-            function = ToolFunction(
-                name=name,
-                description=readable(description, 4000) if isinstance(description, str) else "",
-                parameters=parameters,
-            )
-        except ValidationError as error:
-            raise self._error(
-                f"the name {name[:80]!r} is not 1 to 64 letters, digits, underscores and dashes",
-                "tool_name_invalid",
-                "Leave it out with `include`.",
-            ) from error
-        return ToolSchema(function=function)
 
     async def _call(self, request: ToolRequest) -> tuple[CallStatus, str]:
         params = {"name": request.name, "arguments": request.arguments}
@@ -220,7 +179,7 @@ class McpServer:
             return code, f"{request.name}: {error.message}"
         except (json_rpc.RpcMalformed, ToolServerError) as error:
             return "unreachable", f"{request.name}: {error}"
-        return ("exception" if answer.get("isError") is True else "ok"), _text(answer)
+        return ("exception" if answer.get("isError") is True else "ok"), text_of(answer)
 
     async def _ask(
         self,
@@ -260,11 +219,10 @@ class McpServer:
         return await self._client.send(exchange, seconds=address.timeout_seconds)
 
     def _error(self, message: str, code: str, hint: str) -> ToolServerError:
-        message = readable(message, 1000)
-        return ToolServerError(f"The tool server {self._address.name}: {message}.", code=code, hint=hint)
+        return server_error(self._address, message, code, hint)
 
 
-def _text(answer: Mapping[str, Any]) -> str:
+def text_of(answer: Mapping[str, Any]) -> str:
     content = answer.get("content")
     parts = []
     for part in content if isinstance(content, list) else []:
@@ -276,22 +234,3 @@ def _text(answer: Mapping[str, Any]) -> str:
     if not parts and isinstance(answer.get("structuredContent"), dict):
         return json.dumps(answer["structuredContent"], ensure_ascii=False)
     return "\n".join(parts)
-
-
-def _storable(schema: Mapping[str, Any]) -> bool:
-    if is_deeper(schema, 32):
-        return False
-    try:
-        text = json.dumps(schema, ensure_ascii=False, allow_nan=False)
-        return len(text.encode()) <= MAX_SCHEMA_BYTES and "\\u0000" not in text
-    except ValueError:  # NaN, or half of a surrogate pair
-        return False
-
-
-def _difference(before: Sequence[ToolSchema], now: Sequence[ToolSchema]) -> str:
-    """Empty if the tools are the same, in any order."""
-    old, new = {s.name: s for s in before}, {s.name: s for s in now}
-    lines = [f"{name} is gone" for name in old if name not in new]
-    lines += [f"{name} is new" for name in new if name not in old]
-    lines += [f"{name} has another schema" for name in old if name in new and old[name] != new[name]]
-    return ", ".join(lines)[:400]

@@ -1,6 +1,6 @@
 """Providers of the tools that a job file names."""
 
-from reinforge.environment_spec import McpSource, ToolsSpec, source_name
+from reinforge.environment_spec import ServerSource, ToolsSpec, source_name
 from worker.environment.tools.base import PythonSource
 from worker.environment.tools.jailed import JailedSource
 from worker.environment.tools.runner import ToolProvider
@@ -15,7 +15,7 @@ def tool_providers(
     providers: dict[str, ToolProvider] = {}
     for number, source in enumerate(environment.sources):
         file = source_name(number, source)
-        if isinstance(source, McpSource):
+        if isinstance(source, ServerSource):
             providers[file] = servers.by_number[number]
             continue
         assert client is not None

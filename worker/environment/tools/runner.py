@@ -37,6 +37,8 @@ class ToolProvider(Protocol):
 
     def reward(self, rollouts: Sequence[ToolEnd], source: int) -> list[ToolReward]: ...
 
+    def release(self, rollouts: Sequence[ToolEnd]) -> None: ...
+
     def close(self) -> None: ...
 
 
@@ -47,7 +49,8 @@ class Tools:
         unique_schemas({name: source.schemas for name, source in sources.items()})
         self._sources = list(sources.values())
         self._user = user
-        self._threads = ThreadPoolExecutor(max(2, len(self._sources)), thread_name_prefix="tools")
+        # Several turns may run at once, of conversations that do not wait for each other.
+        self._threads = ThreadPoolExecutor(4 + 4 * len(self._sources), thread_name_prefix="tools")
 
     @property
     def schemas(self) -> tuple[tuple[ToolSchema, ...], ...]:
@@ -82,6 +85,9 @@ class Tools:
         for column in self._threads.map(lambda pair: pair[1].reward(rollouts, pair[0]), scoring):
             results = [_summed(one, other) for one, other in zip(results, column, strict=True)]
         return results
+
+    def release(self, rollouts: Sequence[ToolEnd]) -> None:
+        list(self._threads.map(lambda source: source.release(rollouts), self._sources))
 
     def reply(self, requests: Sequence[ReplyRequest]) -> list[ToolResult]:
         if self._user is None:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from reinforge.environment_spec import McpSource, source_name
+from reinforge.environment_spec import McpSource, OpenEnvSource, source_name
 from reinforge.errors import InvalidInput, JobFailure
 from reinforge.tools import CallStatus
 from worker.environment.tools.base import MAX_RESULT_CHARACTERS, ToolRequest, ToolResult
@@ -14,6 +14,8 @@ from worker.rewards.network import NetworkLoop, RequestFailed
 from worker.sandbox.jailed.tool_texts import clean, shortened
 
 FAILED_TURNS = 3
+SILENT_SECONDS = 5.0
+"""Time for which a server has to be silent: turns of conversations that go on by themselves end within milliseconds."""
 _KINDS: Mapping[str, CallStatus] = {"refused": "refused_address", "timeout": "timeout"}
 
 
@@ -34,7 +36,7 @@ class ServerAddress:
     secret: str | None = field(default=None, repr=False)
 
 
-def address_of(number: int, source: McpSource, secret: str | None) -> ServerAddress:
+def address_of(number: int, source: McpSource | OpenEnvSource, secret: str | None) -> ServerAddress:
     """Address of a job file's source."""
     return ServerAddress(
         source_name(number, source),
@@ -56,23 +58,33 @@ class ToolServerError(InvalidInput):
 @dataclass(slots=True)
 class ServerCalls:
     """Runs the calls of a turn at once; a server that hangs costs a turn two time limits. Raises JobFailure
-    `tool_server_unavailable` after FAILED_TURNS turns in a row in which the server answered no call.
+    `tool_server_unavailable` after FAILED_TURNS turns in a row, during at least SILENT_SECONDS, in which the server
+    answered no call.
     """
 
     address: ServerAddress
     network: NetworkLoop
     recorded: RecordedCalls = field(default_factory=RecordedCalls)
     failed_turns: int = 0
+    _answered_at: float = field(default_factory=time.monotonic, init=False)
+    _places: asyncio.Semaphore = field(init=False)
+    """For the requests of all batches that run at once."""
+
+    def __post_init__(self) -> None:
+        self._places = asyncio.Semaphore(self.address.concurrency)
 
     def run(
         self,
         requests: Sequence[ToolRequest],
         call: Callable[[ToolRequest], Awaitable[tuple[CallStatus, str]]],
     ) -> list[ToolResult]:
+        began = time.monotonic()
         results = self.network.wait(self._all(requests, call))
         silent = bool(results) and all(result.status in UNANSWERED for result in results)
+        if self.failed_turns == 0:
+            self._answered_at = began
         self.failed_turns = self.failed_turns + 1 if silent else 0
-        if self.failed_turns >= FAILED_TURNS:
+        if self.failed_turns >= FAILED_TURNS and time.monotonic() - self._answered_at >= SILENT_SECONDS:
             raise JobFailure(
                 f"The tool server {self.address.name} answered none of the calls of {FAILED_TURNS} turns in a row. "
                 f"Last: {results[-1].text}",
@@ -87,11 +99,11 @@ class ServerCalls:
         requests: Sequence[ToolRequest],
         call: Callable[[ToolRequest], Awaitable[tuple[CallStatus, str]]],
     ) -> list[ToolResult]:
-        places, unanswered = asyncio.Semaphore(self.address.concurrency), 0
+        unanswered = 0
 
         async def one(request: ToolRequest) -> ToolResult:
             nonlocal unanswered
-            async with places:
+            async with self._places:
                 if unanswered >= 2 * self.address.concurrency:
                     text = f"{request.name}: the server answered none of {unanswered} calls in a row."
                     return ToolResult("unreachable", text, request.state, 0.0)

@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from reinforge.environment_spec import McpSource
+from reinforge.environment_spec import McpSource, OpenEnvSource
 from reinforge.net.outbound import Guard
 from worker.environment.tools.mcp import McpServer
+from worker.environment.tools.openenv import OpenEnvServer
 from worker.environment.tools.recorded import RecordedCalls
 from worker.environment.tools.server import ToolServerError, address_of
 from worker.rewards.network import NetworkLoop
@@ -17,14 +18,14 @@ class ToolServers:
 
     def __init__(
         self,
-        sources: Mapping[int, McpSource],
+        sources: Mapping[int, McpSource | OpenEnvSource],
         guard: Guard | None,
         *,
-        secret: Callable[[McpSource], str | None],
+        secret: Callable[[McpSource | OpenEnvSource], str | None],
         recorded: Path | None = None,
     ) -> None:
         """recorded: file with results of calls, for a resumed job."""
-        self.by_number: dict[int, McpServer] = {}
+        self.by_number: dict[int, McpServer | OpenEnvServer] = {}
         self._guard, self._secret = guard, secret
         self._recorded = RecordedCalls(recorded)
         self._network = NetworkLoop() if sources else None
@@ -45,10 +46,13 @@ class ToolServers:
         self._network.close()
         self._network = None
 
-    def _connect(self, number: int, source: McpSource) -> None:
+    def _connect(self, number: int, source: McpSource | OpenEnvSource) -> None:
         assert self._network is not None
         address = address_of(number, source, self._secret(source))
         try:
+            if isinstance(source, OpenEnvSource):
+                self.by_number[number] = OpenEnvServer(address, self._network, self._guard, source)
+                return
             self.by_number[number] = McpServer(
                 address, self._network, self._guard, expected=source.tools, recorded=self._recorded
             )

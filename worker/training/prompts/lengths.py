@@ -9,7 +9,7 @@ _ANY_CONTEXT = 2**31
 _FRAME_TOKENS = 64
 """What a chat template writes around a turn or a result, and the note in a result that is cut."""
 _OBSERVATION_TOKENS = 4096
-"""Of the text that a class returns for the prompt."""
+"""Of the text that an environment returns for the prompt."""
 _AGENT_TOKENS = 32_768
 """Of a program's conversation with vLLM, which reserves memory for it."""
 
@@ -48,10 +48,12 @@ def conversation_limit(spec: JobSpec, context_length: int | None, longest_prompt
 
 
 def _results(environment: ToolsSpec) -> int:
-    """Most tokens that tools add to a conversation."""
-    observation = _OBSERVATION_TOKENS if any(source.type == "class" for source in environment.sources) else 0
+    """Most tokens that tools and a simulated user add to a conversation."""
+    observes = any(source.type in ("class", "openenv") for source in environment.sources)
+    observation = _OBSERVATION_TOKENS if observes else 0
     results = environment.max_tool_calls * (environment.max_result_tokens + _FRAME_TOKENS)
-    return observation + results + environment.max_turns * _FRAME_TOKENS
+    replies = environment.max_turns * environment.max_result_tokens if environment.reply is not None else 0
+    return observation + results + replies + environment.max_turns * _FRAME_TOKENS
 
 
 def continuation_room(spec: JobSpec) -> int:

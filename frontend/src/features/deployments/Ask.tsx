@@ -13,6 +13,12 @@ export function Ask({ of }: { of: Deployment }) {
         Use any OpenAI client. Base URL: <code>{window.location.origin}/v1</code>, model:{" "}
         <code>{of.name}</code>.
       </p>
+      {of.tools && (
+        <p>
+          It runs {of.tools.length === 1 ? "its tool" : "its tools"} {of.tools.join(", ")} and answers with
+          the last message; <code>trace</code> has the calls.
+        </p>
+      )}
       <Snippets of={list} />
     </section>
   );

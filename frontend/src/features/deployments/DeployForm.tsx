@@ -1,10 +1,11 @@
-import { Button, Group, Modal, NativeSelect, TextInput } from "@mantine/core";
+import { Button, Checkbox, Group, Modal, NativeSelect, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { adaptersQuery, isBelowBase } from "@/api/adapters";
 import { ApiError } from "@/api/client";
 import { type Deployment, useCreateDeployment, usePointDeployment } from "@/api/deployments";
-import { grouped, targetOf, useChoices } from "@/api/targets";
+import { type JobDetail, jobQuery } from "@/api/jobs";
+import { choicesOf, grouped, targetOf, useChoices } from "@/api/targets";
 import { Failure } from "@/components/Failure";
 import { Notice } from "@/components/Notice";
 import { reward } from "@/lib/format";
@@ -25,6 +26,11 @@ type Props = {
   onDone: (name: string) => void;
 };
 
+const hasTools = (job: JobDetail | undefined) => {
+  const { environment } = (job?.resolved_spec ?? job?.spec ?? {}) as { environment?: { type?: string } };
+  return environment?.type === "tools";
+};
+
 /** A new name for weights, or other weights behind a name. */
 export function DeployForm({ from, job, of, taken, onClose, onDone }: Props) {
   const choices = useChoices(from ?? of?.checkpoint ?? undefined, job ?? of?.job ?? undefined);
@@ -39,6 +45,13 @@ export function DeployForm({ from, job, of, taken, onClose, onDone }: Props) {
   const models = choices?.filter(({ group }) => group === "Base models").map(({ value }) => value) ?? [];
   const about = label.startsWith("Checkpoint ftckpt_") ? "checkpoint" : label;
   const risky = adapters?.find(({ id }) => id === what);
+  const offering = adapters?.find((one) => choicesOf(one).some(({ value }) => value === what));
+  const source = what === from ? job : what === of?.checkpoint ? of.job : undefined;
+  const trainedBy = offering?.job ?? source ?? "";
+  const trained = useQuery({ ...jobQuery(trainedBy), enabled: trainedBy !== "" });
+  const tools = trainedBy !== "" && hasTools(trained.data);
+  const [runs, setRuns] = useState(of ? of.tools !== null : true);
+  const run_tools = tools && runs;
   const name = of?.name ?? typed ?? suggestedName(about, [...taken, ...models]);
   const error = create.error ?? point.error;
   const fault = error instanceof ApiError && error.param === "name" ? error : null;
@@ -50,8 +63,8 @@ export function DeployForm({ from, job, of, taken, onClose, onDone }: Props) {
     };
     void once(() =>
       (of
-        ? point.mutateAsync({ id: of.id, etag: of.etag, ...targetOf(what) })
-        : create.mutateAsync({ name, ...targetOf(what) })
+        ? point.mutateAsync({ id: of.id, etag: of.etag, ...targetOf(what), run_tools })
+        : create.mutateAsync({ name, ...targetOf(what), run_tools })
       ).then(done, () => undefined),
     );
   };
@@ -81,6 +94,14 @@ export function DeployForm({ from, job, of, taken, onClose, onDone }: Props) {
             Held-out reward {reward(risky.held_out_reward)}, the base had {reward(risky.base_reward)}.
           </Notice>
         )}
+        {tools && (
+          <Checkbox
+            label="Run the tools of its job"
+            description="Calls run in the sandbox, and the answer is the last message with a trace. Without it, your program runs the calls."
+            checked={runs}
+            onChange={(event) => setRuns(event.currentTarget.checked)}
+          />
+        )}
         {!of && (
           <TextInput
             label="Name"
@@ -103,7 +124,7 @@ export function DeployForm({ from, job, of, taken, onClose, onDone }: Props) {
           <Button
             type="submit"
             loading={create.isPending || point.isPending}
-            disabled={!what || name.trim() === ""}
+            disabled={!what || name.trim() === "" || (trainedBy !== "" && trained.isPending)}
           >
             {of ? "Save" : "Deploy"}
           </Button>

@@ -10,6 +10,7 @@ from reinforge.net.webhook_signature import verify
 from reinforge.schemas.rpc.tools import LIST_TOOLS
 from tests.backend.server import Backend, agree_render, refused
 from tests.support.mcp_stub import ECHO, SEARCH, Faults, McpStub
+from tests.support.openenv_stub import OpenEnvStub
 from worker.rpc.tools import list_tools
 
 Answer = Callable[[dict[str, Any]], dict[str, Any]]
@@ -90,6 +91,24 @@ def test_a_server_that_cannot_be_used_is_refused(backend: Backend, stub: McpStub
         spec = backend.spec(environment=environment(python(ADD), source))
         refused(backend.api.post("/jobs", json=spec), "environment.sources[1]", code)
     assert backend.count_jobs() == jobs
+
+
+def test_a_job_keeps_the_action_of_an_openenv_server(backend: Backend) -> None:
+    with OpenEnvStub() as stub, backend.rpc_worker(list_tools=listed, render=rendered):
+        spec = backend.spec(environment=environment({"openenv": stub.url, "columns": ["prompt"]}))
+        job = backend.api.post("/jobs", json=spec)
+        assert job.status_code == 201, job.text
+        (server,) = backend.job(job.json()["id"])["resolved_spec"]["environment"]["sources"]
+        assert [tool["function"]["name"] for tool in server["tools"]] == ["step"]
+        secret = backend.api.get("/signing-secret").json()["secret"]
+        assert all(verify(secret, headers, b"") for headers in stub.handshakes)
+        stub.action = stub.action | {"description": "Another game."}
+        changed = backend.api.post("/jobs", json=backend.spec(environment=environment(server)))
+        refused(changed, "environment.sources[0]", "tool_list_changed")
+        lacking = backend.spec(environment=environment({"openenv": stub.url, "columns": ["level"]}))
+        refused(backend.api.post("/jobs", json=lacking), "environment.sources[0].columns", "unknown_column")
+        stub.schema = b"<html>"
+        refused(backend.api.post("/jobs", json=spec), "environment.sources[0]", "tool_server_unusable")
 
 
 def test_an_address_inside_a_network_is_refused(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,6 +67,18 @@ def test_tools_of_the_environment_are_in_every_prompt_and_the_template_is_proved
     assert stored["sources"][0]["source"] == TOOL
 
 
+def test_the_template_is_proved_for_a_simulated_user(backend: Backend) -> None:
+    user = {"type": "python", "source": "def reply(messages): return None"}
+    spec = backend.spec(environment={"type": "tools", "reply": user})
+    with backend.rpc_worker() as rpc_worker:
+        backend.api.post("/jobs/check", json=spec).raise_for_status()
+    [sent] = [payload for kind, payload in rpc_worker.calls if kind == "render"]
+    assert (sent["tool_turns"], sent["user_turns"]) == (None, True)
+    path = spec | {"environment": {"type": "tools", "reply": {"python": "user.py"}}}
+    with backend.rpc_worker():
+        refused(backend.api.post("/jobs", json=path), "environment.reply.path", "path_not_allowed")
+
+
 def test_an_environment_that_cannot_run_is_refused(backend: Backend) -> None:
     spec = backend.spec(environment=TOOLS)
 

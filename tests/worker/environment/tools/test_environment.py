@@ -240,3 +240,41 @@ def test_a_class_that_cannot_begin_drops_its_rollouts() -> None:
 
     ended = say(environment(Broken(), sources=[{"type": "class", "source": GAME}]), CALL)
     assert (ended.finish_reason, ended.failure, statuses(ended)) == ("environment", "tool_exception", [])
+
+
+class Steps(Game):
+    """An environment of a server that is done after two steps."""
+
+    def run(self, requests: Sequence[Request]) -> list[Result]:
+        results = super().run(requests)
+        done = sum(map(len, self.requests)) >= 2
+        return [replace(result, ended=done, reward=0.5) for result in results]
+
+
+SERVER = {"openenv": "https://example.org", "tools": [{"function": {"name": "note"}}]}
+
+
+@pytest.mark.parametrize("policy", ["tell", "drop"])
+def test_an_environment_that_is_done_ends_the_rollout(policy: str) -> None:
+    runner = Steps()
+    env = environment(runner, sources=[SERVER], tool_failure=policy)
+    first = say(env, CALL)
+    assert (first.finish_reason, runner.released) == (None, [])
+    ended = say(environment(runner, sources=[SERVER]), CALL)
+    assert (ended.finish_reason, ended.failure, statuses(ended)) == ("environment", None, ["ok"])
+    assert ended.segments[-1].by == "policy"
+    assert ended.messages[1] == {
+        "role": "tool", "tool_call_id": "call_0", "name": "note", "content": "noted", "status": "ok", "reward": 0.5,
+    }  # fmt: skip
+    assert (ended.turns[0].calls[0].reward, ended.reward, runner.released) == (0.5, 1.0, [(7, 0)])
+
+
+def test_environments_of_failed_rollouts_are_ended_and_not_scored() -> None:
+    class Broken(Steps):
+        def run(self, requests: Sequence[Request]) -> list[Result]:
+            return [replace(result, status="unreachable", ended=True) for result in super().run(requests)]
+
+    runner = Broken()
+    ended = say(environment(runner, sources=[SERVER], tool_failure="drop"), CALL)
+    assert (ended.finish_reason, ended.failure, ended.reward) == ("environment", "tool_unreachable", None)
+    assert runner.released == [(7, 0)]

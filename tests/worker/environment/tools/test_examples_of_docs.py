@@ -33,6 +33,36 @@ def test_the_game(sandbox: SandboxClient) -> None:
     assert rollout.reward().value == 1.0
 
 
+def test_the_simulated_user() -> None:
+    page = (Path(__file__).parents[4] / "docs" / "agents.md").read_text()
+    names: dict[str, Any] = {}
+    exec(dict(re.findall(r"```python\n# (\w+\.py)\n(.*?)```", page, re.DOTALL))["user.py"], names)
+    state: dict[str, Any] = {}
+    texts = ["Is it 5 ?", "Then 9", "no idea", "It is 7"]
+    replies = [
+        names["reply"]([{"role": "assistant", "content": text}], {"secret": 7}, state) for text in texts
+    ]
+    assert (replies, state) == (["Higher.", "Lower.", "Guess a number.", None], {"guesses": 4})
+
+
+def test_rewards_of_steps_as_values_of_turns() -> None:
+    names: dict[str, Any] = {}
+    exec(SOURCES["turns.py"], names)
+    messages: list[dict[str, Any]] = [
+        {"role": "user"},
+        {"role": "assistant"},
+        {"role": "tool", "reward": -0.5},
+    ]
+    messages += [
+        {"role": "tool"},
+        {"role": "assistant"},
+        {"role": "tool", "reward": 1.0},
+        {"role": "assistant"},
+    ]
+    score = names["grade"]({"environment_reward": 0.5, "messages": messages}, {})
+    assert score == {"score": 0.5, "turns": [[-0.5, 0], [1.0, 1], [0.0, 2]]}
+
+
 def test_values_of_turns() -> None:
     page = (Path(__file__).parents[4] / "docs" / "agents.md").read_text()
     (source,) = (block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if '"turns"' in block)

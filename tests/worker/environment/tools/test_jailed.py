@@ -271,6 +271,35 @@ def reply(messages, item, state):
     assert (wrong.status, wrong.text) == ("exception", "reply() returned int; return a text, or None to end")
 
 
+@pytest.mark.parametrize(
+    ("body", "status", "text"),
+    [
+        ("raise ValueError('no idea')", "exception", "ValueError: no idea"),
+        ("return ['text']", "exception", "reply() returned list; return a text, or None to end"),
+        ("return b'\\xff'", "exception", "reply() returned bytes; return a text, or None to end"),
+        ("return 'half \\ud800'", "exception", "the result is not valid Unicode"),
+        ("state['x'] = 'y' * (64 << 10); return 'Hi'", "exception", "more than 64 KiB"),
+        ("state['x'] = {1, 2}; return 'Hi'", "exception", "the state is not JSON"),
+        ("import os; os._exit(3)", "crashed", "reply did not return"),
+        ("while True: pass", "timeout", "reply took longer than 1 s"),
+        ("return 'x' * (2 << 30)", "memory", "reply needed more memory than it may have"),
+        ("return 'a' + 'x' * 1_000_000 + 'b'", "ok", "characters left out"),
+        ("return 'tab\\tbell\\x07'", "ok", "tab\tbell "),
+    ],
+)
+def test_a_simulated_user_that_fails_fails_its_own_reply(
+    sandbox: SandboxClient, body: str, status: str, text: str
+) -> None:
+    source = f"def reply(messages, item, state):\n    if item: return 'fine'\n    {body}"
+    user = SimulatedUser(sandbox, PythonSource("user.py", source, timeout_seconds=1.0))
+    good, bad = user.reply(
+        [ReplyRequest(n, item, [], '{"old": 1}', 0, 0) for n, item in enumerate([{"a": 1}, {}])]
+    )
+    assert (good.status, good.text) == ("ok", "fine")
+    assert (bad.status, bad.ended) == (status, False) and text in bad.text and len(bad.text) <= 16_384
+    assert status == "ok" or bad.state == '{"old": 1}'
+
+
 def test_a_source_that_cannot_be_imported_fails_its_calls_only(sandbox: SandboxClient) -> None:
     source = '{}\ndef f(x: int) -> int:\n    """Doc."""\n    return x'
     for line, status, text in (

@@ -127,9 +127,15 @@ def test_a_session_that_the_server_forgot_is_begun_again(network: NetworkLoop) -
         server.close()
 
 
-def test_the_job_pauses_when_the_server_is_gone(network: NetworkLoop) -> None:
+def test_the_job_pauses_when_the_server_is_gone(
+    network: NetworkLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with McpStub(in_calls(Faults(status=503))) as stub:
         server = connect(stub, network)
+        for _ in range(FAILED_TURNS):  # within milliseconds
+            assert {result.status for result in server.call([search(0), search(1)])} == {"unreachable"}
+        monkeypatch.setattr("worker.environment.tools.server.SILENT_SECONDS", 0.0)
+        server._calls.failed_turns = 0
         for _ in range(FAILED_TURNS - 1):
             assert {result.status for result in server.call([search(0), search(1)])} == {"unreachable"}
         with pytest.raises(JobFailure) as failure:

@@ -4,6 +4,7 @@ import { CompletionText } from "./CompletionText";
 import styles from "./Conversation.module.css";
 import type { Turn } from "./conversation";
 import { MaskStrip } from "./MaskStrip";
+import { UserReply } from "./UserReply";
 
 type Props = {
   turns: readonly Turn[];
@@ -14,7 +15,7 @@ type Props = {
   differs: number | null;
 };
 
-/** The turns of a rollout with tools: what the policy wrote, what its calls returned, and how long they took. */
+/** The turns of a rollout: what the policy wrote, what its calls returned, and what a simulated user replied. */
 export function Conversation({ turns, words, fold, open, differs }: Props) {
   const parting = differs || null;
   return (
@@ -36,6 +37,7 @@ export function Conversation({ turns, words, fold, open, differs }: Props) {
             {(turn.calls ?? []).map((call) => (
               <ToolCall key={call.id} call={call} />
             ))}
+            {turn.reply && <UserReply reply={turn.reply} />}
           </li>
         ))}
       </ol>

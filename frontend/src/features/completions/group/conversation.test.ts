@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Completion } from "@/api/completions";
-import { branchTitle, conversationOf, firstDifference, spansOf, type Turn } from "./conversation";
+import { branchTitle, conversationOf, firstDifference, spansOf, type Turn, turnKey } from "./conversation";
 
 const call = (result: string, milliseconds = 1) =>
   ({ id: "call_0", name: "add", arguments: "{}", status: "ok", result, milliseconds }) as const;
@@ -34,6 +34,20 @@ describe("the first difference of conversations", () => {
     expect(firstDifference([[turn(0, "a", "1", 3)], [turn(0, "a", "1", 9)]])).toBeNull();
     expect(firstDifference([[turn(0, "a")]])).toBeNull();
     expect(firstDifference([])).toBeNull();
+  });
+});
+
+describe("the reply of a simulated user", () => {
+  const replied = (text: string, ended = false, milliseconds = 1): Turn => ({
+    ...turn(0, "a"),
+    reply: { status: "ok", text, ended, milliseconds },
+  });
+
+  it("tells turns apart, the time that it took does not", () => {
+    expect(turnKey(replied("b"))).not.toBe(turnKey(replied("c")));
+    expect(turnKey(replied(""))).not.toBe(turnKey(replied("", true)));
+    expect(turnKey(replied("b"))).toBe(turnKey(replied("b", false, 9)));
+    expect(turnKey(replied("b"))).not.toBe(turnKey(turn(0, "a")));
   });
 });
 

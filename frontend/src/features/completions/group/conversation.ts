@@ -5,7 +5,11 @@ export type Turn = NonNullable<Completion["conversation"]>[number];
 
 /** What a turn says; its times differ between equal turns. */
 export const turnKey = (turn: Turn) =>
-  JSON.stringify([turn.text, turn.calls?.map(({ name, status, result }) => [name, status, result])]);
+  JSON.stringify([
+    turn.text,
+    turn.calls?.map(({ name, status, result }) => [name, status, result]),
+    turn.reply && [turn.reply.status, turn.reply.text, turn.reply.ended],
+  ]);
 
 /** Number of the first turn that is not the same in all conversations; null if there is none. */
 export function firstDifference(conversations: readonly (readonly Turn[])[]): number | null {

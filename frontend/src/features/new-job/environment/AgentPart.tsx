@@ -9,6 +9,11 @@ const FIELDS: readonly (readonly [string, string, string])[] = [
   ["max_model_calls", "Model calls", "Later calls are answered with 429 rollout_budget."],
   ["max_turn_tokens", "Tokens of an answer", "Without it, one answer can use all of max tokens."],
   [
+    "max_context_tokens",
+    "Tokens of a conversation",
+    "Messages and answer together. Without it, the model's context; with vLLM at most 32,768.",
+  ],
+  [
     "rollout_seconds",
     "Seconds of a rollout",
     "A rollout that takes longer does not count in statistics and loss.",

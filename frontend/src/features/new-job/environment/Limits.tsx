@@ -16,6 +16,11 @@ const LIMITS: readonly (readonly [string, string, ReactNode])[] = [
     "Longer results lose their middle: every later turn reads them.",
   ],
   [
+    "max_context_tokens",
+    "Tokens of a conversation",
+    "Prompt, turns and results together. Without it, the model's context; vLLM reserves memory for what the other limits allow.",
+  ],
+  [
     "invalid_call",
     "Invalid call",
     <>

@@ -10,7 +10,12 @@ import { sourceWords, type ToolsReport } from "./use-tools";
 
 type Props = { source: Source; index: number; report: ToolsReport };
 
-/** A server that offers tools by MCP over HTTP. A worker lists and calls them. */
+const WORDS = {
+  mcp: { title: "MCP server", example: "https://example.com/mcp" },
+  openenv: { title: "OpenEnv server", example: "https://example.com/env" },
+};
+
+/** A server that offers tools by MCP, or an OpenEnv environment. A worker lists and calls them. */
 export function ServerSource({ source, index, report }: Props) {
   const { change, readOnly } = useForm();
   const path = `environment.sources[${index}]`;
@@ -18,12 +23,13 @@ export function ServerSource({ source, index, report }: Props) {
   const address = useField(`${path}.url`);
   const listed = report.problemsOf(index);
   const others = problems.filter(({ code }) => !listed.some((one) => one.code === code));
-  const name = `MCP server ${index + 1}`;
+  const { title, example } = WORDS[source.type === "openenv" ? "openenv" : "mcp"];
+  const name = `${title} ${index + 1}`;
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset is for fields, and a section would be a landmark per source
     <div className={styles.pane} id={fieldId(path)} tabIndex={-1} role="group" aria-label={name}>
       <div className={styles.bar}>
-        <b>MCP server</b>
+        <b>{title}</b>
         {!readOnly && (
           <Button
             variant="default"
@@ -41,7 +47,7 @@ export function ServerSource({ source, index, report }: Props) {
             id={fieldId(`${path}.url`)}
             label="Address"
             description="A worker calls it over HTTP, under the address rules of judges. Requests are signed with the secret of the project."
-            placeholder="https://example.com/mcp"
+            placeholder={example}
             autoComplete="off"
             disabled={readOnly}
             value={source.url ?? ""}

@@ -4,7 +4,7 @@ import { fieldId } from "../focus";
 import { useField, useForm } from "../form";
 import styles from "../NewJob.module.css";
 import own from "./Environment.module.css";
-import { addSource, kindOf, SOURCES, type SourceType, sourcesOf } from "./environment";
+import { addSource, isServer, kindOf, SOURCES, type SourceType, sourcesOf } from "./environment";
 import { Limits } from "./Limits";
 import { SchemaPreview } from "./SchemaPreview";
 import { ServerSource } from "./ServerSource";
@@ -16,6 +16,7 @@ const ADD: readonly (readonly [SourceType, string])[] = [
   ["python", "Add functions"],
   ["class", "Add a class"],
   ["mcp", "Add an MCP server"],
+  ["openenv", "Add an OpenEnv server"],
 ];
 
 /** Sources of tools, what the model reads of them, a call to try, and limits. */
@@ -31,7 +32,7 @@ export function ToolsPart() {
   return (
     <>
       {sources.map((source, index) =>
-        source.type === "mcp" ? (
+        isServer(source.type) ? (
           // biome-ignore lint/suspicious/noArrayIndexKey: a source's place is its name in the specification
           <ServerSource key={index} source={source} index={index} report={report} />
         ) : (

@@ -6,7 +6,9 @@ import { parseNumber } from "@/lib/spec-values";
 type Draft = JsonObject;
 
 export type EnvironmentType = "single_turn" | "tools" | "agent";
-export type SourceType = "python" | "class" | "mcp";
+export type SourceType = "python" | "class" | "mcp" | "openenv";
+
+export const isServer = (type: SourceType): type is "mcp" | "openenv" => type === "mcp" || type === "openenv";
 export type Source = {
   readonly type: SourceType;
   readonly source?: string;
@@ -26,11 +28,10 @@ const withoutNulls = (value: JsonObject): JsonObject =>
 /** A source in the long form: a job file may say `mcp: https://…`, and a fork says null where there is no value. */
 function longForm(raw: JsonObject): Source {
   const source = withoutNulls(raw);
-  if (source.type === undefined && typeof source.mcp === "string") {
-    const { mcp, ...rest } = source;
-    return { ...rest, type: "mcp", url: mcp };
-  }
-  return source as Source;
+  if (source.type !== undefined) return source as Source;
+  const { mcp, openenv, ...rest } = source;
+  if (typeof mcp === "string") return { ...rest, type: "mcp", url: mcp };
+  return typeof openenv === "string" ? { ...rest, type: "openenv", url: openenv } : (source as Source);
 }
 
 export const sourcesOf = (draft: Draft): readonly Source[] => {
@@ -66,6 +67,7 @@ const STARTS: Record<SourceType, Source> = {
   python: { type: "python", source: FUNCTIONS },
   class: { type: "class", source: CLASS },
   mcp: { type: "mcp", url: "" },
+  openenv: { type: "openenv", url: "" },
 };
 
 /** Another environment; tools begin with a function, so that there is something to change. */
@@ -104,7 +106,7 @@ export const kindOf = (code: string): SourceType =>
 
 /** Sources that the server can read: those with code or an address. */
 export const isFilled = (source: Source) =>
-  Boolean(source.type === "mcp" ? source.url : source.source?.trim());
+  Boolean(isServer(source.type) ? source.url : source.source?.trim());
 
 export type CheckSource = Schemas["ToolsCheck"]["sources"][number];
 
