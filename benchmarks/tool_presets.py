@@ -5,7 +5,8 @@ difference of held-out rewards after the last step, paired by prompt and average
 it lies below 0; and *no difference* otherwise. The acceptance of a preset is a held-out reward of 0.85 on
 calculator-agent. Only the preset differs between jobs: data, sampling, learning rate, steps and seeds are the same.
 
-Runs that stand in the result are not repeated.
+Runs that stand in the result are not repeated. `benchmarks/claims.py --page` writes them into the ledger,
+docs/claims.md.
 """
 
 import json
@@ -15,17 +16,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from common.measure import RESULTS, parser, stamp, table
+from claims.tool_presets import EXAMPLES, FILE, HEAD, PRESETS, rows, stored_runs
+from common.measure import parser, stamp, table
 
-from reinforge.comparison.held_out import difference
 from reinforge.offline.examples import find
 from reinforge.offline.train import train
 from reinforge.spec import JobSpec
 
-EXAMPLES = ("calculator-agent", "lookup", "countdown")
-BASELINE, PRESETS = "grpo", ("grpo", "gagpo", "axpo", "ih_grpo")
 SEEDS = (0, 1, 2)
-FILE = RESULTS / "tool_presets.json"
 
 
 def spec_of(example: str, preset: str, seed: int) -> JobSpec:
@@ -61,38 +59,13 @@ def by_prompt(rows: list[dict[str, Any]]) -> dict[str, float]:
     return {prompt: round(fmean(values), 4) for prompt, values in rewards.items()}
 
 
-def over_seeds(runs: list[dict[str, Any]], part: str) -> dict[str, float]:
-    prompts = runs[0][part]
-    return {prompt: fmean(one[part][prompt] for one in runs) for prompt in prompts}
-
-
-def compare(runs: list[dict[str, Any]], example: str, preset: str) -> tuple[str, ...] | None:
-    arms = {
-        name: [one for one in runs if (one["example"], one["preset"]) == (example, name)]
-        for name in (BASELINE, preset)
-    }
-    seeds = {name: {one["seed"] for one in arm} for name, arm in arms.items()}
-    if not arms[preset]:
-        return None
-    tuned = over_seeds(arms[preset], "tuned")
-    base = fmean(over_seeds(arms[preset], "base").values())
-    row = (example, preset, str(len(arms[preset])), f"{base:.3f}", f"{fmean(tuned.values()):.3f}")
-    if preset == BASELINE or seeds[preset] != seeds[BASELINE]:
-        return (*row, "", "")
-    change = difference(over_seeds(arms[BASELINE], "tuned"), tuned)
-    assert change is not None
-    low, high = change.interval.low, change.interval.high
-    mark = "better" if low > 0 else "worse" if high < 0 else "no difference"
-    return (*row, f"{change.interval.value:+.3f} [{low:+.3f}, {high:+.3f}]", mark)
-
-
 def main() -> None:
     arguments = parser(__doc__.splitlines()[0])
     arguments.add_argument("--examples", nargs="*", default=EXAMPLES, choices=EXAMPLES)
     arguments.add_argument("--presets", nargs="*", default=PRESETS, choices=PRESETS)
     arguments.add_argument("--seeds", nargs="*", type=int, default=SEEDS)
     options = arguments.parse_args()
-    runs = json.loads(FILE.read_text(encoding="utf-8"))["runs"] if FILE.is_file() else []
+    runs = stored_runs()
     there = {(one["example"], one["preset"], one["seed"]) for one in runs}
     for seed in options.seeds[:1] if options.quick else options.seeds:
         for example in options.examples:
@@ -104,11 +77,7 @@ def main() -> None:
                 print(
                     f"{example}, {preset}, seed {seed}: {fmean(runs[-1]['tuned'].values()):.3f}", flush=True
                 )
-    rows = [compare(runs, example, preset) for example in EXAMPLES for preset in PRESETS]
-    table(
-        ("example", "preset", "seeds", "base", "tuned", "minus GRPO", "by the rule"),
-        [row for row in rows if row is not None],
-    )
+    table(HEAD, rows(runs))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""docs/claims.md, written from `benchmarks/results/claims.json` alone."""
+"""docs/claims.md, written from `claims.json` and `tool_presets.json` of `benchmarks/results` alone."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from typing import Any
 
 from common.runs import Result
 
-from claims import pictures, results
+from claims import pictures, results, tool_presets
 from claims.fixtures import ROOT
 from claims.ledger import MARKS, Claim, median, with_evidence
 from claims.notes import NOTES
@@ -82,6 +82,7 @@ def text_of(content: Mapping[str, Any]) -> str:
     ]
     for claim in there:
         lines += _section(claim, marked[claim.id])
+    lines += tool_presets.section()
     return "\n".join(lines).rstrip() + "\n"
 
 

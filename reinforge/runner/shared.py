@@ -22,14 +22,29 @@ def main() -> None:
     os.dup2(2, 1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the runner ends this process when it is interrupted
     sys.path.insert(0, str(Path.cwd()))
-    function = load(sys.argv[1])
-    rollouts = _Coroutines(function, results) if is_coroutine(function) else _Threads(function, results)
+    rollouts = _rollouts(sys.argv[1], results)
     for line in sys.stdin:
         message = json.loads(line)
         if message.get("cancel"):
             rollouts.cancel(message["id"])
         else:
             rollouts.start(message["id"], message["task"])
+
+
+def _rollouts(target: str, results: TextIO) -> "_Coroutines | _Threads":
+    try:
+        function = load(target)
+    except BaseException as error:  # noqa: BLE001 - the outcome of each rollout says it
+        hint = "A function that reads its task is imported without OPENAI_BASE_URL: make its client in the function."
+        return _Threads(_raising(f"The module cannot be imported: {error!r}. {hint}"), results)
+    return _Coroutines(function, results) if is_coroutine(function) else _Threads(function, results)
+
+
+def _raising(message: str) -> Program:
+    def play(task: Task) -> None:
+        raise RuntimeError(message)
+
+    return play
 
 
 class _Outcomes:

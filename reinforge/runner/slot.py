@@ -10,6 +10,7 @@ import importlib
 import inspect
 import json
 import os
+import select
 import signal
 import sys
 from pathlib import Path
@@ -56,7 +57,7 @@ def _apart(target: str, task: Task) -> Outcome:
             sys.stderr.flush()
             os._exit(0)
     os.close(writer)
-    _, status = os.waitpid(pid, 0)
+    status = _status(pid)
     with os.fdopen(reader, "rb") as pipe:
         os.set_blocking(pipe.fileno(), False)
         written = pipe.read() or b""
@@ -67,6 +68,20 @@ def _apart(target: str, task: Task) -> Outcome:
         how = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
         return {"error": f"The program's process {how}, without a result."}
     return outcome
+
+
+def _status(pid: int) -> int:
+    """Exit status of the fork. A runner that has ended ends it, too: nobody would take its outcome."""
+    if hasattr(os, "pidfd_open"):
+        process = os.pidfd_open(pid)
+        try:
+            # The runner writes nothing while a rollout runs, so what can be read is the end of the file.
+            readable, _, _ = select.select([process, sys.stdin.fileno()], [], [])
+        finally:
+            os.close(process)
+        if process not in readable:
+            os.killpg(0, signal.SIGKILL)
+    return os.waitpid(pid, 0)[1]
 
 
 def run(target: str, task: Task) -> Outcome:

@@ -1,11 +1,16 @@
 """Processes of programs: outcomes of every end, in a process of their own and in a shared one."""
 
+import json
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from reinforge.runner.processes import OwnProcess, SharedProcess
+from tests.support.processes import eventually
 
 TASK = {"base_url": "http://127.0.0.1:9/v1", "api_key": "rf-ro-test"}
 PROGRAMS = """
@@ -14,6 +19,12 @@ from reinforge.runner import reads_task
 
 def long_error(task):
     raise ValueError('\\U0001f600' * 50_000)
+
+def endless(task):
+    with open(task["item"] + ".new", "w") as file:
+        file.write(str(os.getpid()))
+    os.rename(task["item"] + ".new", task["item"])
+    time.sleep(600)
 
 @reads_task
 async def coroutine(task):
@@ -88,3 +99,46 @@ def test_functions_that_share_a_process_run_at_once() -> None:
         process.close()
     assert outcomes[0] == {"reward": 1.0}
     assert outcomes[1] is not None and "returns a finite number" in outcomes[1]["error"]
+
+
+def test_a_program_ends_with_its_runner(tmp_path: Path) -> None:
+    """Whatever ended the runner: the end of its pipe says so."""
+    slot = subprocess.Popen(
+        [sys.executable, "-m", "reinforge.runner.slot", "runner_programs:endless"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    started = tmp_path / "started"
+    try:
+        assert slot.stdin is not None
+        slot.stdin.write((json.dumps(TASK | {"item": str(started)}) + "\n").encode())
+        slot.stdin.flush()
+        eventually(started.exists, 30)
+        program = int(started.read_text())
+        slot.stdin.close()
+        assert slot.wait(30) == -signal.SIGKILL
+        eventually(lambda: not running(program), 30)
+    finally:
+        slot.kill()
+
+
+def running(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+
+
+def test_a_module_that_cannot_be_imported_without_address_says_so(tmp_path: Path) -> None:
+    (tmp_path / "client_at_import.py").write_text("import os\nos.environ['OPENAI_API_KEY']\n")
+    process = SharedProcess("client_at_import:play")
+    try:
+        part = process.part()
+        part.start("roll_1", TASK)
+        outcome = part.outcome(30.0)
+    finally:
+        process.close()
+    assert outcome is not None
+    assert "cannot be imported: KeyError('OPENAI_API_KEY')" in outcome["error"]
+    assert "make its client in the function" in outcome["error"]
