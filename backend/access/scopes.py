@@ -12,6 +12,7 @@ WRITES: dict[str, Scope] = {
     "models": "data:write",
     "jobs": "jobs:write",
     "preflights": "jobs:write",
+    "tools": "jobs:write",
     "evaluations": "jobs:write",
     "sweeps": "jobs:write",
     "fine_tuning": "jobs:write",
