@@ -21,7 +21,7 @@ from backend.openai.chat.run import begin
 from backend.rpc.client import Calls
 from backend.tools import service as tools
 from reinforge.environment_spec import ToolsSpec
-from reinforge.errors import ReinforgeError
+from reinforge.errors import InvalidInput, ReinforgeError
 from reinforge.schemas.openai_chat import (
     ChatCompletion,
     ChatMessage,
@@ -72,7 +72,14 @@ class ToolConversation:
 
     async def _start(self) -> None:
         result = await self._ask_tools(turn=0, calls=[], start=True)
-        if result.start is not None and result.start.status == "ok" and result.start.text:
+        if result.start is not None and result.start.status != "ok":
+            raise InvalidInput(
+                f"The tools of {self.chat.name} cannot begin: {result.start.text}",
+                code="tools_failed",
+                param="metadata",
+                hint="`reset` of its environment class gets the request's `metadata` as its row.",
+            )
+        if result.start is not None and result.start.text:
             *before, last = self._messages
             self._messages = [*before, last | {"content": f"{last['content']}\n\n{result.start.text}"}]
 

@@ -177,6 +177,17 @@ def test_a_class_begins_with_what_reset_returns(
     assert chat.json()["choices"][0]["message"]["content"] == "Done."
 
 
+def test_a_class_that_cannot_begin_is_an_error(
+    backend: Backend, worker: Player, checkpoint: dict[str, Any]
+) -> None:
+    deploy(backend, worker, checkpoint, environment("class", GAME))
+    chat = Chat(backend, model="clerk")
+    run_tools(worker, start={"status": "exception", "text": "KeyError: 'word'"})
+    assert chat.end().status_code == 400
+    error = chat.json()["error"]
+    assert error["code"] == "tools_failed" and "KeyError: 'word'" in error["message"]
+
+
 def test_a_turn_that_is_cut_off_runs_nothing(
     backend: Backend, worker: Player, checkpoint: dict[str, Any]
 ) -> None:
