@@ -98,7 +98,7 @@ up: setup frontend/dist/index.html ## serve the platform
 	@exec $(VENV) -m reinforge.cli.main up --home "$(REINFORGE_HOME)" --host $(HOST) --port $(PORT)
 
 # Two halves side by side: most of either runs on one core.
-check: setup frontend/dist/index.html ## formatting, lint, types, import contracts, sizes, the page's types
+check: setup frontend/dist/index.html ## formatting, lint, types, import contracts, sizes, imports of tests, the page's types
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync check-python check-page
 
 check-python:
@@ -116,6 +116,7 @@ check-python:
 	@$(VENV) scripts/algorithm_docs.py --check
 	@$(VENV) scripts/reward_library_docs.py --check
 	@$(VENV) benchmarks/claims.py --check
+	@$(VENV) -m pytest --collect-only --quiet tests > .venv/collected.txt || { grep -A20 '= ERRORS' .venv/collected.txt; exit 1; }
 
 check-page:
 	@cd frontend && npm run --silent check && npm run --silent drift

@@ -28,7 +28,7 @@ def stored_runs() -> list[dict[str, Any]]:
 
 
 def rows(runs: list[dict[str, Any]]) -> list[tuple[str, ...]]:
-    every = [_row(runs, example, preset) for example in EXAMPLES for preset in PRESETS]
+    every = [compare(runs, example, preset) for example in EXAMPLES for preset in PRESETS]
     return [row for row in every if row is not None]
 
 
@@ -38,7 +38,8 @@ def section() -> list[str]:
     return [INTRO, *(f"| {' | '.join(row)} |" for row in cells), "", NOTE]
 
 
-def _row(runs: list[dict[str, Any]], example: str, preset: str) -> tuple[str, ...] | None:
+def compare(runs: list[dict[str, Any]], example: str, preset: str) -> tuple[str, ...] | None:
+    """The row of a preset on an example; None if it has no runs there."""
     arms = {
         name: [one for one in runs if (one["example"], one["preset"]) == (example, name)]
         for name in (BASELINE, preset)

@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from tool_presets import EXAMPLES, by_prompt, compare, spec_of
+from claims.tool_presets import EXAMPLES, compare
+from tool_presets import by_prompt, spec_of
 
 
 def runs(preset: str, tuned: list[float], seeds: tuple[int, ...] = (0, 1, 2)) -> list[dict[str, Any]]:
