@@ -245,6 +245,7 @@ def test_an_adapter_that_is_none_is_refused_and_others_go_on(
     assert vllm.get("7 + 8", adapter=adapters[0])
 
 
+@pytest.mark.long
 def test_a_server_that_dies_is_a_clear_error_and_the_next_request_has_another(
     vllm: Bench, local: Bench, adapters: list[Path]
 ) -> None:
