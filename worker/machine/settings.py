@@ -88,3 +88,8 @@ def take_reward_secrets() -> str:
 def plugins_enabled() -> bool:
     """`reinforge.settings.plugins_enabled` for `worker.algorithm`, which does not import `reinforge`."""
     return variable("REINFORGE_PLUGINS") != "off"
+
+
+def use_loopback() -> None:
+    """Connect the ranks of one machine without its network, unless set otherwise."""
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")

@@ -43,11 +43,6 @@ class ReduceGradient:
 
 
 @dataclass(frozen=True, slots=True)
-class EndRank:
-    """No reply."""
-
-
-@dataclass(frozen=True, slots=True)
 class RankWork:
     """What a rank has done so far."""
 

@@ -1,6 +1,7 @@
 """Messages and tensors between the ranks of a job, over gloo."""
 
 import base64
+import contextlib
 import io
 import os
 import pickle
@@ -8,7 +9,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, Protocol
 
@@ -22,6 +22,7 @@ RANK_LOST = "rank_lost"
 TIMEOUT_SECONDS = 1500.0
 """Longest wait for another rank; less than the watchdog's for an update, so that the reason is named."""
 _POLL_SECONDS = 0.005
+_CLOSED = "closed"
 
 
 class Store(Protocol):
@@ -71,6 +72,10 @@ class RankGroup:
             )
 
     def close(self) -> None:
+        """Rank 0 also ends the others, if it can reach them."""
+        if self.rank == 0:
+            with contextlib.suppress(RuntimeError):
+                self._calls.set(_CLOSED, "")
         if dist.is_initialized():
             dist.destroy_process_group()
 
@@ -87,9 +92,11 @@ class RankGroup:
             self.bytes_moved["calls"] += int(sizes[1:].sum())
 
     def next_message(self) -> Any:
-        """Of the others: the next message of rank 0, however long that takes."""
+        """Of the others: the next message of rank 0, however long that takes; None if it has closed the group."""
         with _ended_if_silent(self._timeout) as contact:
             while not self._calls.check([str(self._number)]):
+                if self._calls.check([_CLOSED]):
+                    return None
                 contact()
                 time.sleep(_POLL_SECONDS)
         self._number += 1
@@ -130,7 +137,7 @@ class RankGroup:
             dist.reduce(tensor, 0)
         self.bytes_moved["gradients"] += tensor.nbytes * (self.size - 1)
 
-    @contextmanager
+    @contextlib.contextmanager
     def _named(self) -> Iterator[None]:
         try:
             yield
@@ -180,7 +187,7 @@ def _unpack(packed: Tensor) -> Any:
     return torch.load(io.BytesIO(packed.numpy().tobytes()), weights_only=False)
 
 
-@contextmanager
+@contextlib.contextmanager
 def _ended_if_silent(seconds: float) -> Iterator[Callable[[], None]]:
     """Ends this process if the yielded function is not called for `seconds`: a store on a host that is cut off
     never answers.

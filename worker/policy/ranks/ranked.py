@@ -23,7 +23,6 @@ from worker.policy.critic import LoraCritic
 from worker.policy.lora import LoraPolicy
 from worker.policy.ranks.calls import (
     AddGradient,
-    EndRank,
     Model,
     PutWeights,
     RankReply,
@@ -77,10 +76,6 @@ class Ranks:
     def send_all(self, call: Any) -> None:
         """Send all others a call without a reply."""
         self.group.scatter([call] * self.size)
-
-    def close(self) -> None:
-        self.send_all(EndRank())
-        self.group.close()
 
 
 class _Ranked:

@@ -1,4 +1,4 @@
-"""A rank other than 0: computes its shares until it is told to end."""
+"""A rank other than 0: computes its shares until rank 0 closes the group."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,6 @@ from worker.policy.critic import LoraCritic
 from worker.policy.lora import LoraPolicy
 from worker.policy.ranks.calls import (
     AddGradient,
-    EndRank,
     Model,
     PutWeights,
     RankReply,
@@ -32,7 +31,7 @@ class RankServer:
                 model.passes.on_change = lambda message, facts: self._notes.append(message)
 
     def run(self) -> None:
-        while not isinstance(call := self._group.next_message(), EndRank):
+        while (call := self._group.next_message()) is not None:
             match call:
                 case PutWeights(model=model):
                     self._put_weights(call, self._model(model))
