@@ -57,7 +57,7 @@ from worker.trainer.environment import agent_sampler, call_texts, connected, job
 from worker.trainer.models import POLICY, trained_models
 from worker.trainer.plugins import checked_spec
 from worker.trainer.progress_bar import ProgressDisplay
-from worker.trainer.ranks import RankProcesses, rank_processes
+from worker.trainer.ranks import OtherRanks, rank_processes
 from worker.trainer.reporter import FolderReporter, LocalReporter, PipeReporter
 from worker.training.attack import attack_facts
 from worker.training.changes import Changes
@@ -85,6 +85,7 @@ def main() -> None:
     # The supervisor requests the stack of every thread when the trainer hangs, even inside a library.
     faulthandler.register(signal.SIGUSR1)
     settings.hide_devices()
+    settings.use_local_device()
     if not arguments.offline:
         give_way_on_processor()
     folder: Path = arguments.run
@@ -159,7 +160,7 @@ class TrainerJob:
         with rank_processes(self.spec.devices_per_job, self.reporter.folder) as others:
             return self._train_on(others)
 
-    def _train_on(self, others: RankProcesses | None) -> TrainingOutcome:
+    def _train_on(self, others: OtherRanks | None) -> TrainingOutcome:
         manifest, reporter, spec = self.manifest, self.reporter, self.spec
         engine_versions = check_engine(spec, Path(manifest.model_path))
         texts = ModelTexts(Path(manifest.model_path))
@@ -209,7 +210,7 @@ class TrainerJob:
             )
             return asyncio.run(_closing(rollouts, training))
 
-    def _models(self, others: RankProcesses | None) -> Models:
+    def _models(self, others: OtherRanks | None) -> Models:
         policy, critic = self.policy, self.critic
         assert policy is not None and self.job_reporter is not None
         if others is None:

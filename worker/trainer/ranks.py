@@ -1,4 +1,4 @@
-"""The other ranks of a job: child processes, one for each further GPU or share of the CPU."""
+"""The other ranks of a job: child processes, one for each further GPU or share of the CPU, or those of torchrun."""
 
 import contextlib
 import os
@@ -19,7 +19,7 @@ from worker.machine import settings
 from worker.machine.cpu_share import available_cores
 from worker.machine.gpus import ORDER, VISIBLE
 from worker.policy.load import job_device
-from worker.policy.ranks.group import RankGroup
+from worker.policy.ranks.group import TIMEOUT_SECONDS, RankGroup
 from worker.policy.ranks.ranked import Ranks
 
 STORE = "ranks.store"
@@ -66,7 +66,11 @@ class RankProcesses:
     def join(self) -> Ranks:
         """All ranks, once they have loaded. Raises JobFailure: the one of a rank that cannot start, or `rank_lost`."""
         self._group = RankGroup(
-            file_store(self._store_path, self._count), 0, self._count, diagnose=self._ended
+            file_store(self._store_path, self._count),
+            0,
+            self._count,
+            timeout=settings.rank_seconds() or TIMEOUT_SECONDS,
+            diagnose=self._ended,
         )
         return Ranks(self._group)
 
@@ -103,18 +107,52 @@ class RankProcesses:
             time.sleep(0.02)
 
 
+class TorchrunRanks:
+    """Ranks that torchrun started, perhaps on other hosts."""
+
+    def __init__(self) -> None:
+        self._group: RankGroup | None = None
+
+    def join(self) -> Ranks:
+        """All ranks, once they have loaded. Raises JobFailure: the one of a rank that cannot start, or `rank_lost`."""
+        self._group = torchrun_group()
+        return Ranks(self._group)
+
+    def close(self) -> None:
+        if self._group is not None:
+            self._group.close()
+
+
+OtherRanks = RankProcesses | TorchrunRanks
+
+
 @contextlib.contextmanager
-def rank_processes(count: int, folder: Path) -> Iterator[RankProcesses | None]:
+def rank_processes(count: int, folder: Path) -> Iterator[OtherRanks | None]:
     """The other ranks; None for a job of one. Raises JobFailure `too_few_devices`, OSError."""
     if count == 1:
         yield None
         return
-    check_devices(count)
-    processes = RankProcesses(count, folder)
+    ranks: OtherRanks
+    if settings.torchrun_rank() is None:
+        check_devices(count)
+        ranks = RankProcesses(count, folder)
+    else:
+        ranks = TorchrunRanks()
     try:
-        yield processes
+        yield ranks
     finally:
-        processes.close()
+        ranks.close()
+
+
+def torchrun_store() -> tuple[Any, int, int]:
+    """Store, rank and number of ranks."""
+    store, rank, size = next(iter(dist.rendezvous("env://")))  # type: ignore[attr-defined]
+    return store, rank, size
+
+
+def torchrun_group() -> RankGroup:
+    store, rank, size = torchrun_store()
+    return RankGroup(store, rank, size, timeout=settings.rank_seconds() or TIMEOUT_SECONDS)
 
 
 def file_store(path: Path, size: int) -> Any:

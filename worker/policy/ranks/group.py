@@ -5,6 +5,7 @@ import contextlib
 import io
 import os
 import pickle
+import re
 import threading
 import time
 from collections import Counter
@@ -142,7 +143,7 @@ class RankGroup:
         try:
             yield
         except (RuntimeError, ValueError) as error:
-            raise rank_lost(self._diagnose() or str(error).strip().partition("\n")[0][:300]) from error
+            raise rank_lost(self._diagnose() or _first_line(error)) from error
 
 
 def refuse_start(store: Store, error: Exception) -> None:
@@ -174,6 +175,11 @@ def rank_lost(why: str) -> JobFailure:
         hint="The next attempt continues from the last whole step. If it happens again, look at the machine's memory "
         "and at the end of the log, or lower devices_per_job.",
     )
+
+
+def _first_line(error: Exception) -> str:
+    """Without the place in gloo's source."""
+    return re.sub(r"^\[[^\]]*\] ", "", str(error).strip().partition("\n")[0])[:300]
 
 
 def _pack(value: Any) -> Tensor:
