@@ -75,11 +75,12 @@ class RankProcesses:
         return Ranks(self._group)
 
     def close(self) -> None:
-        if self._group is not None:
-            self._group.close()
+        # First: one that hangs may hold the lock of the store.
         for process in self._processes:
             process.kill()
             process.close_input()
+        if self._group is not None:
+            self._group.close()
         self._store_path.unlink(missing_ok=True)
 
     @property

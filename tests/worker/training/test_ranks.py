@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
 from tests.support import small_jobs
 from tests.support.forked_ranks import two_ranks
@@ -42,7 +44,15 @@ def exact(folder: Path, model: Path, **changes: Any) -> SmallJob:
 def load_double(folder: Path, **settings: Any) -> LoadedModel:
     base = load_base_model(folder, **settings)
     base.model.double()
+    for module in base.model.modules():
+        if type(module).__name__.endswith("RMSNorm"):
+            # transformers' own computes in float32, which makes 1e-8 of a difference of 1e-13.
+            vars(module)["forward"] = partial(rms_norm, module)
     return base
+
+
+def rms_norm(module: Any, x: Tensor) -> Tensor:
+    return torch.nn.functional.rms_norm(x, (x.shape[-1],), module.weight, module.variance_epsilon)
 
 
 @contextmanager
@@ -87,7 +97,7 @@ def test_twenty_steps_of_two_ranks_are_those_of_one(
     expected, actual = one.policy.weights(), two.policy.weights()
     difference = max(float((actual[key] - tensor).abs().max()) for key, tensor in expected.items())
     # A critic's value head is float32.
-    assert difference < (1e-9 if one.critic is None else 1e-5)
+    assert difference < (1e-9 if one.critic is None else 1e-5), difference
     assert {tensor.dtype for tensor in expected.values()} == {torch.float64}
     moved = max(float(tensor.abs().max()) for key, tensor in expected.items() if "lora_B" in key)
     assert moved > 0.01
