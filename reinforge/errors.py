@@ -19,6 +19,7 @@
 `code` is stable, `message` says what happened, `hint` what to do, `param` is the field's dotted path.
 """
 
+from functools import partial
 from typing import Any
 
 
@@ -139,6 +140,10 @@ class JobFailure(ReinforgeError):
     def __init__(self, message: str, *, code: str, hint: str | None = None, retryable: bool = False) -> None:
         super().__init__(message, code=code, hint=hint)
         self.retryable = retryable
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        again = partial(JobFailure, code=self.code, hint=self.hint, retryable=self.retryable)
+        return again, (self.message,), self.__dict__
 
 
 def deleted_meanwhile() -> DeletedMeanwhile:

@@ -4,6 +4,7 @@ Empty counts as unset. Variables are read when needed, not at import.
 """
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 DEFAULT_HOME = ".reinforge"
@@ -99,6 +100,19 @@ def traces_exported() -> bool:
 
 def trace_service_is_set() -> bool:
     return variable("OTEL_SERVICE_NAME") is not None
+
+
+@dataclass(frozen=True)
+class TorchrunRank:
+    rank: int
+    size: int
+
+
+def torchrun_rank() -> TorchrunRank | None:
+    """The rank of this process, if torchrun started it."""
+    if variable("TORCHELASTIC_RUN_ID") is None:
+        return None
+    return TorchrunRank(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
 
 
 def runs_in_github_actions() -> bool:

@@ -277,6 +277,10 @@ class JobSpec(SpecModel):
     """How completions are sampled."""
     base: BaseSpec = BaseSpec()
     """How the frozen base model is held."""
+    devices_per_job: int = Field(default=1, ge=1, le=64)
+    """GPUs that train the job together, each with a copy of the base model. On a worker without a GPU: processes that
+    share its cores. More than the worker has pause the job with `too_few_devices`.
+    """
     adapter: Lora = Lora()
     """Trained weights on top of the frozen base model."""
     optimizer: Optimizer = Optimizer()

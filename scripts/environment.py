@@ -32,6 +32,7 @@ EXCEPTIONS = {
     "worker/sandbox/daemon/probe.py": "proves that a jail does not see the environment",
     "worker/sandbox/jailed/zygote.py": "replaces the environment inside the jail",
     "worker/supervisor/trainer_process.py": "copies the environment for a child",
+    "worker/trainer/ranks.py": "copies the environment for a child",
 }
 READERS = {"environ", "environb", "getenv", "getenvb"}
 SETTINGS_CLASSES = {"BaseSettings"}

@@ -59,6 +59,8 @@ class WorkerSettings(BaseSettings):
         default=None, validation_alias="REINFORGE_VLLM_SLEEP"
     )
     """What vLLM releases during updates; unset: what the trainer needs."""
+    rank_seconds: float | None = Field(default=None, gt=0, validation_alias="REINFORGE_RANK_SECONDS")
+    """Longest wait for another rank of a job; unset: 1500."""
     gpu_locks: Path | None = Field(default=None, validation_alias="REINFORGE_GPU_LOCKS")
     """Unset: `gpus` in `home`."""
 

@@ -15,7 +15,7 @@ from backend.workers.records.metering import count_time
 from reinforge.records import Ended
 from reinforge.states import JobStatus
 
-BROKEN_OFF = frozenset({"killed", "trainer_crashed", "stalled"})
+BROKEN_OFF = frozenset({"killed", "rank_lost", "trainer_crashed", "stalled"})
 
 
 async def end_attempt(

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,7 +29,15 @@ from reinforge.system.launch import end_with_parent
 
 
 def train(spec: JobSpec, out: Path) -> dict[str, Any]:
-    """Run `spec` to its end in the new folder `out`; returns the `ended` record."""
+    """Run `spec` to its end in the new folder `out`; returns the `ended` record.
+
+    Under torchrun each process is a rank, and all but rank 0 write to `OUT-rank-N`.
+    """
+    torchrun = settings.torchrun_rank()
+    if torchrun is not None:
+        check_size(spec, torchrun.size)
+        if torchrun.rank > 0:
+            return serve_rank(spec, out.with_name(f"{out.name}-rank-{torchrun.rank}"))
     if out.exists() and any(out.iterdir()):
         raise InvalidInput(
             f"{out} is not empty.", code="out_exists", hint="Choose another folder with --out."
@@ -44,6 +53,28 @@ def train(spec: JobSpec, out: Path) -> dict[str, Any]:
         return {"kind": "ended", "outcome": "failed", "reason": "trainer_crashed", "step": 0,
                 "message": f"The trainer stopped with status {status} and no word; see its output above."}  # fmt: skip
     return ended
+
+
+def check_size(spec: JobSpec, size: int) -> None:
+    if spec.devices_per_job != size:
+        raise InvalidInput(
+            f"devices_per_job is {spec.devices_per_job}, and torchrun started {size} processes.",
+            code="too_few_devices" if size < spec.devices_per_job else "too_many_ranks",
+            param="devices_per_job",
+            hint="Set it to --nnodes times --nproc-per-node.",
+        )
+
+
+def serve_rank(spec: JobSpec, out: Path) -> dict[str, Any]:
+    """Compute as a rank other than 0 until the job ends, with model and files of this host."""
+    prepare(spec, out, out / "no-sandbox.sock")
+    status = _run([sys.executable, "-m", "worker.trainer.rank", "--run", str(out)])
+    shutil.rmtree(out, ignore_errors=True)
+    if status == 0:
+        return {"kind": "ended", "outcome": "succeeded", "reason": None, "step": 0,
+                "message": "this process was a rank of the job, whose output rank 0 has"}  # fmt: skip
+    return {"kind": "ended", "outcome": "failed", "reason": "rank_lost", "step": 0,
+            "message": f"This rank stopped with status {status}; see its output above."}  # fmt: skip
 
 
 def prepare(spec: JobSpec, out: Path, socket_path: Path) -> RunManifest:

@@ -47,12 +47,12 @@ def test_the_stand_in_for_the_kernel_has_the_gradients_of_the_loop() -> None:
     policy, batch = make((64, 128, 4, 2), 2), counted_batch()
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
-        for tensor in (*policy._model.parameters(), *policy._trained.list):
+        for tensor in (*policy._model.parameters(), *policy.trained.list):
             tensor.copy_(0.1 * torch.randn(tensor.shape, generator=generator))
     gradients = []
     for layout in ("padded", "packed"):
         with with_arm(policy, Arm(True, True, layout)):
             policy.forward_backward(batch, total)
-        gradients.append(torch.cat([p.grad.flatten() for p in policy._trained.list if p.grad is not None]))
+        gradients.append(torch.cat([p.grad.flatten() for p in policy.trained.list if p.grad is not None]))
         policy._optimizer.zero_grad(set_to_none=True)
     assert torch.nn.functional.cosine_similarity(gradients[0], gradients[1], dim=0) > 0.999

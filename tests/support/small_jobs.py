@@ -69,6 +69,9 @@ def small_spec(**changes: Any) -> JobSpec:
 class SmallJob:
     """Everything `train` needs, over a folder with a tiny model."""
 
+    models: Models | None = None
+    """What is trained in place of policy and critic themselves."""
+
     def __init__(
         self,
         folder: Path,
@@ -144,7 +147,7 @@ class SmallJob:
         return asyncio.run(
             train(
                 self.spec,
-                Models(self.policy, self.critic),
+                self.models or Models(self.policy, self.critic),
                 RolloutSource(
                     self.engine,
                     self.environment,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from reinforge.errors import InvalidInput
+from reinforge.errors import InvalidInput, JobFailure
 from worker.machine.gpus import ORDER, VISIBLE, Gpu, list_gpus
 from worker.settings import WorkerSettings, read_settings
 
@@ -117,17 +117,17 @@ def _named(gpus: Sequence[Gpu], value: str, variable: str) -> tuple[Gpu, ...]:
     return tuple(dict.fromkeys(named))
 
 
-def place(available: Pools, full: Collection[str]) -> Placement | None:
+def place(available: Pools, full: Collection[str], *, trainers: int = 1) -> Placement | None:
     """The next job's GPUs; None while too few are free. full: uuids without a free seat."""
     if not available.trainers:
         return Placement()
-    trainer = next((gpu for gpu in available.trainers if gpu.uuid not in full), None)
-    if trainer is None:
+    chosen = tuple(gpu for gpu in available.trainers if gpu.uuid not in full)[:trainers]
+    if len(chosen) < trainers:
         return None
     if not available.samplers:
-        return Placement((trainer,))
-    sampler = next((gpu for gpu in available.samplers if gpu.uuid not in full and gpu != trainer), None)
-    return None if sampler is None else Placement((trainer,), ((sampler,),))
+        return Placement(chosen)
+    sampler = next((gpu for gpu in available.samplers if gpu.uuid not in full and gpu not in chosen), None)
+    return None if sampler is None else Placement(chosen, ((sampler,),))
 
 
 @dataclass(slots=True)
@@ -137,6 +137,8 @@ class Hold:
     placement: Placement = field(default_factory=Placement)
     locks: dict[str, int] = field(default_factory=dict)
     folder: Path | None = None
+    take_again: "Callable[[Pools, int], Hold | None] | None" = field(default=None, compare=False)
+    available: Pools | None = field(default=None, compare=False)
 
     @property
     def descriptors(self) -> tuple[int, ...]:
@@ -147,6 +149,26 @@ class Hold:
             if (descriptor := self.locks.pop(gpu.uuid, None)) is not None:
                 os.close(descriptor)
         self.placement = Placement(self.placement.trainers)
+
+    def widen(self, trainers: int) -> bool:
+        """Exchange the GPUs for so many trainers'; False while too few are free: it then holds none, so that two jobs
+        cannot wait for each other. Raises JobFailure `too_few_devices` (retryable).
+        """
+        if self.available is None or self.take_again is None or not self.available.trainers:
+            return True
+        if self.locks and len(self.placement.trainers) >= trainers:
+            return True
+        pool = self.available
+        if not self.placement.samplers:
+            pool = Pools(pool.trainers, (), pool.seats)
+        if place(pool, (), trainers=trainers) is None:
+            raise _too_few(trainers, pool)
+        self.release()
+        other = self.take_again(pool, trainers)
+        if other is None:
+            return False
+        self.placement, self.locks, self.folder = other.placement, other.locks, other.folder
+        return True
 
     @property
     def requested(self) -> bool:
@@ -165,16 +187,28 @@ class Hold:
             os.close(self.locks.popitem()[1])
 
 
+def _too_few(trainers: int, pool: Pools) -> JobFailure:
+    count = len({*pool.trainers, *pool.samplers})
+    beside = " and one for vLLM" if pool.samplers else ""
+    return JobFailure(
+        f"devices_per_job is {trainers}, and this worker has {count} GPU{'' if count == 1 else 's'} for trainers"
+        f"{beside}.",
+        code="too_few_devices",
+        hint="Give the job a worker with more, then resume it, or fork it with a smaller devices_per_job.",
+        retryable=True,
+    )
+
+
 class GpuLocks:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def take(self, available: Pools, holder: str, *, urgent: bool = False) -> Hold | None:
+    def take(self, available: Pools, holder: str, *, urgent: bool = False, trainers: int = 1) -> Hold | None:
         """GPUs for a job; None while too few are free. urgent: idle holders are asked to release."""
         if not available.trainers:
             return Hold()
         full: set[str] = set()
-        while (placement := place(available, full)) is not None:
+        while (placement := place(available, full, trainers=trainers)) is not None:
             gpus = [*placement.trainers, *(gpu for group in placement.samplers for gpu in group)]
             locks: dict[str, int] = {}
             for gpu in gpus:
@@ -263,6 +297,10 @@ class JobGpus:
             yield None
             return
         self.waits_for = None
+        hold.available = self._pools
+        hold.take_again = lambda pool, trainers: self._locks.take(
+            pool, holder, urgent=True, trainers=trainers
+        )
         try:
             yield hold
         finally:

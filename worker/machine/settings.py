@@ -88,3 +88,33 @@ def take_reward_secrets() -> str:
 def plugins_enabled() -> bool:
     """`reinforge.settings.plugins_enabled` for `worker.algorithm`, which does not import `reinforge`."""
     return variable("REINFORGE_PLUGINS") != "off"
+
+
+def rank_seconds() -> float | None:
+    """Longest wait for another rank."""
+    seconds = variable("REINFORGE_RANK_SECONDS")
+    return float(seconds) if seconds else None
+
+
+def torchrun_rank() -> tuple[int, int] | None:
+    """Rank and number of ranks, if torchrun started this process."""
+    if variable("TORCHELASTIC_RUN_ID") is None:
+        return None
+    return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+
+
+def use_local_device() -> None:
+    """Hide the GPUs of torchrun's other ranks on this host."""
+    local = variable("LOCAL_RANK")
+    if torchrun_rank() is None or local is None or requested_device() == "cpu":
+        return
+    names = visible_devices()
+    if names is None:
+        os.environ[VISIBLE_DEVICES] = local
+    elif names:
+        os.environ[VISIBLE_DEVICES] = (names.split(",") + [""] * int(local))[int(local)].strip()
+
+
+def use_loopback() -> None:
+    """Connect the ranks of one machine without its network, unless set otherwise."""
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")

@@ -30,12 +30,12 @@ class LoraCritic:
         torch.nn.init.zeros_(self._head.weight)
         torch.nn.init.zeros_(self._head.bias)
         head = {f"value_head.{key}": parameter for key, parameter in self._head.named_parameters()}
-        self._trained = TrainedParameters(adapter_parameters(peft, name) | head)
+        self.trained = TrainedParameters(adapter_parameters(peft, name) | head)
         self._base_bytes = base_bytes
 
     @property
     def held_bytes(self) -> int:
-        return self._base_bytes + self._trained.bytes
+        return self._base_bytes + self.trained.bytes
 
     def values(self, sequences: Sequences) -> Tensor:
         return self.passes.retry(lambda: self._values(sequences))
@@ -73,16 +73,16 @@ class LoraCritic:
         weight_decay: float,
         clip_norm: float,
     ) -> float:
-        return self._trained.step(
+        return self.trained.step(
             learning_rate=learning_rate, betas=betas, eps=eps, weight_decay=weight_decay, clip_norm=clip_norm
         )
 
     def state(self) -> PolicyState:
-        return PolicyState(self._trained.weights(), self._trained.moments(), self.passes.learned)
+        return PolicyState(self.trained.weights(), self.trained.moments(), self.passes.learned)
 
     def load_state(self, state: PolicyState) -> None:
         """Load a state; raises KeyError or RuntimeError if it is another critic's."""
-        self._trained.load(state.adapter, state.optimizer)
+        self.trained.load(state.adapter, state.optimizer)
         self.passes.start_with(state.facts)
 
     def _backward(self, batch: Batch, part: MicroBatch, loss: ValueFunction) -> LossValue:
@@ -98,7 +98,7 @@ class LoraCritic:
             self._forget()
 
     def _forget(self) -> None:
-        self._trained.optimizer.zero_grad(set_to_none=True)
+        self.trained.optimizer.zero_grad(set_to_none=True)
 
     def _alone(self, row: int) -> MicroBatch:
         return MicroBatch([row], "packed" if self.layout == "packed" else "padded")

@@ -30,8 +30,10 @@ MICRO_BATCH_TOKENS = {"cpu": 2048, "cuda": 32768}
 
 
 class LocalHost:
-    def __init__(self, base: LoadedModel, threads: int = 1) -> None:
+    def __init__(self, base: LoadedModel, threads: int = 1, *, ranks: int = 1) -> None:
+        """ranks: of the job; those on a CPU share the machine's memory."""
         self.base = base
+        self._sharers = ranks if base.model.device.type == "cpu" else 1
         self.threads = MicroBatchThreads(threads)
         self._layers = Layers(base.model)
         self._fused = fuse(base.model) if base.model.device.type == "cuda" else {}
@@ -86,7 +88,7 @@ class LocalHost:
             self.base.model,
             device,
             MICRO_BATCH_TOKENS[device.type],
-            parallel=self.threads.count,
+            parallel=self.threads.count * self._sharers,
         )
 
     def _add(self, name: str, *, rank: int, alpha: float, targets: str | list[str], seed: int) -> PeftModel:

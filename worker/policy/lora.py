@@ -59,15 +59,15 @@ class LoraPolicy:
         choice = Layouts() if split is None else layouts_of(self._model)
         self.layouts = choice.available
         self.layout = choice.usual
-        self._trained = TrainedParameters(adapter_parameters(peft, name))
-        self._parameters = self._trained.parameters
-        self._optimizer = self._trained.optimizer
+        self.trained = TrainedParameters(adapter_parameters(peft, name))
+        self._parameters = self.trained.parameters
+        self._optimizer = self.trained.optimizer
         self._reference: dict[str, Tensor] = {}
 
     @property
     def held_bytes(self) -> int:
         reference = sum(tensor.nbytes for tensor in self._reference.values())
-        return base_bytes(self._model) + self._trained.bytes + reference
+        return base_bytes(self._model) + self.trained.bytes + reference
 
     def log_probs(self, sequences: Sequences) -> TokenScores:
         with self._computing():
@@ -125,7 +125,7 @@ class LoraPolicy:
                 run = partial(self._run, batch, loss, scores, needs_gradient)
                 with self.passes.running():
                     for value, part_gradients in self._threads.map(run, self._plan(batch.sequences, chosen)):
-                        self._trained.add(part_gradients)
+                        self.trained.add(part_gradients)
                         self.passes.heartbeat()
                         for key, (total, count) in value.metrics.items():
                             old_total, old_count = metrics.get(key, (0.0, 0.0))
@@ -143,28 +143,36 @@ class LoraPolicy:
         weight_decay: float,
         clip_norm: float,
     ) -> float:
-        return self._trained.step(
+        return self.trained.step(
             learning_rate=learning_rate, betas=betas, eps=eps, weight_decay=weight_decay, clip_norm=clip_norm
         )
 
     def state(self) -> PolicyState:
-        weights, moments = self._trained.weights(), self._trained.moments()
-        return PolicyState(weights, moments, self.passes.learned, on_cpu(self._reference))
+        weights, moments = self.trained.weights(), self.trained.moments()
+        return PolicyState(weights, moments, self.passes.learned, self.reference)
 
     def load_state(self, state: PolicyState) -> None:
         """Load a state; raises KeyError or RuntimeError if it is another adapter's."""
-        self._trained.load(state.adapter, state.optimizer)
+        self.trained.load(state.adapter, state.optimizer)
         self.passes.start_with(state.facts)
+        self.load_reference(state.reference)
+
+    @property
+    def reference(self) -> dict[str, Tensor]:
+        """Weights of the reference; empty for the base model."""
+        return on_cpu(self._reference)
+
+    def load_reference(self, weights: Mapping[str, Tensor]) -> None:
         self._reference = {
-            key: tensor.to(self._parameters[key].device).clone() for key, tensor in state.reference.items()
+            key: tensor.to(self._parameters[key].device).clone() for key, tensor in weights.items()
         }
 
     def weights(self) -> dict[str, Tensor]:
-        return self._trained.weights()
+        return self.trained.weights()
 
     def load_weights(self, weights: Mapping[str, Tensor]) -> None:
         """Load another copy's weights, without optimizer and reference. Raises KeyError or RuntimeError."""
-        self._trained.put(weights)
+        self.trained.put(weights)
 
     def export(self, folder: Path, *, base_model: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -214,7 +222,7 @@ class LoraPolicy:
         if not needs_gradient:
             return value, []
         total = value.total / batch.denominator
-        return value, list(torch.autograd.grad(total, self._trained.list, allow_unused=True))
+        return value, list(torch.autograd.grad(total, self.trained.list, allow_unused=True))
 
     def _try_row(self, batch: Batch, row: int, loss: LossFunction) -> None:
         unread = empty_scores(len(batch.sequences), batch.sequences.longest)

@@ -44,6 +44,29 @@ class TrainedParameters:
     def weights(self) -> dict[str, Tensor]:
         return on_cpu(self.parameters)
 
+    def flat_weights(self) -> Tensor:
+        """All weights, one after the other, on the CPU."""
+        return torch.cat([parameter.detach().flatten() for parameter in self.list]).cpu()
+
+    def put_flat(self, weights: Tensor) -> None:
+        parts = torch.split(weights, [parameter.numel() for parameter in self.list])
+        with torch.no_grad():
+            for parameter, part in zip(self.list, parts, strict=True):
+                parameter.copy_(part.view(parameter.shape))
+
+    def flat_gradients(self) -> Tensor:
+        """All gradients, one after the other, on the CPU; then for each parameter 1 if it has one, else 0."""
+        gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in self.list]
+        flat = torch.cat([gradient.flatten() for gradient in gradients])
+        present = torch.tensor([float(p.grad is not None) for p in self.list])
+        return torch.cat([flat.cpu(), present.to(flat.dtype)])
+
+    def put_flat_gradients(self, gradients: Tensor) -> None:
+        sizes = [parameter.numel() for parameter in self.list]
+        *parts, present = torch.split(gradients, [*sizes, len(sizes)])
+        for parameter, part, ranks in zip(self.list, parts, present.tolist(), strict=True):
+            parameter.grad = part.view(parameter.shape).to(parameter) if ranks else None
+
     def moments(self) -> dict[str, Tensor]:
         return on_cpu(
             {

@@ -45,6 +45,7 @@ LEAVE_GRACE_SECONDS = 1.0
 STOP_DELIVER_SECONDS = 5.0
 EXIT_GRACE_SECONDS = 30.0
 TICK_SECONDS = 0.1
+DEVICE_SECONDS = 0.5
 
 
 class JobOutcome(StrEnum):
@@ -138,7 +139,7 @@ class _Attempt:
     def run(self) -> JobOutcome:
         self.heart.start()
         self.sender.start()
-        if self._prepare():
+        if self._prepare() and self._take_devices():
             self._train()
         return self._deliver()
 
@@ -187,11 +188,28 @@ class _Attempt:
             self._end(stalled, tail=exit_diagnosis.where(thread))
         return not self.ended
 
+    def _take_devices(self) -> bool:
+        """Wait for all GPUs of the job; returns whether to train."""
+        if self.claimed.spec.get("rollout", {}).get("engine") != "vllm":
+            self.gpus.drop_samplers()
+        count, waits = int(self.claimed.spec.get("devices_per_job", 1)), False
+        try:
+            while not self.gpus.widen(count):
+                if not waits:
+                    log.info("%s waits for %s free GPUs", self.claimed.job, count)
+                waits = True
+                time.sleep(DEVICE_SECONDS)
+                if self._must_leave() or self.cancelling:
+                    break
+        except JobFailure as failure:
+            self._end(failure)
+        if self.cancelling and not self.ended:
+            self._keep(_cancelled(self.last_sequence + 1))
+        return not (self.ended or self._must_leave())
+
     def _train(self) -> None:
         kills_before = exit_diagnosis.memory_kills()
         self.watchdog = Watchdog(self.parent.silence_limits)
-        if self.claimed.spec.get("rollout", {}).get("engine") != "vllm":
-            self.gpus.drop_samplers()
         try:
             self.trainer = trainer = TrainerProcess(
                 self.folder.path,

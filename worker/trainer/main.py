@@ -18,12 +18,12 @@ import sys
 import warnings
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from transformers.utils.logging import disable_progress_bar
 
-from reinforge.algorithm.critic import ValueHead
 from reinforge.environment_spec import ToolsSpec
 from reinforge.errors import JobFailure
 from reinforge.net.outbound import Guard
@@ -33,13 +33,15 @@ from reinforge.spec import JobSpec
 from worker.environment.agent.client import BackendAccess
 from worker.environment.tools.servers import ToolServers
 from worker.machine import settings
-from worker.machine.cpu_share import give_way_on_processor, set_threads
+from worker.machine.cpu_share import give_way_on_processor
 from worker.machine.kind import machine_kind
 from worker.machine.memory import is_out_of_memory
 from worker.policy.critic import LoraCritic
 from worker.policy.host import LocalHost
-from worker.policy.load import LoadedModel, load_base_model, load_with_tokenizer
+from worker.policy.load import LoadedModel, load_with_tokenizer
 from worker.policy.lora import LoraPolicy
+from worker.policy.ranks.group import RANK_LOST
+from worker.policy.ranks.ranked import RankedCritic, RankedPolicy
 from worker.rewards.assemble import RaterServices, job_scorer, live_reward, needs_sandbox
 from worker.rewards.columns import check_columns
 from worker.rewards.composite import CompositeScorer
@@ -52,8 +54,10 @@ from worker.rollout.engine import RolloutEngine
 from worker.sandbox.client import SandboxClient
 from worker.trainer.engines import check_engine, rollout_engine
 from worker.trainer.environment import agent_sampler, call_texts, connected, job_environment
+from worker.trainer.models import POLICY, trained_models
 from worker.trainer.plugins import checked_spec
 from worker.trainer.progress_bar import ProgressDisplay
+from worker.trainer.ranks import OtherRanks, rank_processes
 from worker.trainer.reporter import FolderReporter, LocalReporter, PipeReporter
 from worker.training.attack import attack_facts
 from worker.training.changes import Changes
@@ -67,7 +71,6 @@ from worker.training.prompts.model_texts import ModelTexts
 from worker.training.reporting.job_reporter import JobReporter
 from worker.training.reporting.metrics import peak_memory_gib
 
-POLICY, CRITIC = "policy", "critic"
 SANDBOX_PATIENCE_SECONDS = 30.0
 
 
@@ -82,6 +85,7 @@ def main() -> None:
     # The supervisor requests the stack of every thread when the trainer hangs, even inside a library.
     faulthandler.register(signal.SIGUSR1)
     settings.hide_devices()
+    settings.use_local_device()
     if not arguments.offline:
         give_way_on_processor()
     folder: Path = arguments.run
@@ -125,7 +129,7 @@ class TrainerJob:
             end = end_of(error)
             # Raised between two parts of a step, with no room for the rest of it: the last whole state counts.
             whole = end.reason != "disk_full" and not is_out_of_memory(error)
-            if end.outcome == "paused" and whole:
+            if whole and (end.outcome == "paused" or end.reason == RANK_LOST):
                 self._save_state()
         finally:
             if self.scorer is not None:
@@ -151,22 +155,20 @@ class TrainerJob:
             )
 
     def _train(self) -> TrainingOutcome:
-        manifest, reporter = self.manifest, self.reporter
-        reporter.report(Phase, phase="loading", step=0)
-        spec = self.spec = checked_spec(manifest.spec)
+        self.reporter.report(Phase, phase="loading", step=0)
+        self.spec = checked_spec(self.manifest.spec)
+        with rank_processes(self.spec.devices_per_job, self.reporter.folder) as others:
+            return self._train_on(others)
+
+    def _train_on(self, others: OtherRanks | None) -> TrainingOutcome:
+        manifest, reporter, spec = self.manifest, self.reporter, self.spec
         engine_versions = check_engine(spec, Path(manifest.model_path))
         texts = ModelTexts(Path(manifest.model_path))
         base = load_with_tokenizer(texts.folder, texts.load, precision=spec.base.precision)
         texts.vocabulary = base.model.get_input_embeddings().num_embeddings
         reporter.report(Phase, phase="loading", step=0)
-        threads = set_threads(base.model.config.get_text_config().hidden_size)
-        host = LocalHost(base, threads if base.model.device.type == "cpu" else 1)
-        adapter = spec.adapter
-        alpha = adapter.alpha or 2.0 * adapter.rank
-        policy = host.create_policy(
-            POLICY, rank=adapter.rank, alpha=alpha, targets=adapter.targets, seed=spec.seed
-        )
-        critic = self._critic(host)
+        made = trained_models(spec, base, texts.folder, ranks=spec.devices_per_job)
+        host, policy, critic = made.host, made.policy, made.critic
         self._load(policy, critic)
         reporter.rewind(self.position.step)
         reporter.report(Phase, phase="loading", step=0)
@@ -186,7 +188,9 @@ class TrainerJob:
             self.job_reporter = JobReporter(
                 reporter, texts.pieces, model=spec.model, revisions=lambda: scorer.revisions
             )
+            models = self._models(others)
             facts = host.facts | policy.passes.facts | {"layout": policy.layout}
+            facts |= {} if others is None else {"ranks": spec.devices_per_job}
             facts |= {"engine": spec.rollout.engine, "jail": jail, "versions": versions() | engine_versions}
             facts |= {"machine": machine_kind()}
             facts |= {"memory_gib": peak_memory_gib(), "held_out_rows": len(prompts.held_out)}
@@ -198,13 +202,22 @@ class TrainerJob:
             changes = Changes(manifest.changes, self._replace_reward, reporter, self.job_reporter)
             training = train(
                 spec,
-                Models(policy, critic),
+                models,
                 rollouts,
                 prompts,
                 self.position,
                 Control(reporter, self.job_reporter, changes),
             )
             return asyncio.run(_closing(rollouts, training))
+
+    def _models(self, others: OtherRanks | None) -> Models:
+        policy, critic = self.policy, self.critic
+        assert policy is not None and self.job_reporter is not None
+        if others is None:
+            return Models(policy, critic)
+        ranks = others.join()
+        ranks.note = partial(self.job_reporter.log, "info")
+        return Models(RankedPolicy(policy, ranks), None if critic is None else RankedCritic(critic, ranks))
 
     def _load(self, policy: LoraPolicy, critic: LoraCritic | None) -> None:
         manifest, state, critic_state = self.manifest, None, None
@@ -263,18 +276,6 @@ class TrainerJob:
         assert self.policy is not None and self.job_reporter is not None
         folders = Path(self.manifest.model_path), self.reporter.folder
         return rollout_engine(self.spec, base, texts, host, self.policy, self.job_reporter, *folders, longest)
-
-    def _critic(self, host: LocalHost) -> LoraCritic | None:
-        settings, adapter = self.spec.algorithm.critic, self.spec.adapter
-        if not isinstance(settings, ValueHead):
-            return None
-        if settings.base == "own":
-            folder = Path(self.manifest.model_path)
-            host = LocalHost(load_base_model(folder, precision=self.spec.base.precision))
-        alpha = adapter.alpha or 2.0 * adapter.rank
-        return host.create_critic(
-            CRITIC, rank=adapter.rank, alpha=alpha, targets=adapter.targets, seed=self.spec.seed
-        )
 
     def _scorer(self, client: SandboxClient) -> CompositeScorer:
         spec, manifest = self.spec, self.manifest

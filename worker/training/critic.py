@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from torch import Tensor
 
 from reinforge.algorithm.critic import ValueHead
 from reinforge.spec import JobSpec
 from worker.algorithm.loss.value_loss import value_loss, value_metrics
-from worker.policy.base import Batch, Critic, LossValue, ValueFunction
+from worker.policy.base import Batch, Critic, LossValue
 from worker.training.batch import StepBatch
 from worker.training.credit import Credit
 from worker.training.forward_passes import Passes
@@ -39,7 +40,7 @@ def update_critic(
         )
         tensors = {"mask": mask, "returns": part_returns, "old_values": before}
         part = Batch(sequences.sequences, tensors, mask.any(1), float(mask.sum()))
-        done.add(critic.forward_backward(sequences.split(part), value_function(settings.clip_range)))
+        done.add(critic.forward_backward(sequences.split(part), ClippedValueLoss(settings.clip_range)))
         norm = critic.optimizer_step(
             learning_rate=(settings.learning_rate or optimizer.rate) * share,
             betas=optimizer.betas,
@@ -53,11 +54,13 @@ def update_critic(
             done.skipped += 1
 
 
-def value_function(clip_range: float | None) -> ValueFunction:
-    def loss(values: Tensor, tensors: Mapping[str, Tensor]) -> LossValue:
-        parts = value_loss(
-            values, tensors["returns"], tensors["old_values"], tensors["mask"], clip_range=clip_range
-        )
-        return LossValue(parts.total, parts.metrics)
+@dataclass(frozen=True, slots=True)
+class ClippedValueLoss:
+    """`value_loss` as a `ValueFunction` that other processes can be sent."""
 
-    return loss
+    clip_range: float | None
+
+    def __call__(self, values: Tensor, tensors: Mapping[str, Tensor]) -> LossValue:
+        returns, old, mask = tensors["returns"], tensors["old_values"], tensors["mask"]
+        parts = value_loss(values, returns, old, mask, clip_range=self.clip_range)
+        return LossValue(parts.total, parts.metrics)

@@ -19,7 +19,6 @@ from worker.algorithm.rows import State
 from worker.policy.base import (
     Batch,
     ForwardBackward,
-    LossFunction,
     LossValue,
     Policy,
     SumCount,
@@ -96,7 +95,7 @@ def update(
         part = _optimizer_batch(settings, batch, credit, rows, passes, before, done.state, first=number == 0)
         if old is None:
             part = replace(part, skipped=skippable_rows(batch, rows, part.needs_gradient))
-        ran = policy.forward_backward(sequences.split(part), loss_function(settings))
+        ran = policy.forward_backward(sequences.split(part), PolicyLoss(settings))
         ran = replace(ran, scores=sequences.joined_scores(ran.scores))
         if part.skipped is not None:
             as_sampled(ran.scores, batch, rows, part.skipped)
@@ -149,21 +148,22 @@ def _begun(batch: StepBatch, old: TokenScores | None, state: State) -> Update:
     return Update(scores, dict(state), scored=torch.ones(len(batch.sequences), dtype=torch.bool))
 
 
-def loss_function(settings: LossSettings) -> LossFunction:
-    reads = loss_reads(settings)
+@dataclass(frozen=True, slots=True)
+class PolicyLoss:
+    """The loss of `settings` as a `LossFunction` that other processes can be sent."""
 
-    def loss(scores: TokenScores, tensors: Mapping[str, Tensor]) -> LossValue:
-        inputs = loss_inputs(tensors)
+    settings: LossSettings
+
+    def __call__(self, scores: TokenScores, tensors: Mapping[str, Tensor]) -> LossValue:
+        inputs, reads = loss_inputs(tensors), loss_reads(self.settings)
         if "entropy_gradient" in reads:
             inputs = replace(inputs, entropies=scores.entropies)
         if "execute_scores" in reads:
             inputs = replace(
                 inputs, execute_logits=scores.execute_logits, execute_logprobs=scores.execute_logprobs
             )
-        parts = policy_loss(scores.logprobs, inputs, settings)
+        parts = policy_loss(scores.logprobs, inputs, self.settings)
         return LossValue(parts.total, parts.metrics, parts.gradients)
-
-    return loss
 
 
 def mini_batches(group: Tensor, trained: Tensor, count: int) -> tuple[list[list[int]], list[int]]:

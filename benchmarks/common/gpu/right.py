@@ -178,7 +178,7 @@ def _policy(
 
 def _plain(policy: LoraPolicy, rows: Sequences) -> Result:
     """By the whole model's logits, a row at a time, without any of the policy's own code."""
-    parameters = list(policy._trained.list)
+    parameters = list(policy.trained.list)
     weights = _weights(rows).tolist()
     logprobs, gradient = [], [torch.zeros_like(parameter) for parameter in parameters]
     tokens = float(sum(map(len, rows.completions)))
@@ -205,7 +205,7 @@ def _trained(policy: LoraPolicy, rows: Sequences) -> Result:
     logprobs = [ran.scores.logprobs[row, : len(ids)] for row, ids in enumerate(rows.completions)]
     gradient = [
         torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-        for parameter in policy._trained.list
+        for parameter in policy.trained.list
     ]
     return Result(torch.cat(logprobs).double().cpu(), _flat(gradient))
 

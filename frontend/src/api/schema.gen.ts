@@ -10290,6 +10290,13 @@ export interface components {
              */
             base?: components["schemas"]["BaseSpec"];
             /**
+             * Devices Per Job
+             * @description GPUs that train the job together, each with a copy of the base model. On a worker without a GPU: processes that
+             *     share its cores. More than the worker has pause the job with `too_few_devices`.
+             * @default 1
+             */
+            devices_per_job?: number;
+            /**
              * @description Trained weights on top of the frozen base model.
              * @default {
              *       "type": "lora",

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reinforge.errors import InvalidInput
+from reinforge.errors import InvalidInput, JobFailure
 from worker.machine import gpus as machine
 from worker.machine.gpu_assignment import (
     GpuLocks,
@@ -286,3 +286,50 @@ def test_a_worker_without_a_free_gpu_says_what_it_waits_for(tmp_path: Path) -> N
         assert again is not None and other.waits_for is None
     with JobGpus(settings, list).held("wrk_3") as none:
         assert none == Hold(), "the CPU has no lock"
+
+
+def test_a_job_of_several_devices_takes_them_all_or_none(tmp_path: Path) -> None:
+    settings = WorkerSettings(home=tmp_path)
+    one, other = (JobGpus(settings, lambda: THREE) for _ in range(2))
+    with one.held("wrk_1") as first, other.held("wrk_2") as second:
+        assert first is not None and second is not None
+        assert not first.widen(3) and first.locks == {}, "two jobs cannot wait for each other"
+        assert second.widen(2) and devices(second.placement.trainers) == "0,1"
+        assert second.placement.environment()["CUDA_VISIBLE_DEVICES"] == "0,1"
+        assert len(second.descriptors) == 2 and not first.widen(2)
+        second.release()
+        assert first.widen(3) and devices(first.placement.trainers) == "0,1,2"
+    with other.held("wrk_2") as again:
+        assert again is not None and again.widen(1) and devices(again.placement.trainers) == "0"
+
+
+@pytest.mark.parametrize(
+    ("settings", "drop", "message"),
+    [
+        ({}, False, "devices_per_job is 4, and this worker has 3 GPUs for trainers."),
+        ({"sampler_devices": "2"}, True, "devices_per_job is 4, and this worker has 2 GPUs for trainers."),
+        (
+            {"gpus_per_job": 2},
+            False,
+            "devices_per_job is 4, and this worker has 3 GPUs for trainers and one for vLLM.",
+        ),
+    ],
+)
+def test_more_devices_than_a_worker_has_are_refused(
+    tmp_path: Path, settings: dict[str, Any], drop: bool, message: str
+) -> None:
+    with JobGpus(WorkerSettings(home=tmp_path, **settings), lambda: THREE).held("wrk_1") as hold:
+        assert hold is not None
+        if drop:
+            hold.drop_samplers()
+        before = hold.placement
+        with pytest.raises(JobFailure) as refused:
+            hold.widen(4)
+        assert (refused.value.message, refused.value.code) == (message, "too_few_devices")
+        assert refused.value.retryable and hold.placement == before and hold.locks
+
+
+def test_a_worker_without_gpus_leaves_devices_to_the_trainer(tmp_path: Path) -> None:
+    with JobGpus(WorkerSettings(home=tmp_path), list).held("wrk_1") as hold:
+        assert hold is not None and hold.widen(8)
+    assert Hold().widen(8)

@@ -52,8 +52,8 @@ def hidden_and_gradients(policy: LoraPolicy) -> tuple[Tensor, Tensor]:
     with policy._computing():
         states = policy._model.model(input_ids=IDS, use_cache=False).last_hidden_state
         seed = torch.sin(torch.arange(states.numel(), dtype=torch.float64)).view(states.shape)
-        gradients = torch.autograd.grad((states.double() * seed).sum(), policy._trained.list)
-    assert {gradient.dtype for gradient in gradients} == {p.dtype for p in policy._trained.list}
+        gradients = torch.autograd.grad((states.double() * seed).sum(), policy.trained.list)
+    assert {gradient.dtype for gradient in gradients} == {p.dtype for p in policy.trained.list}
     return states.detach(), torch.cat([gradient.double().flatten() for gradient in gradients])
 
 

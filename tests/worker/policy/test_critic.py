@@ -118,10 +118,10 @@ def test_micro_batches_do_not_change_the_gradient(folder: Path) -> None:
         metrics = critic.forward_backward(batch(), squared)
         assert metrics["seen"] == (9.0, 1.0 if critic.passes.tokens > 4 else 3.0)
         gradients.append(
-            {key: p.grad.clone() for key, p in critic._trained.parameters.items() if p.grad is not None}
+            {key: p.grad.clone() for key, p in critic.trained.parameters.items() if p.grad is not None}
         )
-        critic._trained.optimizer.zero_grad(set_to_none=True)
-    assert gradients[0].keys() == gradients[1].keys() == critic._trained.parameters.keys()
+        critic.trained.optimizer.zero_grad(set_to_none=True)
+    assert gradients[0].keys() == gradients[1].keys() == critic.trained.parameters.keys()
     for other in gradients[1:]:
         for key, gradient in gradients[0].items():
             torch.testing.assert_close(other[key], gradient, atol=1e-6, rtol=1e-4)
@@ -133,8 +133,8 @@ def test_gradient_checkpointing_gives_the_same_gradients(folder: Path) -> None:
     gradients = []
     for critic.passes.checkpointing in (False, True):
         critic.forward_backward(batch(), squared)
-        gradients.append({key: p.grad for key, p in critic._trained.parameters.items()})
-        critic._trained.optimizer.zero_grad(set_to_none=True)
+        gradients.append({key: p.grad for key, p in critic.trained.parameters.items()})
+        critic.trained.optimizer.zero_grad(set_to_none=True)
     for key, gradient in gradients[0].items():
         torch.testing.assert_close(gradients[1][key], gradient, atol=1e-7, rtol=1e-5)
 
@@ -142,7 +142,7 @@ def test_gradient_checkpointing_gives_the_same_gradients(folder: Path) -> None:
 def test_rows_without_gradient_are_left_out(folder: Path) -> None:
     _, _, critic = make(folder)
     assert critic.forward_backward(batch((False, True, False)), squared) == {"seen": (5.0, 1.0)}
-    critic._trained.optimizer.zero_grad(set_to_none=True)
+    critic.trained.optimizer.zero_grad(set_to_none=True)
     assert critic.forward_backward(batch((False, False, False)), squared) == {}
 
 

@@ -6,7 +6,6 @@ import gc
 import itertools
 import mmap
 import os
-import pickle
 import queue
 import signal
 import socket
@@ -23,6 +22,7 @@ import torch
 from torch import Tensor
 
 from reinforge.system.launch import end_with_parent
+from worker.machine.portable_error import portable
 from worker.rollout.engine import Generated, GenerateRequest, RolloutEngine, Sample
 
 Weights = Mapping[str, Tensor]
@@ -219,7 +219,7 @@ class _ForkServer:
             async for answer in self._engine.generate(message.requests):
                 self._send(_Answer(message.call, index_of[id(answer.request)], answer.samples))
         except Exception as error:  # noqa: BLE001 - raised again in the parent's `generate`
-            return _Answer(message.call, None, error=portable(error))
+            return _Answer(message.call, None, error=portable(error, "sampling process"))
         return _Answer(message.call, None)
 
     def _send(self, answer: _Answer) -> None:
@@ -238,13 +238,3 @@ class _ForkServer:
     def _listen_for_cancel(self) -> None:
         while os.read(self._cancelled, 1):
             self._engine.cancel()
-
-
-def portable(error: Exception) -> Exception:
-    trace = "".join(traceback.format_exception(error))
-    try:
-        copy: Exception = pickle.loads(pickle.dumps(error))
-    except Exception:  # noqa: BLE001 - unpickling may run any code of the error's class
-        copy = RuntimeError(f"{type(error).__name__}: {error}")
-    copy.add_note(f"In sampling process {os.getpid()}:\n{trace}")
-    return copy

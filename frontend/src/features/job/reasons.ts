@@ -29,6 +29,8 @@ export const REASONS: Record<string, readonly [title: string, text?: string]> = 
   trainer_crashed: ["the trainer crashed"],
   killed: ["the trainer was killed by the system"],
   gpu_unavailable: ["the worker cannot open the GPU"],
+  too_few_devices: ["the worker has fewer devices than the job needs"],
+  rank_lost: ["a process on one of its devices was lost"],
   engine_missing: ["the worker has no vLLM"],
   nf4_unavailable: ["bitsandbytes does not work on the worker"],
   vllm_needs_compiler: ["vLLM needs a compiler on the worker"],

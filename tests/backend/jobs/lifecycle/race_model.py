@@ -17,7 +17,7 @@ Doing = Literal[
     "pause", "cancel", "resume", "checkpoint", "change", "claim",
     "records", "heartbeat", "take leases", "stop overdue",
 ]  # fmt: skip
-BROKEN_OFF = ("killed", "trainer_crashed", "stalled")
+BROKEN_OFF = ("killed", "rank_lost", "trainer_crashed", "stalled")
 RECENT = 20
 
 

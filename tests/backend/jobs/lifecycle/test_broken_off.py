@@ -7,7 +7,7 @@ from tests.backend.server import Backend
 pytestmark = pytest.mark.usefixtures("rpc_backend")
 
 
-@pytest.mark.parametrize("reason", ["killed", "trainer_crashed"])
+@pytest.mark.parametrize("reason", ["killed", "rank_lost", "trainer_crashed"])
 def test_a_trainer_that_died_without_a_word_is_followed_by_another(backend: Backend, reason: str) -> None:
     job = backend.create_job(limits={"steps": 9})
     first = backend.claim(job)

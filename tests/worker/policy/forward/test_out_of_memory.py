@@ -71,7 +71,7 @@ def started(trained: Some, tokens: int) -> Some:
     """Away from the base, and its passes with this budget."""
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
-        for key, parameter in trained._trained.parameters.items():
+        for key, parameter in trained.trained.parameters.items():
             if "lora_B" in key or "head" in key:
                 parameter.add_(torch.randn(parameter.shape, generator=generator), alpha=0.05)
     trained.passes.tokens = tokens
@@ -99,7 +99,7 @@ def batch(*without: int) -> Batch:
 
 
 def gradients(trained: LoraPolicy | LoraCritic) -> dict[str, Tensor]:
-    return {key: p.grad.clone() for key, p in trained._trained.parameters.items() if p.grad is not None}
+    return {key: p.grad.clone() for key, p in trained.trained.parameters.items() if p.grad is not None}
 
 
 def close(actual: Mapping[str, Tensor], expected: Mapping[str, Tensor], atol: float = 1e-6) -> None:

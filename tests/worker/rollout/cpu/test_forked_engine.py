@@ -17,7 +17,8 @@ import pytest
 import torch
 
 from tests.worker.rollout.setups import Setup, generate
-from worker.rollout.cpu.forked_engine import EngineLost, ForkedEngine, SharedWeights, _Generate, portable
+from worker.machine.portable_error import portable
+from worker.rollout.cpu.forked_engine import EngineLost, ForkedEngine, SharedWeights, _Generate
 from worker.rollout.engine import Generated, GenerateRequest
 
 
@@ -101,7 +102,7 @@ def test_an_error_that_cannot_be_pickled_is_sent_as_text() -> None:
         (MemoryError("none left"), MemoryError, "none left"),
         (Special("this", other="that"), RuntimeError, "Special: this and that"),
     ):
-        sent = pickle.loads(pickle.dumps(portable(error)))
+        sent = pickle.loads(pickle.dumps(portable(error, "sampling process")))
         assert type(sent) is kind and str(sent) == words and "In sampling process" in sent.__notes__[0]
 
 

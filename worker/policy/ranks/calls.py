@@ -1,0 +1,62 @@
+"""Messages of rank 0 to the other ranks, and their replies."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from torch import Tensor
+
+from worker.policy.base import Batch, LossFunction, Sequences, ValueFunction
+
+Model = Literal["policy", "critic"]
+
+
+@dataclass(frozen=True, slots=True)
+class PutWeights:
+    """A broadcast of all trained weights follows. No reply."""
+
+    model: Model
+    reference: Mapping[str, Tensor] | None
+    """Weights of the reference; None if unchanged, empty for the base model."""
+    facts: Mapping[str, Any]
+    """Sizes of micro-batches that rank 0 learned from out of memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRows:
+    kind: Literal["policy", "reference", "values"]
+    sequences: Sequences
+
+
+@dataclass(frozen=True, slots=True)
+class AddGradient:
+    model: Model
+    batch: Batch
+    loss: LossFunction | ValueFunction
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceGradient:
+    """A reduction of all gradients follows. No reply."""
+
+    model: Model
+
+
+@dataclass(frozen=True, slots=True)
+class RankWork:
+    """What a rank has done so far."""
+
+    seconds: float = 0.0
+    """Processor time of the process for its shares."""
+    tokens: int = 0
+    peak_bytes: int = 0
+    """Most memory: of the GPU, else of the process."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankReply:
+    value: Any = None
+    error: Exception | None = None
+    work: RankWork = RankWork()
+    notes: list[str] = field(default_factory=list)
+    """Messages about memory for the job's log."""

@@ -1,0 +1,215 @@
+"""Messages and tensors between the ranks of a job, over gloo."""
+
+import base64
+import contextlib
+import io
+import os
+import pickle
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from typing import Any, Protocol
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from reinforge.errors import JobFailure
+
+RANK_LOST = "rank_lost"
+TIMEOUT_SECONDS = 1500.0
+"""Longest wait for another rank; less than the watchdog's for an update, so that the reason is named."""
+_POLL_SECONDS = 0.005
+_CLOSED = "closed"
+
+
+class Store(Protocol):
+    """A store of torch.distributed."""
+
+    def set(self, key: str, value: str, /) -> None: ...
+
+    def get(self, key: str, /) -> bytes: ...
+
+    def check(self, keys: list[str], /) -> bool: ...
+
+
+def _prefixed(prefix: str, store: Store) -> Any:
+    return dist.PrefixStore(prefix, store)  # type: ignore[attr-defined, arg-type]
+
+
+class RankGroup:
+    """Group of all ranks. Rank 0 begins each exchange: the others poll a store, because a collective would time out
+    while rank 0 samples.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        rank: int,
+        size: int,
+        *,
+        timeout: float = TIMEOUT_SECONDS,
+        diagnose: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        """diagnose: says which rank ended and how, if it can. Raises JobFailure `rank_lost`."""
+        self.rank, self.size = rank, size
+        self.bytes_moved: Counter[str] = Counter()
+        """Bytes that passed through rank 0."""
+        self._diagnose = diagnose
+        self._timeout = timeout
+        self._calls = _prefixed("calls", store)
+        self._number = 0
+        with self._named():
+            _meet(_prefixed("start", store), rank, size, timeout, diagnose)
+            dist.init_process_group(
+                "gloo",
+                store=_prefixed("gloo", store),
+                rank=rank,
+                world_size=size,
+                timeout=timedelta(seconds=timeout),
+            )
+
+    def close(self) -> None:
+        """Rank 0 also ends the others, if it can reach them."""
+        if self.rank == 0:
+            with contextlib.suppress(RuntimeError):
+                self._calls.set(_CLOSED, "")
+        if dist.is_initialized():
+            dist.destroy_process_group()
+
+    def scatter(self, messages: Sequence[Any]) -> None:
+        """Of rank 0: send each other rank its message; the first is rank 0's own."""
+        with self._named():
+            self._calls.set(str(self._number), "")
+            self._number += 1
+            packed = [_pack(None if rank == 0 else message) for rank, message in enumerate(messages)]
+            sizes = torch.tensor([tensor.numel() for tensor in packed])
+            dist.broadcast(sizes, 0)
+            for rank in range(1, self.size):
+                dist.send(packed[rank], rank)
+            self.bytes_moved["calls"] += int(sizes[1:].sum())
+
+    def next_message(self) -> Any:
+        """Of the others: the next message of rank 0, however long that takes; None if it has closed the group."""
+        with _ended_if_silent(self._timeout) as contact:
+            while not self._calls.check([str(self._number)]):
+                if self._calls.check([_CLOSED]):
+                    return None
+                contact()
+                time.sleep(_POLL_SECONDS)
+        self._number += 1
+        sizes = torch.empty(self.size, dtype=torch.int64)
+        dist.broadcast(sizes, 0)
+        packed = torch.empty(int(sizes[self.rank]), dtype=torch.uint8)
+        dist.recv(packed, 0)
+        return _unpack(packed)
+
+    def reply(self, value: Any) -> None:
+        """Of the others: answer the last message."""
+        packed = _pack(value)
+        dist.send(torch.tensor([packed.numel()]), 0)
+        dist.send(packed, 0)
+
+    def replies(self) -> list[Any]:
+        """Of rank 0: the answers of the others, by rank."""
+        values = []
+        with self._named():
+            for rank in range(1, self.size):
+                size = torch.empty(1, dtype=torch.int64)
+                dist.recv(size, rank)
+                packed = torch.empty(int(size), dtype=torch.uint8)
+                dist.recv(packed, rank)
+                values.append(_unpack(packed))
+                self.bytes_moved["replies"] += int(size)
+        return values
+
+    def broadcast(self, tensor: Tensor) -> None:
+        """In place, from rank 0."""
+        with self._named():
+            dist.broadcast(tensor, 0)
+        self.bytes_moved["weights"] += tensor.nbytes * (self.size - 1)
+
+    def reduce(self, tensor: Tensor) -> None:
+        """In place: on rank 0 the sum over all ranks."""
+        with self._named():
+            dist.reduce(tensor, 0)
+        self.bytes_moved["gradients"] += tensor.nbytes * (self.size - 1)
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except (RuntimeError, ValueError) as error:
+            raise rank_lost(self._diagnose() or _first_line(error)) from error
+
+
+def refuse_start(store: Store, error: Exception) -> None:
+    """Of a rank that cannot start: the error that rank 0 is to raise."""
+    _prefixed("start", store).set("error", base64.b64encode(pickle.dumps(error)).decode())
+
+
+def _meet(store: Store, rank: int, size: int, timeout: float, diagnose: Callable[[], str | None]) -> None:
+    """Wait until all ranks have loaded; raises the error of one that cannot."""
+    store.set(str(rank), "")
+    if rank > 0:
+        return
+    deadline = time.monotonic() + timeout
+    while not store.check([str(other) for other in range(size)]):
+        if store.check(["error"]):
+            error: Exception = pickle.loads(base64.b64decode(store.get("error")))
+            raise error
+        if why := diagnose():
+            raise rank_lost(why)
+        if time.monotonic() > deadline:
+            raise rank_lost(f"not all {size} ranks have started within {timeout:.0f} s")
+        time.sleep(10 * _POLL_SECONDS)
+
+
+def rank_lost(why: str) -> JobFailure:
+    return JobFailure(
+        f"A rank of this job was lost: {why}",
+        code=RANK_LOST,
+        hint="The next attempt continues from the last whole step. If it happens again, look at the machine's memory "
+        "and at the end of the log, or lower devices_per_job.",
+    )
+
+
+def _first_line(error: Exception) -> str:
+    """Without the place in gloo's source."""
+    return re.sub(r"^\[[^\]]*\] ", "", str(error).strip().partition("\n")[0])[:300]
+
+
+def _pack(value: Any) -> Tensor:
+    buffer = io.BytesIO()
+    torch.save(value, buffer, pickle_protocol=pickle.HIGHEST_PROTOCOL)
+    return torch.frombuffer(bytearray(buffer.getvalue()), dtype=torch.uint8)
+
+
+def _unpack(packed: Tensor) -> Any:
+    # Of another process of this job.
+    return torch.load(io.BytesIO(packed.numpy().tobytes()), weights_only=False)
+
+
+@contextlib.contextmanager
+def _ended_if_silent(seconds: float) -> Iterator[Callable[[], None]]:
+    """Ends this process if the yielded function is not called for `seconds`: a store on a host that is cut off
+    never answers.
+    """
+    last, done = [time.monotonic()], threading.Event()
+
+    def contact() -> None:
+        last[0] = time.monotonic()
+
+    def watch() -> None:
+        while not done.wait(min(1.0, seconds / 4)):
+            if time.monotonic() - last[0] > seconds:
+                os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield contact
+    finally:
+        done.set()
