@@ -24,7 +24,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Hundreds of processes start under every verb: without .pyc files each would compile the platform for itself.
 unexport PYTHONDONTWRITEBYTECODE
 VENV := .venv/bin/python
-PIP := $(VENV) -m pip install --quiet --progress-bar off
+# No .pyc files at once: most modules of large packages are never imported.
+PIP := $(VENV) -m pip install --quiet --progress-bar off --no-compile
 
 .DEFAULT_GOAL := help
 .PHONY: help setup locked newest torch page-packages demo up vllm quick check check-python check-page audit image-digests sbom test rooms test-vllm test-containers test-attack chaos test-chaos soak \
@@ -76,7 +77,7 @@ frontend/dist/index.html: .venv/.complete $(shell find frontend/src frontend/ind
 
 # An environment of its own: vLLM wants other versions of torch and transformers than the trainer. About 4 GB, 2 minutes.
 VLLM := .venv-vllm/bin/python
-VLLM_PIP := $(VLLM) -m pip install --quiet --progress-bar off
+VLLM_PIP := $(VLLM) -m pip install --quiet --progress-bar off --no-compile
 vllm: $(if $(REINFORGE_VLLM_PYTHON),,.venv-vllm/.complete) ## vLLM for jobs with rollout.engine vllm, in .venv-vllm
 	@$(or $(REINFORGE_VLLM_PYTHON),$(VLLM)) -c 'from vllm import __version__ as v; print("vLLM", v)' 2>/dev/null \
 		|| { echo "$(or $(REINFORGE_VLLM_PYTHON),$(VLLM)) cannot import vllm." >&2; exit 1; }
@@ -146,7 +147,7 @@ rooms: setup frontend/dist/index.html ## tests of every room: units, attacks on 
 
 # The files alone, since every process imports all that it collects: a minute for the whole tree.
 test-vllm: setup vllm ## tests against a real vLLM server, which takes 30 s or more to start each time
-	@$(VENV) -m pytest -n $(if $(wildcard /dev/nvidiactl),0,2) --dist loadgroup --durations 30 -m vllm \
+	@$(VENV) -m pytest -n $(if $(wildcard /dev/nvidiactl),0,2) --dist loadgroup --durations 30 -m "vllm and not long" \
 		$$(grep -rl --include='test_*.py' 'mark\.vllm' tests | sort)
 
 test-containers: ## build the images and run docker-compose.yml with a short job in a real Docker: WORK=folder for its downloads

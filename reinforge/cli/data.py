@@ -13,8 +13,8 @@ from reinforge import settings
 from reinforge.cli import output
 from reinforge.cli.connection import connect
 from reinforge.cli.evaluation.views import Columns, SystemPrompt, Template, prompt_view
-from reinforge.cli.jobs.weights import Final, Step, choose, require_job, warn_of_adapter
 from reinforge.cli.output import Json, Quiet, err, number, out
+from reinforge.cli.results.weights import Final, Step, choose, require_job, warn_of_adapter
 from reinforge.client import Reinforge
 from reinforge.errors import InvalidInput
 from reinforge.schemas.resources import Dataset

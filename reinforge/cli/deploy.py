@@ -7,8 +7,8 @@ import typer
 from reinforge.cli import output
 from reinforge.cli.connection import connect
 from reinforge.cli.exits import Exit
-from reinforge.cli.jobs.weights import Final, Step, choose, require_job, warn_of_adapter
 from reinforge.cli.output import Json, err, out
+from reinforge.cli.results.weights import Final, Step, choose, require_job, warn_of_adapter
 from reinforge.client import Reinforge
 from reinforge.schemas.deployments import DeploymentInfo
 

@@ -13,11 +13,12 @@ from reinforge.cli.admin import backup, budgets, people, serve, top, trackers, w
 from reinforge.cli.connection import connect, store
 from reinforge.cli.evaluation import evaluate, gate, golden, judges, library, rewards
 from reinforge.cli.exits import Exit, exit_code
-from reinforge.cli.jobs import commands, compare, examples, preflight, presets, sweeps
+from reinforge.cli.jobs import commands, examples, preflight, presets, sweeps
 from reinforge.cli.output import Json, err, out, print_error, print_json
 from reinforge.cli.publish import merge, push
 from reinforge.cli.release import aliases
 from reinforge.cli.repeat import bisect, bundles, diverge
+from reinforge.cli.results import compare
 from reinforge.client import Reinforge
 from reinforge.client.protocol import ServerUnreachable, error_from
 from reinforge.errors import InvalidInput, NotAuthenticated, ReinforgeError

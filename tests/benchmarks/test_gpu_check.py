@@ -31,6 +31,7 @@ def check(out: Path, *arguments: str, vllm: str = "/nowhere/python") -> tuple[in
     return done.returncode, json.loads(out.read_text()), done.stdout + done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)  # all sections: a minute on an idle machine
 def test_every_section_runs_on_the_cpu(tmp_path: Path) -> None:
     """Takes a minute: it is the whole script, so that its first run on a GPU is not the first run of any row."""
@@ -57,7 +58,16 @@ def test_every_section_runs_on_the_cpu(tmp_path: Path) -> None:
     assert "not measured" in output
 
 
+@pytest.mark.parametrize("section", ["right"])
+def test_a_section_runs_on_the_cpu(section: str, tmp_path: Path) -> None:
+    status, result, output = check(tmp_path / "out.json", "--only", section)
+    assert status == 0, output
+    rows = result["sections"][section]["rows"]
+    assert "passed" in {row["status"] for row in rows} <= {"passed", "waiting"}, output
+
+
 @pytest.mark.vllm
+@pytest.mark.long
 @pytest.mark.timeout(900)  # starts vLLM twice
 def test_the_rows_of_vllm_run_on_the_cpu(tmp_path: Path) -> None:
     python = vllm_python()

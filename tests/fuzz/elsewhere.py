@@ -3,14 +3,14 @@
 ELSEWHERE: dict[str, tuple[str, ...]] = {
     "It reads what processes of this platform have written, or what they are told.": (
         "backend.jobs.report.content",
-        "reinforge.cli.jobs.share",
+        "reinforge.cli.results.share",
         "reinforge.cli.release.card",
         "reinforge.cli.release.card_gate",
         "reinforge.report_card.manifest",
         "backend.aliases.service",
         "backend.jobs.card.samples",
         "reinforge.cli.repeat.bundles",
-        "reinforge.cli.jobs.traces",
+        "reinforge.cli.results.traces",
         "reinforge.cli.publish.card",
         "reinforge.offline.reproduce",
         "reinforge.offline.located",

@@ -18,6 +18,8 @@ SIZES = (256, 4096, 65_536, 1_048_576)
 """Characters of the inputs that are tried one after the other, as long as time allows."""
 SLACK = 4.5
 """A linear reader may seem slower by this much."""
+SMALL_SLACK = 2.2
+"""The same where the longer input is only four times as long."""
 FLOOR_SECONDS = 0.06
 SECONDS_PER_CHARACTER = 8e-6
 """Python that looks at every character takes a tenth of it."""
@@ -91,9 +93,16 @@ def time_breach(
 
 
 def _rate_breach(run_of: Callable[[int], Run], size: int, per_character: float) -> Breach | None:
-    """Of a reader that is too slow for longer inputs."""
+    """Of a reader that is too slow for inputs that are sixteen times as long: by its rate, and by one four times as
+    long, which takes a quadratic reader sixteen times as long.
+    """
     used, allowed = seconds(run_of(size), 5), size * per_character * SLACK
-    return Breach("time", size, used, allowed) if used > allowed else None
+    if used > allowed:
+        return Breach("time", size, used, allowed)
+    size, allowed = 4 * size, max(FLOOR_SECONDS, 4 * used * SMALL_SLACK)
+    if (longer := seconds(run_of(size))) > allowed:
+        longer = min(longer, seconds(run_of(size), 3))
+    return Breach("time", size, longer, allowed) if longer > allowed else None
 
 
 def _allowed(before: float | None, size: int, per_character: float) -> float:

@@ -5,11 +5,12 @@ import importlib
 import logging
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.fuzz import parsers, parsing
+from tests.fuzz import growth, parsers, parsing
 from tests.fuzz.elsewhere import ELSEWHERE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -107,6 +108,18 @@ def test_a_quadratic_loop_is_detected() -> None:
         return sum(sum(range(place)) for place in range(len(content)))
 
     assert any("time" in fault for fault in _faults_of(read, "ab", 4096))
+
+
+@pytest.mark.parametrize("repeats", [1, 30])
+def test_a_quadratic_pattern_is_detected_however_fast_the_machine_is(repeats: int) -> None:
+    pattern = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
+
+    def read(content: str) -> None:
+        for _ in range(repeats):
+            pattern.findall(content)
+
+    breach = growth.time_breach(lambda size: partial(read, "{{" * (size // 2)), 65_536)
+    assert breach is not None and breach.what == "time"
 
 
 def test_a_slow_linear_reader_is_detected() -> None:

@@ -20,24 +20,26 @@ from worker.reward_models.load import ModelLoadFailed, Shelf
 from worker.reward_models.texts import TextFailed
 
 
-def answer(shelf: Shelf, order: dict[str, Any]) -> list[Any]:
-    limits = {"max_tokens": order["max_tokens"], "batch_size": order["batch_size"]}
-    if order["op"] == "classify":
+def answer(shelf: Shelf, request: dict[str, Any]) -> list[Any]:
+    limits = {"max_tokens": request["max_tokens"], "batch_size": request["batch_size"]}
+    if request["op"] == "classify":
         return label_probabilities(
-            shelf.classifier(order["path"]), order["texts"], order.get("pairs"), **limits
+            shelf.classifier(request["path"]), request["texts"], request.get("pairs"), **limits
         )
-    if order["op"] == "score":
-        loaded = shelf.classifier(order["path"])
-        texts = order.get("texts")
+    if request["op"] == "score":
+        loaded = shelf.classifier(request["path"])
+        texts = request.get("texts")
         if not texts:
-            conversations = list(zip(order["conversations"], order["tools"], strict=True))
+            conversations = list(zip(request["conversations"], request["tools"], strict=True))
             texts = loaded.texts.render(conversations, generation_prompt=False)
         return scores(loaded, texts, **limits)
-    loaded = shelf.language_model(order["path"])
-    conversations = list(zip(order["prompts"], order["tools"], strict=True))
+    loaded = shelf.language_model(request["path"])
+    conversations = list(zip(request["prompts"], request["tools"], strict=True))
     prompts = loaded.texts.render(conversations, generation_prompt=True)
-    contexts = [prompt + completion for prompt, completion in zip(prompts, order["completions"], strict=True)]
-    return reference_logprobs(loaded, contexts, order["references"], **limits)
+    contexts = [
+        prompt + completion for prompt, completion in zip(prompts, request["completions"], strict=True)
+    ]
+    return reference_logprobs(loaded, contexts, request["references"], **limits)
 
 
 def main() -> None:

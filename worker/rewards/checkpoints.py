@@ -57,16 +57,16 @@ class ModelProcess:
     def pid(self) -> int | None:
         return None if self._process is None else self._process.pid
 
-    def ask(self, order: Mapping[str, Any]) -> list[Any]:
+    def ask(self, request: Mapping[str, Any]) -> list[Any]:
         with self._lock:
             self._idle.cancel()
-            process = self._running(str(order.get("path", "")))
+            process = self._running(str(request.get("path", "")))
             limit = threading.Timer(self._order_seconds or 0, process.kill)
             limit.daemon = True
             if self._order_seconds is not None:
                 limit.start()
             try:
-                sent = process.send(json.dumps(order, default=str).encode() + b"\n")
+                sent = process.send(json.dumps(request, default=str).encode() + b"\n")
                 line = process.stdout.readline() if sent else b""
             finally:
                 limit.cancel()
@@ -149,10 +149,10 @@ class CheckpointRater(Rater):
             except UnresolvedVariable as error:
                 results[index] = failed("exception", error.code, str(error))
         if questions:
-            order = self._order([question for _, question in questions]) | {"path": self._path}
+            request = self._request([question for _, question in questions]) | {"path": self._path}
             began = time.monotonic()
             loop = asyncio.get_running_loop()
-            answers = await loop.run_in_executor(self._threads, self._process.ask, order)
+            answers = await loop.run_in_executor(self._threads, self._process.ask, request)
             wall = 1000 * (time.monotonic() - began) / len(questions)
             for (index, _), answer in zip(questions, answers, strict=True):
                 results[index] = replace(self._result(answer), wall_ms=wall)
@@ -162,7 +162,7 @@ class CheckpointRater(Rater):
     def _question(self, row: RewardInput) -> dict[str, Any]: ...
 
     @abstractmethod
-    def _order(self, questions: list[dict[str, Any]]) -> dict[str, Any]: ...
+    def _request(self, questions: list[dict[str, Any]]) -> dict[str, Any]: ...
 
     @abstractmethod
     def _result(self, answer: Any) -> RewardResult: ...
@@ -177,7 +177,7 @@ class ClassifierRater(CheckpointRater):
         pair = self._grader.hypothesis
         return {"text": _fill(self._grader.input, row), "pair": _fill(pair, row) if pair else None}
 
-    def _order(self, questions: list[dict[str, Any]]) -> dict[str, Any]:
+    def _request(self, questions: list[dict[str, Any]]) -> dict[str, Any]:
         pairs = [question["pair"] for question in questions] if self._grader.hypothesis else None
         texts = [question["text"] for question in questions]
         return _limits(self._grader) | {"op": "classify", "texts": texts, "pairs": pairs}
@@ -208,7 +208,7 @@ class RewardModelRater(CheckpointRater):
         message = {"role": "assistant", "content": row.scorable.completion}
         return {"messages": [*_prompt(row), message], "tools": row.scorable.tools}
 
-    def _order(self, questions: list[dict[str, Any]]) -> dict[str, Any]:
+    def _request(self, questions: list[dict[str, Any]]) -> dict[str, Any]:
         if self._grader.input is not None:
             inputs: dict[str, Any] = {"texts": [question["text"] for question in questions]}
         else:
@@ -238,7 +238,7 @@ class ReferenceLogprobRater(CheckpointRater):
             "tools": row.scorable.tools,
         }
 
-    def _order(self, questions: list[dict[str, Any]]) -> dict[str, Any]:
+    def _request(self, questions: list[dict[str, Any]]) -> dict[str, Any]:
         columns = {
             f"{name}s": [question[name] for question in questions]
             for name in ("prompt", "completion", "reference")

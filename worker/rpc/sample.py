@@ -26,7 +26,7 @@ from worker.isolated.process import Apart
 from worker.models.sources import ModelStore
 from worker.rpc.progress import InspectionProgress, ProgressThread
 from worker.serving_client.process import Replies, ServingProcess
-from worker.serving_client.protocol import Order, Reply, SamplePrompt
+from worker.serving_client.protocol import Reply, SamplePrompt, ServingRequest
 
 log = logging.getLogger(__name__)
 
@@ -61,17 +61,17 @@ class Sampler:
     def sample(self, call_id: str, request: SamplingRequest) -> NoResult:
         """Sample; returns once the backend has all events."""
         chunks = _Chunks(self._api, call_id)
-        order = self._prepare(call_id, request, chunks)
-        with self._serving.order(order, lambda: chunks.status("Starting the sampler")) as replies:
+        serving_request = self._prepare(call_id, request, chunks)
+        with self._serving.sample(serving_request, lambda: chunks.status("Starting the sampler")) as replies:
             _forward(replies, chunks)
         return NoResult()
 
-    def _prepare(self, call_id: str, request: SamplingRequest, chunks: "_Chunks") -> Order:
+    def _prepare(self, call_id: str, request: SamplingRequest, chunks: "_Chunks") -> ServingRequest:
         folder = self._files(call_id, request, chunks)
         prompts = request.model_dump(include=set(SamplingPrompts.model_fields))
         answer = self._apart.ask("sample", folder, prompts)
         adapter = request.adapter
-        return Order(
+        return ServingRequest(
             id=call_id,
             model=request.model,
             folder=str(folder),

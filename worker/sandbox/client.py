@@ -32,6 +32,8 @@ from worker.sandbox.transport.tls import KeyFile
 ROWS_PER_CALL = 16
 _ROWS_PER_FAST_CALL, _CALL_SECONDS = 256, 0.1
 """Starting a process costs more than 16 rows of a fast reward."""
+_SPLIT_SECONDS = 0.012
+"""Rows that need more processor time together go in two calls, which run side by side."""
 _RUNS_PER_CALL = 16
 _BYTES_PER_CALL = MAX_REQUEST_BYTES // 4
 _MAX_PACES = 256
@@ -114,7 +116,7 @@ class SandboxClient:
         remaining = list(range(len(rows)))
         while remaining:
             fixed = granularity == "batch" or isolate == "sample"
-            most = ROWS_PER_CALL if fixed else self._paces.rows_per_call(pace)
+            most = ROWS_PER_CALL if fixed else self._paces.rows_per_call(pace, len(remaining))
             batches = list(_batches(rows, remaining, granularity, most or ROWS_PER_CALL))
             if most is None:  # the first call measures the reward
                 batches = batches[:1]
@@ -268,19 +270,24 @@ class SandboxClient:
 
 class _Paces:
     def __init__(self) -> None:
-        self._seconds: OrderedDict[tuple[str, str | None], float] = OrderedDict()
+        self._seconds: OrderedDict[tuple[str, str | None], tuple[float, float]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def rows_per_call(self, key: tuple[str, str | None]) -> int | None:
+    def rows_per_call(self, key: tuple[str, str | None], rows: int) -> int | None:
         with self._lock:
-            seconds = self._seconds.get(key)
-        if seconds is None:
+            pace = self._seconds.get(key)
+        if pace is None:
             return None
-        return min(max(ROWS_PER_CALL, int(_CALL_SECONDS / max(seconds, 1e-9))), _ROWS_PER_FAST_CALL)
+        wall, processor = pace
+        side_by_side = -(-rows // 2) if rows * processor > _SPLIT_SECONDS else rows
+        most = min(int(_CALL_SECONDS / max(wall, 1e-9)), _ROWS_PER_FAST_CALL, side_by_side)
+        return max(ROWS_PER_CALL, most)
 
     def learn(self, key: tuple[str, str | None], results: Sequence[RowResult]) -> None:
+        wall = sum(result.wall_ms for result in results) / 1000 / len(results)
+        processor = sum(result.cpu_ms for result in results) / 1000 / len(results)
         with self._lock:
-            self._seconds[key] = sum(result.wall_ms for result in results) / 1000 / len(results)
+            self._seconds[key] = wall, processor
             self._seconds.move_to_end(key)
             if len(self._seconds) > _MAX_PACES:
                 self._seconds.popitem(last=False)

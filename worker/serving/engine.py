@@ -3,20 +3,20 @@
 from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
-from worker.serving_client.protocol import Order
+from worker.serving_client.protocol import ServingRequest
 
 Event = dict[str, Any]
 Say = Callable[[str], None]
 
 
-def prompt_event(order: Order, number: int, tokens: int) -> Event:
-    notation = {} if order.notation is None else {"notation": order.notation}
+def prompt_event(request: ServingRequest, number: int, tokens: int) -> Event:
+    notation = {} if request.notation is None else {"notation": request.notation}
     return {"type": "prompt", "prompt": number, "tokens": tokens, **notation}
 
 
-class OrderRun(Protocol):
+class RequestRun(Protocol):
     @property
-    def order(self) -> Order: ...
+    def request(self) -> ServingRequest: ...
 
     @property
     def finished(self) -> bool: ...
@@ -29,9 +29,9 @@ class OrderRun(Protocol):
 
 
 class Engine(Protocol):
-    def fits(self, order: Order) -> bool: ...
+    def fits(self, request: ServingRequest) -> bool: ...
 
-    def start(self, order: Order, in_use: Collection[str | None], say: Say) -> OrderRun:
+    def start(self, request: ServingRequest, in_use: Collection[str | None], say: Say) -> RequestRun:
         """Load what is missing and begin; adapters not `in_use` may be evicted."""
 
     def relieve(self) -> None: ...

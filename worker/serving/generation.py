@@ -1,4 +1,4 @@
-"""Runs one order: decode batches in sequence."""
+"""Runs one request: decode batches in sequence."""
 
 from reinforge.errors import InvalidInput
 from worker.policy.load import LoadedModel
@@ -12,28 +12,30 @@ from worker.serving.engine import Event, prompt_event
 from worker.serving.grammar import Grammar, GrammarRows
 from worker.serving.text import BatchDecoder, TextStream, decoding
 from worker.serving.token_log import TokenLog, TokenTexts
-from worker.serving_client.protocol import Order
+from worker.serving_client.protocol import ServingRequest
 
 
 class Generation:
-    """Events of one order. Batches depend on the order alone, so that the same seed gives the same text."""
+    """Events of one request. Batches depend on the request alone, so that the same seed gives the same text."""
 
-    def __init__(self, order: Order, base: LoadedModel, text: FolderText, tokens_in_cache: int) -> None:
-        self.order = order
+    def __init__(
+        self, request: ServingRequest, base: LoadedModel, text: FolderText, tokens_in_cache: int
+    ) -> None:
+        self.request = request
         self._base = base
-        self._decode = BatchDecoder(decoding(order, text))
-        self._plan = plan(_requests(order, base), tokens_in_cache)
+        self._decode = BatchDecoder(decoding(request, text))
+        self._plan = plan(_requests(request, base), tokens_in_cache)
         self._batch: DecodeBatch | None = None
         self._places: list[Event] = []
         self._texts: list[TextStream] = []
         self._open: list[int] = []
         self._token_texts = TokenTexts(text.entries)
-        self._grammar = Grammar(order.json_schema, base, text) if order.json_schema is not None else None
+        self._grammar = Grammar(request.json_schema, base, text) if request.json_schema is not None else None
         self._documents: GrammarRows | None = None
         self._log: TokenLog | None = None
         self._reported: list[int] = []
         self._events: list[Event] = [
-            prompt_event(order, number, len(prompt.ids)) for number, prompt in enumerate(order.prompts)
+            prompt_event(request, number, len(prompt.ids)) for number, prompt in enumerate(request.prompts)
         ]
 
     @property
@@ -46,19 +48,19 @@ class Generation:
             self._places = [
                 {"prompt": part.request.tag, "sample": sample} for part, sample in self._batch.rows
             ]
-            self._texts = [TextStream(self._decode, self.order.stop) for _ in self._places]
+            self._texts = [TextStream(self._decode, self.request.stop) for _ in self._places]
             self._open = list(range(len(self._places)))
             self._reported = [0] * len(self._places)
             self._documents = self._grammar.rows(len(self._places)) if self._grammar else None
-            if self.order.top_logprobs is not None:
-                self._log = TokenLog(self._batch, self._token_texts, self.order.top_logprobs)
+            if self.request.top_logprobs is not None:
+                self._log = TokenLog(self._batch, self._token_texts, self.request.top_logprobs)
             return
         if self._documents is not None:
             self._documents.mask(self._batch)
         if self._log is not None:
             self._log.look()
         self._batch.advance()
-        if self.order.stop or not self._running():
+        if self.request.stop or not self._running():
             self._read()
 
     def take_events(self) -> list[Event]:
@@ -114,9 +116,9 @@ class Generation:
         return {"tokens": count} | ({"logprobs": self._log.entries(row, start)} if self._log else {})
 
 
-def _requests(order: Order, base: LoadedModel) -> list[GenerateRequest]:
+def _requests(request: ServingRequest, base: LoadedModel) -> list[GenerateRequest]:
     vocabulary = base.model.config.get_text_config().vocab_size
-    for number, prompt in enumerate(order.prompts):
+    for number, prompt in enumerate(request.prompts):
         if not prompt.ids or max(prompt.ids) >= vocabulary:
             raise InvalidInput(
                 "The prompt has no tokens that the model knows.",
@@ -125,20 +127,20 @@ def _requests(order: Order, base: LoadedModel) -> list[GenerateRequest]:
             )
     return [
         GenerateRequest(
-            policy=order.adapter,
+            policy=request.adapter,
             version=0,
             prompt_ids=tuple(prompt.ids),
-            n=order.samples_per_prompt,
+            n=request.samples_per_prompt,
             sampling=Sampling(
                 max_tokens=prompt.max_tokens,
-                temperature=order.temperature,
-                top_p=order.top_p,
+                temperature=request.temperature,
+                top_p=request.top_p,
                 stop_ids=base.stop_ids,
             ),
-            noise=NoiseKey(order.seed, Stream.PLAY, 0, number),
+            noise=NoiseKey(request.seed, Stream.PLAY, 0, number),
             tag=number,
         )
-        for number, prompt in enumerate(order.prompts)
+        for number, prompt in enumerate(request.prompts)
     ]
 
 

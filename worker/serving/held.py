@@ -12,7 +12,7 @@ from worker.policy.host import LocalHost
 from worker.policy.load import load_with_tokenizer
 from worker.rollout.folder_text import FolderText
 from worker.serving.engine import Say
-from worker.serving_client.protocol import Order
+from worker.serving_client.protocol import ServingRequest
 
 ADAPTERS = 8
 """Adapters in memory, beside those in use."""
@@ -36,22 +36,22 @@ class HeldModel:
         assert self._text is not None
         return self._text
 
-    def fits(self, order: Order) -> bool:
-        return self._key == (order.folder, order.model_sha256)
+    def fits(self, request: ServingRequest) -> bool:
+        return self._key == (request.folder, request.model_sha256)
 
-    def host(self, order: Order, in_use: Collection[str | None], say: Say) -> LocalHost:
+    def host(self, request: ServingRequest, in_use: Collection[str | None], say: Say) -> LocalHost:
         """Load what is missing, as `Engine.start`. After an exception nothing is held."""
-        others = [name for name in self._adapters if name not in (order.adapter, *in_use)]
+        others = [name for name in self._adapters if name not in (request.adapter, *in_use)]
         try:
-            return self._loaded(order, in_use, say)
+            return self._loaded(request, in_use, say)
         except BaseException as error:
-            if not (others and self.fits(order) and is_out_of_memory(error)):
+            if not (others and self.fits(request) and is_out_of_memory(error)):
                 self.drop()  # a partly loaded adapter may have changed the model
                 raise
         self.drop()
         say("Making room for the adapter")
         try:
-            return self._loaded(order, in_use, say)
+            return self._loaded(request, in_use, say)
         except BaseException:
             self.drop()
             raise
@@ -65,23 +65,25 @@ class HeldModel:
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
 
-    def _loaded(self, order: Order, in_use: Collection[str | None], say: Say) -> LocalHost:
-        if self._host is None or not self.fits(order):
+    def _loaded(self, request: ServingRequest, in_use: Collection[str | None], say: Say) -> LocalHost:
+        if self._host is None or not self.fits(request):
             self.drop()
-            say(f"Loading {order.model}")
-            self._text = FolderText(Path(order.folder))
+            say(f"Loading {request.model}")
+            self._text = FolderText(Path(request.folder))
             self._host = LocalHost(load_with_tokenizer(self._text.folder, self._text.load))
-            self._key = (order.folder, order.model_sha256)
-        if order.adapter is not None:
-            self._adapter(self._host, order, in_use, say)
+            self._key = (request.folder, request.model_sha256)
+        if request.adapter is not None:
+            self._adapter(self._host, request, in_use, say)
         return self._host
 
-    def _adapter(self, host: LocalHost, order: Order, in_use: Collection[str | None], say: Say) -> None:
-        name = order.adapter
-        assert name is not None and order.adapter_folder is not None
+    def _adapter(
+        self, host: LocalHost, request: ServingRequest, in_use: Collection[str | None], say: Say
+    ) -> None:
+        name = request.adapter
+        assert name is not None and request.adapter_folder is not None
         if name not in self._adapters:
             say("Loading the adapter")
-            host.load_adapter(name, Path(order.adapter_folder))
+            host.load_adapter(name, Path(request.adapter_folder))
         self._adapters[name] = None
         self._adapters.move_to_end(name)
         for old in [other for other in self._adapters if other != name and other not in in_use]:

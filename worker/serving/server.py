@@ -10,15 +10,15 @@ from typing import Any
 
 from reinforge.errors import JobFailure, ReinforgeError
 from worker.machine.memory import is_out_of_memory
-from worker.serving.engine import Engine, OrderRun
-from worker.serving_client.protocol import Order, Reply
+from worker.serving.engine import Engine, RequestRun
+from worker.serving_client.protocol import Reply, ServingRequest
 
 EVENTS_EVERY_SECONDS = 0.05
 
 
 @dataclass
 class _Active:
-    run: OrderRun
+    run: RequestRun
     send_at: float = field(default=0.0)
 
 
@@ -27,7 +27,7 @@ class ServingServer:
         self, inbox: "queue.SimpleQueue[dict[str, Any]]", send: Callable[[Reply], None], engine: Engine
     ) -> None:
         self._inbox, self._send, self._engine = inbox, send, engine
-        self._waiting: deque[Order] = deque()
+        self._waiting: deque[ServingRequest] = deque()
         self._active: list[_Active] = []
         self._notified: set[str] = set()
 
@@ -49,32 +49,32 @@ class ServingServer:
             if "cancel" in message:
                 self._cancel(message["cancel"])
             else:
-                self._waiting.append(Order.model_validate(message["order"]))
+                self._waiting.append(ServingRequest.model_validate(message["request"]))
 
     def _cancel(self, id: str) -> None:
-        self._waiting = deque(order for order in self._waiting if order.id != id)
-        for active in [candidate for candidate in self._active if candidate.run.order.id == id]:
+        self._waiting = deque(request for request in self._waiting if request.id != id)
+        for active in [candidate for candidate in self._active if candidate.run.request.id == id]:
             self._end(active)
 
     def _admit(self) -> None:
-        """Start orders by arrival: one for another model waits."""
+        """Start requests by arrival: one for another model waits."""
         while self._waiting:
-            order = self._waiting[0]
-            if self._active and not self._engine.fits(order):
-                if order.id not in self._notified:
-                    self._notified.add(order.id)
-                    self._status(order, "Waiting until another model is done")
+            request = self._waiting[0]
+            if self._active and not self._engine.fits(request):
+                if request.id not in self._notified:
+                    self._notified.add(request.id)
+                    self._status(request, "Waiting until another model is done")
                 return
             self._waiting.popleft()
-            self._notified.discard(order.id)
-            self._start(order)
+            self._notified.discard(request.id)
+            self._start(request)
 
-    def _start(self, order: Order) -> None:
-        in_use = {active.run.order.adapter for active in self._active}
+    def _start(self, request: ServingRequest) -> None:
+        in_use = {active.run.request.adapter for active in self._active}
         try:
-            run = self._engine.start(order, in_use, lambda message: self._status(order, message))
-        except BaseException as error:  # noqa: BLE001 - becomes the order's error; a library's panic is no Exception
-            self._fail(order, error)
+            run = self._engine.start(request, in_use, lambda message: self._status(request, message))
+        except BaseException as error:  # noqa: BLE001 - becomes the request's error; a library's panic is no Exception
+            self._fail(request, error)
             return
         self._active.append(_Active(run))
 
@@ -86,31 +86,31 @@ class ServingServer:
             now = time.monotonic()
             due = run.finished or now >= active.send_at
             if due and (events := run.take_events()):
-                self._send(Reply(id=run.order.id, events=events))
+                self._send(Reply(id=run.request.id, events=events))
                 active.send_at = now + EVENTS_EVERY_SECONDS
-        except BaseException as error:  # noqa: BLE001 - as above; the other orders go on
+        except BaseException as error:  # noqa: BLE001 - as above; the other requests go on
             self._end(active)
-            self._fail(run.order, error)
+            self._fail(run.request, error)
             return
         if run.finished:
             self._end(active)
-            self._send(Reply(id=run.order.id, ended=True))
+            self._send(Reply(id=run.request.id, ended=True))
 
     def _end(self, active: _Active) -> None:
         self._active.remove(active)
         active.run.close()
 
-    def _status(self, order: Order, message: str) -> None:
-        self._send(Reply(id=order.id, events=[{"type": "status", "message": message}]))
+    def _status(self, request: ServingRequest, message: str) -> None:
+        self._send(Reply(id=request.id, events=[{"type": "status", "message": message}]))
 
-    def _fail(self, order: Order, error: BaseException) -> None:
+    def _fail(self, request: ServingRequest, error: BaseException) -> None:
         failure = _attributed(error)
         if failure.code in ("out_of_memory", "sampling_failed"):
             traceback.print_exception(error)
         if failure.code == "out_of_memory":
             error.__traceback__ = None  # it keeps the tensors of the frames it names
             self._engine.relieve()
-        self._send(Reply(id=order.id, error=failure.envelope()["error"]))
+        self._send(Reply(id=request.id, error=failure.envelope()["error"]))
 
 
 def _attributed(error: BaseException) -> ReinforgeError:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from reinforge.tool_calls import NOTATIONS
 from worker.rollout.text import Text
-from worker.serving_client.protocol import Order
+from worker.serving_client.protocol import ServingRequest
 
 _INCOMPLETE = "\ufffd"
 _WINDOW = 32
@@ -13,9 +13,9 @@ _GIVE_UP = 256
 Decode = Callable[[Sequence[int]], str]
 
 
-def decoding(order: Order, text: Text) -> Callable[[Sequence[Sequence[int]]], list[str]]:
+def decoding(request: ServingRequest, text: Text) -> Callable[[Sequence[Sequence[int]]], list[str]]:
     """Decoding of completions, with special tokens if the notation of tool calls needs them."""
-    notation = NOTATIONS.get(order.notation or "")
+    notation = NOTATIONS.get(request.notation or "")
     return text.raw if notation is not None and notation.special_tokens else text.completions
 
 

@@ -6,26 +6,26 @@ import torch
 
 from worker.policy.host import LocalHost
 from worker.rollout.transformers_engine import cache_bytes_per_token
-from worker.serving.engine import Event, OrderRun, Say
+from worker.serving.engine import Event, RequestRun, Say
 from worker.serving.generation import Generation
 from worker.serving.held import ADAPTERS, HeldModel
-from worker.serving_client.protocol import Order
+from worker.serving_client.protocol import ServingRequest
 
 CPU_CACHE_BYTES = 512 * 1024**2
 GPU_CACHE_SHARE = 0.1
-"""Share for one order's KV cache: training may use the same device."""
+"""Share for one request's KV cache: training may use the same device."""
 
 
 class TransformersServing:
     def __init__(self, *, adapters: int = ADAPTERS) -> None:
         self._held = HeldModel(adapters=adapters)
 
-    def fits(self, order: Order) -> bool:
-        return self._held.fits(order)
+    def fits(self, request: ServingRequest) -> bool:
+        return self._held.fits(request)
 
-    def start(self, order: Order, in_use: Collection[str | None], say: Say) -> OrderRun:
-        host = self._held.host(order, in_use, say)
-        return _Run(Generation(order, host.base, self._held.text, tokens_in_cache(host)), host)
+    def start(self, request: ServingRequest, in_use: Collection[str | None], say: Say) -> RequestRun:
+        host = self._held.host(request, in_use, say)
+        return _Run(Generation(request, host.base, self._held.text, tokens_in_cache(host)), host)
 
     def relieve(self) -> None:
         if torch.cuda.is_available():
@@ -37,15 +37,15 @@ class _Run:
         self._generation, self._host = generation, host
 
     @property
-    def order(self) -> Order:
-        return self._generation.order
+    def request(self) -> ServingRequest:
+        return self._generation.request
 
     @property
     def finished(self) -> bool:
         return self._generation.finished
 
     def step(self) -> None:
-        with torch.inference_mode(), self._host.activate(self.order.adapter):
+        with torch.inference_mode(), self._host.activate(self.request.adapter):
             self._generation.step()
 
     def take_events(self) -> list[Event]:

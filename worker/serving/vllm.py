@@ -15,11 +15,11 @@ from worker.machine.vllm_python import VARIABLE, vllm_missing, vllm_python
 from worker.rollout.vllm.api import Api, ServerLost, ServerRefused
 from worker.rollout.vllm.options import BASE, MAX_LORA_RANKS
 from worker.rollout.vllm.server import VllmServer
-from worker.serving.engine import OrderRun, Say
+from worker.serving.engine import RequestRun, Say
 from worker.serving.held import ADAPTERS
 from worker.serving.vllm_model import ServedModel, adapter_rank, load
 from worker.serving.vllm_run import VllmRun
-from worker.serving_client.protocol import Order
+from worker.serving_client.protocol import ServingRequest
 
 TOGETHER = 4
 RANK = 16
@@ -36,25 +36,25 @@ class VllmServing:
         self._held: _Held | None = None
         self._running: list[VllmRun] = []
 
-    def fits(self, order: Order) -> bool:
+    def fits(self, request: ServingRequest) -> bool:
         held = self._held
-        if held is None or held.key != _key(order) or held.lost or _rank(order) > held.rank:
+        if held is None or held.key != _key(request) or held.lost or _rank(request) > held.rank:
             return False
         # vLLM on the CPU applies some adapter to rows without one that share a batch with others.
-        mixed = any((run.order.adapter is None) != (order.adapter is None) for run in self._running)
+        mixed = any((run.request.adapter is None) != (request.adapter is None) for run in self._running)
         return held.model.device != "cpu" or not mixed
 
-    def start(self, order: Order, in_use: Collection[str | None], say: Say) -> OrderRun:
+    def start(self, request: ServingRequest, in_use: Collection[str | None], say: Say) -> RequestRun:
         held = self._held
-        if held is None or held.key != _key(order) or held.lost or _rank(order) > held.rank:
+        if held is None or held.key != _key(request) or held.lost or _rank(request) > held.rank:
             self.close()
-            held = self._open(order, say)
+            held = self._open(request, say)
         try:
-            name = self._adapter(held, order, in_use, say)
+            name = self._adapter(held, request, in_use, say)
         except ServerLost as error:
             raise self._lost(held, str(error)) from error
         run = VllmRun(
-            order,
+            request,
             held.model,
             held.api,
             name,
@@ -76,7 +76,7 @@ class VllmServing:
             held.model.text.close()
             self._wait(held.server.close())
 
-    def _open(self, order: Order, say: Say) -> "_Held":
+    def _open(self, request: ServingRequest, say: Say) -> "_Held":
         python = vllm_python()
         if python is None:
             raise JobFailure(
@@ -86,15 +86,15 @@ class VllmServing:
             )
         if gpu_present():
             check_gpu_build()
-        rank, together = max(RANK, _rank(order)), min(TOGETHER, self._most)
-        model = load(Path(order.folder), rank=rank, together=together)
+        rank, together = max(RANK, _rank(request)), min(TOGETHER, self._most)
+        model = load(Path(request.folder), rank=rank, together=together)
         options = model.options(rank=rank, adapters=self._most, together=together, threads=self._threads)
-        say(f"Starting vLLM with {order.model}")
+        say(f"Starting vLLM with {request.model}")
         server = VllmServer(
             python,
             options,
             self._log,
-            progress=lambda stage: say(f"Starting vLLM with {order.model}: {stage.text}"),
+            progress=lambda stage: say(f"Starting vLLM with {request.model}: {stage.text}"),
         )
         try:
             api = self._wait(server.ready())
@@ -107,20 +107,22 @@ class VllmServing:
                 code="model_load_failed",
                 hint=error.hint,
             ) from error
-        self._held = _Held(_key(order), model, server, api, rank)
+        self._held = _Held(_key(request), model, server, api, rank)
         return self._held
 
-    def _adapter(self, held: "_Held", order: Order, in_use: Collection[str | None], say: Say) -> str:
-        if order.adapter is None:
+    def _adapter(
+        self, held: "_Held", request: ServingRequest, in_use: Collection[str | None], say: Say
+    ) -> str:
+        if request.adapter is None:
             return BASE
-        assert order.adapter_folder is not None
-        if order.adapter not in held.adapters:
+        assert request.adapter_folder is not None
+        if request.adapter not in held.adapters:
             say("Loading the adapter")
-            # A private copy: vLLM may read it again after the order's folder is gone.
-            folder = held.server.adapters / order.adapter
-            shutil.copytree(order.adapter_folder, folder, dirs_exist_ok=True)
+            # A private copy: vLLM may read it again after the request's folder is gone.
+            folder = held.server.adapters / request.adapter
+            shutil.copytree(request.adapter_folder, folder, dirs_exist_ok=True)
             try:
-                self._wait(held.api.load(order.adapter, folder))
+                self._wait(held.api.load(request.adapter, folder))
             except ServerRefused as error:
                 shutil.rmtree(folder, ignore_errors=True)
                 raise JobFailure(
@@ -128,18 +130,18 @@ class VllmServing:
                     code="invalid_adapter",
                     hint="docs/engines.md says what vLLM can serve.",
                 ) from error
-        held.adapters[order.adapter] = None
-        held.adapters.move_to_end(order.adapter)
-        for old in [other for other in held.adapters if other != order.adapter and other not in in_use]:
+        held.adapters[request.adapter] = None
+        held.adapters.move_to_end(request.adapter)
+        for old in [other for other in held.adapters if other != request.adapter and other not in in_use]:
             if len(held.adapters) <= self._most:
                 break
             self._wait(held.api.unload(old))
             shutil.rmtree(held.server.adapters / old, ignore_errors=True)
             del held.adapters[old]
-        return order.adapter
+        return request.adapter
 
     def _lost(self, held: "_Held", why: str) -> Unavailable:
-        """Error of running orders; the next order starts another server."""
+        """Error of running requests; the next request starts another server."""
         held.lost = True
         return Unavailable(
             f"vLLM has failed: {why}",
@@ -161,9 +163,9 @@ class _Held:
         self.lost = False
 
 
-def _key(order: Order) -> tuple[str, str | None]:
-    return order.folder, order.model_sha256
+def _key(request: ServingRequest) -> tuple[str, str | None]:
+    return request.folder, request.model_sha256
 
 
-def _rank(order: Order) -> int:
-    return 0 if order.adapter_folder is None else adapter_rank(Path(order.adapter_folder))
+def _rank(request: ServingRequest) -> int:
+    return 0 if request.adapter_folder is None else adapter_rank(Path(request.adapter_folder))

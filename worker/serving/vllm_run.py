@@ -1,4 +1,4 @@
-"""Runs one order on a vLLM server: one request per prompt; replies become events."""
+"""Runs one request on a vLLM server: one request per prompt; replies become events."""
 
 import asyncio
 import queue
@@ -17,7 +17,7 @@ from worker.serving.engine import Event, prompt_event
 from worker.serving.text import BatchDecoder, TextStream, decoding
 from worker.serving.token_log import IMPOSSIBLE, TokenTexts
 from worker.serving.vllm_model import ServedModel
-from worker.serving_client.protocol import Order
+from worker.serving_client.protocol import ServingRequest
 
 WAIT_SECONDS = 0.01
 
@@ -25,7 +25,7 @@ WAIT_SECONDS = 0.01
 class VllmRun:
     def __init__(
         self,
-        order: Order,
+        request: ServingRequest,
         model: ServedModel,
         api: Api,
         name: str,
@@ -36,28 +36,34 @@ class VllmRun:
         lost: Callable[[str], ReinforgeError],
         closed: Callable[["VllmRun"], None],
     ) -> None:
-        """Run of an order. lost: error of a failed server. Raises InvalidInput."""
-        self._order, self._news, self._lost, self._closed = order, news, lost, closed
+        """Run of a request. lost: error of a failed server. Raises InvalidInput."""
+        self._request, self._news, self._lost, self._closed = request, news, lost, closed
         self._quiet_seconds, self._last_output_at = quiet_seconds, time.monotonic()
-        requests = _requests(order, model)
+        prompt_requests = _prompt_requests(request, model)
         self._texts = TokenTexts(model.text.entries)
-        self._decode = BatchDecoder(decoding(order, model.text))
+        self._decode = BatchDecoder(decoding(request, model.text))
         self._rows = [
-            [_Row(order, model, self._decode, self._texts, number, sample) for sample in range(request.n)]
-            for number, request in enumerate(requests)
+            [
+                _Row(request, model, self._decode, self._texts, number, sample)
+                for sample in range(prompt_request.n)
+            ]
+            for number, prompt_request in enumerate(prompt_requests)
         ]
         self._events: list[Event] = [
-            prompt_event(order, number, len(request.prompt_ids)) for number, request in enumerate(requests)
+            prompt_event(request, number, len(prompt_request.prompt_ids))
+            for number, prompt_request in enumerate(prompt_requests)
         ]
         self._inbox: queue.SimpleQueue[tuple[int, Piece | Exception]] = queue.SimpleQueue()
         self._tasks = [
-            asyncio.run_coroutine_threadsafe(self._read(api, _body(order, name, request), number), loop)
-            for number, request in enumerate(requests)
+            asyncio.run_coroutine_threadsafe(
+                self._read(api, _body(request, name, prompt_request), number), loop
+            )
+            for number, prompt_request in enumerate(prompt_requests)
         ]
 
     @property
-    def order(self) -> Order:
-        return self._order
+    def request(self) -> ServingRequest:
+        return self._request
 
     @property
     def finished(self) -> bool:
@@ -79,7 +85,7 @@ class VllmRun:
                 raise self._lost(str(piece))
             rows = self._rows[number]
             # Greedy completions of a prompt are equal; the server makes one.
-            for row in rows if self._order.temperature == 0 else [rows[piece.sample]]:
+            for row in rows if self._request.temperature == 0 else [rows[piece.sample]]:
                 pieces.setdefault(row, deque()).append(piece)
         while pieces:
             self._add({row: of_row.popleft() for row, of_row in pieces.items()})
@@ -90,7 +96,7 @@ class VllmRun:
 
     def _add(self, pieces: "dict[_Row, Piece]") -> None:
         self._decode.load([window for row, piece in pieces.items() for window in row.windows(piece)])
-        if (most := self._order.top_logprobs) is not None:
+        if (most := self._request.top_logprobs) is not None:
             tops = [token for piece in pieces.values() for top in piece.tops for token, _ in top[:most]]
             self._texts.load([token for piece in pieces.values() for token in piece.token_ids] + tops)
         for row, piece in pieces.items():
@@ -120,12 +126,18 @@ class VllmRun:
 
 class _Row:
     def __init__(
-        self, order: Order, model: ServedModel, decode: Any, texts: TokenTexts, prompt: int, sample: int
+        self,
+        request: ServingRequest,
+        model: ServedModel,
+        decode: Any,
+        texts: TokenTexts,
+        prompt: int,
+        sample: int,
     ) -> None:
         self._place: Event = {"prompt": prompt, "sample": sample}
-        self._stop_ids, self._texts, self._most = model.stop_ids, texts, order.top_logprobs
+        self._stop_ids, self._texts, self._most = model.stop_ids, texts, request.top_logprobs
         self._untold: list[Event] = []
-        self._stream = TextStream(decode, order.stop)
+        self._stream = TextStream(decode, request.stop)
         self._ids: list[int] = []
         self.ended = False
 
@@ -175,17 +187,17 @@ class _Row:
         return {**self._texts.entry(token), "logprob": max(logprob, IMPOSSIBLE)}
 
 
-def _body(order: Order, name: str, request: GenerateRequest) -> dict[str, Any]:
-    body = completion(name, request) | {"logprobs": order.top_logprobs}
-    if order.top_logprobs is not None:
+def _body(request: ServingRequest, name: str, prompt_request: GenerateRequest) -> dict[str, Any]:
+    body = completion(name, prompt_request) | {"logprobs": request.top_logprobs}
+    if request.top_logprobs is not None:
         body["return_tokens_as_token_ids"] = True
-    if order.json_schema is not None:
-        body["structured_outputs"] = {"json": order.json_schema}
+    if request.json_schema is not None:
+        body["structured_outputs"] = {"json": request.json_schema}
     return body
 
 
-def _requests(order: Order, model: ServedModel) -> list[GenerateRequest]:
-    for number, prompt in enumerate(order.prompts):
+def _prompt_requests(request: ServingRequest, model: ServedModel) -> list[GenerateRequest]:
+    for number, prompt in enumerate(request.prompts):
         if not prompt.ids or max(prompt.ids) >= model.vocabulary:
             raise InvalidInput(
                 "The prompt has no tokens that the model knows.",
@@ -200,19 +212,19 @@ def _requests(order: Order, model: ServedModel) -> list[GenerateRequest]:
             )
     return [
         GenerateRequest(
-            policy=order.adapter,
+            policy=request.adapter,
             version=0,
             prompt_ids=tuple(prompt.ids),
-            n=order.samples_per_prompt,
+            n=request.samples_per_prompt,
             sampling=Sampling(
                 max_tokens=min(prompt.max_tokens, model.context - len(prompt.ids)),
-                temperature=order.temperature,
-                top_p=order.top_p,
+                temperature=request.temperature,
+                top_p=request.top_p,
                 stop_ids=model.stop_ids,
-                stop=tuple(order.stop),
+                stop=tuple(request.stop),
             ),
-            noise=NoiseKey(order.seed, Stream.PLAY, 0, number),
+            noise=NoiseKey(request.seed, Stream.PLAY, 0, number),
             tag=number,
         )
-        for number, prompt in enumerate(order.prompts)
+        for number, prompt in enumerate(request.prompts)
     ]

@@ -18,7 +18,7 @@ from reinforge.errors import Unavailable
 from reinforge.system import launch
 from reinforge.system.child_process import ChildProcess
 from worker.serving_client.placement import Launch
-from worker.serving_client.protocol import Order, Reply
+from worker.serving_client.protocol import Reply, ServingRequest
 from worker.supervisor.exit_diagnosis import memory_kills
 from worker.supervisor.trainer_process import child_environment
 
@@ -32,7 +32,7 @@ Replies = queue.SimpleQueue[Reply]
 
 
 class ServingProcess:
-    """Serving process, thread-safe. Start orders in threads that live as long as the worker."""
+    """Serving process, thread-safe. Start requests in threads that live as long as the worker."""
 
     def __init__(
         self,
@@ -53,19 +53,19 @@ class ServingProcess:
         return None if child is None or child.ended else child.pid
 
     @contextlib.contextmanager
-    def order(self, order: Order, starting: Callable[[], None]) -> Iterator[Replies]:
-        """Run an order; the queue gets its replies, the last with `ended` or `error`. Raises Unavailable."""
+    def sample(self, request: ServingRequest, starting: Callable[[], None]) -> Iterator[Replies]:
+        """Run a request; the queue gets its replies, the last with `ended` or `error`. Raises Unavailable."""
         with self._lock:
             self._open += 1
             if self._idle is not None:
                 self._idle.cancel()
         try:
-            child = self._running(order, starting)
-            replies = child.send(order)
+            child = self._running(request, starting)
+            replies = child.send(request)
             try:
                 yield replies
             finally:
-                child.cancel(order.id)
+                child.cancel(request.id)
         finally:
             with self._lock:
                 self._open -= 1
@@ -92,7 +92,7 @@ class ServingProcess:
         log.info("the serving process gives its GPU to a job")
         child.end()
 
-    def _running(self, order: Order, starting: Callable[[], None]) -> "_ServingRun":
+    def _running(self, request: ServingRequest, starting: Callable[[], None]) -> "_ServingRun":
         if self.pid is None:
             starting()
         with self._lock:
@@ -100,8 +100,8 @@ class ServingProcess:
                 self._child.end()
                 self._child = None
             launch = None
-            if self._child is not None and self._open == 1 and self._child.to_be_placed_again(order.folder):
-                launch = self._places(order.folder)
+            if self._child is not None and self._open == 1 and self._child.to_be_placed_again(request.folder):
+                launch = self._places(request.folder)
                 if launch.place != self._child.launch.place:
                     self._child.end()
                     self._child = None
@@ -109,7 +109,9 @@ class ServingProcess:
                     launch.hold.release()
                     self._child.launch.at = launch.at
             if self._child is None:
-                self._child = _ServingRun(self._command, launch or self._places(order.folder), order.folder)
+                self._child = _ServingRun(
+                    self._command, launch or self._places(request.folder), request.folder
+                )
                 log.info("started the serving process %s: %s", self._child.pid, self._child.launch.place)
             return self._child
 
@@ -152,13 +154,13 @@ class _ServingRun:
             return False
         return folder != self._folder or time.monotonic() - self.launch.at > PLACED_AGAIN_SECONDS
 
-    def send(self, order: Order) -> Replies:
+    def send(self, request: ServingRequest) -> Replies:
         replies: Replies = queue.SimpleQueue()
         with self._registering:
             if self.ended:
                 raise self._lost()
-            self._replies[order.id] = replies
-        self._write({"order": order.model_dump()})
+            self._replies[request.id] = replies
+        self._write({"request": request.model_dump()})
         return replies
 
     def cancel(self, id: str) -> None:
@@ -192,10 +194,10 @@ class _ServingRun:
         self.launch.hold.release()
         with self._registering:
             self.ended = True
-            open_orders = dict(self._replies)
+            open_requests_ = dict(self._replies)
             self._replies.clear()
         lost = self._lost().envelope()["error"]
-        for id, replies in open_orders.items():
+        for id, replies in open_requests_.items():
             replies.put(Reply(id=id, error=lost))
 
     def _lost(self) -> Unavailable:

@@ -1,6 +1,6 @@
 """Protocol between the RPC server and the serving process: one JSON object per line.
 
-to it      {"order": Order} · {"cancel": id}                                            on standard input
+to it      {"request": ServingRequest} · {"cancel": id}                                            on standard input
 from it    {"id", "events": [SampleEvent, …]} · {"id", "ended": true} · {"id", "error": error}    on descriptor 3
 """
 
@@ -14,7 +14,7 @@ class SamplePrompt(BaseModel):
     max_tokens: int
 
 
-class Order(BaseModel):
+class ServingRequest(BaseModel):
     id: str
     model: str
     folder: str

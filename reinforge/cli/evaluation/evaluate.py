@@ -10,8 +10,8 @@ from reinforge.cli.connection import connect
 from reinforge.cli.data import SplitBy
 from reinforge.cli.evaluation.views import Columns, SystemPrompt, Template, prompt_view, reward_of
 from reinforge.cli.exits import Exit
-from reinforge.cli.jobs.weights import choose_any
 from reinforge.cli.output import Json, Quiet, Timeout, err, number, out
+from reinforge.cli.results.weights import choose_any
 from reinforge.client import Reinforge
 from reinforge.errors import InvalidInput
 from reinforge.evaluation.summary import METRICS

@@ -11,24 +11,24 @@ from reinforge.cli import output
 from reinforge.cli.connection import connect
 from reinforge.cli.exits import Exit
 from reinforge.cli.jobs import dry_run as dry
-from reinforge.cli.jobs.completions import app as completions
 from reinforge.cli.jobs.defaults import app as defaults
 from reinforge.cli.jobs.defaults import push_parts, with_suggested
-from reinforge.cli.jobs.findings import app as findings
 from reinforge.cli.jobs.listing import app as listing
 from reinforge.cli.jobs.listing import state_text
-from reinforge.cli.jobs.prompts import app as prompts
 from reinforge.cli.jobs.rate import changes_of_rate, learning_rate
-from reinforge.cli.jobs.records import app as records
-from reinforge.cli.jobs.share import app as share
 from reinforge.cli.jobs.steer import JobId, Settings, with_settings
 from reinforge.cli.jobs.steer import app as steer
-from reinforge.cli.jobs.traces import app as traces
-from reinforge.cli.jobs.training_check import fetch, report_check, with_check
 from reinforge.cli.jobs.watch import follow
 from reinforge.cli.output import Json, Quiet, Timeout, err, number, out
 from reinforge.cli.release.card import app as card
 from reinforge.cli.release.probe import app as probe
+from reinforge.cli.results.completions import app as completions
+from reinforge.cli.results.findings import app as findings
+from reinforge.cli.results.prompts import app as prompts
+from reinforge.cli.results.records import app as records
+from reinforge.cli.results.share import app as share
+from reinforge.cli.results.traces import app as traces
+from reinforge.cli.results.training_check import fetch, report_check, with_check
 from reinforge.client import Reinforge
 from reinforge.errors import InvalidInput
 from reinforge.offline.jobfile import load, schema

@@ -9,10 +9,10 @@ import typer
 from reinforge import settings
 from reinforge.cli import output
 from reinforge.cli.admin.serve import need
-from reinforge.cli.jobs.weights import Final, Step
 from reinforge.cli.output import Json, err, out
 from reinforge.cli.publish.card import write_card
 from reinforge.cli.publish.weights import FetchedAdapter, base_source, fetch
+from reinforge.cli.results.weights import Final, Step
 from reinforge.offline.located import locate
 from reinforge.offline.merge import MergedModel
 from reinforge.offline.merge import merge as merge_weights

@@ -9,11 +9,11 @@ import typer
 from reinforge import settings
 from reinforge.cli import output
 from reinforge.cli.admin.serve import need
-from reinforge.cli.jobs.weights import Final, Step
 from reinforge.cli.output import Json, err, out
 from reinforge.cli.publish.card import write_card
 from reinforge.cli.publish.merge import AdapterId, Base, merge_fetched
 from reinforge.cli.publish.weights import FetchedAdapter, fetch
+from reinforge.cli.results.weights import Final, Step
 from reinforge.errors import InvalidInput, NotAllowed, NotAuthenticated, ReinforgeError, Unavailable
 
 FILES = ["*.safetensors", "*.json", "*.jinja", "*.txt", "*.model", "*.md", "LICENSE*", "NOTICE*"]

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reinforge.cli.connection import connect
-from reinforge.cli.jobs.weights import choose, require_job
 from reinforge.cli.publish.card import CardFacts, base_name, facts_of
+from reinforge.cli.results.weights import choose, require_job
 from reinforge.client import Reinforge
 from reinforge.errors import InvalidInput, NotFound
 from reinforge.schemas.resources import BaseModelInfo, Dataset

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from reinforge.base_models.chat_templates import PLAIN
+from tests.reinforge.cli.results.test_weights import adapter, finished_job
 from tests.reinforge.cli.test_commands import NOW, run
-from tests.reinforge.cli.test_weights import adapter, finished_job
 from tests.support.stub_server import Answer, StubServer
 
 COMMAND = "vllm serve org/name --enable-lora --lora-modules sums=./sums --max-lora-rank 16"

@@ -10,8 +10,8 @@ import pytest
 from reinforge.cli.evaluation import views
 from reinforge.errors import InvalidInput
 from reinforge.reward_library import ready_reward
+from tests.reinforge.cli.jobs.test_follow import EVALUATION
 from tests.reinforge.cli.test_commands import DATASET, page, run
-from tests.reinforge.cli.test_follow import EVALUATION
 from tests.support.stub_server import Answer, StubServer
 
 

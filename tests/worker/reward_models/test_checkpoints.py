@@ -200,7 +200,7 @@ def grow(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["template", "tokenizer"])
-def test_files_that_take_memory_end_their_order_and_not_the_process(
+def test_files_that_take_memory_end_their_request_and_not_the_process(
     services: RaterServices, folders: dict[str, str], hostile: Path, place: str
 ) -> None:
     if place == "template":
@@ -219,7 +219,7 @@ def test_files_that_take_memory_end_their_order_and_not_the_process(
     ]
 
 
-def test_ids_beyond_the_vocabulary_end_their_order_and_not_the_process(
+def test_ids_beyond_the_vocabulary_end_their_request_and_not_the_process(
     services: RaterServices, folders: dict[str, str], hostile: Path
 ) -> None:
     path = hostile / "tokenizer.json"

@@ -14,14 +14,14 @@ from worker.rewards.secrets import VARIABLE, Secrets, take_secrets
 PLAYED = """
 import json, os, sys, time
 for line in sys.stdin:
-    order = json.loads(line)
-    if order["op"] == "die":
+    request = json.loads(line)
+    if request["op"] == "die":
         os._exit(3)
-    if order["op"] == "hang":
+    if request["op"] == "hang":
         time.sleep(600)
-    if order["op"] == "refuse":
+    if request["op"] == "refuse":
         said = {"error": {"code": "reward_model_unusable", "message": "no head"}}
-    elif order["op"] == "environment":
+    elif request["op"] == "environment":
         said = {"answers": sorted(os.environ)}
     else:
         said = {"answers": [os.getpid()]}

@@ -31,29 +31,29 @@ out = os.fdopen(3, "wb", buffering=0)
 def say(**reply): out.write(json.dumps(reply).encode() + b"\\n")
 def delta(text): return {"type": "delta", "prompt": 0, "sample": 0, "text": text}
 cancelled = set()
-def talk(order):
-    id, words = order["id"], order["stop"]
+def talk(request):
+    id, words = request["id"], request["stop"]
     if words == ["describe"]:
-        adapter = order["adapter_folder"]
-        order["files"] = sorted(os.listdir(adapter)) if adapter else None
-        say(id=id, events=[delta(json.dumps(order))])
+        adapter = request["adapter_folder"]
+        request["files"] = sorted(os.listdir(adapter)) if adapter else None
+        say(id=id, events=[delta(json.dumps(request))])
     elif words == ["fail"]:
         return say(id=id, error={"message": "No.", "code": "model_load_failed", "hint": "Look."})
     elif words == ["die"]:
         os._exit(1)
     elif words == ["quiet"]:
         while id not in cancelled: time.sleep(0.01)
-        return open(order["folder"] + "/../cancelled", "w").close()
+        return open(request["folder"] + "/../cancelled", "w").close()
     else:
         for number in range(int(words[0])):
-            if id in cancelled: return open(order["folder"] + "/../cancelled", "w").close()
+            if id in cancelled: return open(request["folder"] + "/../cancelled", "w").close()
             say(id=id, events=[delta(f"{number} ")])
             time.sleep(0.002)
     say(id=id, ended=True)
 for line in sys.stdin:
     message = json.loads(line)
     if "cancel" in message: cancelled.add(message["cancel"])
-    else: threading.Thread(target=talk, args=(message["order"],)).start()
+    else: threading.Thread(target=talk, args=(message["request"],)).start()
 """
 
 
@@ -215,7 +215,7 @@ def test_a_download_that_nobody_waits_for_is_not_sampled_from(
     # What was fetched stays: the next one needs no download.
     hub.away = True
     assert worker.answer(call("b", folder, "5", model_source=f"hub:org/name@{COMMIT}")).error is None
-    assert not (folder.parent / "models" / "cancelled").exists(), "the process had the order"
+    assert not (folder.parent / "models" / "cancelled").exists(), "the process had the request"
 
 
 def test_other_weights_than_those_added_are_refused(worker: CallWorker, folder: Path) -> None:
@@ -230,10 +230,10 @@ def test_an_adapter_is_downloaded_once(worker: CallWorker, server: StubWorkerApi
     adapter = {"sha256": sha256, "bytes": len(archive), "step": 3}
     for id in ("a", "b"):
         assert worker.answer(call(id, folder, "describe", adapter=adapter, max_tokens=4096)).error is None
-        order = json.loads(text_of(server, id))
-        assert order["files"] == ["adapter_config.json", "adapter_model.safetensors"]
-        assert order["adapter"] in f"adapter-{sha256}"
-        [prompt] = order["prompts"]
+        request = json.loads(text_of(server, id))
+        assert request["files"] == ["adapter_config.json", "adapter_model.safetensors"]
+        assert request["adapter"] in f"adapter-{sha256}"
+        [prompt] = request["prompts"]
         assert len(prompt["ids"]) + prompt["max_tokens"] == 512  # what the context leaves
     messages = [event.get("message") for id in ("a", "b") for event in events(server, id)]
     assert messages.count("Fetching the adapter") == 1

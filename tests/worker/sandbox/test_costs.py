@@ -15,6 +15,12 @@ from worker.sandbox.client import ROWS_PER_CALL
 from .harness import RunningDaemon, cannot, eventually, jails_of, running_daemon
 
 WHO = "import os\ndef grade(sample, item): return os.getpid()\n"
+BUSY = """
+import os
+def grade(sample, item):
+    sum(range(40_000))
+    return os.getpid()
+"""
 ROWS = [RewardRow("p", "x" * 1500, {"answer": 1})] * 64
 CALLS = 4
 SYSTEM_CALLS = {"a call": 100, "a row": 8}
@@ -42,6 +48,14 @@ def test_a_call_of_a_fast_reward_is_one_process(warm: SandboxClient) -> None:
         (pid,) = {row.value for row in warm.score(WHO, ROWS).rows}
         pids.append(int(pid or 0))
     assert pids == list(range(pids[0], pids[0] + CALLS)), "in its namespace each process has the next number"
+
+
+def test_rows_that_need_processor_time_run_side_by_side(daemon: RunningDaemon) -> None:
+    with daemon.client() as client:
+        for _ in range(3):
+            outcome = client.score(BUSY, ROWS[:32])
+    assert sum(row.cpu_ms for row in outcome.rows) > 12
+    assert len({row.value for row in outcome.rows}) == 2, "16 rows are the fewest of a call"
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed, which counts the calls")

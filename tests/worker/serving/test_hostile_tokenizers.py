@@ -1,4 +1,4 @@
-"""Tokenizers of strangers while a model is sampled on demand: they cost their order, never the process."""
+"""Tokenizers of strangers while a model is sampled on demand: they cost their request, never the process."""
 
 import json
 import queue
@@ -18,7 +18,7 @@ from worker.rollout.folder_text import FolderText
 from worker.serving.grammar import SPACE, Grammar
 from worker.serving.server import ServingServer
 from worker.serving.transformers import TransformersServing
-from worker.serving_client.protocol import Order, Reply, SamplePrompt
+from worker.serving_client.protocol import Reply, SamplePrompt, ServingRequest
 from worker.starter import CHECKPOINT
 
 GROWING = {"type": "Replace", "pattern": {"String": "a"}, "content": "a" * 8192}
@@ -37,10 +37,10 @@ class Bench:
         self.server = ServingServer(self.inbox, self.replies.append, TransformersServing())
 
     def sample(self, id: str, folder: Path, **fields: Any) -> dict[str, Any] | None:
-        """The order's error, or None."""
+        """The request's error, or None."""
         prompts = [SamplePrompt(ids=[5, 6, 7], max_tokens=8)]
-        order = Order(id=id, model=folder.name, folder=str(folder), prompts=prompts, **fields)
-        self.inbox.put({"order": order.model_dump()})
+        request = ServingRequest(id=id, model=folder.name, folder=str(folder), prompts=prompts, **fields)
+        self.inbox.put({"request": request.model_dump()})
         while True:
             self.server.turn()
             for reply in self.replies:
@@ -60,7 +60,7 @@ def hostile(tiny: Path, folder: Path, **parts: Any) -> Path:
     return folder
 
 
-def test_a_decoder_that_grows_ends_its_order_and_the_next_is_answered(
+def test_a_decoder_that_grows_ends_its_request_and_the_next_is_answered(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(folder_text, "MEMORY_BYTES", 1 << 30)
@@ -83,7 +83,7 @@ def test_no_tokenizer_is_read_in_this_process(tiny: Path, monkeypatch: pytest.Mo
     assert bench.sample("a", tiny, **fields) is None
 
 
-def test_a_librarys_panic_ends_its_order_alone(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_librarys_panic_ends_its_request_alone(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Panic(BaseException):
         """As pyo3's, which is no Exception."""
 

@@ -6,7 +6,7 @@ from benchmarks.agents.templates import byte_tokenizer, wheel_templates, write_f
 from worker.isolated.sample_prompts import sample_prompts
 from worker.rollout.text import Text
 from worker.serving.text import decoding
-from worker.serving_client.protocol import Order
+from worker.serving_client.protocol import ServingRequest
 
 TOOL = {"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object"}}}
 
@@ -29,5 +29,5 @@ def test_prompts_with_tools_name_the_notation(tmp_path: Path) -> None:
 def test_special_tokens_stay_where_they_are_marks_of_calls() -> None:
     text = Text(_Decoder())
     for notation, decoded in {"python_list": "<|mark|>text", "hermes": "text", None: "text"}.items():
-        order = Order(id="a", model="m", folder="f", prompts=[], notation=notation)
-        assert decoding(order, text)([[1]]) == [decoded]
+        request = ServingRequest(id="a", model="m", folder="f", prompts=[], notation=notation)
+        assert decoding(request, text)([[1]]) == [decoded]

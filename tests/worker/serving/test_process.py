@@ -18,7 +18,7 @@ from tests.support.processes import open_pipes
 from tests.support.supervised import is_running, wait_for
 from worker.models.chat import renderer
 from worker.serving_client.process import SERVING, Replies, ServingProcess
-from worker.serving_client.protocol import Order, Reply, SamplePrompt
+from worker.serving_client.protocol import Reply, SamplePrompt, ServingRequest
 from worker.starter import CHECKPOINT
 
 TOY = """
@@ -31,11 +31,11 @@ for line in sys.stdin:
     if "cancel" in message:
         say(id="watcher", events=[{"type": "status", "message": "cancel " + message["cancel"]}])
         continue
-    order = message["order"]
-    match order["model"]:
+    request = message["request"]
+    match request["model"]:
         case "echo":
-            say(id=order["id"], events=[{"type": "status", "message": order["id"]}])
-            say(id=order["id"], ended=True)
+            say(id=request["id"], events=[{"type": "status", "message": request["id"]}])
+            say(id=request["id"], ended=True)
         case "silent":
             pass
         case "die":
@@ -53,8 +53,8 @@ def serving() -> Iterator[ServingProcess]:
     serving.close()
 
 
-def order(id: str, model: str) -> Order:
-    return Order(id=id, model=model, folder="/", prompts=[SamplePrompt(ids=[1], max_tokens=1)])
+def request(id: str, model: str) -> ServingRequest:
+    return ServingRequest(id=id, model=model, folder="/", prompts=[SamplePrompt(ids=[1], max_tokens=1)])
 
 
 def to_the_end(replies: Replies) -> list[Reply]:
@@ -64,17 +64,17 @@ def to_the_end(replies: Replies) -> list[Reply]:
     return updates
 
 
-def test_a_real_order_from_a_cold_start() -> None:
+def test_a_real_request_from_a_cold_start() -> None:
     serving = ServingProcess()
     started: list[bool] = []
     chat = renderer(CHECKPOINT)
     ids = chat.encode(chat.render([{"role": "user", "content": "12+30="}]))
     prompts = [SamplePrompt(ids=ids, max_tokens=30)]
-    real = Order(id="a", model="starter", folder=str(CHECKPOINT), prompts=prompts, temperature=0.0)
+    real = ServingRequest(id="a", model="starter", folder=str(CHECKPOINT), prompts=prompts, temperature=0.0)
     try:
         assert serving.pid is None
         for _ in range(2):
-            with serving.order(real, lambda: started.append(True)) as replies:
+            with serving.sample(real, lambda: started.append(True)) as replies:
                 events = [event for reply in to_the_end(replies) for event in reply.events]
             assert [event["text"] for event in events if event["type"] == "done"] == ["<answer>42</answer>"]
         assert started == [True]
@@ -85,15 +85,15 @@ def test_a_real_order_from_a_cold_start() -> None:
     assert not is_running(pid)
 
 
-def test_replies_reach_the_order_they_are_for(serving: ServingProcess) -> None:
+def test_replies_reach_the_request_they_are_for(serving: ServingProcess) -> None:
     def ask(number: int) -> None:
         for turn in range(20):
             id = f"{number}-{turn}"
-            with serving.order(order(id, "echo"), lambda: None) as replies:
+            with serving.sample(request(id, "echo"), lambda: None) as replies:
                 received.append((id, to_the_end(replies)[0].events[0]["message"]))
 
     received: list[tuple[str, str]] = []
-    with serving.order(order("first", "echo"), lambda: None):
+    with serving.sample(request("first", "echo"), lambda: None):
         pass  # started by this thread, which outlives the others
     threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
     for thread in threads:
@@ -103,23 +103,23 @@ def test_replies_reach_the_order_they_are_for(serving: ServingProcess) -> None:
     assert len(received) == 80 and all(id == message for id, message in received)
 
 
-def test_leaving_an_order_cancels_it(serving: ServingProcess) -> None:
-    with serving.order(order("watcher", "silent"), lambda: None) as watching:
-        with suppress(KeyError), serving.order(order("left", "silent"), lambda: None):
+def test_leaving_a_request_cancels_it(serving: ServingProcess) -> None:
+    with serving.sample(request("watcher", "silent"), lambda: None) as watching:
+        with suppress(KeyError), serving.sample(request("left", "silent"), lambda: None):
             raise KeyError
         assert watching.get(timeout=20).events[0]["message"] == "cancel left"
 
 
-def test_its_death_reaches_every_order_and_the_next_one_restarts_it(serving: ServingProcess) -> None:
+def test_its_death_reaches_every_request_and_the_next_one_restarts_it(serving: ServingProcess) -> None:
     with (
-        serving.order(order("waits", "silent"), lambda: None) as waiting,
-        serving.order(order("last", "die"), lambda: None) as replies,
+        serving.sample(request("waits", "silent"), lambda: None) as waiting,
+        serving.sample(request("last", "die"), lambda: None) as replies,
     ):
         for replies_of in (replies, waiting):
             error = to_the_end(replies_of)[-1].error
             assert error is not None
             assert (error["code"], "status 7" in error["message"]) == ("serving_lost", True)
-    with serving.order(order("new", "echo"), lambda: None) as replies:
+    with serving.sample(request("new", "echo"), lambda: None) as replies:
         assert to_the_end(replies)[-1].ended
 
 
@@ -128,7 +128,7 @@ def test_no_pipe_to_one_that_died_stays_open() -> None:
     try:
         before = open_pipes()
         serving = ServingProcess(command=(sys.executable, "-c", TOY))
-        with serving.order(order("last", "die"), lambda: None) as replies:
+        with serving.sample(request("last", "die"), lambda: None) as replies:
             to_the_end(replies)
         wait_for(lambda: open_pipes() - before == set())
         serving.close()
@@ -138,28 +138,28 @@ def test_no_pipe_to_one_that_died_stays_open() -> None:
 
 def test_a_program_that_cannot_run_is_an_error() -> None:
     serving = ServingProcess(command=(sys.executable, "-c", "raise SystemExit(3)"))
-    with suppress(Unavailable), serving.order(order("a", "echo"), lambda: None) as replies:
+    with suppress(Unavailable), serving.sample(request("a", "echo"), lambda: None) as replies:
         assert (to_the_end(replies)[-1].error or {})["code"] == "serving_lost"
     serving.close()
 
 
 def test_it_ends_after_a_while_without_requests() -> None:
     serving = ServingProcess(idle_seconds=0.2, command=(sys.executable, "-c", TOY))
-    with serving.order(order("a", "echo"), lambda: None) as replies:
+    with serving.sample(request("a", "echo"), lambda: None) as replies:
         to_the_end(replies)
         pid = serving.pid
         with pytest.raises(queue.Empty):
-            replies.get(timeout=0.5)  # longer than it may be idle, but an order is open
+            replies.get(timeout=0.5)  # longer than it may be idle, but a request is open
         assert serving.pid == pid
     assert pid is not None
     wait_for(lambda: serving.pid is None and not is_running(pid))
-    with serving.order(order("b", "echo"), lambda: None) as replies:
+    with serving.sample(request("b", "echo"), lambda: None) as replies:
         assert to_the_end(replies)[-1].ended
     serving.close()
 
 
 def test_one_that_does_not_listen_is_killed(serving: ServingProcess) -> None:
-    with serving.order(order("a", "hang"), lambda: None):
+    with serving.sample(request("a", "hang"), lambda: None):
         pid = serving.pid
         assert pid is not None
     serving.close()
@@ -169,10 +169,10 @@ def test_one_that_does_not_listen_is_killed(serving: ServingProcess) -> None:
 def test_kill_9_of_the_parent_leaves_nothing() -> None:
     program = (
         "import sys, time\n"
-        "from tests.worker.serving.test_process import TOY, order\n"
+        "from tests.worker.serving.test_process import TOY, request\n"
         "from worker.serving_client.process import ServingProcess\n"
         "serving = ServingProcess(command=(sys.executable, '-c', TOY))\n"
-        "with serving.order(order('a', 'hang'), lambda: None):\n"
+        "with serving.sample(request('a', 'hang'), lambda: None):\n"
         "    print(serving.pid, flush=True)\n"
         "    time.sleep(600)\n"
     )
@@ -186,14 +186,14 @@ def test_kill_9_of_the_parent_leaves_nothing() -> None:
 
 
 @pytest.mark.long
-def test_the_real_one_ends_at_eof_even_in_the_middle_of_an_order() -> None:
+def test_the_real_one_ends_at_eof_even_in_the_middle_of_a_request() -> None:
     read_end, write_end = os.pipe()
     command = [launch.__file__, str(os.getpid()), "0", "0", str(write_end), *SERVING]
     process = subprocess.Popen([sys.executable, *command], stdin=subprocess.PIPE, pass_fds=(write_end,))
     os.close(write_end)
     assert process.stdin is not None
     prompts = [SamplePrompt(ids=[5], max_tokens=500)]
-    long = Order(
+    long = ServingRequest(
         id="a",
         model="starter",
         folder=str(CHECKPOINT),
@@ -201,7 +201,7 @@ def test_the_real_one_ends_at_eof_even_in_the_middle_of_an_order() -> None:
         samples_per_prompt=64,
         temperature=9.0,
     )
-    process.stdin.write(b'{"order": ' + long.model_dump_json().encode() + b"}\n")
+    process.stdin.write(b'{"request": ' + long.model_dump_json().encode() + b"}\n")
     process.stdin.flush()
     with os.fdopen(read_end, "rb") as pipe:
         assert b"Loading" in pipe.readline()

@@ -1,4 +1,4 @@
-"""The serving process's loop, in this process: events of each order, and their turns."""
+"""The serving process's loop, in this process: events of each request, and their turns."""
 
 import itertools
 import queue
@@ -18,7 +18,7 @@ from worker.policy.host import LocalHost
 from worker.serving import held, server, transformers
 from worker.serving.server import ServingServer
 from worker.serving.transformers import TransformersServing
-from worker.serving_client.protocol import Order, Reply, SamplePrompt
+from worker.serving_client.protocol import Reply, SamplePrompt, ServingRequest
 from worker.starter import CHECKPOINT
 
 
@@ -33,19 +33,19 @@ class Bench:
         self.server = ServingServer(self.inbox, self.replies.append, self.engine)
         self.put = self.inbox.put
 
-    def ask(self, id: str, folder: Path, texts: list[str], **fields: Any) -> Order:
+    def ask(self, id: str, folder: Path, texts: list[str], **fields: Any) -> ServingRequest:
         chat = renderer(folder)
         limit = fields.pop("max_tokens", 24)
         prompts = [
             SamplePrompt(ids=chat.encode(chat.render([{"role": "user", "content": text}])), max_tokens=limit)
             for text in texts
         ]
-        order = Order(id=id, model=folder.name, folder=str(folder), prompts=prompts, **fields)
-        self.put({"order": order.model_dump()})
-        return order
+        request = ServingRequest(id=id, model=folder.name, folder=str(folder), prompts=prompts, **fields)
+        self.put({"request": request.model_dump()})
+        return request
 
     def run(self, *ids: str) -> None:
-        """Until these orders have ended."""
+        """Until these requests have ended."""
         for _ in range(2000):
             if {reply.id for reply in self.replies if reply.ended or reply.error} >= set(ids):
                 return
@@ -156,7 +156,7 @@ def test_a_stop_text_ends_the_completion_before_it(bench: Bench) -> None:
     assert "".join(delta["text"] for delta in bench.events("a", "delta")) == "<answer>42"
 
 
-def test_orders_take_turns(bench: Bench, tiny: Path, tmp_path: Path) -> None:
+def test_requests_take_turns(bench: Bench, tiny: Path, tmp_path: Path) -> None:
     """Base and adapter side by side: both go on, neither waits for the other's end."""
     adapter = write_adapter(tiny, tmp_path / "adapter")
     bench.ask("base", tiny, ["x"], seed=1, max_tokens=60, samples_per_prompt=4)
@@ -169,7 +169,7 @@ def test_orders_take_turns(bench: Bench, tiny: Path, tmp_path: Path) -> None:
     assert bench.texts("base") != bench.texts("lora")
 
 
-def test_a_cancelled_order_says_no_more(bench: Bench, tiny: Path) -> None:
+def test_a_cancelled_request_says_no_more(bench: Bench, tiny: Path) -> None:
     bench.ask("gone", tiny, ["x"], max_tokens=200, samples_per_prompt=16)
     bench.ask("stays", tiny, ["y"], max_tokens=30)
     for _ in range(5):
@@ -211,7 +211,7 @@ def test_few_adapters_stay_loaded_and_all_can_come_back(
     assert [len(texts) for texts in by_adapter.values()] == [1, 1, 1]
 
 
-def test_what_cannot_be_loaded_is_an_error_and_the_next_order_is_served(
+def test_what_cannot_be_loaded_is_an_error_and_the_next_request_is_served(
     bench: Bench, tiny: Path, tmp_path: Path
 ) -> None:
     broken = shutil.copytree(tiny, tmp_path / "broken")
@@ -250,7 +250,7 @@ def test_where_an_adapter_finds_no_room_those_that_idle_go(
     assert messages.count("Making room for the adapter") == 1
 
 
-def test_an_order_without_prompts_loads_what_it_names(bench: Bench, tiny: Path, tmp_path: Path) -> None:
+def test_a_request_without_prompts_loads_what_it_names(bench: Bench, tiny: Path, tmp_path: Path) -> None:
     adapter = write_adapter(tiny, tmp_path / "adapter")
     bench.ask("warm", tiny, [], adapter="one", adapter_folder=str(adapter))
     bench.run("warm")
@@ -261,7 +261,7 @@ def test_an_order_without_prompts_loads_what_it_names(bench: Bench, tiny: Path, 
 
 def test_log_probabilities_are_those_of_the_models_own_forward_pass(bench: Bench) -> None:
     """Those of every sampled token, the end token included, at the temperature that it was sampled with."""
-    order = bench.ask(
+    request = bench.ask(
         "a", CHECKPOINT, TEXTS[:1], temperature=0.7, samples_per_prompt=3, seed=1, top_logprobs=3
     )
     bench.run("a")
@@ -276,7 +276,7 @@ def test_log_probabilities_are_those_of_the_models_own_forward_pass(bench: Bench
         content = b"".join(bytes(entry["bytes"]) for entry in entries if entry["bytes"] is not None)
         assert content.decode() == done["text"]
         ids = [tokenizer.convert_tokens_to_ids(_raw(tokenizer, entry)) for entry in entries]
-        prompt = order.prompts[0].ids
+        prompt = request.prompts[0].ids
         with torch.inference_mode():
             logits = model(torch.tensor([prompt + ids])).logits[0, len(prompt) - 1 : -1] / 0.7
         expected = torch.log_softmax(logits, -1)
@@ -296,7 +296,7 @@ def _raw(tokenizer: Any, entry: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("place", ["load_with_tokenizer", "generation"])
-def test_a_lack_of_memory_is_reported_and_ends_this_order_alone(
+def test_a_lack_of_memory_is_reported_and_ends_this_request_alone(
     bench: Bench, tiny: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     def full(*_: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Sampling on demand from a real vLLM server: the same orders and events as the engine in the process has."""
+"""Sampling on demand from a real vLLM server: the same requests and events as the engine in the process has."""
 
 import json
 import os
@@ -22,7 +22,7 @@ from worker.serving.engine import Engine
 from worker.serving.server import ServingServer
 from worker.serving.transformers import TransformersServing
 from worker.serving.vllm import VllmServing
-from worker.serving_client.protocol import Order, Reply, SamplePrompt
+from worker.serving_client.protocol import Reply, SamplePrompt, ServingRequest
 from worker.starter import CHECKPOINT
 
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(900)]  # a start takes minutes on a busy machine
@@ -50,14 +50,14 @@ class Bench:
         ]
         if (folder := fields.pop("adapter", None)) is not None:
             fields |= {"adapter": f"adapter-{folder.name}", "adapter_folder": str(folder)}
-        order = Order(
+        request = ServingRequest(
             id=f"o{self.count}", model="starter-arith", folder=str(CHECKPOINT), prompts=prompts, **fields
         )
-        self.inbox.put({"order": order.model_dump()})
-        return order.id
+        self.inbox.put({"request": request.model_dump()})
+        return request.id
 
     def run(self, *ids: str, seconds: float = 600) -> None:
-        """Until these orders have ended."""
+        """Until these requests have ended."""
         deadline = time.monotonic() + seconds
         while not {reply.id for reply in self.replies if reply.ended or reply.error} >= set(ids):
             assert time.monotonic() < deadline, f"{ids} do not end"
@@ -208,7 +208,7 @@ def test_log_probabilities_are_those_of_the_engine_in_the_process(vllm: Bench, l
         assert [t["token"] for t in ours["top_logprobs"]] == [t["token"] for t in theirs["top_logprobs"]]
 
 
-def test_an_order_that_is_cancelled_ends_on_the_server(vllm: Bench) -> None:
+def test_a_request_that_is_cancelled_ends_on_the_server(vllm: Bench) -> None:
     id = vllm.ask("12 + 34", max_tokens=450, samples_per_prompt=4, temperature=2.0)
     vllm.until(id, "delta")
     vllm.inbox.put({"cancel": id})
@@ -245,7 +245,8 @@ def test_an_adapter_that_is_none_is_refused_and_others_go_on(
     assert vllm.get("7 + 8", adapter=adapters[0])
 
 
-def test_a_server_that_dies_is_a_clear_error_and_the_next_order_has_another(
+@pytest.mark.long
+def test_a_server_that_dies_is_a_clear_error_and_the_next_request_has_another(
     vllm: Bench, local: Bench, adapters: list[Path]
 ) -> None:
     # No end of text is allowed before the 400th number: all four are still under way when the server dies.

@@ -19,7 +19,7 @@ from worker.rewards.checkpoints import ModelProcess
 from worker.serving_client import process
 from worker.serving_client.placement import OVERHEAD, Places, ServingPlace, choose
 from worker.serving_client.process import ServingProcess
-from worker.serving_client.protocol import Order, SamplePrompt
+from worker.serving_client.protocol import SamplePrompt, ServingRequest
 
 GIB = 2**30
 ONE = Gpu("0", "GPU-a", "H100", 80 * GIB, 20 * GIB)
@@ -32,8 +32,8 @@ engine = sys.argv[sys.argv.index("--engine") + 1]
 told = {name: os.environ.get(name) for name in ("CUDA_VISIBLE_DEVICES", "REINFORGE_GPU_SHARE")} | {"engine": engine}
 for line in sys.stdin:
     message = json.loads(line)
-    if "order" in message:
-        out.write(json.dumps({"id": message["order"]["id"], "ended": True, "events": [told]}).encode() + b"\\n")
+    if "request" in message:
+        out.write(json.dumps({"id": message["request"]["id"], "ended": True, "events": [told]}).encode() + b"\\n")
 """
 
 
@@ -135,8 +135,10 @@ def serving(machine: Machine) -> Iterator[ServingProcess]:
 
 
 def placed(serving: ServingProcess, folder: Path) -> dict[str, Any]:
-    order = Order(id="o", model="m", folder=str(folder), prompts=[SamplePrompt(ids=[1], max_tokens=1)])
-    with serving.order(order, lambda: None) as replies:
+    request = ServingRequest(
+        id="o", model="m", folder=str(folder), prompts=[SamplePrompt(ids=[1], max_tokens=1)]
+    )
+    with serving.sample(request, lambda: None) as replies:
         events: list[dict[str, Any]] = replies.get(timeout=20).events
     return events[0]
 

@@ -78,6 +78,7 @@ def test_it_is_started_again_once_with_its_adapter(python: Path, trainer: Traine
     assert not bench.server.adapters.exists()
 
 
+@pytest.mark.long
 def test_one_that_is_killed_asleep_is_started_again(bench: Bench, trainer: Trainer) -> None:
     """30 s: the server that all tests share is started again."""
     bench.allow_restart()
@@ -178,6 +179,7 @@ def parent(pid: int) -> int | None:
     return int(text[text.rindex(")") + 2 :].split()[1])
 
 
+@pytest.mark.long
 def test_an_adapter_that_is_refused_again_by_a_fresh_server_is_a_named_end(
     bench: Bench, trainer: Trainer, tmp_path: Path
 ) -> None:

@@ -108,6 +108,7 @@ def test_the_reward_rises_and_the_sampler_is_the_trainer(undisturbed: Job) -> No
 
 
 @pytest.mark.vllm
+@pytest.mark.long
 @pytest.mark.timeout(1200)
 def test_a_server_that_is_killed_while_it_samples_costs_time_alone(undisturbed: Job, tmp_path: Path) -> None:
     """The same rows in the same order as without; no step is reported twice, none is missing."""

@@ -17,7 +17,7 @@ from worker.policy.host import LocalHost
 from worker.policy.load import load_base_model
 from worker.policy.lora import LoraPolicy
 
-pytestmark = [pytest.mark.vllm, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.vllm, pytest.mark.long, pytest.mark.timeout(900)]
 HEAD_DIM = 32
 """The narrowest that vLLM's attention takes on the CPU."""
 PROMPT = list(range(5, 25))

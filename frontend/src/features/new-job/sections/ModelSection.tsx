@@ -10,6 +10,7 @@ import { StatePill } from "@/components/StatePill";
 import { bytes, number } from "@/lib/format";
 import { setAt } from "@/lib/paths";
 import { modelOf } from "../draft";
+import { ShortField } from "../Field";
 import { fieldId } from "../focus";
 import { useField, useForm } from "../form";
 import { Section } from "../Section";
@@ -47,6 +48,20 @@ function Option({ model, chosen, disabled, onChoose }: OptionProps) {
       <small>{failed ? model.error : factsOf(model).join(" · ")}</small>
       <small>{model.source}</small>
     </label>
+  );
+}
+
+function Precision({ model }: { model: BaseModel | undefined }) {
+  const { train, train_nf4: quantised } = model?.memory ?? {};
+  const memory =
+    train && quantised
+      ? `Estimated memory to train: ${bytes(train)} in full precision, ${bytes(quantised)} in NF4. `
+      : "";
+  return (
+    <ShortField path="base.precision" label="Precision">
+      {memory}NF4 keeps the linear layers in 4 bits; steps take longer, and the trainer samples instead of
+      vLLM.
+    </ShortField>
   );
 }
 
@@ -91,6 +106,7 @@ export function ModelSection() {
         onChange={choose}
       />
       <Problems problems={problems} />
+      <Precision model={list?.find((model) => model.id === chosen)} />
       {adding ? (
         <AddModel
           onCancel={() => setAdding(false)}

@@ -11,7 +11,7 @@ from tests.reinforge.cli.test_commands import DATASET, NOW, REWARD, error, page,
 from tests.support.stub_server import Answer, StubServer
 
 CHANGE = {"id": "chg_1", "job": "ftjob-1", "reward": "correct", "revision": "rew_1@3", "created_at": NOW}
-ARITHMETIC = Path(__file__).resolve().parents[3] / "examples" / "arithmetic"
+ARITHMETIC = Path(__file__).resolve().parents[4] / "examples" / "arithmetic"
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from backend.data.database import Database
 from backend.data.sealing import Sealer
 from backend.webhooks.delivery import Deliveries
-from reinforge.cli.jobs import records
+from reinforge.cli.results import records
 from reinforge.net.outbound import Guard
 from tests.backend.server import Backend, Trainer
 from tests.support.command_line import Cli

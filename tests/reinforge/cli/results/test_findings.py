@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reinforge.cli.jobs.findings import commands
+from reinforge.cli.results.findings import commands
 from reinforge.diagnosis.finding import Remedy
 from tests.reinforge.cli.test_commands import JOB, run
 from tests.support.stub_server import Answer, StubServer

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reinforge.cli.jobs.prompts import sparkline
+from reinforge.cli.results.prompts import sparkline
 from tests.reinforge.cli.test_commands import run
 from tests.support.stub_server import Answer, StubServer
 
