@@ -21,6 +21,7 @@ STEPS, PROMPTS, SAMPLES = 3, 4, 4
 
 
 @pytest.mark.vllm
+@pytest.mark.long
 @pytest.mark.timeout(1200)
 @pytest.mark.usefixtures("rpc_backend")
 def test_a_program_is_answered_and_trained_with_the_tokens_of_vllm(
