@@ -177,6 +177,12 @@ class TestAdvanced:
         form.get_by_role("searchbox", name="Search the fields").fill("zebra")
         expect(form.get_by_text("No field matches “zebra”.")).to_be_visible()
 
+    def test_the_bases_precision_is_in_the_job_beside_its_memory(self, form: Page) -> None:
+        expect(form.get_by_text("Estimated memory to train:")).to_contain_text("in NF4")
+        form.get_by_role("combobox", name="Precision", exact=True).click()
+        form.get_by_role("option", name=re.compile("^nf4")).click()
+        assert jobfile_of(copied(form, "Job file (YAML)")).base.precision == "nf4"
+
     def test_a_preset_fills_the_slots(self, form: Page) -> None:
         form.get_by_role("radio", name=re.compile(r"^Dr\. GRPO")).check()
         expect(form.get_by_role("complementary", name="Summary")).to_contain_text("Dr. GRPO")
