@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from common.backend import KEY, WORKER_TOKEN, Backend, ClaimedJob
+from common.backend import KEY, Backend, ClaimedJob
 from common.measure import machine, parser, table, write
 from fleet.steps import DATASET_PROMPTS, PROMPTS, SAMPLES, Words, prompt_hash, template
 from fleet.wire import Wire
@@ -46,7 +46,7 @@ RARE_WORDS = 40
 def fill(backend: Backend, job: ClaimedJob, steps: int) -> float:
     """Seconds that it took."""
     started = time.perf_counter()
-    objects = _objects(backend, -(-steps // STEPS_PER_OBJECT))
+    objects = _objects(backend, job, -(-steps // STEPS_PER_OBJECT))
     with psycopg.connect(backend.database_url, autocommit=True) as connection:
         # Built at once the index of words takes a third of the time; it is the same index.
         definition = connection.execute("SELECT pg_get_indexdef('ix_completion_words'::regclass)").fetchone()
@@ -80,10 +80,10 @@ ORDER BY step, prompt_no, sample_no
 """
 
 
-def _objects(backend: Backend, count: int) -> list[str]:
+def _objects(backend: Backend, job: ClaimedJob, count: int) -> list[str]:
     """Hashes of uploaded step objects."""
     made, digests = template(0, 1000), []
-    wire = Wire(backend.url, WORKER_TOKEN)
+    wire = Wire(backend.url, job.token)
     for number in range(count):
         sha256, content = made.object(number)
         _, status, body = wire.ask("PUT", f"/worker/v1/blobs/{sha256}?kind=rollouts", content)

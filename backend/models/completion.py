@@ -55,6 +55,13 @@ class Completion(Base):
             postgresql_include=["reward", "length", "turns", "finish_reason", "call_keys"],
             postgresql_where=text("tool_calls > 0"),
         ),
+        # Completions with a rare key; for a common one, the planner reads the index above until it has enough.
+        Index(
+            "ix_completion_call_keys",
+            "call_keys",
+            postgresql_using="gin",
+            postgresql_where=text("tool_calls > 0"),
+        ),
         Index("ix_completion_failed", "job_id", "step", postgresql_where=text("error IS NOT NULL")),
         Index("ix_completion_words", "words", postgresql_using="gin"),
     )

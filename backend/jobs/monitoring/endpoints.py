@@ -95,7 +95,7 @@ async def list_completions(
 @router.get("/jobs/{id}/completions/search", operation_id="searchCompletions")
 async def search_completions(
     id: str,
-    session: ReadSession,
+    session: Session,
     who: Reader,
     q: Annotated[str | None, Query(max_length=500)] = None,
     split: completions.Split | None = None,

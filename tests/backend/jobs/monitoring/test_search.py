@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from reinforge.tools import call_keys
 from tests.backend.server import Backend, Trainer, refused
@@ -338,3 +339,22 @@ def test_a_step_that_a_resume_undoes_no_longer_matches(rpc_backend: Backend) -> 
         0,
         1,
     )
+
+
+def test_a_search_is_planned_for_its_values(rpc_backend: Backend, stored: tuple[str, list[Row]]) -> None:
+    """With the plan of any value, a rare tool would be searched as a common one is."""
+    job, _ = stored
+    modes: list[str] = []
+
+    def read_mode(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
+        if "completion.call_keys @>" in statement:
+            cursor.execute("SHOW plan_cache_mode")
+            modes.append(cursor.fetchone()[0])
+
+    engine = rpc_backend.app.state.database.engine.sync_engine
+    event.listen(engine, "before_cursor_execute", read_mode)
+    try:
+        assert searched(rpc_backend, job, tool="t1")["data"]
+    finally:
+        event.remove(engine, "before_cursor_execute", read_mode)
+    assert modes == ["force_custom_plan"]

@@ -5,10 +5,13 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -21,6 +24,11 @@ EXAMPLE = Path(__file__).parents[4] / "examples" / "arithmetic"
 TOOLS_EXAMPLE = EXAMPLE.parent / "calculator-agent"
 STEPS = 12
 KILLED_STEPS, KILLED_AT = 4, 2
+USER = """
+def reply(messages, state):
+    state["replies"] = state.get("replies", 0) + 1
+    return "Are you sure?" if state["replies"] == 1 else None
+"""
 
 
 @dataclass(frozen=True)
@@ -131,11 +139,13 @@ def test_a_server_that_is_killed_while_it_samples_costs_time_alone(undisturbed: 
 
 @pytest.mark.vllm
 @pytest.mark.timeout(1200)
-def test_conversations_with_tools_are_sampled(tmp_path: Path) -> None:
+def test_conversations_with_tools_and_a_simulated_user_are_sampled(tmp_path: Path) -> None:
     raw = yaml.safe_load((TOOLS_EXAMPLE / "job.yaml").read_text())
     for name in ("dataset", "held_out"):
         raw["data"][name] = str(TOOLS_EXAMPLE / raw["data"][name])
     raw["environment"]["sources"][0]["python"] = str(TOOLS_EXAMPLE / "tools.py")
+    (tmp_path / "user.py").write_text(USER)
+    raw["environment"]["reply"] = {"python": str(tmp_path / "user.py")}
     raw["rewards"][0]["path"] = str(TOOLS_EXAMPLE / "reward.py")
     raw["rollout"] |= {"engine": "vllm", "prompts_per_step": 4}
     raw["evaluation"] = {"every_steps": 0, "rows": 0}
@@ -149,6 +159,19 @@ def test_conversations_with_tools_are_sampled(tmp_path: Path) -> None:
     assert all(values["sampler/gap_max"] < 1e-3 for values in steps)  # in every turn
     [started] = job.records_of("started")
     assert started["facts"]["engine"] == "vllm"
+    objects = [job.folder / "out" / "blobs" / r["blob"]["sha256"] for r in job.records_of("rollouts")]
+    roles = Counter(role for file in objects for role in roles_of(file))
+    assert roles["tool"] > 0 and roles["user"] > 0
+
+
+def roles_of(file: Path) -> list[str]:
+    """Authors of all messages behind the prompts; what the policy did not write is masked."""
+    roles = []
+    for row in pq.read_table(file).to_pylist():
+        sampled = [range(turn["start"], turn["end"]) for turn in json.loads(row["turns"])]
+        assert [place for place, by_policy in enumerate(row["mask"]) if by_policy] == [*chain(*sampled)]
+        roles += [message["role"] for message in json.loads(row["messages"])]
+    return roles
 
 
 def rows(job: Job, split: str) -> list[tuple[int, list[tuple[int, int, str]]]]:
