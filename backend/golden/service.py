@@ -1,4 +1,4 @@
-"""Golden cases of rewards: storage, runs, checks before a job."""
+"""Stores and runs golden cases of rewards, and checks them before a job starts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,9 +48,9 @@ async def add(
     count = await repository.count(session, reward_id)
     if count + len(cases) > MOST_CASES:
         raise InvalidInput(
-            f"A reward has at most {MOST_CASES} golden cases; this one has {count}.",
+            f"A reward has at most {MOST_CASES} golden cases; this one has {count} and would get {len(cases)} more.",
             code="too_many_golden_cases",
-            hint="Delete some that say the same.",
+            hint="Delete cases that test the same.",
         )
     moment = now()
     rows = [
@@ -108,7 +108,10 @@ async def run(calls: Calls, code: GoldenReward, cases: Sequence[GoldenCase]) -> 
 
 
 async def gate(calls: Calls, checked: Sequence[tuple[int, GoldenReward, Sequence[StoredGoldenCase]]]) -> None:
-    """Require that rewards, by position, pass their cases. Raises InvalidInput `golden_cases_failed`."""
+    """Run the golden cases of rewards; `checked` holds (position in the job, reward, cases).
+
+    Raises InvalidInput `golden_cases_failed` for the first reward that fails a case or does not load.
+    """
     for position, code, cases in checked:
         if not cases:
             continue

@@ -1,4 +1,4 @@
-"""Rollouts of programs that call the model themselves, and calls that an attempt's trainer answers."""
+"""Rollouts that external programs run, and the model calls that wait for an attempt's trainer."""
 
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,7 @@ from backend.models.base import Base, Created
 
 
 class AgentRollout(Created, Base):
-    """A rollout of an attempt, from its task to its end."""
+    """A rollout for an attempt of a job; an external runner takes and ends it."""
 
     __tablename__ = "agent_rollout"
     __table_args__ = (
@@ -26,18 +26,18 @@ class AgentRollout(Created, Base):
     limits: Mapped[dict[str, Any]]
     state: Mapped[str] = mapped_column(default="waiting")
     try_no: Mapped[int] = mapped_column(default=0)
-    """How often a runner has taken it."""
+    """Number of times that a runner has taken the rollout."""
     key_sha256: Mapped[str | None]
-    """Hash of the key of its present try."""
+    """SHA-256 of the key of the current try."""
     runner: Mapped[str | None]
     heartbeat_at: Mapped[datetime | None]
-    """Last heartbeat of its runner."""
+    """Time of the runner's last heartbeat."""
     deadline: Mapped[datetime | None]
     outcome: Mapped[dict[str, Any] | None]
 
 
 class QueuedModelCall(Created, Base):
-    """A request that waits for the trainer of an attempt."""
+    """A request to the model that waits for the trainer of an attempt."""
 
     __tablename__ = "model_call"
     __table_args__ = (
@@ -54,7 +54,7 @@ class QueuedModelCall(Created, Base):
     kind: Mapped[str]
     """Protocol of the payload."""
     caller: Mapped[str]
-    """Who waits, such as a rollout: calls of one caller are limited together."""
+    """Who waits for the answer, such as a rollout; the number of waiting calls is limited per caller."""
     payload: Mapped[dict[str, Any]]
     state: Mapped[str] = mapped_column(default="waiting")
     deadline: Mapped[datetime]

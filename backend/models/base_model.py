@@ -1,4 +1,4 @@
-"""Base models."""
+"""Base models, shared or of one project."""
 
 from datetime import datetime
 from typing import Any
@@ -16,7 +16,7 @@ class BaseModel(Created, Base):
     )
 
     key: Mapped[str] = mapped_column(primary_key=True)
-    """Internal: several projects may use the same id."""
+    """Internal key, since several projects may use the same id."""
     id: Mapped[str]
     project_id: Mapped[str | None] = mapped_column(ForeignKey("project.id"))
     source: Mapped[str]
@@ -37,7 +37,7 @@ class BaseModel(Created, Base):
     revision: Mapped[str | None]
     token_sealed: Mapped[str | None]
     progress: Mapped[dict[str, Any] | None]
-    """State of adding: `{phase, done, total, file}`, bytes."""
+    """Progress of adding the model: `{phase, done, total, file}`, `done` and `total` in bytes."""
     shape: Mapped[dict[str, Any] | None]
     touched_at: Mapped[datetime | None]
 

@@ -1,4 +1,4 @@
-"""Checkpoints (servable), resume states (private), adapters of succeeded jobs."""
+"""Checkpoints (servable), resume states (private), adapters of succeeded jobs or uploads."""
 
 from datetime import datetime
 from typing import Any
@@ -52,7 +52,7 @@ class Adapter(Created, Base):
     project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
     name: Mapped[str]
     job_id: Mapped[str | None] = mapped_column(ForeignKey("job.id"), index=True)
-    """Job of the adapter; None for an uploaded one."""
+    """Job that trained the adapter; None if it was uploaded."""
     checkpoint_id: Mapped[str | None] = mapped_column(ForeignKey("checkpoint.id"), index=True)
     step: Mapped[int]
     model_id: Mapped[str]
@@ -60,8 +60,8 @@ class Adapter(Created, Base):
     model_sha256: Mapped[str | None]
     lora: Mapped[dict[str, Any] | None]
     sha256: Mapped[str] = mapped_column(ForeignKey("stored_object.sha256"), index=True)
-    """A PEFT folder in an uncompressed tar."""
+    """SHA-256 of an uncompressed tar of the PEFT directory."""
     bytes: Mapped[int]
     held_out_reward: Mapped[float | None]
     deleted_at: Mapped[datetime | None]
-    """Time of deletion; the row stays for references."""
+    """Time of deletion; the row stays for the rows that refer to it."""

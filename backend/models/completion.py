@@ -1,4 +1,4 @@
-"""Completions: narrow rows; the step's Parquet object has the rest."""
+"""Completions: rows for lists and search. A Parquet object per step holds the rest."""
 
 from sqlalchemy import Computed, ForeignKey, ForeignKeyConstraint, Index, Text, text
 from sqlalchemy.dialects.postgresql import ARRAY, TSVECTOR
@@ -14,7 +14,7 @@ _WORDS = f"to_tsvector('simple'::regconfig, regexp_replace(text, '{_NO_WORD}', '
 
 
 class StepRollouts(Base):
-    """The Parquet object of a step or evaluation; row group n holds prompt n."""
+    """The Parquet object with the completions of a step or evaluation; row group n holds prompt n."""
 
     __tablename__ = "step_rollouts"
 
@@ -79,17 +79,17 @@ class Completion(Base):
     finish_reason: Mapped[str]
     error: Mapped[str | None]
     text: Mapped[str]
-    """First 2,000 characters."""
+    """First 2,000 characters of the completion."""
     turns: Mapped[int] = mapped_column(server_default="1")
     tool_calls: Mapped[int] = mapped_column(server_default="0")
     tool_errors: Mapped[int] = mapped_column(server_default="0")
     call_keys: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
-    """Tools and statuses of its calls (`reinforge.tools.call_keys`)."""
+    """Tools and statuses of the completion's tool calls (`reinforge.tools.call_keys`)."""
     words: Mapped[str] = mapped_column(
         TSVECTOR, Computed(_WORDS, persisted=True), deferred=True, deferred_raiseload=True
     )
-    """Words with symbols as spaces. STORAGE MAIN (by migration), or the planner would scan all rows even for
-    a rare word.
+    """Words of `text`, for search; symbols count as spaces. A migration sets STORAGE MAIN: otherwise the
+    planner would scan all rows even for a rare word.
     """
 
 
@@ -118,7 +118,7 @@ class PromptDraw(Base):
     completions: Mapped[int]
     scored: Mapped[int]
     passed: Mapped[int]
-    """Completions above the job's `evaluation.pass_above`."""
+    """Number of completions with a reward above the job's `evaluation.pass_above`."""
     reward_sum: Mapped[float]
 
 

@@ -1,4 +1,4 @@
-"""Metadata of datasets; the bytes are a stored object."""
+"""Metadata of datasets; their files are stored objects."""
 
 from datetime import datetime
 from typing import Any
@@ -31,6 +31,6 @@ class Dataset(Created, Base):
     skipped: Mapped[dict[str, Any] | None]
     created_by: Mapped[str | None]
     expires_at: Mapped[datetime | None]
-    """Time after which it is deleted once no unfinished job needs it."""
+    """Time after which the dataset is deleted, as soon as no unfinished job needs it."""
     deleted_at: Mapped[datetime | None]
-    """Time of deletion; the row stays for references."""
+    """Time of deletion; the row stays for the jobs that refer to it."""

@@ -13,7 +13,7 @@ _STATES = ", ".join(f"'{state}'" for state in STATES)
 
 
 class Deployment(Created, Base):
-    """Weights by content, so that they outlive their checkpoint."""
+    """A deployment; it refers to its weights by SHA-256, so that they outlive their checkpoint."""
 
     __tablename__ = "deployment"
     __table_args__ = (
@@ -37,7 +37,7 @@ class Deployment(Created, Base):
     sha256: Mapped[str | None] = mapped_column(ForeignKey("stored_object.sha256"), index=True)
     bytes: Mapped[int | None]
     environment: Mapped[dict[str, Any] | None]
-    """Environment `tools` of the job, if the deployment runs them."""
+    """Environment of the job, of type `tools`; None if the deployment runs no tools."""
 
     state: Mapped[str]
     error: Mapped[dict[str, Any] | None]

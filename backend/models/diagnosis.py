@@ -32,7 +32,7 @@ class FindingRow(Base):
 
 
 class LogLineRow(Base):
-    """Log line that survives a resume, to explain the previous attempt's end."""
+    """Log line of a job; it survives a resume, so that it can explain why the previous attempt ended."""
 
     __tablename__ = "log_line"
 

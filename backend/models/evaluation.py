@@ -10,7 +10,7 @@ from backend.models.base import Base, Created, now
 
 
 class EvaluationRow(Created, Base):
-    """One evaluation: of a job's completions (`replay`), or of its own (`stand_alone`)."""
+    """An evaluation: it scores a job's stored completions (`replay`), or samples its own (`stand_alone`)."""
 
     __tablename__ = "evaluation"
     __table_args__ = (

@@ -1,4 +1,4 @@
-"""Golden cases: expected rewards of given completions."""
+"""Golden cases: completions with the reward that is expected of each."""
 
 from typing import Any
 
@@ -21,5 +21,5 @@ class GoldenCaseRow(Created, Base):
     expect: Mapped[dict[str, Any]]
     note: Mapped[str | None]
     origin: Mapped[dict[str, Any] | None]
-    """Job, split, step, prompt_no, sample_no."""
+    """Completion that the case was made from: job, split, step, prompt_no, sample_no."""
     created_by: Mapped[str | None]

@@ -67,15 +67,15 @@ class Job(Created, Base):
     best_step: Mapped[int | None]
     verdict: Mapped[dict[str, Any] | None]
     adapter_id: Mapped[str | None]
-    """Adapter; a foreign key would be circular."""
+    """Id of the job's adapter; a foreign key would be circular."""
 
     seq: Mapped[int] = mapped_column(default=0)
-    """Number of the newest event, taken under the row lock."""
+    """Sequence number of the newest event, increased under the row lock."""
     trace_context: Mapped[str | None]
-    """W3C `traceparent` of the request that queued it first."""
+    """W3C `traceparent` of the request that first queued the job."""
     attempt: Mapped[int] = mapped_column(default=0)
     lost_attempts: Mapped[int] = mapped_column(default=0)
-    """Leases lost since the last resume state."""
+    """Attempts lost or interrupted since the last resume state."""
     lease_until: Mapped[datetime | None]
     queued_at: Mapped[datetime | None]
     woken_at: Mapped[datetime | None]
@@ -131,8 +131,8 @@ class JobCommand(Created, Base):
 
 
 class Event(Base):
-    """One live event, or several that share a row. A trigger deletes a job's events: a foreign key would
-    cost a lookup each.
+    """One live event of a job, or `count` events in one row. A trigger deletes the events with their job: a
+    foreign key would cost a lookup per event.
     """
 
     __tablename__ = "event"
@@ -143,7 +143,7 @@ class Event(Base):
     count: Mapped[int] = mapped_column(default=1)
     type: Mapped[str]
     data: Mapped[dict[str, Any]]
-    """Uncompressed data (STORAGE EXTERNAL, by migration): larger, but twice as fast."""
+    """Stored uncompressed (a migration sets STORAGE EXTERNAL): larger, but twice as fast to write."""
     step: Mapped[int | None]
-    """Step of an event that a resume from an earlier step deletes."""
+    """Step of the event, if a resume from an earlier step deletes it; otherwise None."""
     ts: Mapped[datetime] = mapped_column(default=now)

@@ -9,7 +9,7 @@ from backend.models.base import Base, Created
 
 
 class JobShare(Created, Base):
-    """A link that shows one job without sign-in, while its creator may change jobs of the project."""
+    """A link that shows one job without sign-in, as long as its creator may change jobs of the project."""
 
     __tablename__ = "job_share"
 

@@ -1,4 +1,4 @@
-"""E-mails to send."""
+"""E-mails to users: pending, sent and failed."""
 
 from datetime import datetime
 from typing import Any

@@ -20,7 +20,7 @@ class MetricSeries(Base):
 
 
 class MetricPoint(Base):
-    """Point, NULL if undefined at this step."""
+    """Value of a series at a step; NULL if the metric is undefined there."""
 
     __tablename__ = "metric_point"
     __table_args__ = (CheckConstraint("value > '-Infinity' AND value < 'Infinity'", name="finite"),)

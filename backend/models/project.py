@@ -15,7 +15,7 @@ class Project(Created, Base):
     name: Mapped[str] = mapped_column(unique=True)
     served_at: Mapped[datetime | None]
     required_card: Mapped[str | None]
-    """Conditions that a report card has to meet for a promotion."""
+    """Conditions that a report card has to meet before an alias may name its adapter."""
 
 
 class ApiKey(Created, Base):
@@ -27,14 +27,14 @@ class ApiKey(Created, Base):
     role: Mapped[str]
     scopes: Mapped[list[str] | None]
     administrator: Mapped[bool] = mapped_column(default=False, server_default="false")
-    """Whether it may also create projects and act for any of them."""
+    """Whether the key may also create projects and act for any project."""
     sha256: Mapped[str] = mapped_column(unique=True)
     prefix: Mapped[str]
     created_by: Mapped[str | None]
     maker_id: Mapped[str | None] = mapped_column(
         ForeignKey("user_account.id", ondelete="CASCADE"), index=True
     )
-    """The person whose rights bound the key's. None: the platform."""
+    """User whose rights limit those of the key; None for the platform."""
     last_used_at: Mapped[datetime | None]
     expires_at: Mapped[datetime | None]
     revoked_at: Mapped[datetime | None]
@@ -67,7 +67,7 @@ class Invitation(Created, Base):
     maker_id: Mapped[str | None] = mapped_column(
         ForeignKey("user_account.id", ondelete="CASCADE"), index=True
     )
-    """Must still be an owner when it is accepted. None: the platform."""
+    """User who must still be an owner when the invitation is accepted; None for the platform."""
     expires_at: Mapped[datetime]
 
 

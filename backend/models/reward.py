@@ -41,4 +41,4 @@ class RewardRevision(Created, Base):
     sha256: Mapped[str]
     entry: Mapped[str | None]
     entries: Mapped[list[dict[str, Any]]]
-    """Functions (name, spelling, line), or a grader's parts (key, type)."""
+    """Functions of the code (name, spelling, line), or parts of a grader (key, type)."""

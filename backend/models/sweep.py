@@ -1,4 +1,4 @@
-"""Sweeps and their trials."""
+"""Hyperparameter sweeps and their trials."""
 
 from datetime import datetime
 from typing import Any
@@ -33,7 +33,7 @@ class SweepRow(Created, Base):
 
 
 class SweepTrialRow(Created, Base):
-    """One job of a sweep, stored before the job."""
+    """A trial, which becomes one job of a sweep; it is stored before the job."""
 
     __tablename__ = "sweep_trial"
     __table_args__ = (

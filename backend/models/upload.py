@@ -1,4 +1,4 @@
-"""Uploads in parts, until they become datasets."""
+"""Uploads in parts, which become datasets when they are complete."""
 
 from datetime import datetime
 from typing import Any
@@ -25,7 +25,7 @@ class Upload(Created, Base):
     bytes: Mapped[int]
     sha256: Mapped[str | None]
     part_bytes: Mapped[int | None]
-    """Size of numbered parts but the last; None in OpenAI's API."""
+    """Bytes of every numbered part but the last; None for uploads through OpenAI's API."""
     bucket_upload: Mapped[str | None]
     status: Mapped[str] = mapped_column(default="pending")
     error: Mapped[dict[str, Any] | None]

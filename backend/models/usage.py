@@ -9,7 +9,7 @@ from backend.models.base import Base, Created
 
 
 class UsageRow(Base):
-    """One row per source, so that two jobs never contend for a row."""
+    """Usage of a project on one day; one row per source, so that two jobs never contend for a row."""
 
     __tablename__ = "usage"
 
@@ -17,7 +17,7 @@ class UsageRow(Base):
     day: Mapped[date] = mapped_column(primary_key=True)
     kind: Mapped[str] = mapped_column(primary_key=True)
     source: Mapped[str] = mapped_column(primary_key=True, default="")
-    """Id of the job, deployment or the like; empty: the project."""
+    """Id of the job, deployment or other source; empty for the project itself."""
     amount: Mapped[float]
 
 

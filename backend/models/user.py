@@ -18,7 +18,7 @@ class User(Created, Base):
     name: Mapped[str]
     email: Mapped[str | None] = mapped_column(unique=True)
     confirmed_email: Mapped[str | None]
-    """Address from which a confirmation link was opened; counts while it is `email`."""
+    """Address that was confirmed through a link; valid while it equals `email`."""
     password: Mapped[str | None]
     """argon2id hash; None for users of one-time links only."""
     administrator: Mapped[bool] = mapped_column(default=False, server_default="false")
@@ -37,9 +37,9 @@ class SignInToken(Created, Base):
     maker_id: Mapped[str | None] = mapped_column(
         ForeignKey("user_account.id", ondelete="CASCADE"), index=True
     )
-    """Must still be an owner when it is used. None: the platform."""
+    """User who made the link, and must still be an owner when another uses it; None for the platform."""
     bound: Mapped[bool] = mapped_column(default=False, server_default="false")
-    """Whether an owner made it for another user: valid for `project_id` only."""
+    """Whether the link works only while `project_id` is the only project of its user."""
     expires_at: Mapped[datetime]
 
 

@@ -1,4 +1,4 @@
-"""Webhooks, pending deliveries, and every attempt."""
+"""Webhooks, their deliveries, and every attempt to deliver."""
 
 from datetime import datetime
 

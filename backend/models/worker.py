@@ -1,4 +1,4 @@
-"""Workers and RPCs."""
+"""Workers, and the RPCs that they answer."""
 
 from datetime import datetime
 from typing import Any
@@ -22,10 +22,10 @@ class Worker(Base):
     answers: Mapped[list[str] | None]
     broker: Mapped[dict[str, Any] | None]
     engines: Mapped[list[str] | None]
-    """Engines, that of `auto` first; None if not reported."""
+    """Rollout engines, the choice of `auto` first; None if the worker did not report them."""
     waits_for: Mapped[str | None]
     process: Mapped[str | None]
-    """Process; ids survive restarts, running calls do not."""
+    """Id of the worker's process: a restart keeps the worker's id, but loses its running calls."""
     registered_at: Mapped[datetime] = mapped_column(default=now)
     last_seen_at: Mapped[datetime] = mapped_column(index=True)
 
@@ -46,7 +46,7 @@ class Call(Created, Base):
     state: Mapped[str] = mapped_column(default="waiting")
     deadline: Mapped[datetime]
     trace_context: Mapped[str | None]
-    """W3C `traceparent` of the request that waits."""
+    """W3C `traceparent` of the request that waits for the result."""
     worker_id: Mapped[str | None]
     taken_at: Mapped[datetime | None]
     answered_at: Mapped[datetime | None]

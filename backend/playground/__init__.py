@@ -1,1 +1,1 @@
-"""Sampling on demand."""
+"""Playground: samples completions of a model on request."""

@@ -1,4 +1,4 @@
-"""Sampling endpoint."""
+"""Endpoint that samples completions for the playground."""
 
 from typing import Any
 

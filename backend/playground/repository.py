@@ -1,4 +1,4 @@
-"""Queries of the playground."""
+"""Query for a checkpoint and the job that made it."""
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession

@@ -75,7 +75,7 @@ async def start(calls: Calls, request: QueuedSampling) -> CallStream[NoResult]:
 async def counted(
     database: Database, stream: CallStream[NoResult], project_id: str, source: str
 ) -> AsyncGenerator[RpcEvent | None, None]:
-    """The worker's events; usage is counted in every case."""
+    """The worker's events; tokens and device time count as usage even if the client disconnects."""
     tokens: dict[tuple[int, int], int] = {}
     try:
         async with aclosing(stream.events()) as events:
@@ -97,13 +97,13 @@ async def _count(database: Database, project_id: str, used: Mapping[UsageKind, f
         async with database.transaction() as session:
             await usage.add(session, project_id, used, source)
     except SQLAlchemyError as error:
-        log.warning("what %s has sampled is not counted, the database does not answer: %s", source, error)
+        log.warning("tokens sampled from %s are not counted, the database does not answer: %s", source, error)
 
 
 async def frames(
     stream: AsyncGenerator[RpcEvent | None, None], tools: list[Tool] | None = None
 ) -> AsyncGenerator[bytes, None]:
-    """Server-sent events: the worker's, then `end` or `error`; comments as keep-alive."""
+    """Server-sent events: those of the worker, then `end` or `error`. Comments keep the connection alive."""
     notation: str | None = None
     try:
         async with aclosing(stream) as events:
@@ -115,7 +115,7 @@ async def frames(
     except ReinforgeError as error:
         yield _frame(SampleEvent(type="error", error=error.envelope()["error"]))
     except SQLAlchemyError as error:
-        log.warning("a stream ends, the database does not answer: %s", error)
+        log.warning("a sampling stream ends, because the database does not answer: %s", error)
         lost = Unavailable("The database does not answer.", code="database_unavailable", hint="Try again.")
         yield _frame(SampleEvent(type="error", error=lost.envelope()["error"]))
 
@@ -143,7 +143,7 @@ def _frame(event: SampleEvent) -> bytes:
 def _messages(messages: list[dict[str, Any]], index: int) -> list[dict[str, Any]]:
     if len(messages) > MOST_MESSAGES:
         raise TooLarge(
-            f"A conversation may have {MOST_MESSAGES} messages.",
+            f"A conversation may have at most {MOST_MESSAGES} messages; this one has {len(messages)}.",
             code="too_many_messages",
             param=f"prompts[{index}]",
         )
@@ -177,7 +177,7 @@ def _check_sizes(body: SampleRequest) -> None:
     for index, text in enumerate(body.stop):
         if not 1 <= len(text) <= MOST_STOP_CHARACTERS:
             raise InvalidInput(
-                f"A stop text has 1 to {MOST_STOP_CHARACTERS} characters.",
+                f"A stop string has 1 to {MOST_STOP_CHARACTERS} characters; this one has {len(text)}.",
                 code="invalid_stop",
                 param=f"stop[{index}]",
                 hint="Leave it out to let the model end by itself.",

@@ -1,4 +1,4 @@
-"""Pre-flight endpoints."""
+"""Endpoints that start, show and cancel a pre-flight."""
 
 from typing import Annotated
 
@@ -26,7 +26,7 @@ async def create(
 ) -> Response:
     """Queue a few steps of this job, without learning, for a report on pass rates and costs.
 
-    Validated like a job that is created, with the same errors.
+    The specification is validated like that of a new job, with the same errors.
     """
     draft = Draft(spec, await request.json(), purpose="preflight")
     return await submit(services, NewPreflight(who, once, once.request_hash(await request.body()), draft))

@@ -1,4 +1,4 @@
-"""Records of a pre-flight's short job."""
+"""Queries for the records of a pre-flight: its job, metrics, completions and times."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Attacks on rewards, scored by a worker."""
+"""Attacks on rewards: searches for wrong completions that a reward scores highly."""
 
 from backend.rewards import service
 from backend.rewards.service import Account
@@ -24,7 +24,11 @@ async def run(
     body: RewardAttack,
     account: Account,
 ) -> AttackReport:
-    """Probe a reward; `load_error` for a source that does not load. Raises InvalidInput, StateConflict."""
+    """Attack a reward; the report has `load_error` if the source does not load.
+
+    Raises InvalidInput `no_answer_place` for a `right` without a place for the answer, StateConflict
+    `budget_exceeded` if a judge's budget is exhausted.
+    """
     if body.right is not None and PLACE not in body.right:
         raise InvalidInput(
             f"`right` has no {PLACE}.",

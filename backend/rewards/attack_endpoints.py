@@ -17,7 +17,7 @@ router = APIRouter(prefix="/api/v1", tags=["rewards"], route_class=StrictRoute)
 
 @router.post("/rewards/attack", operation_id="attackRewardSource")
 async def attack_source(body: RewardAttack, calls: CallsDep, who: Writer) -> AttackReport:
-    """Search for wrong completions that code which is not stored pays for."""
+    """Search for wrong completions that earn reward from code that is not stored."""
     if (body.source is None) == (body.grader is None):
         raise InvalidInput(
             "Give exactly one of `source` and `grader`.",
@@ -33,7 +33,7 @@ async def attack_source(body: RewardAttack, calls: CallsDep, who: Writer) -> Att
 async def attack_stored(
     id: str, body: RewardAttack, database: DatabaseDep, calls: CallsDep, who: Writer
 ) -> AttackReport:
-    """Search for wrong completions that a stored reward's newest revision pays for."""
+    """Search for wrong completions that earn reward from a stored reward's newest revision."""
     if body.source is not None or body.grader is not None:
         raise InvalidInput(
             "`source` and `grader` belong to POST /rewards/attack; this attacks a stored reward.",

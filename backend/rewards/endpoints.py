@@ -1,4 +1,4 @@
-"""Reward endpoints."""
+"""Endpoints that store, list, revise and test rewards."""
 
 from typing import Annotated
 
@@ -41,7 +41,7 @@ async def _detail(session: AsyncSession, reward: Reward) -> RewardDetail:
 
 @router.post("/rewards", status_code=201, operation_id="createReward", response_model=RewardDetail)
 async def create(body: RewardCreate, session: Session, calls: CallsDep, once: Once, who: Writer) -> Response:
-    """Store a reward after a worker's sandbox has loaded it; otherwise the error names the line."""
+    """Store a reward once a worker's sandbox has loaded it. If it does not load, the error names the line."""
     entries, _ = await service.validate(calls, [RewardSource(body.name, body.text, body.entry)])
     if (stored := await once.begin(session, fingerprint(body.model_dump_json()))) is not None:
         return stored
@@ -53,7 +53,7 @@ async def create(body: RewardCreate, session: Session, calls: CallsDep, once: On
 async def list_rewards(
     session: Session, who: Reader, limit: Annotated[int, Query(ge=1, le=100)] = 50, after: str | None = None
 ) -> Page[RewardSummary]:
-    """Newest first."""
+    """Rewards of the project, newest first."""
     rows, more = await service.page(session, who.project_id, limit=limit, after=after)
     cursor = encode_cursor(rows[-1].created_at, rows[-1].id) if more else None
     return Page(data=await service.summaries(session, rows), has_more=more, next_cursor=cursor)
@@ -61,7 +61,7 @@ async def list_rewards(
 
 @router.get("/rewards/{id}", operation_id="getReward")
 async def get(id: str, response: Response, session: Session, who: Reader) -> RewardDetail:
-    """With all its revisions, newest first."""
+    """The reward with all its revisions, newest first."""
     return tagged(await _detail(session, await service.get(session, who.project_id, id)), response)
 
 
@@ -81,7 +81,7 @@ async def revise(
     who: Writer,
     once: Once,
 ) -> Response:
-    """Store the next revision after the one in If-Match; existing jobs keep theirs."""
+    """Store the revision that follows the one in If-Match. Existing jobs keep their revision."""
     request_hash = once.request_hash(await request.body())
     async with database.transaction() as session:
         if (stored := await once.peek(session, request_hash)) is not None:

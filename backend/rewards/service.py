@@ -1,4 +1,4 @@
-"""Reward service. It never parses or compiles Python: it stores text and calls a worker."""
+"""Stores, validates and tests rewards. Python is parsed and compiled by a worker only, never here."""
 
 import hashlib
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ _AT_A_LINE = "Fix that line; `POST /api/v1/rewards/check` shows whether the sour
 _SCORE_MARGIN_SECONDS = 15.0
 SCORE_SECONDS = 120.0
 JUDGED_SECONDS = 270.0
-"""Two rounds of the judges' default timeout; clients wait for 300 s."""
+"""Timeout for rewards with judges: two of a judge's default timeouts, less than the 300 s of clients."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Account:
 
 @dataclass(frozen=True)
 class LoadedSource:
-    """Functions as `{name, spelling, line}`, or the error."""
+    """Functions of a source as `{name, spelling, line}`, or the error if it does not load."""
 
     entries: list[dict[str, Any]]
     error: InvalidInput | None
@@ -212,7 +212,7 @@ async def keep(
     entries: list[dict[str, Any]],
     created_by: str,
 ) -> Reward:
-    """Store a source by name: an equal one is reused, another becomes the next revision."""
+    """Store a source under a name. If the newest revision is equal it is reused, else a new one is added."""
     existing = await repository.find_named(session, project_id, name, "sample")
     if existing is not None:
         return await revise(session, project_id, existing.id, source, None, entries)
@@ -228,7 +228,7 @@ async def keep_content(
     entries: list[dict[str, Any]],
     created_by: str,
 ) -> tuple[str, int, bool]:
-    """Id and revision of a reward with this name and source, and whether it is new."""
+    """Find or create a reward with this name and source. Returns its id, revision and whether it is new."""
     revision = await repository.find_content(session, project_id, name, source)
     if revision is not None:
         return revision.reward_id, revision.revision, False
@@ -291,7 +291,10 @@ async def test(
     body: RewardTest,
     account: Account,
 ) -> RewardTestResult:
-    """Score; `load_error` for a source that does not load. Raises StateConflict."""
+    """Score completions on a worker; the result has `load_error` if the source does not load.
+
+    Raises StateConflict `budget_exceeded` if a judge's budget is exhausted.
+    """
     _check_text(RewardSource(name, source, entry))
     rows = [ScoreRow(completion=row.completion, item=row.item, prompt=row.prompt) for row in body.rows]
     request: ScoreRequest
