@@ -1,4 +1,4 @@
-"""Dataset endpoints."""
+"""Endpoints that upload, list, read, download and delete datasets."""
 
 from typing import Annotated
 
@@ -53,8 +53,8 @@ _MEDIA_TYPES = {"jsonl": "application/jsonl", "csv": "text/csv", "parquet": "app
 async def create(
     request: Request, session: Session, settings: SettingsDep, objects: ObjectsDep, once: Once, who: Writer
 ) -> Response:
-    """Upload JSONL, CSV or Parquet: accepted as a whole, or rejected with the lines and columns of the first
-    20 errors. With `skip_bad_rows`, bad rows are skipped.
+    """Upload a JSONL, CSV or Parquet file. It is accepted as a whole, or rejected with the lines and columns
+    of the first 20 errors. With `skip_bad_rows`, bad rows are skipped.
     """
     limit = settings.upload_limit_bytes
     await require_storage(session, who.project_id, int(request.headers.get("content-length") or 0))
@@ -86,7 +86,7 @@ async def create(
 async def list_datasets(
     session: Session, who: Reader, limit: Limit = 50, after: str | None = None
 ) -> Page[Dataset]:
-    """Newest first."""
+    """Datasets of the project, newest first."""
     datasets, more = await service.page(session, who.project_id, limit=limit, after=after)
     cursor = encode_cursor(datasets[-1].created_at, datasets[-1].id) if more else None
     return Page(data=await service.view(session, datasets), has_more=more, next_cursor=cursor)
@@ -109,7 +109,7 @@ async def rows(
     offset: Annotated[int, Query(ge=0)] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> Response:
-    """Rows of the file, with numbers in number columns of CSV; fewer than `limit` if they would exceed 4 MiB of JSON.
+    """Rows of the file; number columns of CSV give numbers. Fewer than `limit` if they exceed 4 MiB of JSON.
 
     The next page starts at `offset` plus the number of rows returned.
     """
@@ -141,5 +141,5 @@ async def content(id: str, request: Request, session: Session, objects: ObjectsD
 
 @router.delete("/datasets/{id}", status_code=204, operation_id="deleteDataset")
 async def delete(id: str, session: Session, who: Writer) -> None:
-    """Refused while an unfinished job needs it."""
+    """Delete a dataset. Refused while an unfinished job needs it."""
     await service.delete(session, who.project_id, id)

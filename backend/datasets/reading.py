@@ -1,4 +1,4 @@
-"""Reading of dataset rows with bounded memory, outside the event loop. Readers are picklable."""
+"""Reads dataset rows with bounded memory, outside the event loop. The functions that read are picklable."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ from reinforge.schemas.datasets import PromptView
 MOST_CHARACTERS = 4_000_000
 SAMPLE_CHARACTERS = 16_000_000
 ANSWER_BYTES = 4 * 1024 * 1024
-"""Bytes of a response; more would block other requests."""
+"""Maximum bytes of a response; a larger one would block other requests."""
 AT_ONCE = 3
 WAITING = 32
 _ANSWER_CHARACTERS = 20_000

@@ -13,7 +13,7 @@ from reinforge.states import FINAL
 
 
 async def find(session: AsyncSession, project_id: str, id: str, *, lock: str | None = None) -> Dataset | None:
-    """The dataset. lock: `share` blocks deletion until commit, `update` also use."""
+    """Find a dataset. Until commit, the lock `share` blocks its deletion, `update` also use by new jobs."""
     query = select(Dataset).where(
         Dataset.id == id, Dataset.project_id == project_id, Dataset.deleted_at.is_(None)
     )
@@ -57,7 +57,7 @@ async def page_behind(
 
 
 async def find_place(session: AsyncSession, project_id: str, id: str) -> Dataset | None:
-    """Find also deleted datasets, so that a list can continue after one."""
+    """Find a dataset even if it is deleted, so that a list can continue after it."""
     dataset: Dataset | None = await session.scalar(
         select(Dataset).where(Dataset.id == id, Dataset.project_id == project_id)
     )
@@ -65,7 +65,7 @@ async def find_place(session: AsyncSession, project_id: str, id: str) -> Dataset
 
 
 async def newest_of_name(session: AsyncSession, datasets: Sequence[Dataset]) -> dict[str, str]:
-    """Newest dataset of the same name and project by superseded one."""
+    """For each dataset that has a newer one of its name in its project: the id of the newest."""
     names = {(dataset.project_id, dataset.name) for dataset in datasets}
     query = (
         select(Dataset.project_id, Dataset.name, Dataset.id)

@@ -1,4 +1,4 @@
-"""Budget checks of evaluations."""
+"""Check that a project has budget left for the sampling and the judges of an evaluation."""
 
 from sqlalchemy.ext.asyncio import AsyncSession
 

@@ -48,9 +48,10 @@ async def create(
     who: Writer,
     once: Once,
 ) -> Response:
-    """Start an evaluation of a `kind`.
+    """Start an evaluation of one of two kinds.
 
-    `replay` scores a job's stored completions with another revision of one of its rewards, and compares.
+    `replay` scores a job's stored completions with another revision of one of its rewards, and compares
+    the rewards.
     `stand_alone` samples a base model, an adapter or a checkpoint on a dataset and scores the completions
     with a reward; it continues after a server restart.
     """
@@ -101,7 +102,7 @@ async def list_evaluations(
     status: Literal["running", "succeeded", "failed", "cancelled"] | None = None,
     kind: Literal["replay", "stand_alone"] | None = None,
 ) -> Page[Evaluation]:
-    """Newest first."""
+    """Evaluations of the project, newest first."""
     filters = {"job_id": job, "name": name, "status": status, "kind": kind}
     evaluations, more = await repository.page(session, who.project_id, filters, limit=limit, after=after)
     cursor = encode_cursor(evaluations[-1].created_at, evaluations[-1].id) if more else None
@@ -141,7 +142,7 @@ async def resume(id: str, request: Request, database: DatabaseDep, who: Writer, 
 
 @router.get("/evaluations/{id}/rows", operation_id="listEvaluationRows")
 async def rows(id: str, session: Session, who: Reader) -> EvaluationRows:
-    """Rewards of a stand-alone evaluation, by row."""
+    """Rewards of a stand-alone evaluation, by dataset row."""
     row = await service.find(session, who.project_id, id)
     pass_above = float(row.params.get("settings", {}).get("pass_above", 0.5))
     return EvaluationRows(data=await stand_alone.evaluated_rows(session, id), pass_above=pass_above)

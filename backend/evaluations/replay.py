@@ -35,7 +35,7 @@ ROOM_SECONDS = 120.0
 
 
 def refuse_turns(job: Job, what: str, param: str) -> None:
-    """Refuse what reads or samples completions of one turn. Raises InvalidInput `environment_not_supported`."""
+    """Raise InvalidInput `environment_not_supported` if the job's environment has several turns."""
     if job.resolved_spec["environment"]["type"] != SINGLE_TURN:
         raise InvalidInput(
             f"{what} covers one turn per completion, and {job.id} has an environment with several.",

@@ -57,7 +57,7 @@ async def completions(
 async def scores(
     session: AsyncSession, evaluation_id: str
 ) -> list[tuple[int, float | None, int, str | None]]:
-    """(row, reward, tokens, finish reason) of every completion, in order."""
+    """(row, reward, tokens, finish reason) of every completion, by row and sample; reward None on failure."""
     completion = EvaluationCompletion
     value = case((completion.result["status"].astext == "ok", completion.result["value"].astext.cast(Double)))
     query = select(completion.row_no, value, completion.tokens, completion.finish_reason)
@@ -68,7 +68,7 @@ async def scores(
 
 
 async def prompts(session: AsyncSession, evaluation_id: str) -> dict[int, tuple[str, str | None]]:
-    """Beginnings of prompt and answer by row."""
+    """First `HEAD` characters of prompt and answer, by dataset row."""
     row = EvaluationPromptRow
     query = select(row.row_no, func.left(row.prompt, HEAD), func.left(row.answer, HEAD))
     rows = await session.execute(query.where(row.evaluation_id == evaluation_id))
@@ -87,7 +87,7 @@ async def abandoned(session: AsyncSession, before: datetime) -> EvaluationRow | 
 
 
 async def tables(session: AsyncSession, job_id: str) -> list[tuple[int, str, int]]:
-    """(step, SHA-256 of its Parquet object, completions) of the training steps."""
+    """(step, SHA-256 of its Parquet object, number of completions) of each training step, in order."""
     query = select(StepRollouts.step, StepRollouts.sha256, StepRollouts.count)
     query = query.where(StepRollouts.job_id == job_id, StepRollouts.split == "train")
     rows = await session.execute(query.order_by(StepRollouts.step))

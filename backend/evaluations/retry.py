@@ -1,4 +1,4 @@
-"""Retry of an evaluation's RPCs."""
+"""Retries RPCs of evaluations while workers are busy or offline."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -45,7 +45,7 @@ async def retry_while_busy(ask: Callable[[], Awaitable[T]], within: float | None
 
 
 async def retry_while_offline(ask: Callable[[], Awaitable[T]]) -> T:
-    """`retry_while_busy`, also while no worker is online, `TRIES` times in all."""
+    """Like `retry_while_busy`; if no worker is online, `ask` is tried up to `TRIES` times."""
     retrying = AsyncRetrying(
         retry=retry_if_exception_type(Unavailable),
         stop=stop_after_attempt(TRIES),

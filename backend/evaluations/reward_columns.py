@@ -1,4 +1,4 @@
-"""Check of a reward's columns."""
+"""Check that a dataset has the columns that a reward reads."""
 
 from typing import Any
 
@@ -15,7 +15,10 @@ LOAD_SECONDS = 5.0
 
 
 async def check_columns(database: Database, calls: Calls, project_id: str, body: StandAloneCreate) -> None:
-    """Raise InvalidInput `unknown_column` for a column that no row has, as far as known."""
+    """Raise InvalidInput `unknown_column` if the dataset lacks a column that the reward reads.
+
+    Checks nothing if it cannot determine which columns the reward reads.
+    """
     try:
         async with database.transaction() as session:
             dataset = await datasets.get(session, project_id, body.dataset)

@@ -63,11 +63,11 @@ class Evaluator:
                     if row is not None:
                         row.runner, row.touched_at = self._name, now()
                 if row is not None:
-                    log.info("%s goes on here", row.id)
+                    log.info("%s continues on this server", row.id)
                     self._spawn(row.id)
                     continue
             except SQLAlchemyError as error:
-                log.warning("no evaluation is taken up, the database does not answer: %s", error)
+                log.warning("no evaluation is resumed, the database does not answer: %s", error)
             await asyncio.sleep(ADOPT_SECONDS)
 
     async def start(self, id: str) -> None:
@@ -165,7 +165,7 @@ class Evaluator:
             raise StateConflict(
                 f"The files of {row.params['model']} have changed since the evaluation began.",
                 code="model_changed",
-                hint="Start a new one.",
+                hint="Start a new evaluation.",
             )
         if any(prompt.tools for prompt in batch):
             request.row_tools = [prompt.tools for prompt in batch]
@@ -178,7 +178,8 @@ class Evaluator:
                     sampled[event.prompt, event.sample] = event
         if len(sampled) != len(batch) * settings.samples_per_row:
             raise Unavailable(
-                "The worker sent fewer completions than it was asked for.", code="sampling_incomplete"
+                f"The worker sent {len(sampled)} completions, expected {len(batch) * settings.samples_per_row}.",
+                code="sampling_incomplete",
             )
         return sampled
 
@@ -297,5 +298,5 @@ def batches(rows: Sequence[EvaluationPrompt], samples: int) -> Iterator[list[Eva
 
 
 def seed_of(seed: int, row: int) -> int:
-    """A batch's seed: sampling noise counts prompts from 0 in every RPC."""
+    """Seed of a batch, from its first row, since sampling noise numbers the prompts of every RPC from 0."""
     return int.from_bytes(hashlib.sha256(f"{seed}:{row}".encode()).digest()[:4], "big") >> 1

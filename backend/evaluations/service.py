@@ -35,7 +35,7 @@ async def find(session: AsyncSession, project_id: str, id: str) -> EvaluationRow
         raise NotFound(f"There is no evaluation {id}.", code="evaluation_not_found", param="id")
     if row.kind == "replay" and row.status == "running" and row.touched_at < now() - SILENT:
         row.status, row.finished_at = "failed", now()
-        message = "The server that ran it was stopped."
+        message = "The server that ran the replay was stopped."
         row.error = {"code": "interrupted", "message": message, "hint": "Start it again."}
     return row
 

@@ -111,7 +111,7 @@ def _check_view(dataset: Dataset, view: PromptView) -> None:
 async def _policy(
     session: AsyncSession, project_id: str, body: StandAloneCreate
 ) -> tuple[BaseModel, str | None, str | None]:
-    """Base model, checkpoint and adapter."""
+    """The base model to sample from, and the ids of its checkpoint and adapter, if any."""
     if body.adapter is not None:
         adapter = await _resolve_field(adapters.get(session, project_id, body.adapter), "adapter")
         if adapter.checkpoint_id is None:
@@ -129,7 +129,7 @@ async def _policy(
 
 
 async def _reward(session: AsyncSession, project_id: str, body: StandAloneCreate) -> dict[str, Any]:
-    """Identity of the reward, with its content: a gate compares only evaluations scored alike."""
+    """Identity of the reward, with its SHA-256: a gate compares only evaluations with the same reward."""
     if body.reward is None:
         source = body.source or ""
         sha256 = hashlib.sha256(source.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Reading of stored completions, in whole groups."""
+"""Reads stored completions from Parquet objects, in whole groups or one by one."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ def read_groups(path: str, step: int, stride: int, start: int, roles: ColumnRole
 
 
 def read_places(path: str, step: int, places: set[tuple[int, int]]) -> Iterator[Stored]:
-    """Completions by (prompt_no, sample_no)."""
+    """Completions whose (prompt_no, sample_no) is in `places`."""
     with opened(path) as file:
         for line in every_row(file, COLUMNS):
             if (line["prompt_no"], line["sample_no"]) in places:

@@ -1,4 +1,4 @@
-"""Comparison of a dataset's prompts in a child process."""
+"""Searches a dataset for repeated prompts and leaked held-out prompts, in a child process."""
 
 import time
 from array import array

@@ -1,4 +1,6 @@
-"""`python -m backend.datasets.leakage.compare_child SOURCE HELD MEMORY`: compare a dataset's rows, both as JSON."""
+"""`python -m backend.datasets.leakage.compare_child SOURCE HELD MEMORY`: compare the prompts of a dataset
+(SOURCE, JSON) with held-out rows (HELD, JSON), in at most MEMORY bytes.
+"""
 
 import json
 import sys

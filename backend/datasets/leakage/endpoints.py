@@ -1,4 +1,4 @@
-"""GET /datasets/{id}/report."""
+"""Endpoint that reports repeated and leaked prompts of a dataset."""
 
 from typing import Annotated, Literal
 
@@ -30,9 +30,10 @@ async def get(
     split_by: Literal["row", "prompt"] = "row",
     wait: Annotated[float, Query(ge=0, le=60, description="Seconds to wait for it.")] = 20.0,
 ) -> DatasetOverlap:
-    """Duplicate prompts, and held-out prompts that also train, for the split by seed or another dataset.
+    """Duplicate prompts of a dataset, and held-out prompts that are also trained on.
 
-    `status` is `running` if it takes longer than `wait`: request it again.
+    Held-out rows are those of the split by `seed`, or of the dataset `held_out`. `status` is `running` if the
+    report takes longer than `wait`: request it again.
     """
     dataset = await service.get(session, who.project_id, id)
     other_dataset = None if held_out is None else await service.get(session, who.project_id, held_out)

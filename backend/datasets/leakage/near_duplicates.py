@@ -1,4 +1,4 @@
-"""Near-duplicate prompts: sets of three-word sequences that share `NEAR` of their union."""
+"""Near-duplicate prompts: the Jaccard similarity of their three-word sequences is at least `NEAR`."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ WORDS = 3
 NEAR = 0.8
 COMMON = 20
 MOST_SEQUENCES = 1_000_000
-"""Maximum of all held-out prompts; about 100 bytes each."""
+"""Maximum number of sequences in all held-out prompts together; each takes about 100 bytes."""
 MOST_WORDS = 2_000
 _LEAST = 4
 

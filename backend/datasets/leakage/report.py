@@ -1,4 +1,4 @@
-"""Overlap reports, computed once in a child process and cached."""
+"""Reports on repeated and leaked prompts, computed once in a child process and cached."""
 
 import asyncio
 import hashlib

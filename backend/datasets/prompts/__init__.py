@@ -1,1 +1,1 @@
-"""Rendering of rows as prompts, token lengths, split."""
+"""Rendering of dataset rows as prompts, their lengths in tokens, and the held-out split."""

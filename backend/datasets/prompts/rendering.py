@@ -1,4 +1,4 @@
-"""Rendering of rows as prompts, token lengths, and a job's split."""
+"""Renders dataset rows as prompts, measures their lengths in tokens, and splits off held-out rows."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -141,7 +141,7 @@ def check_view(dataset: Dataset, view: PromptView, *, complete: bool = True) -> 
 
 
 def bins(tokens: Sequence[int]) -> list[LengthBin]:
-    """Adjacent ranges of 1, 2 or 5 × 10ⁿ tokens, at most `MOST_BINS`."""
+    """Histogram of lengths: at most `MOST_BINS` adjacent bins, each 1, 2 or 5 × 10ⁿ tokens wide."""
     shortest, longest = min(tokens), max(tokens)
     width = next(width for width in _widths() if longest // width - shortest // width < MOST_BINS)
     first = shortest // width

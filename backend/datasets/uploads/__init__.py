@@ -1,1 +1,1 @@
-"""Uploads: multipart, in parts, inspection."""
+"""Uploads of dataset files, as a form or in parts, and their inspection."""

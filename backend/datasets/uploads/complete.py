@@ -39,7 +39,10 @@ async def complete(
     limit: int,
     skip_bad_rows: bool = False,
 ) -> DatasetUpload:
-    """Idempotent. A missing part or an exceeded budget leaves the upload unchanged."""
+    """Join the parts of an upload, inspect the file and create the dataset. Idempotent.
+
+    A missing part or an exceeded budget leaves the upload unchanged.
+    """
     lock = _going_on.setdefault(id, asyncio.Lock())
     async with lock:
         async with database.transaction() as session:
@@ -136,7 +139,7 @@ def _from_bucket(objects: Objects, upload: Upload, parts: Sequence[UploadPart], 
                 _write(file, chunk)
             if remaining or digest.hexdigest() != part.digest:
                 raise InvalidInput(
-                    f"Part {part.number} in the bucket is not what was announced.",
+                    f"Part {part.number} in the bucket does not have the announced size and SHA-256.",
                     code="part_mismatch",
                     param="number",
                     hint="It was damaged on the way. Create another upload and send the file again.",

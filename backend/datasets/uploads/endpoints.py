@@ -1,4 +1,4 @@
-"""Endpoints for uploads in parts, which may be sent in any order, in parallel and again."""
+"""Endpoints for uploads in parts, which may be sent in any order, in parallel and more than once."""
 
 from datetime import timedelta
 from pathlib import Path as FilePath
@@ -42,7 +42,7 @@ async def create(
     once: Once,
     who: Writer,
 ) -> Response:
-    """Start an upload. With its `sha256`, an unfinished upload of the same file is returned."""
+    """Start an upload. If `sha256` is that of an unfinished upload of the same file, that one is returned."""
     if body.bytes > settings.upload_limit_bytes:
         raise too_large(settings.upload_limit_bytes)
     await require_storage(session, who.project_id, body.bytes)
@@ -54,7 +54,7 @@ async def create(
 
 @router.get("/{id}", operation_id="getDatasetUpload")
 async def get(id: str, session: Session, objects: ObjectsDep, who: Reader) -> DatasetUpload:
-    """The parts received and the parts missing."""
+    """The upload, with the parts that were received and those that are missing."""
     upload = await resumable.find(session, who.project_id, id, numbered=True)
     return await numbered_parts.view(session, objects, upload)
 
@@ -70,7 +70,7 @@ async def put_part(
     who: Writer,
     sha256: Digest | None = None,
 ) -> DatasetUploadPart:
-    """The body is the part; without `sha256` only its size is checked.
+    """Store a part, which is the body of the request. Without `sha256`, only its size is checked.
 
     A part that is sent again replaces the first.
     """
@@ -98,7 +98,7 @@ async def put_part(
 async def part_url(
     id: str, number: Number, sha256: Digest, session: Session, objects: ObjectsDep, who: Writer
 ) -> PartDestination:
-    """A URL for sending the part directly to the object store; 409 `not_direct` if it has no HTTP API."""
+    """A URL for sending the part directly to the object store; 409 `not_direct` if that has no HTTP API."""
     upload = await numbered_parts.pending(session, who.project_id, id)
     numbered_parts.part_size(upload, number)
     parts, bucket_upload = objects.store.parts, await numbered_parts.bucket_upload(session, objects, upload)
