@@ -1,4 +1,4 @@
-"""Changes of a job's name, notes, tags and archive."""
+"""Changes the name, notes and tags of a job, archives it, and lists the values of these for filters."""
 
 from collections.abc import Iterable
 from itertools import chain

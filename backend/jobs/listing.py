@@ -119,7 +119,7 @@ async def page(
     sort: str,
     settings: list[str],
 ) -> ListedJobs:
-    """Jobs without a value are last in either direction; equals are newest first."""
+    """A page of jobs. Jobs without the sort value come last in either direction; ties are newest first."""
     position = decode(after, sort) if after is not None else None
     at = position.at if position else now()
     descending, value = sort.startswith("-"), _value(sort.removeprefix("-"), at)
@@ -191,7 +191,7 @@ def _value(sort: str, at: datetime) -> Any:
     }
     if sort not in values:
         raise InvalidInput(
-            f"Jobs have no order {sort[:50]!r}.",
+            f"Jobs cannot be sorted by {sort[:50]!r}.",
             code="unknown_sort",
             param="sort",
             hint=f"Sort by created, {', '.join(values)} or a setting, such as spec.optimizer.learning_rate; "

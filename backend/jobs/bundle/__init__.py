@@ -1,1 +1,1 @@
-"""Bundles: one file with everything that repeats a job."""
+"""Bundles: one file with everything that is needed to repeat a job."""

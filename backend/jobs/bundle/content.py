@@ -35,7 +35,7 @@ from reinforge.states import FINAL, JobStatus
 from reinforge.storage.base import disk_error
 
 LARGEST_FILE = (1 << 33) - 1
-"""Most bytes that a plain tar header can tell."""
+"""Largest file size in bytes that a plain tar header can hold."""
 METRICS = "metrics.parquet"
 POINTS_AT_ONCE = 20_000
 METRIC_SCHEMA = pa.schema(
@@ -51,14 +51,16 @@ METRIC_SCHEMA = pa.schema(
 
 @dataclass
 class Bundle:
-    """`texts` are written out, `objects` come from the store by their hash; in the order of `manifest.files`."""
+    """Files of a bundle, in the order of `manifest.files`: those of `texts`, others from the object store."""
 
     manifest: BundleManifest
     texts: dict[str, bytes] = field(default_factory=dict)
 
 
 async def plan(session: AsyncSession, job: Job, options: BundleOptions) -> Bundle:
-    """Everything but the metrics. Raises StateConflict `job_not_ended`, TooLarge `bundle_too_large`."""
+    """Plan a bundle without its metrics. Raises StateConflict `job_not_ended` unless the job has ended or is
+    paused, and TooLarge `bundle_too_large` for too many or too large files.
+    """
     if job.status not in FINAL and job.status != JobStatus.PAUSED:
         raise StateConflict(
             f"The job is {job.status}: its bundle can be written when it has ended or is paused.",
@@ -128,7 +130,7 @@ async def stream(
 
 
 async def write_metrics(session: AsyncSession, job_id: str, file: IO[bytes]) -> None:
-    """All points as Parquet, ordered by kind, key and step."""
+    """Write all metric points of a job as Parquet, ordered by kind, key and step."""
     query = (
         select(MetricSeries.kind, MetricSeries.key, MetricPoint.step, MetricPoint.ts, MetricPoint.value)
         .join(MetricPoint, MetricPoint.series_id == MetricSeries.id)

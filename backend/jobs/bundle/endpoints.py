@@ -30,7 +30,7 @@ async def download_bundle(
     rows: bool = True,
     completions: bool = True,
 ) -> StreamingResponse:
-    """A tar with everything that repeats the job, for `reinforge reproduce`; 409 `job_not_ended` before its end.
+    """A tar with all that `reinforge reproduce` needs to repeat the job; 409 `job_not_ended` before its end.
 
     Specification, dataset rows (`rows=false`: their hashes only), reward sources, versions, metrics and completions
     as Parquet, the best and the final checkpoint, and `bundle.json` with sizes and SHA-256. Completions contain

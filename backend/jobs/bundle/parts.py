@@ -1,4 +1,4 @@
-"""Parts of a bundle as they are stored: manifest entries with the files behind them."""
+"""Parts of a bundle, read from the database: manifest entries with their files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -73,7 +73,7 @@ async def data_of(
 
 
 async def rewards_of(session: AsyncSession, job: Job) -> tuple[list[BundledReward], dict[str, bytes]]:
-    """Entries, and the sources by path."""
+    """Manifest entries of the job's rewards, and the sources of the rewards by path."""
     pinned = (RewardRevision.reward_id == JobReward.reward_id) & (
         RewardRevision.revision == JobReward.revision
     )

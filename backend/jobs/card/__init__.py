@@ -1,1 +1,1 @@
-"""Report cards of jobs, read from what is stored."""
+"""Report cards of jobs, computed from stored data."""

@@ -1,4 +1,4 @@
-"""Inputs of a report card, from the database and the steps' tables."""
+"""Inputs of a report card, from the database and the steps' Parquet objects."""
 
 import hashlib
 from collections.abc import Sequence
@@ -111,7 +111,7 @@ def _parent_name(job: Job) -> str:
 async def _base_of_ancestors(
     session: AsyncSession, cache: ObjectCache, job: Job, columns: SampleColumns, notes: list[str]
 ) -> CardPolicySamples | None:
-    """The base model's evaluation in the job where the chain of parents began, if on the same rows and rewards."""
+    """The base model's evaluation in the first ancestor of the job; None if its rows or rewards differ."""
     ancestor = job
     for _ in range(MOST_ANCESTORS):
         parent_id = (ancestor.start or {}).get("job") or ancestor.forked_from_id

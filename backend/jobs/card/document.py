@@ -1,4 +1,4 @@
-"""A report card as one HTML file: no script, no network, every text of the job escaped."""
+"""A report card as one HTML file: no script, no network, every string of the job escaped."""
 
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -122,7 +122,7 @@ def _cell(figure: CardFigure, field: str) -> str:
 
 
 def _in_two_lines(text: str) -> str:
-    """Where it has to break: before the interval, not in it."""
+    """Let a line break before the interval, but not within it."""
     return text.replace(", ", ",&nbsp;")
 
 

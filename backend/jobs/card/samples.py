@@ -1,4 +1,6 @@
-"""Held-out completions of a job's step: numbers from rows, details from the step's table where it is readable."""
+"""Held-out completions of a step: numbers from the database, details from the step's Parquet object, if it
+can be read.
+"""
 
 import re
 from collections.abc import Mapping

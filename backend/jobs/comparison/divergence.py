@@ -1,4 +1,4 @@
-"""Where two jobs part: first by stored rows, then by the tokens of that step."""
+"""Where two jobs first differ: stored rows show the step and the prompt, its tokens show the place."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -74,7 +74,9 @@ class Place:
 async def diverge(
     session: AsyncSession, cache: ObjectCache, project_id: str, ids: Sequence[str]
 ) -> Divergence:
-    """Raises NotFound, InvalidInput `jobs_repeated`, StateConflict `step_table_damaged`."""
+    """Compare two jobs. Raises NotFound for an unknown job, InvalidInput `jobs_repeated` for one job twice,
+    StateConflict `step_table_damaged` if a step's Parquet object cannot be read.
+    """
     first, second = jobs = await jobs_of(session, project_id, ids)
     common = [(row.step, row.split) for row in await session.execute(_COMMON, _pair(jobs))]
     steps = sorted({step for step, _ in common})
@@ -105,7 +107,7 @@ def _pair(jobs: Sequence[Job]) -> dict[str, str]:
 async def _place(
     session: AsyncSession, jobs: Sequence[Job], steps: Sequence[int], query: TextClause
 ) -> Place | None:
-    """Steps in batches, since jobs that part do so early."""
+    """The first row in which the jobs differ; steps are searched in batches, since most jobs differ early."""
     for start in range(0, len(steps), STEPS_AT_ONCE):
         batch = steps[start : start + STEPS_AT_ONCE]
         bounds = {"first": batch[0], "last": batch[-1]}

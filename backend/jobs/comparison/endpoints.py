@@ -1,4 +1,4 @@
-"""Endpoints of comparisons."""
+"""Endpoints that compare jobs: results, curves, prompts, completions, first difference."""
 
 from typing import Annotated
 
@@ -76,10 +76,10 @@ async def compare_prompts(
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
     after: Annotated[str | None, Query(max_length=1000)] = None,
 ) -> ComparedPromptPage:
-    """Prompts that at least two of the jobs have scored completions of, by default those that differ most first.
+    """Prompts with scored completions of at least two jobs; by default the largest differences come first.
 
-    `held_out`: of the evaluation that `at` says; `train`: each job's newest step with the prompt. `q` is a part
-    of the prompt's first 1,000 characters, without regard to case.
+    With `split` `held_out`, completions are those of the evaluation `at`; with `train`, those of each job's
+    newest step with the prompt. `q` is a part of the prompt's first 1,000 characters, without regard to case.
     """
     return await prompts.page(
         session, who.project_id, job, split=split, at=at, q=q or None, sort=sort, limit=limit, after=after
@@ -107,9 +107,9 @@ async def compare_divergence(
     who: Reader,
     job: Annotated[list[str], Query(min_length=2, max_length=2)],
 ) -> Divergence:
-    """Where two jobs part: settings, the first metric, and the first prompt and token of a completion that differ.
+    """Where two jobs first differ: settings, first metric, and first prompt and token of a completion.
 
-    For forks of one job with one change, which share prompts and sampling noise. `effect` is the held-out difference
-    at the newest evaluation that both have.
+    Meant for forks of one job with one change, which share prompts and sampling noise. `effect` is the
+    held-out difference at the newest evaluation that both have.
     """
     return await divergence.diverge(session, cache, who.project_id, job)

@@ -105,7 +105,7 @@ def _notes(
 ) -> list[str]:
     notes = []
     if len({tuple(one.rewards) for one in jobs}) > 1:
-        notes.append("Not all jobs have one reward: the held-out rewards are not on one scale.")
+        notes.append("Not all jobs have the same reward: their held-out rewards are not on one scale.")
     if len({one.held_out_dataset for one in jobs}) > 1:
         notes.append("The held-out rows are of several datasets: the interval compares samples of rows.")
     elif difference is not None and not difference.paired:

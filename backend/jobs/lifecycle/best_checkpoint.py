@@ -1,4 +1,4 @@
-"""Selection of the best checkpoints."""
+"""Ranks the checkpoints of a job, and deletes all but the best and the last."""
 
 from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -9,7 +9,9 @@ BEST_CHECKPOINTS = 3
 
 
 async def rank_checkpoints(session: AsyncSession, job: Job) -> None:
-    """Mark a locked job's best checkpoint (the later of equals); delete all but the three best and the last."""
+    """Mark a locked job's best checkpoint (the later of equals) if it is better than the base; delete all but
+    the three best, the last and the final one.
+    """
     await session.flush()
     query = select(Checkpoint).where(Checkpoint.job_id == job.id).order_by(Checkpoint.step)
     checkpoints = (await session.scalars(query.execution_options(populate_existing=True))).all()

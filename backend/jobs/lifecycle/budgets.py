@@ -1,4 +1,4 @@
-"""Budgets of running jobs."""
+"""Pauses jobs whose project has exhausted a budget."""
 
 from typing import Any
 

@@ -146,8 +146,8 @@ async def of_job(session: AsyncSession, job_id: str) -> Sequence[JobChange]:
 
 
 async def scheduled(session: AsyncSession, job_id: str) -> list[ScheduledChange]:
-    """Applied changes by step, without those that a roll back replaced: of a setting that a later request changed
-    from an earlier step on.
+    """Applied changes, ordered by step. Leaves out a change of a setting if a later request changed the
+    setting from the same or an earlier step on, as a roll back does.
     """
     first_step: dict[str, int] = {}
     result: list[ScheduledChange] = []

@@ -1,4 +1,4 @@
-"""Deletion of jobs."""
+"""Deletes jobs that have ended and whose weights nothing else needs."""
 
 from sqlalchemy import delete, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -26,7 +26,7 @@ async def delete_job(session: AsyncSession, who: Principal, id: str) -> None:
     forks = list(await session.scalars(select(Job.id).where(Job.forked_from_id == id).order_by(Job.id)))
     if forks:
         raise StateConflict(
-            f"{len(forks)} jobs were forked from it: {', '.join(forks[:5])}.",
+            f"The job has {len(forks)} forks: {', '.join(forks[:5])}.",
             code="job_has_forks",
             hint="Delete those first.",
         )
@@ -38,14 +38,14 @@ async def delete_job(session: AsyncSession, who: Principal, id: str) -> None:
     names = list(await session.scalars(select(Deployment.name).where(weights).order_by(Deployment.name)))
     if names:
         raise StateConflict(
-            f"Deployments have its weights: {', '.join(names[:5])}.",
+            f"Deployments use the job's weights: {', '.join(names[:5])}.",
             code="job_deployed",
             hint="Point them at other weights, or stop and delete them.",
         )
     adapters = list(await session.scalars(select(Adapter.id).where(Adapter.job_id == id).with_for_update()))
     if alias_names := await aliases.names_of(session, adapters):
         raise StateConflict(
-            f"Aliases name its adapter: {', '.join(alias_names[:5])}.",
+            f"Aliases name the job's adapter: {', '.join(alias_names[:5])}.",
             code="job_has_alias",
             hint="Point them at another adapter, or delete them.",
         )

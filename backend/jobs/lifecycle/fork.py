@@ -71,7 +71,7 @@ async def plan(session: AsyncSession, source: Job, body: JobFork) -> Fork:
 
 
 async def spec_from_base(session: AsyncSession, source: Job, body: JobFork) -> JobSpec:
-    """The specification of a new job that starts where the source did. Raises InvalidInput."""
+    """Specification of a new job that starts where the source did. Raises InvalidInput if it is invalid."""
     return _changed(source, await spec_at(session, source, 0), body)
 
 
@@ -146,7 +146,7 @@ def set_path(spec: dict[str, Any], path: str, value: Any) -> None:
 
 
 def _part(parent: Any, name: str) -> Any:
-    """A field of an object or, by its number, an item of a list; None without one."""
+    """The field `name` of an object, or the item of a list with this number; None if there is none."""
     if isinstance(parent, dict):
         return parent.get(name)
     if isinstance(parent, list) and name.isascii() and name.isdecimal() and len(name) < 4:

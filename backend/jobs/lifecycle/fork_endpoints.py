@@ -1,4 +1,4 @@
-"""Fork endpoints."""
+"""Endpoints that fork a job, and list the steps it can be forked at and its family."""
 
 from fastapi import APIRouter, Request, Response
 from sqlalchemy.ext.asyncio import AsyncSession

@@ -1,4 +1,4 @@
-"""Return of a running job to an earlier saved step, from which its next attempt continues with a lower rate."""
+"""Rolls a running job back to a saved step; its next attempt continues there with a lower learning rate."""
 
 import time
 from typing import Any
@@ -15,11 +15,11 @@ from reinforge.schemas.job_changes import SettingChangeCreate
 from reinforge.states import JobStatus
 
 ROLLED_BACK = "rolled_back"
-"""Outcome of the attempt whose steps are given up, and reason of the queued job."""
+"""Outcome of the attempt that is rolled back, and `reason` of the job while it is queued again."""
 
 
 async def step_before(session: AsyncSession, job: Job, step: int) -> int | None:
-    """The newest step before `step` that the job can continue from: 0 is its beginning. None if it has none."""
+    """The newest step before `step` that the job can continue from, 0 for its start; None without one."""
     states = select(ResumeState.step).where(ResumeState.job_id == job.id, ResumeState.step < step)
     newest: int | None = await session.scalar(states.order_by(ResumeState.step.desc()).limit(1))
     if newest is None and job.forked_step is None:
@@ -30,10 +30,11 @@ async def step_before(session: AsyncSession, job: Job, step: int) -> int | None:
 async def roll_back(
     session: AsyncSession, job: Job, to_step: int, rate: float, *, message: str, created_by: str
 ) -> None:
-    """Queue a locked, running job again, to continue after `to_step` with this learning rate.
+    """Queue a locked, running job again, to continue after `to_step` with the learning rate `rate`, at most half
+    the current one.
 
-    The next claim deletes what was recorded after that step. The same prompts and the same sampling noise follow, so
-    that only the rate differs. message: why.
+    The next claim deletes what was recorded after that step. The same prompts and sampling noise follow, so
+    that only the rate differs. `message`: the reason, for the log and the finding.
     """
     rate = min(rate, await _rate(session, job) / 2)
     await _lower_rate(session, job, rate, to_step + 1, created_by)
@@ -56,7 +57,7 @@ async def roll_back(
 
 
 async def _add_finding(session: AsyncSession, job: Job, to_step: int, rate: float, message: str) -> None:
-    """Record the roll back at the step that the job continues after: findings of later steps are deleted."""
+    """Record the roll back as a finding at `to_step`, since findings of later steps are deleted."""
     fields: dict[str, Any] = {
         "code": ROLLED_BACK,
         "severity": "info",

@@ -48,7 +48,7 @@ def unknown_job(job_id: str) -> NotFound:
 async def append_event(
     session: AsyncSession, job: Job, type: str, data: dict[str, Any], *, step: int | None = None
 ) -> int:
-    """Add an event to a locked job; returns its number. step: None if a resume does not undo it."""
+    """Add an event to a locked job; returns its sequence number. `step`: None if a resume keeps the event."""
     job.seq += 1
     session.add(Event(job_id=job.id, seq=job.seq, type=type, data=data, step=step))
     await wake_watchers(session, job)
@@ -69,7 +69,7 @@ async def change_status(
     reason: str | None = None,
     error: dict[str, Any] | None = None,
 ) -> None:
-    """Change the status of a locked job. Raises StateConflict for a forbidden transition."""
+    """Change the status of a locked job. Raises StateConflict if the transition is not allowed."""
     check_transition(JobStatus(job.status), status)
     job.status, job.reason, job.error = status, reason, error
     moment = now()
@@ -103,7 +103,9 @@ async def enqueue(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reason:
 async def cancel(
     session: AsyncSession, job: Job, *, reason: str = CANCEL_REQUESTED, error: dict[str, Any] | None = None
 ) -> None:
-    """Cancel a locked job, at once or by a command. Raises StateConflict."""
+    """Cancel a locked job: at once if no worker has it, else by a command. Raises StateConflict
+    `job_not_cancellable` if the job has ended or is cancelling.
+    """
     status = JobStatus(job.status)
     if status not in CANCELLABLE:
         raise StateConflict(
@@ -121,7 +123,10 @@ async def cancel(
 async def pause(
     session: AsyncSession, job: Job, *, reason: str = PAUSE_REQUESTED, error: dict[str, Any] | None = None
 ) -> None:
-    """Pause a locked job, at once or by a command; no effect if pausing. Raises StateConflict."""
+    """Pause a locked job: by a command if it is running, else at once; no effect if it is pausing or paused.
+
+    Raises StateConflict `job_not_pausable` if it has ended or is about to end.
+    """
     status = JobStatus(job.status)
     if status in (JobStatus.PAUSING, JobStatus.PAUSED):
         return
@@ -184,8 +189,8 @@ async def lose_attempt(session: AsyncSession, job: Job, wake_ups: WakeUps) -> No
 
 
 async def try_again(session: AsyncSession, job: Job, wake_ups: WakeUps, *, reason: str) -> bool:
-    """Queue a locked, interrupted job, or finish a requested stop; False after too many interruptions since a resume
-    state.
+    """Queue a locked, interrupted job again, or finish a requested stop. Returns False after
+    `MAX_LOST_ATTEMPTS` interruptions without a new resume state.
     """
     job.lost_attempts += 1
     if job.status == JobStatus.CANCELLING:
