@@ -154,7 +154,7 @@ async def resume_job(
 async def delete_job(id: str, session: Session, who: Writer) -> None:
     """Delete a job that has ended, with its checkpoints, adapter, completions and replays. Owners only.
 
-    409 `job_has_forks`, `job_deployed` or `job_has_alias` while forks, deployments or aliases need its weights.
+    409 `job_has_forks`, `job_deployed` or `job_has_alias` while forks, deployments or aliases need it.
     """
     await deletion.delete_job(session, who, id)
 

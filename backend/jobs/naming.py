@@ -18,12 +18,12 @@ _LABELS = {
     "rollout.max_completion_tokens": "tokens",
     "seed": "seed",
 }
-"""Path → label, most telling first."""
+"""Label of a setting in a name, by path; the most informative first."""
 _UNNAMED = ("name", "metadata", "export", "model", "adapter.start", "data.dataset", "judges")
 
 
 async def unique_name(session: AsyncSession, project_id: str, base: str, spec: Mapping[str, Any]) -> str:
-    """`base`, or `base` with what differs from the job of that name, or with a number."""
+    """`base` if it is free; else `base` with what differs from the job of that name, numbered if necessary."""
     lock = func.pg_advisory_xact_lock(func.hashtextextended(f"job names of {project_id}", 0))
     await session.execute(select(lock))
     base = base[:LONGEST]
@@ -47,7 +47,7 @@ async def unique_name(session: AsyncSession, project_id: str, base: str, spec: M
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """Settings that differ from those before, in words: `["DAPO", "lr 0.02"]`."""
+    """Settings of `after` that differ from `before`, in words: `["DAPO", "lr 0.02"]`."""
     words = []
     old_preset, preset = before["algorithm"].get("preset"), after["algorithm"].get("preset")
     if preset != old_preset:

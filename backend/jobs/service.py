@@ -1,4 +1,4 @@
-"""Creating, cancelling, pausing and resuming jobs."""
+"""Creates, finds, cancels, pauses and resumes jobs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -110,7 +110,7 @@ async def find_alive(session: AsyncSession, project_id: str, key: str, value: st
 async def unfinished_by_metadata(
     session: AsyncSession, project_id: str, keys: Sequence[str]
 ) -> dict[str, Job]:
-    """The newest unfinished job by the value of the first of these keys in its metadata."""
+    """The newest unfinished job for each value of the first of `keys` that its metadata has."""
     return await repository.unfinished_by_metadata(session, project_id, keys)
 
 
@@ -132,7 +132,9 @@ async def any_job(session: AsyncSession, project_id: str) -> bool:
 
 
 def resolve(plan: JobPlan) -> JobSpec:
-    """The specification as validated; the learning rate stays `auto` until a worker has read the hidden size."""
+    """The specification with all defaults and the pinned rewards; the learning rate stays `auto` until a
+    worker has read the hidden size.
+    """
     spec = plan.spec.resolved(engine=plan.engine, hidden_size=plan.hidden_size).model_dump()
     spec["rollout"]["max_prompt_tokens"] = plan.prompt_limit
     spec["rewards"] = [

@@ -1,4 +1,4 @@
-"""API view of a job."""
+"""Jobs and checkpoints as the API shows them."""
 
 from statistics import median, quantiles
 from typing import Any

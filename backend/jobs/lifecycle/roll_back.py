@@ -30,8 +30,8 @@ async def step_before(session: AsyncSession, job: Job, step: int) -> int | None:
 async def roll_back(
     session: AsyncSession, job: Job, to_step: int, rate: float, *, message: str, created_by: str
 ) -> None:
-    """Queue a locked, running job again, to continue after `to_step` with the learning rate `rate`, at most half
-    the current one.
+    """Queue a locked, running job again, to continue after `to_step` with the learning rate `rate`, at most
+    half the current one.
 
     The next claim deletes what was recorded after that step. The same prompts and sampling noise follow, so
     that only the rate differs. `message`: the reason, for the log and the finding.

@@ -1,4 +1,4 @@
-"""Monitoring endpoints."""
+"""Endpoints for the metrics, completions, logs, findings and events of a job."""
 
 from typing import Annotated, Any
 
@@ -58,7 +58,7 @@ async def get_metrics(
     to_step: Step = None,
     key: Annotated[list[str] | None, Query()] = None,
 ) -> Response:
-    """Every series, columnar; continue a stream from `seq`.
+    """All metric series of a job, in columns. A live stream can continue from `seq`.
 
     With `buckets`, each series has at most that many points: the last of each bucket of steps, with the
     bucket's minimum and maximum. Repeat `key` for several series. Answers 304 when the `ETag` still matches.
@@ -121,8 +121,8 @@ async def search_completions(
 
     `q` is written as for web searches: `carry "ten ones" -wrong`, `plus or minus`. Terms of letters and
     digits match whole words; others, such as `<think>` or `"12 + 30"`, match literally. Case is
-    ignored; the first 2,000 characters are searched. `tool` and `tool_status` are those of one call; the status
-    `error` is any but `ok`. Completions without a reward sort last.
+    ignored; the first 2,000 characters are searched. `tool` and `tool_status` have to match one call; the
+    status `error` matches any but `ok`. Completions without a reward sort last.
     """
     await repository.find(session, who.project_id, id)
     filters = search.Filters(
@@ -183,7 +183,7 @@ async def get_completion(
 async def list_logs(
     id: str, session: Session, who: Reader, after: After = 0, limit: Many = 200
 ) -> Page[LogEntry]:
-    """Oldest first; `after` is the `seq` of the last line received."""
+    """Log lines, oldest first; `after` is the `seq` of the last line received."""
     await repository.find(session, who.project_id, id)
     lines = await repository.log_lines(session, id, after=after, limit=limit + 1)
     data = [LogEntry.model_validate(line) for line in lines[:limit]]
@@ -193,7 +193,7 @@ async def list_logs(
 
 @router.get("/jobs/{id}/findings", operation_id="listFindings")
 async def list_findings(id: str, session: Session, who: Reader) -> Page[FindingEntry]:
-    """What is wrong with the job, the most important first: open ones, then resolved ones.
+    """What is wrong with the job: open findings, then resolved ones, the most important first.
 
     Causes come before their consequences. `remedies` say which requests to send.
     """
@@ -214,7 +214,7 @@ async def get_training_check(id: str, session: Session, who: Reader) -> JobTrain
 async def list_events(
     id: str, session: Session, who: Reader, after: After = 0, limit: Many = 200
 ) -> Page[JobEvent]:
-    """Oldest first; `after` is the `seq` of the last event received."""
+    """Events of the job, oldest first; `after` is the `seq` of the last event received."""
     await repository.find(session, who.project_id, id)
     events = await event_store.after(session, id, after, limit + 1)
     data = [JobEvent.model_validate(event_view(event)) for event in events[:limit]]
@@ -240,7 +240,7 @@ async def stream_job(
     after: After = 0,
     last_event_id: Annotated[str | None, Header(alias="Last-Event-ID")] = None,
 ) -> Response:
-    """Live events (server-sent): frames of event `batch` with `{seq, events}` and id `ftjob-…:SEQ`."""
+    """Live events as server-sent events `batch`, with data `{seq, events}` and id `ftjob-…:SEQ`."""
     position = live_stream.cursor(id, last_event_id, after)
     async with database.transaction() as session:
         job = await repository.find(session, who.project_id, id)

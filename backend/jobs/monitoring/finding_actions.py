@@ -16,11 +16,11 @@ from reinforge.states import JobStatus
 
 REASON = "diagnosis"
 ACTOR = "Diagnosis"
-"""In the audit log and in the list of a job's changes."""
+"""Name of the diagnosis in the audit log and in the list of a job's changes."""
 
 
 async def act(session: AsyncSession, job: Job, finding: JobFinding, read: JobInput) -> None:
-    """Do what the specification of a locked, running job asks for on a finding that is new."""
+    """Take the action that the specification of a locked, running job sets for a new finding."""
     action = read.setting("diagnosis.on_finding", {}).get(finding.code)
     if action is None or finding.cause is not None or job.status != JobStatus.RUNNING:
         return
@@ -53,8 +53,8 @@ async def act(session: AsyncSession, job: Job, finding: JobFinding, read: JobInp
 
 
 async def _roll_back(session: AsyncSession, job: Job, finding: JobFinding, read: JobInput) -> int | None:
-    """The step that the job continues after. None if it has none before the cause, or was rolled back for the same
-    finding before: a lower rate did not help then.
+    """Roll the job back; returns the step that it continues after. None if no saved step is before the cause,
+    or if it was already rolled back for this finding: a lower rate did not help then.
     """
     rate = read.lower_rate()
     earlier = select(AuditEntry.id).where(
@@ -76,7 +76,7 @@ async def _roll_back(session: AsyncSession, job: Job, finding: JobFinding, read:
 
 
 async def _lower(session: AsyncSession, job: Job, rate: float) -> bool:
-    """Whether the job has a learning rate that can be changed."""
+    """Set the learning rate of the job; returns False if it cannot be changed."""
     try:
         await changes.add_setting(session, job, SettingChangeCreate(setting=LEARNING_RATE, value=rate), ACTOR)
     except InvalidInput:

@@ -1,4 +1,4 @@
-"""Endpoint of a step's groups."""
+"""Endpoint that lists the groups of a step."""
 
 from typing import Annotated
 

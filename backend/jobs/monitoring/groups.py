@@ -1,4 +1,4 @@
-"""Overview of a step's groups."""
+"""Lists the groups of a step: prompts, rewards, errors and lengths."""
 
 from typing import Any
 

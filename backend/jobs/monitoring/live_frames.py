@@ -48,7 +48,9 @@ class WatchedJob:
         self._open.close()
 
     async def after(self, seq: int) -> Next:
-        """A viewer that hangs up ends no read: cancelling a statement closes its connection to the database."""
+        """The frame after `seq`. A viewer that disconnects does not cancel the read: cancelling a statement
+        closes its connection to the database.
+        """
         while (following := self._shared(seq)) is None:
             earlier = self._reads.get(seq)
             read = earlier or asyncio.create_task(self._read_in_turn(seq))

@@ -44,7 +44,7 @@ Place = tuple[
     NonNegativeInt,
     NonNegativeInt,
 ]
-"""Sort, sort value, step, split, prompt_no, sample_no of a page's last completion."""
+"""Cursor: sort, and sort value, step, split, prompt_no, sample_no of a page's last completion."""
 
 _PLACE: TypeAdapter[Place] = TypeAdapter(Place)
 _KEY = (Row.step, Row.split, Row.prompt_no, Row.sample_no)
@@ -61,7 +61,7 @@ _SIGN = {
 
 @dataclass(frozen=True, kw_only=True)
 class Filters:
-    """Combined with AND; None: no restriction. Ranges are inclusive."""
+    """Filters of a search, combined with AND. None means no restriction; ranges are inclusive."""
 
     q: str | None = None
     split: Split | None = None
@@ -79,7 +79,7 @@ class Filters:
     turns_max: int | None = None
     tool: str | None = None
     tool_status: Outcome | None = None
-    """Of one and the same call as `tool`."""
+    """Status of a tool call; with `tool`, both have to match the same call."""
 
     def conditions(self) -> list[ColumnElement[bool]]:
         equal = {
@@ -121,7 +121,10 @@ class Filters:
 async def find(
     session: AsyncSession, job_id: str, filters: Filters, *, sort: Sort, limit: int, after: str | None
 ) -> CompletionHits:
-    """One page and the total, counted up to COUNTED_TO. The session is in a transaction. Raises InvalidInput."""
+    """A page of matches, and their number, counted up to COUNTED_TO. The session must be in a transaction.
+
+    Raises InvalidInput `invalid_cursor`.
+    """
     place = None if after is None else _decode(after, sort)
     await session.execute(_PLAN_FOR_VALUES)
     narrow = select(*_KEY, Row.reward, Row.length).where(Row.job_id == job_id, *filters.conditions())

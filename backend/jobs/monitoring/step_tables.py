@@ -45,7 +45,7 @@ def value_of(cell: str | None, empty: str) -> Any:
     for _ in range(MOST_DEPTH + 1):
         level = [below for value in level for below in _nested(value)]
     if level:
-        raise ValueError(f"JSON in it is nested more than {MOST_DEPTH} times")
+        raise ValueError(f"its JSON is nested more than {MOST_DEPTH} levels deep")
     if cell and "\\ud" in cell.lower():
         json.dumps(value, ensure_ascii=False).encode()
     return value

@@ -125,7 +125,7 @@ def key_of(row: Row[Any]) -> float | None:
 async def draws(
     session: AsyncSession, job_id: str, split: str, rows: Collection[int]
 ) -> Sequence[Row[int, int, int, str, int, float]]:
-    """(row_index, step, prompt_no, prompt_hash, scored, reward_sum), in the order of the steps."""
+    """(row_index, step, prompt_no, prompt_hash, scored, reward_sum) of each draw, by row and step."""
     query = select(
         PromptDraw.row_index,
         PromptDraw.step,
@@ -142,7 +142,7 @@ async def draws(
 async def texts(
     session: AsyncSession, job_id: str, rows: Collection[tuple[str, int]]
 ) -> Mapping[tuple[str, int], tuple[str, str | None]]:
-    """(prompt, answer) by (split, row)."""
+    """Beginnings of prompt and answer, by (split, row_index)."""
     if not rows:
         return {}
     query = select(JobPrompt.split, JobPrompt.row_index, JobPrompt.prompt, JobPrompt.answer).where(

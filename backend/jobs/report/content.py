@@ -1,4 +1,4 @@
-"""Content of a job's report."""
+"""Reads the content of a job's report: status, training check, series and sample completions."""
 
 from dataclasses import dataclass, field
 

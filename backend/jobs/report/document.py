@@ -1,4 +1,4 @@
-"""The HTML of a report: no script, no network, every text escaped."""
+"""The HTML of a report: no script, no network, every string escaped."""
 
 import json
 from collections.abc import Iterator

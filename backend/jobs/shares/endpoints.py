@@ -30,7 +30,7 @@ REFRESH_SECONDS = 30
 async def create_share(
     id: str, body: Annotated[JobShareCreate, Body()], request: Request, session: Session, who: Writer
 ) -> JobShareCreated:
-    """Create a link that shows this job without sign-in. The only response that contains it.
+    """Create a link that shows this job without sign-in. Only this response contains the link.
 
     Everybody who has the link reads the job's verdict, charts, held-out table, configuration and notes, and with
     `samples` prompts and completions. It ends when it is revoked or expires, when the job is deleted, and when
@@ -42,7 +42,7 @@ async def create_share(
 
 @router.get("/jobs/{id}/shares", operation_id="listJobShares")
 async def list_shares(id: str, session: Session, who: Reader) -> JobShareList:
-    """Newest first, without their secrets."""
+    """Share links of the job, newest first, without their secrets."""
     return JobShareList(data=await service.views(session, who.project_id, id))
 
 

@@ -25,7 +25,9 @@ async def create(
     count = await session.scalar(select(func.count()).where(ShareRow.job_id == job.id))
     if (count or 0) >= MOST:
         raise StateConflict(
-            f"The job has {MOST} share links.", code="too_many_shares", hint="Revoke those that nobody needs."
+            f"The job already has {MOST} share links, the maximum.",
+            code="too_many_shares",
+            hint="Revoke those that nobody needs.",
         )
     token = secrets.token_urlsafe(32)
     row = ShareRow(
@@ -60,7 +62,7 @@ async def revoke(session: AsyncSession, project_id: str, job_id: str, id: str) -
 
 
 async def resolve(session: AsyncSession, token: str) -> tuple[ShareRow, Job]:
-    """The job of a valid link. Raises NotFound for unknown, expired and ended ones alike."""
+    """Share and job of a valid link. Raises the same NotFound for unknown, expired and revoked links."""
     valid = or_(ShareRow.expires_at.is_(None), ShareRow.expires_at > now())
     query = select(ShareRow, Job).join(Job, Job.id == ShareRow.job_id)
     row = (await session.execute(query.where(ShareRow.sha256 == digest(token), valid))).one_or_none()

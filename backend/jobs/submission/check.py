@@ -1,4 +1,4 @@
-"""Check of a specification for a form."""
+"""Checks a job's specification for a form: all problems, warnings and counts."""
 
 from pathlib import Path
 from typing import Any

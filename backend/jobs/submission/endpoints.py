@@ -1,4 +1,4 @@
-"""Endpoints of the job form."""
+"""Endpoints that the form for new jobs uses."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""Checks of a job's environment."""
+"""Checks the environment of a job, and lists the tools of its servers."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -40,7 +40,9 @@ def environment_problems(spec: JobSpec, tables: Sequence[Dataset]) -> Iterator[I
 
 
 async def with_listed_tools(spec: JobSpec, project_id: str, calls: Calls) -> JobSpec:
-    """With the tools that servers of the environment list. Raises InvalidInput, Unavailable."""
+    """The specification with the tools that its servers list. Raises InvalidInput if a server or its tools
+    cannot be used, Unavailable if no worker answers.
+    """
     environment = spec.environment
     if not isinstance(environment, ToolsSpec) or not (servers := environment.servers):
         return spec
@@ -57,7 +59,7 @@ async def with_listed_tools(spec: JobSpec, project_id: str, calls: Calls) -> Job
 
 
 def tools_of(spec: JobSpec) -> list[dict[str, Any]] | None:
-    """Tools that every prompt has; None if the rows name their own."""
+    """Tools of the environment, which every prompt has; None without such tools."""
     environment = spec.environment
     if not isinstance(environment, ToolsSpec):
         return None

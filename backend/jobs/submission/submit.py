@@ -74,7 +74,7 @@ class Submission(ABC, Generic[Answer]):
     async def draft(self, session: AsyncSession) -> Draft: ...
 
     async def reserve(self, session: AsyncSession) -> Answer | None:
-        """Lock out the same request until commit; returns its answer if it came first."""
+        """Block equal requests until commit; returns the stored answer if an equal request came first."""
         return None
 
     async def final_draft(self, session: AsyncSession, draft: Draft) -> Draft:
@@ -114,7 +114,9 @@ class SpecSubmission(HttpSubmission):
 
 
 async def submit(services: SubmitServices, submission: Submission[Answer]) -> Answer:
-    """Validate a job and queue it. Raises InvalidInput with `param`, NotFound, Unavailable."""
+    """Validate a job and queue it. Raises InvalidInput with the invalid field as `param`, NotFound for an
+    unknown source of a fork, Unavailable if no worker can check the job.
+    """
     database, project_id = services.database, submission.project_id
     if submission.model is not None:
         await base_models.ensure_builtin(database, services.calls, submission.model)

@@ -60,7 +60,10 @@ class MeasuredPrompts:
 
 
 async def validate(plan: JobPlan, calls: Calls, objects: Objects, cache: Path) -> JobPlan:
-    """Check rewards and prompts on workers; adds their measurements. Raises InvalidInput, Unavailable."""
+    """Check rewards and prompts on workers; returns the plan with what they measured.
+
+    Raises InvalidInput for the first problem, Unavailable if no worker can check.
+    """
     validated = await validate_all(plan, calls, objects, cache)
     if validated.problems:
         raise validated.problems[0]

@@ -78,7 +78,7 @@ class Survey:
 async def look_up(
     session: AsyncSession, project_id: str, spec: JobSpec, start: StartAdapter | None = None
 ) -> JobPlan:
-    """Resolve references and check that they fit together. Raises InvalidInput."""
+    """Resolve references and check that they fit together. Raises InvalidInput for the first problem."""
     result = await survey(session, project_id, spec, start)
     if result.plan is None:
         raise result.problems[0]
@@ -218,7 +218,7 @@ async def _judge_problems(
         hint = "Store them with POST /api/v1/judges (`reinforge judge add`); graders name them as `model`."
         problems.append(
             InvalidInput(
-                "Judges of a job file are for `reinforge train`.",
+                "`judges` of a job file works with `reinforge train` only, not on a server.",
                 code="judges_not_allowed",
                 param="judges",
                 hint=hint,
@@ -340,7 +340,7 @@ def _model_problems(spec: JobSpec, model: BaseModel) -> Iterator[InvalidInput]:
             yield InvalidInput(
                 f"{model.id} has no layer {', '.join(unknown)} for an adapter."
                 if unknown
-                else "No layer is named.",
+                else "`adapter.targets` names no layer.",
                 code="unknown_target",
                 param="adapter.targets",
                 hint=f"It has: {', '.join(model.lora_targets)}; or say all-linear."

@@ -1,4 +1,4 @@
-"""Completions that a dataset is made of: chosen by stored rows, read from the steps' files."""
+"""Selects completions for a dataset: chosen by database rows, read from the steps' Parquet objects."""
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -48,7 +48,7 @@ class Trace:
 
 
 async def choose(session: AsyncSession, job: Job, selection: TraceSelection) -> list[Trace]:
-    """In the order of steps. Raises InvalidInput `no_traces`."""
+    """Choose completions, ordered by step. Raises InvalidInput `no_traces` if none matches."""
     parameters = {
         "job": job.id,
         "split": selection.split,
@@ -68,7 +68,7 @@ async def choose(session: AsyncSession, job: Job, selection: TraceSelection) -> 
         )
     )
     raise InvalidInput(
-        f"No {selection.split.replace('_', '-')} completion of these steps has a reward of {selection.min_reward:g}.",
+        f"No matching {selection.split.replace('_', '-')} completion reaches a reward of {selection.min_reward:g}.",
         code="no_traces",
         param="min_reward",
         hint="The job has no scored completions."
@@ -80,7 +80,9 @@ async def choose(session: AsyncSession, job: Job, selection: TraceSelection) -> 
 async def lines(
     session: AsyncSession, cache: ObjectCache, job: Job, chosen: Sequence[Trace], selection: TraceSelection
 ) -> AsyncIterator[bytes]:
-    """Lines of JSON, group by group. Raises StateConflict `step_table_damaged`."""
+    """JSON lines of the dataset, one piece per group. Raises StateConflict `step_table_damaged` if a step's
+    Parquet object cannot be read.
+    """
     for step, of_step in groupby(chosen, key=lambda trace: trace.step):
         rollouts = await session.get_one(StepRollouts, (job.id, selection.split, step))
         async with cache.file(rollouts.sha256) as path:
@@ -92,7 +94,7 @@ async def lines(
 
 
 def _line(stored: Mapping[str, Any], trace: Trace) -> bytes:
-    """The dataset's own columns, a prompt if none of them is one, and the completion."""
+    """JSON line with the columns of the dataset row, `messages` if it has no prompt, and the completion."""
     row = value_of(stored.get("item"), "{}")
     messages = value_of(stored.get("prompt_messages"), "[]") or [
         {"role": "user", "content": stored["prompt"]}
@@ -105,5 +107,5 @@ def _line(stored: Mapping[str, Any], trace: Trace) -> bytes:
 
 
 def _free(name: str, row: Mapping[str, Any]) -> str:
-    """The name, or one in front of which the dataset's own column stays."""
+    """`name`, with the prefix `trace_` if the dataset row has a column of this name."""
     return f"trace_{name}" if name in row else name
