@@ -1,4 +1,4 @@
-"""Endpoints that upload, list, read, download and delete datasets."""
+"""Endpoints that upload, read and delete datasets."""
 
 from typing import Annotated
 
@@ -86,7 +86,7 @@ async def create(
 async def list_datasets(
     session: Session, who: Reader, limit: Limit = 50, after: str | None = None
 ) -> Page[Dataset]:
-    """Datasets of the project, newest first."""
+    """All datasets, newest first."""
     datasets, more = await service.page(session, who.project_id, limit=limit, after=after)
     cursor = encode_cursor(datasets[-1].created_at, datasets[-1].id) if more else None
     return Page(data=await service.view(session, datasets), has_more=more, next_cursor=cursor)

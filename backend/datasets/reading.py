@@ -1,4 +1,4 @@
-"""Reads dataset rows with bounded memory, outside the event loop. The functions that read are picklable."""
+"""Reads dataset rows with bounded memory, outside the event loop. Its read functions are picklable."""
 
 import asyncio
 import json

@@ -65,7 +65,7 @@ async def find_place(session: AsyncSession, project_id: str, id: str) -> Dataset
 
 
 async def newest_of_name(session: AsyncSession, datasets: Sequence[Dataset]) -> dict[str, str]:
-    """For each dataset that has a newer one of its name in its project: the id of the newest."""
+    """The newest dataset of the same name and project, by id of each older one."""
     names = {(dataset.project_id, dataset.name) for dataset in datasets}
     query = (
         select(Dataset.project_id, Dataset.name, Dataset.id)

@@ -1,1 +1,0 @@
-"""Evaluations: replays, stand-alone evaluations, labels, calibration."""

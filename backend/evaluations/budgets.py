@@ -1,4 +1,4 @@
-"""Check that a project has budget left for the sampling and the judges of an evaluation."""
+"""Check that a project has budget left for an evaluation."""
 
 from sqlalchemy.ext.asyncio import AsyncSession
 

@@ -102,7 +102,7 @@ async def list_evaluations(
     status: Literal["running", "succeeded", "failed", "cancelled"] | None = None,
     kind: Literal["replay", "stand_alone"] | None = None,
 ) -> Page[Evaluation]:
-    """Evaluations of the project, newest first."""
+    """All evaluations, newest first."""
     filters = {"job_id": job, "name": name, "status": status, "kind": kind}
     evaluations, more = await repository.page(session, who.project_id, filters, limit=limit, after=after)
     cursor = encode_cursor(evaluations[-1].created_at, evaluations[-1].id) if more else None

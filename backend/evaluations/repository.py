@@ -87,7 +87,7 @@ async def abandoned(session: AsyncSession, before: datetime) -> EvaluationRow | 
 
 
 async def tables(session: AsyncSession, job_id: str) -> list[tuple[int, str, int]]:
-    """(step, SHA-256 of its Parquet object, number of completions) of each training step, in order."""
+    """(step, SHA-256 of the Parquet object, number of completions) of the training steps."""
     query = select(StepRollouts.step, StepRollouts.sha256, StepRollouts.count)
     query = query.where(StepRollouts.job_id == job_id, StepRollouts.split == "train")
     rows = await session.execute(query.order_by(StepRollouts.step))

@@ -1,4 +1,4 @@
-"""Retries RPCs of evaluations while workers are busy or offline."""
+"""Retries RPCs while workers are busy or offline."""
 
 import logging
 from collections.abc import Awaitable, Callable

@@ -15,10 +15,7 @@ LOAD_SECONDS = 5.0
 
 
 async def check_columns(database: Database, calls: Calls, project_id: str, body: StandAloneCreate) -> None:
-    """Raise InvalidInput `unknown_column` if the dataset lacks a column that the reward reads.
-
-    Checks nothing if it cannot determine which columns the reward reads.
-    """
+    """Raise InvalidInput `unknown_column` if the dataset lacks a column that the reward is known to read."""
     try:
         async with database.transaction() as session:
             dataset = await datasets.get(session, project_id, body.dataset)

@@ -298,5 +298,5 @@ def batches(rows: Sequence[EvaluationPrompt], samples: int) -> Iterator[list[Eva
 
 
 def seed_of(seed: int, row: int) -> int:
-    """Seed of a batch, from its first row, since sampling noise numbers the prompts of every RPC from 0."""
+    """Seed of a batch by its first row, since sampling noise numbers prompts from 0 in every RPC."""
     return int.from_bytes(hashlib.sha256(f"{seed}:{row}".encode()).digest()[:4], "big") >> 1

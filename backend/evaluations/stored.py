@@ -1,4 +1,4 @@
-"""Reads stored completions from Parquet objects, in whole groups or one by one."""
+"""Reads stored completions from Parquet objects."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -108,10 +108,7 @@ async def run(calls: Calls, code: GoldenReward, cases: Sequence[GoldenCase]) -> 
 
 
 async def gate(calls: Calls, checked: Sequence[tuple[int, GoldenReward, Sequence[StoredGoldenCase]]]) -> None:
-    """Run the golden cases of rewards; `checked` holds (position in the job, reward, cases).
-
-    Raises InvalidInput `golden_cases_failed` for the first reward that fails a case or does not load.
-    """
+    """Check that each (position, reward, cases) passes. Raises InvalidInput `golden_cases_failed`."""
     for position, code, cases in checked:
         if not cases:
             continue

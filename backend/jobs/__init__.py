@@ -1,1 +1,0 @@
-"""Jobs: submission, lifecycle and monitoring."""

@@ -1,4 +1,4 @@
-"""Endpoints that create, list, change, stop and delete jobs; the router includes those of the subpackages."""
+"""Endpoints of jobs, with the routers of the subpackages."""
 
 from typing import Annotated
 
@@ -78,7 +78,7 @@ async def list_jobs(
     sort: Annotated[str, Query(max_length=250)] = "-created",
     setting: Annotated[list[str] | None, Query(max_length=listing.MOST_SETTINGS)] = None,
 ) -> Page[Job]:
-    """Newest first, or by `sort`: created, name, status, held_out_reward_before, held_out_reward_best,
+    """Jobs, newest first, or by `sort`: created, name, status, held_out_reward_before, held_out_reward_best,
     held_out_reward, step, steps, duration, or a setting such as `spec.optimizer.learning_rate`; a leading minus
     reverses it. Jobs without the value are last.
 
@@ -119,7 +119,7 @@ async def update_job(
     who: Writer,
     broker: BrokerDep,
 ) -> JobDetail:
-    """Rename a job, or change its notes, tags or archive. Its specification stays as it is.
+    """Rename a job, change its notes or tags, or archive it. Its specification stays as it is.
 
     409 `job_not_ended` when a job is to be archived that has not ended.
     """

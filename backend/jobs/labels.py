@@ -1,4 +1,4 @@
-"""Changes the name, notes and tags of a job, archives it, and lists the values of these for filters."""
+"""Changes the name, notes and tags of a job, or archives it."""
 
 from collections.abc import Iterable
 from itertools import chain

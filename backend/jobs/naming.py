@@ -18,12 +18,12 @@ _LABELS = {
     "rollout.max_completion_tokens": "tokens",
     "seed": "seed",
 }
-"""Label of a setting in a name, by path; the most informative first."""
+"""Labels of settings by path, the most informative first."""
 _UNNAMED = ("name", "metadata", "export", "model", "adapter.start", "data.dataset", "judges")
 
 
 async def unique_name(session: AsyncSession, project_id: str, base: str, spec: Mapping[str, Any]) -> str:
-    """`base` if it is free; else `base` with what differs from the job of that name, numbered if necessary."""
+    """`base` if it is free; else `base` with what differs from the job of that name, numbered if needed."""
     lock = func.pg_advisory_xact_lock(func.hashtextextended(f"job names of {project_id}", 0))
     await session.execute(select(lock))
     base = base[:LONGEST]

@@ -1,4 +1,4 @@
-"""Jobs and checkpoints as the API shows them."""
+"""Views of jobs and checkpoints in the API."""
 
 from statistics import median, quantiles
 from typing import Any

@@ -10,7 +10,7 @@ from backend.models.base import Base, Created
 
 
 class AgentRollout(Created, Base):
-    """A rollout for an attempt of a job; an external runner takes and ends it."""
+    """A rollout for an attempt of a job, run by an external runner."""
 
     __tablename__ = "agent_rollout"
     __table_args__ = (
@@ -26,7 +26,7 @@ class AgentRollout(Created, Base):
     limits: Mapped[dict[str, Any]]
     state: Mapped[str] = mapped_column(default="waiting")
     try_no: Mapped[int] = mapped_column(default=0)
-    """Number of times that a runner has taken the rollout."""
+    """How often a runner has taken the rollout."""
     key_sha256: Mapped[str | None]
     """SHA-256 of the key of the current try."""
     runner: Mapped[str | None]
@@ -54,7 +54,7 @@ class QueuedModelCall(Created, Base):
     kind: Mapped[str]
     """Protocol of the payload."""
     caller: Mapped[str]
-    """Who waits for the answer, such as a rollout; the number of waiting calls is limited per caller."""
+    """Who waits, such as a rollout; the number of waiting calls is limited per caller."""
     payload: Mapped[dict[str, Any]]
     state: Mapped[str] = mapped_column(default="waiting")
     deadline: Mapped[datetime]

@@ -1,4 +1,4 @@
-"""Aliases: names that can move from one adapter to another, and the history of their moves."""
+"""Aliases: names that can move between adapters, and the history of their moves."""
 
 from datetime import datetime
 from typing import Any
@@ -22,7 +22,7 @@ class AdapterAlias(Created, Base):
 
 
 class AdapterAliasChange(Created, Base):
-    """A change of an alias; the row stays when the alias, the adapter or the job is deleted."""
+    """Change of an alias; it stays when the alias, the adapter or the job is deleted."""
 
     __tablename__ = "adapter_alias_change"
     __table_args__ = (Index("ix_adapter_alias_change_list", "project_id", "name", "created_at", "id"),)
@@ -31,9 +31,9 @@ class AdapterAliasChange(Created, Base):
     project_id: Mapped[str] = mapped_column(ForeignKey("project.id"))
     name: Mapped[str]
     adapter_id: Mapped[str | None]
-    """Adapter that the alias names since the change; None if the alias was deleted."""
+    """The new adapter; None if the alias was deleted."""
     previous_id: Mapped[str | None]
     job_id: Mapped[str | None]
     requirement: Mapped[dict[str, Any] | None]
-    """`CardRequirement` that the adapter's report card met; None without conditions."""
+    """`CardRequirement` that the adapter's report card met."""
     created_by: Mapped[str | None]

@@ -64,4 +64,4 @@ class Adapter(Created, Base):
     bytes: Mapped[int]
     held_out_reward: Mapped[float | None]
     deleted_at: Mapped[datetime | None]
-    """Time of deletion; the row stays for the rows that refer to it."""
+    """Time of deletion; the row stays because other rows refer to it."""

@@ -14,7 +14,7 @@ _WORDS = f"to_tsvector('simple'::regconfig, regexp_replace(text, '{_NO_WORD}', '
 
 
 class StepRollouts(Base):
-    """The Parquet object with the completions of a step or evaluation; row group n holds prompt n."""
+    """The Parquet object of a step or evaluation; row group n holds prompt n."""
 
     __tablename__ = "step_rollouts"
 
@@ -84,12 +84,12 @@ class Completion(Base):
     tool_calls: Mapped[int] = mapped_column(server_default="0")
     tool_errors: Mapped[int] = mapped_column(server_default="0")
     call_keys: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default="{}")
-    """Tools and statuses of the completion's tool calls (`reinforge.tools.call_keys`)."""
+    """Tools and statuses of the tool calls (`reinforge.tools.call_keys`)."""
     words: Mapped[str] = mapped_column(
         TSVECTOR, Computed(_WORDS, persisted=True), deferred=True, deferred_raiseload=True
     )
-    """Words of `text`, for search; symbols count as spaces. A migration sets STORAGE MAIN: otherwise the
-    planner would scan all rows even for a rare word.
+    """Words of `text`; symbols count as spaces. A migration sets STORAGE MAIN: otherwise the planner would
+    scan all rows even for a rare word.
     """
 
 

@@ -31,6 +31,6 @@ class Dataset(Created, Base):
     skipped: Mapped[dict[str, Any] | None]
     created_by: Mapped[str | None]
     expires_at: Mapped[datetime | None]
-    """Time after which the dataset is deleted, as soon as no unfinished job needs it."""
+    """Time after which the dataset is deleted once no unfinished job needs it."""
     deleted_at: Mapped[datetime | None]
-    """Time of deletion; the row stays for the jobs that refer to it."""
+    """Time of deletion; the row stays because other rows refer to it."""

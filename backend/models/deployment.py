@@ -37,7 +37,7 @@ class Deployment(Created, Base):
     sha256: Mapped[str | None] = mapped_column(ForeignKey("stored_object.sha256"), index=True)
     bytes: Mapped[int | None]
     environment: Mapped[dict[str, Any] | None]
-    """Environment of the job, of type `tools`; None if the deployment runs no tools."""
+    """The job's `tools` environment; None if the deployment runs no tools."""
 
     state: Mapped[str]
     error: Mapped[dict[str, Any] | None]

@@ -21,5 +21,5 @@ class GoldenCaseRow(Created, Base):
     expect: Mapped[dict[str, Any]]
     note: Mapped[str | None]
     origin: Mapped[dict[str, Any] | None]
-    """Completion that the case was made from: job, split, step, prompt_no, sample_no."""
+    """Source of the completion: job, split, step, prompt_no, sample_no."""
     created_by: Mapped[str | None]

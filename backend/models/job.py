@@ -131,8 +131,8 @@ class JobCommand(Created, Base):
 
 
 class Event(Base):
-    """One live event of a job, or `count` events in one row. A trigger deletes the events with their job: a
-    foreign key would cost a lookup per event.
+    """One live event, or `count` events in one row. A trigger deletes the events of a job: a foreign key
+    would cost a lookup per event.
     """
 
     __tablename__ = "event"

@@ -1,4 +1,4 @@
-"""E-mails to users: pending, sent and failed."""
+"""E-mails to users."""
 
 from datetime import datetime
 from typing import Any

@@ -18,7 +18,7 @@ class JobObject(Base):
 
 
 class StoredObject(Created, Base):
-    """An object in the object store; its row is written before the file."""
+    """Object in the store; its row is written before the file."""
 
     __tablename__ = "stored_object"
     __table_args__ = (CheckConstraint("state IN ('writing', 'stored')", name="state"),)
@@ -29,4 +29,4 @@ class StoredObject(Created, Base):
     kind: Mapped[str]
     state: Mapped[str] = mapped_column(default="writing")
     touched_at: Mapped[datetime] = mapped_column(index=True)
-    """Time of the last write; an object that no row refers to is deleted 24 h later."""
+    """Time of the last write; an unreferenced object is deleted 24 h later."""

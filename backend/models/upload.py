@@ -1,4 +1,4 @@
-"""Uploads in parts, which become datasets when they are complete."""
+"""Uploads in parts, until they become datasets."""
 
 from datetime import datetime
 from typing import Any

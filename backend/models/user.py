@@ -37,7 +37,7 @@ class SignInToken(Created, Base):
     maker_id: Mapped[str | None] = mapped_column(
         ForeignKey("user_account.id", ondelete="CASCADE"), index=True
     )
-    """User who made the link, and must still be an owner when another uses it; None for the platform."""
+    """User who must still be an owner when another user opens the link; None for the platform."""
     bound: Mapped[bool] = mapped_column(default=False, server_default="false")
     """Whether the link works only while `project_id` is the only project of its user."""
     expires_at: Mapped[datetime]

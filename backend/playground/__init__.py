@@ -1,1 +1,0 @@
-"""Playground: samples completions of a model on request."""

@@ -1,4 +1,4 @@
-"""Endpoint that samples completions for the playground."""
+"""Endpoint that samples completions."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Query for a checkpoint and the job that made it."""
+"""Query for a checkpoint with its job."""
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession

@@ -26,7 +26,7 @@ async def create(
 ) -> Response:
     """Queue a few steps of this job, without learning, for a report on pass rates and costs.
 
-    The specification is validated like that of a new job, with the same errors.
+    Validated like a new job, with the same errors.
     """
     draft = Draft(spec, await request.json(), purpose="preflight")
     return await submit(services, NewPreflight(who, once, once.request_hash(await request.body()), draft))

@@ -1,4 +1,4 @@
-"""Queries for the records of a pre-flight: its job, metrics, completions and times."""
+"""Queries for the records of a pre-flight's job."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,1 +1,0 @@
-"""Rewards and their immutable revisions."""

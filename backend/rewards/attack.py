@@ -1,4 +1,4 @@
-"""Attacks on rewards: searches for wrong completions that a reward scores highly."""
+"""Searches for wrong completions that a reward scores highly."""
 
 from backend.rewards import service
 from backend.rewards.service import Account
@@ -24,10 +24,8 @@ async def run(
     body: RewardAttack,
     account: Account,
 ) -> AttackReport:
-    """Attack a reward; the report has `load_error` if the source does not load.
-
-    Raises InvalidInput `no_answer_place` for a `right` without a place for the answer, StateConflict
-    `budget_exceeded` if a judge's budget is exhausted.
+    """Attack a reward; sets `load_error` if its source does not load. Raises InvalidInput `no_answer_place`,
+    StateConflict `budget_exceeded`.
     """
     if body.right is not None and PLACE not in body.right:
         raise InvalidInput(

@@ -1,4 +1,4 @@
-"""Endpoints for attacks on rewards."""
+"""Endpoints that search for wrong completions with a high reward."""
 
 from fastapi import APIRouter
 

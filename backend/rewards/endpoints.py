@@ -53,7 +53,7 @@ async def create(body: RewardCreate, session: Session, calls: CallsDep, once: On
 async def list_rewards(
     session: Session, who: Reader, limit: Annotated[int, Query(ge=1, le=100)] = 50, after: str | None = None
 ) -> Page[RewardSummary]:
-    """Rewards of the project, newest first."""
+    """All rewards, newest first."""
     rows, more = await service.page(session, who.project_id, limit=limit, after=after)
     cursor = encode_cursor(rows[-1].created_at, rows[-1].id) if more else None
     return Page(data=await service.summaries(session, rows), has_more=more, next_cursor=cursor)

@@ -1,4 +1,4 @@
-"""Stores, validates and tests rewards. Python is parsed and compiled by a worker only, never here."""
+"""Stores, validates and tests rewards. Only a worker parses or compiles Python."""
 
 import hashlib
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ _AT_A_LINE = "Fix that line; `POST /api/v1/rewards/check` shows whether the sour
 _SCORE_MARGIN_SECONDS = 15.0
 SCORE_SECONDS = 120.0
 JUDGED_SECONDS = 270.0
-"""Timeout for rewards with judges: two of a judge's default timeouts, less than the 300 s of clients."""
+"""Seconds to wait for judges: twice their default timeout; clients wait for 300 s."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Account:
 
 @dataclass(frozen=True)
 class LoadedSource:
-    """Functions of a source as `{name, spelling, line}`, or the error if it does not load."""
+    """Functions of a source as `{name, spelling, line}`, or its error."""
 
     entries: list[dict[str, Any]]
     error: InvalidInput | None
@@ -291,9 +291,8 @@ async def test(
     body: RewardTest,
     account: Account,
 ) -> RewardTestResult:
-    """Score completions on a worker; the result has `load_error` if the source does not load.
-
-    Raises StateConflict `budget_exceeded` if a judge's budget is exhausted.
+    """Score completions; sets `load_error` if the source does not load. Raises StateConflict
+    `budget_exceeded`.
     """
     _check_text(RewardSource(name, source, entry))
     rows = [ScoreRow(completion=row.completion, item=row.item, prompt=row.prompt) for row in body.rows]

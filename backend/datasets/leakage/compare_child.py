@@ -1,5 +1,5 @@
 """`python -m backend.datasets.leakage.compare_child SOURCE HELD MEMORY`: compare the prompts of a dataset
-(SOURCE, JSON) with held-out rows (HELD, JSON), in at most MEMORY bytes.
+with held-out rows, both as JSON, within MEMORY bytes.
 """
 
 import json

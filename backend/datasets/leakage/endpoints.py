@@ -1,4 +1,4 @@
-"""Endpoint that reports repeated and leaked prompts of a dataset."""
+"""Endpoint that reports repeated and leaked prompts."""
 
 from typing import Annotated, Literal
 
@@ -30,10 +30,10 @@ async def get(
     split_by: Literal["row", "prompt"] = "row",
     wait: Annotated[float, Query(ge=0, le=60, description="Seconds to wait for it.")] = 20.0,
 ) -> DatasetOverlap:
-    """Duplicate prompts of a dataset, and held-out prompts that are also trained on.
+    """Duplicate prompts, and held-out prompts that are also trained on.
 
-    Held-out rows are those of the split by `seed`, or of the dataset `held_out`. `status` is `running` if the
-    report takes longer than `wait`: request it again.
+    Held out are the rows of the split by `seed`, or those of `held_out`. `status` is `running` if the report
+    takes longer than `wait`: request it again.
     """
     dataset = await service.get(session, who.project_id, id)
     other_dataset = None if held_out is None else await service.get(session, who.project_id, held_out)

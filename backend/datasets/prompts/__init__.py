@@ -1,1 +1,0 @@
-"""Rendering of dataset rows as prompts, their lengths in tokens, and the held-out split."""

@@ -1,4 +1,4 @@
-"""Renders dataset rows as prompts, measures their lengths in tokens, and splits off held-out rows."""
+"""Rendering of rows as prompts, token lengths, and a job's split."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

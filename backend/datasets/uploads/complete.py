@@ -39,10 +39,7 @@ async def complete(
     limit: int,
     skip_bad_rows: bool = False,
 ) -> DatasetUpload:
-    """Join the parts of an upload, inspect the file and create the dataset. Idempotent.
-
-    A missing part or an exceeded budget leaves the upload unchanged.
-    """
+    """Make a dataset of the parts; idempotent. A missing part or an exceeded budget changes nothing."""
     lock = _going_on.setdefault(id, asyncio.Lock())
     async with lock:
         async with database.transaction() as session:

@@ -42,7 +42,7 @@ async def create(
     once: Once,
     who: Writer,
 ) -> Response:
-    """Start an upload. If `sha256` is that of an unfinished upload of the same file, that one is returned."""
+    """Start an upload. With `sha256`, an unfinished upload of the same file is returned instead."""
     if body.bytes > settings.upload_limit_bytes:
         raise too_large(settings.upload_limit_bytes)
     await require_storage(session, who.project_id, body.bytes)
@@ -54,7 +54,7 @@ async def create(
 
 @router.get("/{id}", operation_id="getDatasetUpload")
 async def get(id: str, session: Session, objects: ObjectsDep, who: Reader) -> DatasetUpload:
-    """The upload, with the parts that were received and those that are missing."""
+    """An upload, with the parts received and the parts missing."""
     upload = await resumable.find(session, who.project_id, id, numbered=True)
     return await numbered_parts.view(session, objects, upload)
 
@@ -70,7 +70,7 @@ async def put_part(
     who: Writer,
     sha256: Digest | None = None,
 ) -> DatasetUploadPart:
-    """Store a part, which is the body of the request. Without `sha256`, only its size is checked.
+    """Store a part, the body of the request; without `sha256`, only its size is checked.
 
     A part that is sent again replaces the first.
     """

@@ -1,5 +1,5 @@
 """`python -m backend.datasets.uploads.inspection_child PATH FILENAME LIMIT MEMORY SECONDS [TO]`: inspect a
-file within limits of memory (bytes) and CPU time, and write it without its bad rows to TO.
+file within limits, and write it without bad rows to TO.
 """
 
 import json

@@ -59,7 +59,7 @@ async def clear_bucket(objects: Objects, upload: Upload) -> None:
 
 
 async def expire(database: Database, objects: Objects, limit: int = 100) -> int:
-    """End up to `limit` expired uploads; a row stays locked while its parts in the bucket are deleted."""
+    """End expired uploads; a row stays locked while its parts in the bucket are deleted."""
     over = select(Upload).where(Upload.status == "pending", Upload.expires_at < now())
     for ended in range(limit):
         async with database.transaction() as session:

@@ -58,9 +58,7 @@ class Bundle:
 
 
 async def plan(session: AsyncSession, job: Job, options: BundleOptions) -> Bundle:
-    """Plan a bundle without its metrics. Raises StateConflict `job_not_ended` unless the job has ended or is
-    paused, and TooLarge `bundle_too_large` for too many or too large files.
-    """
+    """Plan a bundle, without metrics. Raises StateConflict `job_not_ended`, TooLarge `bundle_too_large`."""
     if job.status not in FINAL and job.status != JobStatus.PAUSED:
         raise StateConflict(
             f"The job is {job.status}: its bundle can be written when it has ended or is paused.",
@@ -130,7 +128,7 @@ async def stream(
 
 
 async def write_metrics(session: AsyncSession, job_id: str, file: IO[bytes]) -> None:
-    """Write all metric points of a job as Parquet, ordered by kind, key and step."""
+    """Write all points as Parquet, ordered by kind, key and step."""
     query = (
         select(MetricSeries.kind, MetricSeries.key, MetricPoint.step, MetricPoint.ts, MetricPoint.value)
         .join(MetricPoint, MetricPoint.series_id == MetricSeries.id)

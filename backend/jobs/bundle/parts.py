@@ -73,7 +73,7 @@ async def data_of(
 
 
 async def rewards_of(session: AsyncSession, job: Job) -> tuple[list[BundledReward], dict[str, bytes]]:
-    """Manifest entries of the job's rewards, and the sources of the rewards by path."""
+    """Manifest entries of the rewards, and their sources by path."""
     pinned = (RewardRevision.reward_id == JobReward.reward_id) & (
         RewardRevision.revision == JobReward.revision
     )

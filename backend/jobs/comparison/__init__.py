@@ -1,1 +1,0 @@
-"""Comparison of up to 50 jobs of a project."""

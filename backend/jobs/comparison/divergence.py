@@ -1,4 +1,4 @@
-"""Where two jobs first differ: stored rows show the step and the prompt, its tokens show the place."""
+"""Where two jobs first differ: the step by stored rows, the place by the tokens of that step."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -74,8 +74,8 @@ class Place:
 async def diverge(
     session: AsyncSession, cache: ObjectCache, project_id: str, ids: Sequence[str]
 ) -> Divergence:
-    """Compare two jobs. Raises NotFound for an unknown job, InvalidInput `jobs_repeated` for one job twice,
-    StateConflict `step_table_damaged` if a step's Parquet object cannot be read.
+    """Compare two jobs. Raises NotFound for an unknown job, InvalidInput `jobs_repeated`, StateConflict
+    `step_table_damaged`.
     """
     first, second = jobs = await jobs_of(session, project_id, ids)
     common = [(row.step, row.split) for row in await session.execute(_COMMON, _pair(jobs))]
@@ -107,7 +107,7 @@ def _pair(jobs: Sequence[Job]) -> dict[str, str]:
 async def _place(
     session: AsyncSession, jobs: Sequence[Job], steps: Sequence[int], query: TextClause
 ) -> Place | None:
-    """The first row in which the jobs differ; steps are searched in batches, since most jobs differ early."""
+    """First row that differs between the jobs. Steps are read in batches, since most jobs differ early."""
     for start in range(0, len(steps), STEPS_AT_ONCE):
         batch = steps[start : start + STEPS_AT_ONCE]
         bounds = {"first": batch[0], "last": batch[-1]}

@@ -1,4 +1,4 @@
-"""Endpoints that compare jobs: results, curves, prompts, completions, first difference."""
+"""Endpoints that compare jobs."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Ranks the checkpoints of a job, and deletes all but the best and the last."""
+"""Marks a job's best checkpoint, and deletes those that are not retained."""
 
 from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncSession

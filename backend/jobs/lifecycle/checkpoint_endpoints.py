@@ -1,4 +1,4 @@
-"""Endpoints that list and download the checkpoints of a job."""
+"""Endpoints that list and download checkpoints."""
 
 from typing import Annotated
 
@@ -28,7 +28,7 @@ router = APIRouter(tags=["jobs"], route_class=StrictRoute)
 
 @router.get("/jobs/{id}/checkpoints", operation_id="listCheckpoints")
 async def list_checkpoints(id: str, session: Session, who: Reader) -> Page[Checkpoint]:
-    """The stored checkpoints: the three best by held-out reward and the last, highest step first."""
+    """Checkpoints: the three best by held-out reward and the last, highest step first."""
     job = await repository.find(session, who.project_id, id)
     return Page(data=await _views(session, job))
 

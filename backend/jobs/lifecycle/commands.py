@@ -36,7 +36,7 @@ async def pending(session: AsyncSession, job_id: str) -> Sequence[JobCommand]:
 
 
 async def mark_received(session: AsyncSession, job: Job, ids: Sequence[str]) -> None:
-    """Mark commands as received, but not `checkpoint`: it stays pending until the checkpoint is reported."""
+    """Mark commands as received; `checkpoint` stays pending until the checkpoint is reported."""
     await _applied(session, job, job.step, JobCommand.id.in_(ids), JobCommand.kind != "checkpoint")
 
 

@@ -1,4 +1,4 @@
-"""Deletes jobs that have ended and whose weights nothing else needs."""
+"""Deletes ended jobs whose weights nothing else needs."""
 
 from sqlalchemy import delete, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession

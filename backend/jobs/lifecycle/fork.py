@@ -146,7 +146,7 @@ def set_path(spec: dict[str, Any], path: str, value: Any) -> None:
 
 
 def _part(parent: Any, name: str) -> Any:
-    """The field `name` of an object, or the item of a list with this number; None if there is none."""
+    """Field of an object, or item of a list by its number; None if there is none."""
     if isinstance(parent, dict):
         return parent.get(name)
     if isinstance(parent, list) and name.isascii() and name.isdecimal() and len(name) < 4:

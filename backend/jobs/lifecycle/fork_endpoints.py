@@ -1,4 +1,4 @@
-"""Endpoints that fork a job, and list the steps it can be forked at and its family."""
+"""Endpoints that fork jobs and list their forks."""
 
 from fastapi import APIRouter, Request, Response
 from sqlalchemy.ext.asyncio import AsyncSession

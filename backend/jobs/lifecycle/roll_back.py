@@ -15,11 +15,11 @@ from reinforge.schemas.job_changes import SettingChangeCreate
 from reinforge.states import JobStatus
 
 ROLLED_BACK = "rolled_back"
-"""Outcome of the attempt that is rolled back, and `reason` of the job while it is queued again."""
+"""Outcome of the attempt that is rolled back, and reason of the queued job."""
 
 
 async def step_before(session: AsyncSession, job: Job, step: int) -> int | None:
-    """The newest step before `step` that the job can continue from, 0 for its start; None without one."""
+    """The newest step before `step` to continue from, 0 for the start of the job; None if there is none."""
     states = select(ResumeState.step).where(ResumeState.job_id == job.id, ResumeState.step < step)
     newest: int | None = await session.scalar(states.order_by(ResumeState.step.desc()).limit(1))
     if newest is None and job.forked_step is None:

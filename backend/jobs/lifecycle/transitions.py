@@ -104,7 +104,7 @@ async def cancel(
     session: AsyncSession, job: Job, *, reason: str = CANCEL_REQUESTED, error: dict[str, Any] | None = None
 ) -> None:
     """Cancel a locked job: at once if no worker has it, else by a command. Raises StateConflict
-    `job_not_cancellable` if the job has ended or is cancelling.
+    `job_not_cancellable`.
     """
     status = JobStatus(job.status)
     if status not in CANCELLABLE:
@@ -124,8 +124,7 @@ async def pause(
     session: AsyncSession, job: Job, *, reason: str = PAUSE_REQUESTED, error: dict[str, Any] | None = None
 ) -> None:
     """Pause a locked job: by a command if it is running, else at once; no effect if it is pausing or paused.
-
-    Raises StateConflict `job_not_pausable` if it has ended or is about to end.
+    Raises StateConflict `job_not_pausable`.
     """
     status = JobStatus(job.status)
     if status in (JobStatus.PAUSING, JobStatus.PAUSED):

@@ -1,4 +1,4 @@
-"""Reads completions: lists from database rows, details from the step's Parquet object."""
+"""Completions: lists from rows, details from the step's Parquet object."""
 
 import json
 from typing import Any, Literal
@@ -33,7 +33,7 @@ async def list_rows(
 ) -> CompletionPage:
     """Completions of one step, the newest by default.
 
-    Without `sort`, a page holds whole groups and may exceed `limit`; with `sort`, single completions.
+    Without `sort`: whole groups, so a page may exceed `limit`. With it: one by one.
     """
     steps = list(
         await session.scalars(
@@ -197,7 +197,6 @@ def _details(stored: dict[str, Any], roles: dict[str, Any]) -> dict[str, Any]:
 
 
 def _turns(stored: dict[str, Any]) -> dict[str, Any]:
-    """Turns and tokens of a conversation."""
     return {
         "conversation": value_of(stored.get("turns"), "[]"),
         "messages": value_of(stored.get("messages"), "[]"),

@@ -1,4 +1,4 @@
-"""Endpoints for the metrics, completions, logs, findings and events of a job."""
+"""Endpoints for metrics, completions, logs, findings and events."""
 
 from typing import Annotated, Any
 
@@ -214,7 +214,7 @@ async def get_training_check(id: str, session: Session, who: Reader) -> JobTrain
 async def list_events(
     id: str, session: Session, who: Reader, after: After = 0, limit: Many = 200
 ) -> Page[JobEvent]:
-    """Events of the job, oldest first; `after` is the `seq` of the last event received."""
+    """Events, oldest first; `after` is the `seq` of the last event received."""
     await repository.find(session, who.project_id, id)
     events = await event_store.after(session, id, after, limit + 1)
     data = [JobEvent.model_validate(event_view(event)) for event in events[:limit]]

@@ -16,7 +16,7 @@ from reinforge.states import JobStatus
 
 REASON = "diagnosis"
 ACTOR = "Diagnosis"
-"""Name of the diagnosis in the audit log and in the list of a job's changes."""
+"""Actor in the audit log and in the list of a job's changes."""
 
 
 async def act(session: AsyncSession, job: Job, finding: JobFinding, read: JobInput) -> None:

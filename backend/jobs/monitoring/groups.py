@@ -1,4 +1,4 @@
-"""Lists the groups of a step: prompts, rewards, errors and lengths."""
+"""Lists the groups of a step."""
 
 from typing import Any
 

@@ -61,7 +61,7 @@ _SIGN = {
 
 @dataclass(frozen=True, kw_only=True)
 class Filters:
-    """Filters of a search, combined with AND. None means no restriction; ranges are inclusive."""
+    """Combined with AND; None: no restriction. Ranges are inclusive."""
 
     q: str | None = None
     split: Split | None = None
@@ -79,7 +79,7 @@ class Filters:
     turns_max: int | None = None
     tool: str | None = None
     tool_status: Outcome | None = None
-    """Status of a tool call; with `tool`, both have to match the same call."""
+    """Status of a tool call; with `tool`, of the same call."""
 
     def conditions(self) -> list[ColumnElement[bool]]:
         equal = {
@@ -121,9 +121,8 @@ class Filters:
 async def find(
     session: AsyncSession, job_id: str, filters: Filters, *, sort: Sort, limit: int, after: str | None
 ) -> CompletionHits:
-    """A page of matches, and their number, counted up to COUNTED_TO. The session must be in a transaction.
-
-    Raises InvalidInput `invalid_cursor`.
+    """A page of matches, and their number up to COUNTED_TO. Needs a transaction. Raises InvalidInput
+    `invalid_cursor`.
     """
     place = None if after is None else _decode(after, sort)
     await session.execute(_PLAN_FOR_VALUES)

@@ -24,7 +24,7 @@ from reinforge.states import FINAL, JobStatus
 
 SOURCE = findings.SOURCE
 CHECKS_PER_DOUBLING = 50
-"""Checks per doubling of the step: after twice as many steps, checks are half as frequent."""
+"""After twice as many steps, checks are half as frequent."""
 _BUCKETS = 1500
 _EVALUATION = "held_out/"
 
@@ -72,7 +72,7 @@ async def refresh(session: AsyncSession, job: Job, emit: Emit, *, ending: bool =
 
 
 def _applicable(job: Job, remedy: Remedy) -> bool:
-    """Whether the job accepts the remedy, so that its button does not fail: presets refuse some settings."""
+    """Whether the remedy's request would succeed: presets refuse some settings."""
     return remedy.kind != "fork" or fork.accepts(job.resolved_spec, remedy.step or 0, remedy.set)
 
 

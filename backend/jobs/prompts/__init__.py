@@ -1,1 +1,0 @@
-"""Prompts of a job over all its steps."""

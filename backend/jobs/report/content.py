@@ -1,4 +1,4 @@
-"""Reads the content of a job's report: status, training check, series and sample completions."""
+"""Reads the content of a job's report from the database."""
 
 from dataclasses import dataclass, field
 

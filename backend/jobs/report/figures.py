@@ -1,4 +1,4 @@
-"""Charts of a job's metrics as inline SVG: those of the web page, without a script."""
+"""Curves of a job as inline SVG: the page's charts without a script."""
 
 import math
 from collections.abc import Iterator, Sequence

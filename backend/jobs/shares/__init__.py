@@ -1,1 +1,0 @@
-"""Share links of jobs: one read-only page without sign-in."""

@@ -42,7 +42,7 @@ async def create_share(
 
 @router.get("/jobs/{id}/shares", operation_id="listJobShares")
 async def list_shares(id: str, session: Session, who: Reader) -> JobShareList:
-    """Share links of the job, newest first, without their secrets."""
+    """Share links, newest first, without their secrets."""
     return JobShareList(data=await service.views(session, who.project_id, id))
 
 

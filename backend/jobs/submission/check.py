@@ -1,4 +1,4 @@
-"""Checks a job's specification for a form: all problems, warnings and counts."""
+"""Checks a specification for the form of new jobs."""
 
 from pathlib import Path
 from typing import Any

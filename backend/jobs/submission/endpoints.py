@@ -1,4 +1,4 @@
-"""Endpoints that the form for new jobs uses."""
+"""Endpoints of the job form."""
 
 from typing import Annotated, Any
 

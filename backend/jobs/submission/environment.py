@@ -1,4 +1,4 @@
-"""Checks the environment of a job, and lists the tools of its servers."""
+"""Checks a job's environment and lists its tools."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -40,8 +40,8 @@ def environment_problems(spec: JobSpec, tables: Sequence[Dataset]) -> Iterator[I
 
 
 async def with_listed_tools(spec: JobSpec, project_id: str, calls: Calls) -> JobSpec:
-    """The specification with the tools that its servers list. Raises InvalidInput if a server or its tools
-    cannot be used, Unavailable if no worker answers.
+    """The specification, with the tools that its servers list. Raises InvalidInput for unusable tools,
+    Unavailable without a worker.
     """
     environment = spec.environment
     if not isinstance(environment, ToolsSpec) or not (servers := environment.servers):

@@ -50,7 +50,7 @@ def is_adapter(id: str) -> bool:
 
 
 async def find(session: AsyncSession, project_id: str, id: str, param: str) -> StartAdapter:
-    """Find an adapter by id or alias, or a checkpoint by id. Raises InvalidInput if it cannot be used."""
+    """Find an adapter by id or alias, or a checkpoint by id."""
     look_up = _checkpoint if id.startswith(CHECKPOINT) else _adapter
     try:
         start = await look_up(session, project_id, id)

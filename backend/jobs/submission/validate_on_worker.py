@@ -60,9 +60,8 @@ class MeasuredPrompts:
 
 
 async def validate(plan: JobPlan, calls: Calls, objects: Objects, cache: Path) -> JobPlan:
-    """Check rewards and prompts on workers; returns the plan with what they measured.
-
-    Raises InvalidInput for the first problem, Unavailable if no worker can check.
+    """Check rewards and prompts on workers; adds what they measured to the plan. Raises InvalidInput for the
+    first problem, Unavailable without a worker.
     """
     validated = await validate_all(plan, calls, objects, cache)
     if validated.problems:

@@ -1,1 +1,0 @@
-"""Datasets made of a job's best completions."""

@@ -80,9 +80,7 @@ async def choose(session: AsyncSession, job: Job, selection: TraceSelection) -> 
 async def lines(
     session: AsyncSession, cache: ObjectCache, job: Job, chosen: Sequence[Trace], selection: TraceSelection
 ) -> AsyncIterator[bytes]:
-    """JSON lines of the dataset, one piece per group. Raises StateConflict `step_table_damaged` if a step's
-    Parquet object cannot be read.
-    """
+    """JSON lines of the dataset, group by group. Raises StateConflict `step_table_damaged`."""
     for step, of_step in groupby(chosen, key=lambda trace: trace.step):
         rollouts = await session.get_one(StepRollouts, (job.id, selection.split, step))
         async with cache.file(rollouts.sha256) as path:
