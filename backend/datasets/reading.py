@@ -85,7 +85,9 @@ async def read_in_process(read: Callable[..., T], *arguments: Any) -> T:
         raise needs_too_much() from error
     except TimeoutError as error:
         raise Unavailable(
-            "Reading the dataset takes too long.", code="call_timeout", hint="Try again in a moment."
+            f"Reading the dataset takes more than {_READ_SECONDS:.0f} s.",
+            code="call_timeout",
+            hint="Try again in a moment.",
         ) from error
 
 

@@ -50,7 +50,7 @@ async def add(
         raise InvalidInput(
             f"A reward has at most {MOST_CASES} golden cases; this one has {count} and would get {len(cases)} more.",
             code="too_many_golden_cases",
-            hint="Delete cases that test the same.",
+            hint="Delete cases that test the same behaviour.",
         )
     moment = now()
     rows = [

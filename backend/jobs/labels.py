@@ -22,7 +22,7 @@ async def update(session: AsyncSession, project_id: str, id: str, body: JobUpdat
     match.check(job_detail(job))
     if body.archived and job.status not in FINAL:
         raise StateConflict(
-            f"The job is {job.status}.",
+            f"The job is {job.status}; only a job that has ended can be archived.",
             code="job_not_ended",
             param="archived",
             hint="Cancel it, and archive it once it has stopped.",

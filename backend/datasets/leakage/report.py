@@ -85,7 +85,7 @@ async def report(
 def _check_count(running: dict[str, Work], project: str) -> None:
     if sum(running_work.project == project for running_work in running.values()) >= PROJECT_REPORTS:
         raise TooManyRequests(
-            f"{PROJECT_REPORTS} reports of this project are already running.",
+            f"{PROJECT_REPORTS} reports of this project are already running, the maximum.",
             code="too_many_reports",
             hint="Wait until one is ready, then ask again.",
             retry_after=5,

@@ -30,7 +30,9 @@ async def find(
 
 def require_pending(upload: Upload, *, hint: str, param: str | None = None) -> Upload:
     if (status := status_of(upload)) != "pending":
-        raise StateConflict(f"The upload is {status}.", code="upload_not_pending", param=param, hint=hint)
+        raise StateConflict(
+            f"The upload is {status}, not pending.", code="upload_not_pending", param=param, hint=hint
+        )
     return upload
 
 

@@ -44,8 +44,9 @@ async def get_card(
     """Report card: base, parent and adapter on held-out rows, with paired bootstrap intervals.
 
     `format`: `html` and `md` are files that stand alone; `manifest` has the SHA-256 of the three files,
-    signed with the installation's Ed25519 key. `step`: step of an evaluation, default the newest. `slice`: column
-    that divides the rows, default the job's. `require`: conditions such as `held_out_gain>0.02, witnesses=0`.
+    signed with the installation's Ed25519 key. `step`: step of an evaluation, default the newest. `slice`:
+    column that divides the rows, default the job's. `require`: conditions such as
+    `held_out_gain>0.02, witnesses=0`.
     """
     job = await repository.find(session, who.project_id, id)
     settings: Settings = request.app.state.settings

@@ -26,7 +26,9 @@ from reinforge.states import FINAL, JobStatus
 async def look_up(session: AsyncSession, job: Job, body: RewardChangeCreate) -> tuple[int, RewardChange]:
     if JobStatus(job.status) in FINAL:
         raise StateConflict(
-            f"The job is {job.status}.", code="job_ended", hint="Start a new job with the other revision."
+            f"The job is {job.status}, so its rewards cannot be changed.",
+            code="job_ended",
+            hint="Start a new job with the other revision.",
         )
     pinned = await pinned_reward(session, job.id, body.reward)
     name = pinned.name
@@ -92,7 +94,7 @@ def _words(reward: JobReward) -> str:
 async def add(session: AsyncSession, job_id: str, change: Change, created_by: str) -> JobChange:
     job = await transitions.lock_job(session, job_id)
     if JobStatus(job.status) in FINAL:
-        raise StateConflict(f"The job is {job.status}.", code="job_ended")
+        raise StateConflict(f"The job is {job.status}, so it cannot be changed.", code="job_ended")
     row = JobChange(
         id=new_id("chg_"),
         job_id=job.id,
@@ -111,7 +113,9 @@ async def add_setting(
 ) -> JobChange:
     if JobStatus(job.status) in FINAL:
         raise StateConflict(
-            f"The job is {job.status}.", code="job_ended", hint="Start a new job with the other value."
+            f"The job is {job.status}, so its settings cannot be changed.",
+            code="job_ended",
+            hint="Start a new job with the other value.",
         )
     spec = await spec_now(session, job)
     before = live_settings(spec).get(body.setting)

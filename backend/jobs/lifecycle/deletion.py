@@ -19,7 +19,7 @@ async def delete_job(session: AsyncSession, who: Principal, id: str) -> None:
         raise unknown_job(id)
     if job.status not in FINAL:
         raise StateConflict(
-            f"The job is {job.status}.",
+            f"The job is {job.status}; only a job that has ended can be deleted.",
             code="job_not_ended",
             hint="Cancel it, and delete it once it has stopped.",
         )

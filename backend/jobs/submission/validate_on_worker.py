@@ -125,8 +125,8 @@ async def _leaks(plan: JobPlan, objects: Objects, cache: Path) -> tuple[tuple[in
         ]
     if overlap.status != "ready":
         return plan.split, [
-            "Whether held-out prompts are trained on as well is still being looked at: "
-            f"`reinforge dataset report {plan.dataset.id}` tells."
+            "The search for held-out prompts that are trained on as well is still running: "
+            f"see `reinforge dataset report {plan.dataset.id}`."
         ]
     leakage = overlap.leakage
     counted = (

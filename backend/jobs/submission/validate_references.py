@@ -218,7 +218,7 @@ async def _judge_problems(
         hint = "Store them with POST /api/v1/judges (`reinforge judge add`); graders name them as `model`."
         problems.append(
             InvalidInput(
-                "`judges` of a job file works with `reinforge train` only, not on a server.",
+                "`judges` in a job file works with `reinforge train` only.",
                 code="judges_not_allowed",
                 param="judges",
                 hint=hint,
