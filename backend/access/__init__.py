@@ -1,1 +1,1 @@
-"""Access control."""
+"""Access control: authentication, scopes, and limits of requests."""

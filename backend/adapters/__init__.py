@@ -1,1 +1,1 @@
-"""Adapters of succeeded jobs."""
+"""LoRA adapters, trained by a job or uploaded."""

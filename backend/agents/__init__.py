@@ -1,1 +1,1 @@
-"""Rollouts of programs that call the model themselves."""
+"""Rollouts that external programs (agents) run, calling the model themselves."""

@@ -1,1 +1,1 @@
-"""Aliases of adapters: names that move, and the report card that a move requires."""
+"""Aliases of adapters: names that can move to another adapter, and the report card that a move may require."""

@@ -1,1 +1,1 @@
-"""Audit log."""
+"""Audit log of the changes by people and API keys."""

@@ -1,1 +1,1 @@
-"""Base models and their facts, as workers have read them."""
+"""Base models, and the facts that workers have read from their files."""

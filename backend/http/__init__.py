@@ -1,1 +1,1 @@
-"""HTTP helpers."""
+"""HTTP: server, errors, pagination, idempotency, uploads, downloads, compression."""

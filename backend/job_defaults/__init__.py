@@ -1,1 +1,1 @@
-"""Suggested values of a job and its time before the start."""
+"""Suggested values for a job's fields, and an estimate of its time before it starts."""

@@ -1,1 +1,1 @@
-"""Judges of a project, which graders refer to."""
+"""LLM judges of a project, to which graders refer."""

@@ -1,4 +1,4 @@
-"""GET /client/… · this version's client as a wheel, like the one of `make build`."""
+"""Endpoints of /client: this version's client as a wheel, like the one that `make build` makes."""
 
 import base64
 import functools

@@ -1,1 +1,1 @@
-"""Figures for operators: `GET /metrics` for Prometheus."""
+"""Metrics for operators: `GET /metrics` for Prometheus."""

@@ -1,1 +1,1 @@
-"""Tools of environments, before a job has them."""
+"""Tools of environments: their check and their trial before a job uses them."""

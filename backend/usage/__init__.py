@@ -1,4 +1,4 @@
-"""Usage and budgets; other rooms call `add` and `require_budget`."""
+"""Usage and budgets of projects; other packages use the functions and constants in `__all__`."""
 
 from backend.usage.service import (
     JUDGING,

@@ -1,1 +1,1 @@
-"""Webhooks and deliveries, signed by Standard Webhooks."""
+"""Webhooks and their deliveries, signed as in the Standard Webhooks specification."""

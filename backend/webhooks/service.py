@@ -1,4 +1,4 @@
-"""Webhook service; secrets are stored encrypted."""
+"""Webhooks, their secrets and deliveries. Secrets are stored encrypted."""
 
 import base64
 import json
@@ -50,7 +50,9 @@ async def page(
 
 
 async def check_target(guard: Guard, url: str) -> None:
-    """Check an address, outside transactions: names are resolved. Raises InvalidInput."""
+    """Check that a webhook's address may be called. Resolves its name, so never call it in a transaction.
+    Raises InvalidInput.
+    """
     try:
         await guard.target(url)
     except AddressRefused as error:

@@ -1,4 +1,4 @@
-"""The end of an attempt."""
+"""End of an attempt: the job's new status, another attempt, or its adapter."""
 
 from typing import Any
 
