@@ -124,9 +124,7 @@ class Leader:
             log.info("deleted %d objects that nothing refers to", deleted)
 
     async def lead(self, still_leading: Callable[[], Awaitable[None]]) -> None:
-        """Run the duties until `still_leading` raises. The error of a failed duty is logged, and the duty is
-        retried.
-        """
+        """Run the duties until `still_leading` raises. A failed duty is logged and retried."""
         clock = asyncio.get_running_loop().time
         for duty in self.duties:
             duty.due = clock() + duty.first_after

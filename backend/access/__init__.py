@@ -1,1 +1,0 @@
-"""Access control: authentication, scopes, and limits of requests."""

@@ -1,6 +1,4 @@
-"""Middleware that authenticates a request and limits its body before routing. FastAPI alone would parse the
-body first.
-"""
+"""Middleware that authenticates requests and limits their bodies before FastAPI routes and parses them."""
 
 import asyncio
 import contextlib

@@ -64,8 +64,8 @@ def bearer(request: Request) -> str | None:
 
 
 def cookie_name(request: Request) -> str:
-    """Name of the session cookie. Over HTTPS it starts with `__Host-`, so that no other host of the domain
-    can set it.
+    """Name of the session cookie. Over HTTPS it starts with `__Host-`: no other host of the domain can set
+    it.
     """
     return f"__Host-{COOKIE}" if request.url.scheme == "https" else COOKIE
 

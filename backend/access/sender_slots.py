@@ -1,10 +1,8 @@
-"""Fair slots for concurrent requests, per sender, in each API process, whose one thread interleaves all
-requests.
+"""Fair slots for concurrent requests, per sender and API process, whose one thread interleaves all requests.
 
-A sender is a project, or all requests with an unknown credential ("strangers"), which take turns by network
-address. A crowd is a sender that recently had many waiting requests, or the strangers. While any other sender
-is active, all crowds share one slot, and their next request waits until those of the other senders are
-answered.
+All requests with an unknown credential ("strangers") are one sender; their network addresses take turns. A
+crowd is the strangers, or a sender that recently had many waiting requests. While any other sender is active,
+all crowds share one slot, and their next request waits until those of the others are answered.
 """
 
 import asyncio
@@ -121,8 +119,8 @@ class SenderSlots:
         return self._held[sender] < (places // 2 if others else places) and not self._must_wait(now)
 
     def _must_wait(self, now: float) -> bool:
-        """Whether a crowd has to wait: other senders are active, and either a crowd holds the shared slot, or
-        they hold slots and no YIELD_SECONDS have passed since a crowd got one.
+        """Whether a crowd has to wait: others are active, and either a crowd holds the shared slot, or others
+        hold slots and a crowd got one less than YIELD_SECONDS ago.
         """
         while self._calm and next(iter(self._calm.values())) < now - CALM_SECONDS:
             self._calm.popitem(last=False)

@@ -1,1 +1,0 @@
-"""LoRA adapters, trained by a job or uploaded."""

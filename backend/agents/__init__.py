@@ -1,1 +1,0 @@
-"""Rollouts that external programs (agents) run, calling the model themselves."""

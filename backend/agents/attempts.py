@@ -1,4 +1,4 @@
-"""Check that an attempt at a job is under way, so that its trainer may take model calls and answer them."""
+"""Checks that an attempt at a job is under way, so that its trainer may take and answer model calls."""
 
 from sqlalchemy import and_, select
 from sqlalchemy.ext.asyncio import AsyncSession

@@ -62,7 +62,7 @@ async def renew_rollout(rollout: RolloutCaller, token: Token, session: Session) 
 
 @router.post("/v1/rollout/end", status_code=204, operation_id="endRollout")
 async def end_rollout(body: EndRollout, rollout: RolloutCaller, token: Token, session: Session) -> None:
-    """Report that the program has ended, with a reward or an error. Its key is revoked."""
+    """End a rollout with a reward or an error, or release it for another runner. Its key is revoked."""
     await rollouts.finish(session, rollout, token, body)
 
 

@@ -94,9 +94,7 @@ class ModelCalls:
         self._database, self._hub = database, hub
 
     async def answer(self, call: WaitingCall, gone: IsGone) -> dict[str, Any]:
-        """Wait for the trainer's result. Raises its error, StateConflict `rollout_ended`, or Unavailable if
-        none comes in time.
-        """
+        """Wait for the trainer's result. Raises its error, StateConflict `rollout_ended`, Unavailable."""
         try:
             return await self._answer(call, gone)
         finally:

@@ -1,5 +1,5 @@
-"""Rollouts of an attempt: its trainer offers them, runners take them. They end by the runner, by the time
-limit, or when heartbeats are missing.
+"""Rollouts of an attempt: offered by its trainer, taken by runners, ended by them, a time limit or missing
+heartbeats.
 """
 
 import secrets
@@ -123,9 +123,7 @@ async def count_waiting(session: AsyncSession, attempt: TrainerAttempt) -> int:
 
 
 async def counts(session: AsyncSession, project_id: str, job_id: str) -> RolloutCounts:
-    """Numbers of a job's rollouts, and its runners; zero for jobs without environment `agent`. Raises
-    NotFound.
-    """
+    """Rollouts of a job by state; all zero without environment `agent`. Raises NotFound."""
     job = await _job(session, project_id, job_id)
     of_attempt = _of(TrainerAttempt(job.id, job.attempt))
     states = select(AgentRollout.state, func.count()).where(of_attempt).group_by(AgentRollout.state)

@@ -34,7 +34,6 @@ async def views(session: AsyncSession, project_id: str) -> list[AliasInfo]:
 
 
 async def view(session: AsyncSession, project_id: str, name: str) -> AliasInfo:
-    """An alias, by name. Raises NotFound `alias_not_found`."""
     alias = await _get(session, project_id, name)
     return _view(alias, await session.get_one(Adapter, alias.adapter_id))
 
@@ -109,7 +108,6 @@ async def promote(
 
 
 async def remove(session: AsyncSession, who: Principal, name: str) -> None:
-    """Delete an alias. Raises NotFound."""
     alias = await _get(session, who.project_id, name, lock=True)
     _note(session, who, name, None, alias.adapter_id, None)
     await session.delete(alias)
@@ -117,7 +115,6 @@ async def remove(session: AsyncSession, who: Principal, name: str) -> None:
 
 
 async def history(session: AsyncSession, project_id: str, name: str) -> list[AliasChange]:
-    """Moves of an alias, newest first, also of a deleted one. Raises NotFound."""
     query = select(AdapterAliasChange).where(
         AdapterAliasChange.project_id == project_id, AdapterAliasChange.name == name
     )

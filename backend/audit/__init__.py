@@ -1,1 +1,0 @@
-"""Audit log of the changes by people and API keys."""

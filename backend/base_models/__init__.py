@@ -1,1 +1,0 @@
-"""Base models, and the facts that workers have read from their files."""

@@ -1,7 +1,7 @@
 """Notifications: one LISTEN connection per process, fanned out by topic.
 
-A notification carries no data, so a lost or repeated one does no harm. Topics are, for example, `job:<id>`,
-`calls`, `call:<id>` and `queue`.
+They carry no data, so a lost or repeated one does no harm. Topics: `job:<id>`, `calls`, `call:<id>`, `queue`
+and more.
 """
 
 import asyncio

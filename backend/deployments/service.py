@@ -90,8 +90,8 @@ async def stop(session: AsyncSession, project_id: str, id: str) -> Deployment:
 async def settle(session: AsyncSession, id: str) -> None:
     """Stop a draining deployment that has no running requests.
 
-    A request checks the state after it has stored its call, and this checks the calls after the state was
-    stored: one of the two always sees the other.
+    Requests check the state after storing their call, and this checks the calls after storing the state: one
+    of them sees the other.
     """
     if not (await repository.under_way(session, [id])).get(id):
         await repository.move(session, id, since=["draining"], to="stopped")

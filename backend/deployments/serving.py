@@ -1,4 +1,4 @@
-"""Loading of deployments by workers, and their states and usage as requests end."""
+"""Loading of deployments, and their states and usage."""
 
 import asyncio
 import logging

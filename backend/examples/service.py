@@ -85,7 +85,7 @@ class ExampleStarter:
     services: SubmitServices
 
     async def start(self, name: str, project_id: str, created_by: str) -> tuple[Job, bool]:
-        """The example's job, and whether it is new. An unfinished one is reused, and resumed if it is paused."""
+        """The example's job, and whether it is new. An unfinished one is reused, a paused one resumed."""
         example = examples.find(name)
         await anyio.to_thread.run_sync(lambda: example.hash)
         async with self.services.database.transaction() as session:

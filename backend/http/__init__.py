@@ -1,1 +1,0 @@
-"""HTTP: server, errors, pagination, idempotency, uploads, downloads, compression."""

@@ -9,8 +9,8 @@ _LOOK_UP_SECONDS = 5.0
 
 
 async def check_address(guard: Guard, url: str, *, param: str, hint: str) -> None:
-    """Check an address; call it outside a transaction, and check again before each call of the address.
-    Raises InvalidInput `url_not_allowed`.
+    """Check an address, outside a transaction; callers check again before each call. Raises InvalidInput
+    `url_not_allowed`.
     """
     try:
         async with asyncio.timeout(_LOOK_UP_SECONDS):

@@ -1,7 +1,7 @@
-"""Return of the memory of large requests to the operating system. Errors and requests form reference cycles,
-which only the garbage collector frees, and it runs rarely.
+"""Return of the memory of large requests to the system: errors and requests form reference cycles, and the
+garbage collector runs rarely.
 
-A collection stops the event loop, and with it all requests, so each one should examine few objects.
+A collection stops the event loop, and with it all requests: each should examine few objects.
 """
 
 import asyncio
@@ -27,8 +27,8 @@ full one during large requests for tenths of a second.
 FULL_GROWTH_BYTES = 256 << 20
 """Growth that starts a full collection, even during a burst of requests."""
 REPEAT_LOOKS = (2, 6, 24)
-"""Numbers of checks after the last growth at which a full collection runs. What the requests of a burst held
-is free when they have ended.
+"""Numbers of checks after the last growth at which a full collection runs: the requests of a burst have ended
+by then.
 """
 
 

@@ -1,1 +1,0 @@
-"""LLM judges of a project, to which graders refer."""

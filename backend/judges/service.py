@@ -42,8 +42,8 @@ async def get(session: AsyncSession, project_id: str, id: str) -> JudgeRow:
 
 
 async def check_address(guard: Guard, who: Principal, base_url: str) -> None:
-    """Check that workers may call a judge's address. Resolves its name, so never call it in a transaction;
-    workers check again. Raises NotAllowed, InvalidInput.
+    """Check a judge's address, outside transactions, as names are resolved; workers check again. Raises
+    NotAllowed, InvalidInput.
     """
     require_owner(who, "judges")
     _checked({"base_url": base_url, "model": "any"})

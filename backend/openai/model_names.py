@@ -37,7 +37,7 @@ class NamedModel:
 
     @property
     def weights(self) -> Checkpoint | Adapter | None:
-        """Weights of the checkpoint or adapter; None for a base model."""
+        """Checkpoint or adapter; None for a base model."""
         return self.checkpoint or self.alias
 
     @property

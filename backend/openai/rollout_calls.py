@@ -39,7 +39,7 @@ def chat_payload(
 async def ask_trainer(
     request: Request, database: Database, hub: Hub, rollout: str, payload: ChatPayload
 ) -> ChatAnswer:
-    """Answer of the job's trainer to a model call. Raises BudgetSpent `rollout_budget`, StateConflict
+    """The trainer's answer to a model call. Raises BudgetSpent `rollout_budget`, StateConflict
     `rollout_ended`, and errors of the trainer.
     """
     async with database.transaction() as session:

@@ -1,5 +1,5 @@
-"""`python -m backend.processes.child MEMORY`: runs functions in at most MEMORY bytes of address space until
-its input ends.
+"""`python -m backend.processes.child MEMORY`: runs functions in MEMORY bytes of address space until its input
+ends.
 """
 
 import os

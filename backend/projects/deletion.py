@@ -13,8 +13,8 @@ from reinforge.states import LEASED
 
 
 async def delete_project(session: AsyncSession, who: Principal, id: str, name: str) -> str:
-    """Delete a project. Returns the id of the platform's oldest remaining project. Raises NotFound,
-    NotAllowed, InvalidInput, StateConflict.
+    """Delete a project; returns the id of the oldest remaining one. Raises NotFound, NotAllowed,
+    InvalidInput, StateConflict.
     """
     project = await service.owned(session, who, id)
     # From here on nothing can be added to the project: foreign keys wait for this lock.

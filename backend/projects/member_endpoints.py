@@ -68,7 +68,7 @@ async def remove_member(id: str, session: Session, who: Writer) -> None:
 async def create_link(id: str, session: Session, settings: SettingsDep, who: Writer) -> MemberInvited:
     """A new one-time sign-in link for a member. For owners.
 
-    403 `user_of_other_projects` for a member of other projects: the link would give access to those, too.
+    403 `user_of_other_projects` for a member of other projects: the link would give access to those.
     """
     return _invited(*await members.renew_address(session, who, settings.url, id))
 

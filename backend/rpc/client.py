@@ -48,11 +48,11 @@ LOOK_AGAIN_SECONDS = 5.0
 PROJECT_CALLS = 2
 HANG_UP_SECONDS = 1.0
 SLOW_SECONDS = 10.0
-"""Seconds for which a call waits before it shows that workers do not answer."""
+"""Seconds of waiting that show that workers do not answer."""
 RETRY_AFTER_SECONDS = 5
 _RETENTION = timedelta(minutes=10)
 _TAKING = 7_224_910_163_351_041
-"""Advisory lock for taking calls: without it, concurrent takers would exceed a project's limit."""
+"""Advisory lock for taking calls, as concurrent takers would exceed a project's limit."""
 
 IsGone = Callable[[], Awaitable[bool]]
 
@@ -64,7 +64,7 @@ class Waiting:
 
 
 class Calls:
-    """Access of one process to the RPC queue, which is fair between projects."""
+    """Client of the RPC queue, which is fair between projects."""
 
     def __init__(
         self,

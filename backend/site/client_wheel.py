@@ -1,4 +1,4 @@
-"""Endpoints of /client: this version's client as a wheel, like the one that `make build` makes."""
+"""GET /client/…: this version's client as a wheel, like the one of `make build`."""
 
 import base64
 import functools

@@ -53,9 +53,7 @@ def source(folder: Path, path: str) -> Path | None:
 
 
 def target(link: str, page: str) -> str | None:
-    """Address on the server to which a link of `page` leads; None for a file of the repository that is not
-    served.
-    """
+    """Where a link of `page` leads on the server; None for a file of the repository that is not served."""
     if "://" in link or link.startswith(("mailto:", "#")):
         return link
     name, mark, anchor = link.partition("#")

@@ -42,7 +42,7 @@ class SettingSampler(ABC):
 
     @abstractmethod
     def _is_random(self, setting: int) -> bool:
-        """Whether the setting is chosen at random, without results."""
+        """Whether the setting is chosen without results."""
 
     @abstractmethod
     def _sample(self, seed: str) -> dict[str, int | float]:
@@ -84,7 +84,7 @@ class SettingOutcome:
     is_open: bool
     is_complete: bool
     is_failed: bool
-    """Whether its trials failed without a reward, so that it counts as worse than every setting with one."""
+    """Whether it failed without a reward, and so counts as worse than settings with one."""
     reward: float | None
     evaluations: int
 

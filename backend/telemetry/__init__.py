@@ -1,1 +1,0 @@
-"""Metrics for operators: `GET /metrics` for Prometheus."""

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 router = APIRouter()
 
 _WITHIN_SECONDS = 8.0
-"""Seconds in which the database has to answer, within Prometheus's timeout of ten seconds."""
+"""Seconds for the database, within Prometheus's timeout of ten seconds."""
 
 
 @router.get("/metrics", include_in_schema=False)

@@ -53,7 +53,7 @@ class _Server:
         return _parsed(existing, lambda answer: str(answer["experiment"]["experiment_id"]))
 
     async def find_run(self, experiment: str) -> str | None:
-        """Run of this export, if an attempt created it but ended before its id was stored; otherwise None."""
+        """Run of this export that an earlier attempt created without storing its id, or None."""
         query = {
             "experiment_ids": [experiment],
             "filter": f"tags.`{_EXPORT}` = '{self._batch.export_id}'",

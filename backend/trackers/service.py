@@ -40,8 +40,8 @@ async def get(session: AsyncSession, project_id: str, id: str) -> TrackerRow:
 
 
 async def check_address(guard: Guard, who: Principal, url: str) -> None:
-    """Check that a tracker's address may be called. Resolves its name, so never call it in a transaction.
-    Raises NotAllowed, InvalidInput.
+    """Check a tracker's address, outside transactions, as names are resolved. Raises NotAllowed,
+    InvalidInput.
     """
     require_owner(who, "trackers")
     hint = f"{ALLOW_VARIABLE} has to be set for the API and the background process."

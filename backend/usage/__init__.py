@@ -1,4 +1,4 @@
-"""Usage and budgets of projects; other packages use the functions and constants in `__all__`."""
+"""Usage and budgets of projects; other packages use what `__all__` names."""
 
 from backend.usage.service import (
     JUDGING,

@@ -1,5 +1,5 @@
-"""Hashing and comparison of passwords with argon2id, in at most two low-priority child processes: a hash
-takes 64 MiB and several cores.
+"""Hashing of passwords with argon2id, in two low-priority child processes: a hash takes 64 MiB and several
+cores.
 """
 
 from collections import Counter

@@ -1,1 +1,1 @@
-"""Webhooks and their deliveries, signed as in the Standard Webhooks specification."""
+"""Webhooks, signed as in the Standard Webhooks specification."""

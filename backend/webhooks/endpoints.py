@@ -1,4 +1,4 @@
-"""Endpoints to manage webhooks, and to list and repeat their deliveries."""
+"""Endpoints of webhooks and their deliveries."""
 
 from typing import Annotated
 

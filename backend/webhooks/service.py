@@ -1,4 +1,4 @@
-"""Webhooks, their secrets and deliveries. Secrets are stored encrypted."""
+"""Webhooks and their deliveries. Secrets are stored encrypted."""
 
 import base64
 import json
@@ -50,9 +50,7 @@ async def page(
 
 
 async def check_target(guard: Guard, url: str) -> None:
-    """Check that a webhook's address may be called. Resolves its name, so never call it in a transaction.
-    Raises InvalidInput.
-    """
+    """Check a webhook's address, outside transactions, as names are resolved. Raises InvalidInput."""
     try:
         await guard.target(url)
     except AddressRefused as error:

@@ -1,4 +1,4 @@
-"""End of an attempt: the job's new status, another attempt, or its adapter."""
+"""End of an attempt: the job's new status, or another attempt."""
 
 from typing import Any
 

@@ -55,7 +55,6 @@ class ToolConversation:
         self._trace: list[TraceMessage] = []
         self._usage = Usage(prompt_tokens=0, completion_tokens=0, total_tokens=0)
         self._tools: ToolRunResult | None = None
-        """Last result of the tools."""
         self._calls_before = 0
 
     async def run(self) -> ChatCompletion:
@@ -128,7 +127,7 @@ class ToolConversation:
             self._messages[-1]["reasoning_content"] = message.reasoning
 
     async def _run_calls(self, turn: int, calls: Sequence[ParsedCall]) -> str | None:
-        """Run the calls of a turn. Returns the reason if the conversation ends with them, else None."""
+        """Run the calls of a turn. Returns why the conversation ends with them, or None."""
         history = self._tools.history if self._tools is not None else []
         if len(history) + len(calls) > MOST_PAST_CALLS:
             return "max_tool_calls"

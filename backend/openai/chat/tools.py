@@ -21,8 +21,8 @@ def split(
 class ToolCallBuffer:
     """Buffer of streamed text, which passes text on until a tool call may begin.
 
-    In a notation without marks, a call may begin at the start of the message. Where marks are special tokens,
-    the whole message has to be read first: its text has other marks, too.
+    A notation without marks may begin where the message does. Where marks are special tokens, the whole
+    message has to be read first: its text has other marks, too.
     """
 
     def __init__(self, notation: str | None = None, tools: Tools | None = None) -> None:

@@ -76,8 +76,8 @@ def chat_tools(body: ResponsesRequest) -> list[Message] | None:
 
 
 def chat_messages(body: ResponsesRequest, tools: list[Message] | None) -> list[Message]:
-    """Messages of a request. `tools`, from `chat_tools`, count towards the limit of characters. Raises
-    InvalidInput, TooLarge, with a place in `input`.
+    """Messages of a request. `tools`, from `chat_tools`, count as characters. Raises InvalidInput, TooLarge,
+    with a place in `input`.
     """
     conversation = _Conversation()
     if body.instructions:
@@ -157,6 +157,5 @@ def _unsupported_item(item: OtherItem, place: str) -> InvalidInput:
 
 
 def _place(param: str | None, places: Sequence[str]) -> str:
-    """Place in the request of a place in the messages."""
     number, _, rest = (param or "").removeprefix("messages[").partition("]")
     return places[int(number)] + rest if number.isdecimal() else "input"

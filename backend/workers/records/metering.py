@@ -36,7 +36,7 @@ class Meter:
         self._used["sampled_tokens"] += float(sum(row.length for row in record.rows))
 
     async def count_steps(self, steps: Sequence[int], values: Mapping[str, Sequence[float | None]]) -> None:
-        """Count how much the totals grew. Call it before the points of these steps are added."""
+        """Count the growth of totals. Call it before their points are added."""
         for key, kind in GROWING.items():
             for step, value in zip(steps, values.get(key, ()), strict=False):
                 if value is not None:
