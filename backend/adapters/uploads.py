@@ -1,4 +1,4 @@
-"""Uploaded PEFT adapters: packing as an archive, the check by a worker, the row."""
+"""Uploaded PEFT adapters: one archive, a worker's check, a row."""
 
 import hashlib
 import io

@@ -123,7 +123,7 @@ async def count_waiting(session: AsyncSession, attempt: TrainerAttempt) -> int:
 
 
 async def counts(session: AsyncSession, project_id: str, job_id: str) -> RolloutCounts:
-    """Rollouts of a job by state; all zero without environment `agent`. Raises NotFound."""
+    """Numbers of a job's rollouts, and its runners; zero without environment `agent`. Raises NotFound."""
     job = await _job(session, project_id, job_id)
     of_attempt = _of(TrainerAttempt(job.id, job.attempt))
     states = select(AgentRollout.state, func.count()).where(of_attempt).group_by(AgentRollout.state)

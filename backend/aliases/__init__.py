@@ -1,1 +1,1 @@
-"""Aliases of adapters: names that can move to another adapter, and the report card that a move may require."""
+"""Aliases of adapters, and the report card that moving one may require."""

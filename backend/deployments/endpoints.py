@@ -66,7 +66,7 @@ async def change(
 
 @router.post("/deployments/{id}/start", dependencies=[OnceWhole], operation_id="startDeployment")
 async def start(id: str, request: Request, session: Session, who: Writer) -> DeploymentInfo:
-    """Accept requests again after a stop or a failure. No effect if `loading` or `ready`."""
+    """Accept requests again after a stop or a failure. No effect if the deployment is `loading` or `ready`."""
     row = await service.start(session, who.project_id, id)
     _load(request, session, row)
     return await service.view(session, row)

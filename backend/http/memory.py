@@ -17,7 +17,7 @@ in cycles.
 """
 EVERY_SECONDS = 5.0
 WARM_LOOKS = (2, 12)
-"""Numbers of checks after which all objects are frozen: routes, statements and caches exist by then, and
+"""After which checks since the start all objects are frozen: routes, statements and caches exist by then, and
 stay.
 """
 GROWTH_BYTES = 48 << 20
@@ -27,8 +27,8 @@ full one during large requests for tenths of a second.
 FULL_GROWTH_BYTES = 256 << 20
 """Growth that starts a full collection, even during a burst of requests."""
 REPEAT_LOOKS = (2, 6, 24)
-"""Numbers of checks after the last growth at which a full collection runs: the requests of a burst have ended
-by then.
+"""After which checks since the last growth a full collection runs: the requests of a burst have ended by
+then.
 """
 
 

@@ -125,7 +125,7 @@ def _check_administrator(who: Principal, body: ApiKeyCreate) -> None:
         )
     if body.role != "owner" or body.scopes is not None:
         raise InvalidInput(
-            "An administrator key has the role owner and no scopes.",
+            "An administrator key must have the role owner and no scopes.",
             code="invalid_administrator_key",
             param="administrator",
             hint="Give it the role owner and leave `scopes` out, or leave `administrator` out.",
@@ -143,7 +143,7 @@ def _check_scopes(who: Principal, body: ApiKeyCreate) -> None:
         )
     if who.scopes is not None and (body.scopes is None or not set(body.scopes) <= who.scopes):
         raise NotAllowed(
-            "A key with scopes cannot create a key that has others.",
+            "A key can only create keys with its own scopes or fewer.",
             code="scope_over_own",
             hint=f"Name some of its own scopes: {', '.join(sorted(who.scopes))}.",
         )

@@ -1,4 +1,4 @@
-"""Streaming RPCs: the events of a running call reach the request that waits through database tables."""
+"""Streaming RPCs: the events of a running call reach the waiting request through database tables."""
 
 import time
 from collections.abc import AsyncGenerator

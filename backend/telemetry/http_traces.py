@@ -6,8 +6,8 @@ from reinforge.system import tracing
 from reinforge.system.logs import job_in
 
 _TRACED = ("/api/v1/", "/v1/")
-"""Prefixes of traced paths: not pages, probes and the worker API, whose long polls and heartbeats would hide
-the rest.
+"""Prefixes of traced paths. Long polls and heartbeats of the worker API, pages and probes would hide the
+rest.
 """
 
 

@@ -28,13 +28,13 @@ _WORDS: dict[str, str] = {
 TRAINING: frozenset[UsageKind] = frozenset(
     ("device_seconds", "sampled_tokens", "trained_tokens", "judge_spend", "storage_bytes")
 )
-"""Kinds of usage of jobs."""
+"""Usage kinds of jobs."""
 SERVING: frozenset[UsageKind] = frozenset(("device_seconds", "served_input_tokens", "served_output_tokens"))
-"""Kinds of usage of chat and deployments."""
+"""Usage kinds of chat and deployments."""
 SAMPLING: frozenset[UsageKind] = frozenset(("device_seconds", "sampled_tokens"))
-"""Kinds of usage of the playground and evaluations."""
+"""Usage kinds of the playground and evaluations."""
 JUDGING: frozenset[UsageKind] = frozenset(("judge_spend",))
-"""Kinds of usage of rewards that call a judge."""
+"""Usage kinds of rewards that call a judge."""
 STORING: frozenset[UsageKind] = frozenset(("storage_bytes",))
 _PERIODS = {"day": "today", "month": "this month", "total": "in all"}
 
