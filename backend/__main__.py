@@ -1,4 +1,4 @@
-"""`python -m backend migrate | api | background | openapi`."""
+"""Command line of the backend: `python -m backend migrate | api | background | openapi`."""
 
 import argparse
 import asyncio
@@ -26,7 +26,7 @@ def _parser() -> argparse.ArgumentParser:
     api.add_argument(
         "--first-demo", action="store_true", help="start the demo job if there has never been a job"
     )
-    commands.add_parser("background", help="leases, wake-ups and clean-up; one of several leads")
+    commands.add_parser("background", help="run periodic tasks; of several such processes, one is active")
     commands.add_parser("openapi", help="print the OpenAPI document")
     return parser
 
@@ -60,7 +60,7 @@ def _listening(host: str, port: int, settings: Settings) -> list[socket.socket] 
         return None
     if settings.worker_port == port:
         raise InvalidInput(
-            "REINFORGE_WORKER_LISTEN names the port of the API.",
+            "REINFORGE_WORKER_LISTEN has the same port as the API.",
             code="worker_listen_taken",
             hint="Give the worker API a port of its own.",
         )

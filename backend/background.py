@@ -1,4 +1,6 @@
-"""`python -m backend background`: periodic work. Several may run; the holder of an advisory lock leads."""
+"""`python -m backend background`: periodic work. Of several such processes, the holder of an advisory lock
+does it.
+"""
 
 import asyncio
 import logging
@@ -122,7 +124,7 @@ class Leader:
             log.info("deleted %d objects that nothing refers to", deleted)
 
     async def lead(self, still_leading: Callable[[], Awaitable[None]]) -> None:
-        """Run the duties until `still_leading` raises; a failing one is logged and retried."""
+        """Run the duties until `still_leading` raises. A failed duty is logged and retried."""
         clock = asyncio.get_running_loop().time
         for duty in self.duties:
             duty.due = clock() + duty.first_after
@@ -190,7 +192,7 @@ async def run(settings: Settings) -> None:
 
 
 async def send_forever(name: str, send_due: Callable[[], Awaitable[int]], *, full: int, pause: float) -> None:
-    """Send what is due, and look again after `pause` seconds, or at once after `full` of them."""
+    """Send due messages. Repeats after `pause` seconds, or at once if `full` messages were sent."""
     while True:
         count = 0
         try:
@@ -205,7 +207,7 @@ async def send_forever(name: str, send_due: Callable[[], Awaitable[int]], *, ful
 
 
 async def _lead_forever(database: Database, leader: Leader) -> None:
-    """A leader that loses the connection stops at once and competes again."""
+    """Compete for the lock, then lead. A leader that loses the connection stops at once and competes again."""
     while True:
         try:
             connection = await psycopg.AsyncConnection.connect(database.conninfo, autocommit=True)

@@ -1,4 +1,4 @@
-"""Web application: `create_app()` assembles the rooms."""
+"""Web application: `create_app()` assembles the middleware and the routers."""
 
 import asyncio
 import logging
@@ -113,7 +113,9 @@ ROUTERS = (
 
 
 def create_app(settings: Settings | None = None, *, page: Path = STATIC, first_demo: bool = False) -> FastAPI:
-    """State exists while the application runs. `first_demo`: start the demo job in an unused project."""
+    """Create the application. It has its state only while it runs. `first_demo`: start the demo job in an
+    unused project.
+    """
     app = FastAPI(
         title="Reinforge",
         version=__version__,

@@ -24,9 +24,9 @@ class Settings(BaseSettings):
     redis_url: SecretStr | None = Field(default=None, validation_alias="REDIS_URL")
     storage_url: str | None = Field(default=None, validation_alias="STORAGE_URL")
     s3_endpoint_url: str | None = Field(default=None, validation_alias="S3_ENDPOINT_URL")
-    """Another S3-compatible store, such as MinIO."""
+    """Address of another S3-compatible store, such as MinIO."""
     url: str = Field(default="http://127.0.0.1:8321", validation_alias="REINFORGE_URL")
-    """Public address, for links and messages."""
+    """Public address of the server, for links and messages."""
     trusted_proxies: str = Field(default="127.0.0.1", validation_alias="REINFORGE_TRUSTED_PROXIES")
     """Addresses and networks whose X-Forwarded-For and X-Forwarded-Proto are trusted."""
     worker_token: SecretStr | None = Field(default=None, validation_alias="REINFORGE_WORKER_TOKEN")
@@ -47,9 +47,9 @@ class Settings(BaseSettings):
     """Token of /metrics, which is disabled without it."""
     bootstrap_api_key: SecretStr | None = Field(default=None, validation_alias="REINFORGE_BOOTSTRAP_API_KEY")
     secret_key: SecretStr | None = Field(default=None, validation_alias="REINFORGE_SECRET_KEY")
-    """Encrypts the keys of judges; default: `secret-key` in the home folder."""
+    """Encrypts stored secrets, such as the keys of judges; default: `secret-key` in the home folder."""
     allow_hosts: str = Field(default="", validation_alias="REINFORGE_ALLOW_HOSTS")
-    """Internal addresses that judges and webhooks may have."""
+    """Internal addresses that the platform may call, such as those of judges and webhooks."""
     smtp_host: str | None = Field(
         default=None, validation_alias="REINFORGE_SMTP_HOST", pattern=r"^[^\s:/@]+$"
     )
@@ -61,17 +61,17 @@ class Settings(BaseSettings):
     smtp_user: str | None = Field(default=None, validation_alias="REINFORGE_SMTP_USER")
     smtp_password: SecretStr | None = Field(default=None, validation_alias="REINFORGE_SMTP_PASSWORD")
     smtp_from: str | None = Field(default=None, validation_alias="REINFORGE_SMTP_FROM")
-    """`Reinforge <reinforge@example.org>`."""
+    """Sender of e-mail, such as `Reinforge <reinforge@example.org>`."""
     wandb_mode: Literal["online", "offline"] = Field(default="online", validation_alias="WANDB_MODE")
     """Mode of exports to W&B; `offline` writes them below `wandb` in the home folder, one run per ended job."""
     upload_limit_bytes: int = Field(
         default=4 * 1024**3, validation_alias="REINFORGE_UPLOAD_LIMIT_BYTES", gt=0
     )
-    """Maximum size of a dataset."""
+    """Maximum size of a dataset or an uploaded adapter."""
     gpu_hour_price: float | None = Field(default=None, validation_alias="REINFORGE_GPU_HOUR_PRICE", ge=0)
     """Price of an hour of a worker's time, in any currency, for the cost of jobs."""
     blob_limit_bytes: int = Field(default=64 * 1024**3, validation_alias="REINFORGE_BLOB_LIMIT_BYTES", gt=0)
-    """Maximum size of a worker's object."""
+    """Maximum size of an object that a worker uploads."""
     key_requests: int = Field(default=512, validation_alias="REINFORGE_KEY_REQUESTS", ge=8)
     """Concurrent requests of one key or person per API process."""
     project_requests: int = Field(default=1024, validation_alias="REINFORGE_PROJECT_REQUESTS", ge=8)
@@ -98,7 +98,7 @@ class Settings(BaseSettings):
     lease_seconds: float = Field(
         default=LEASE_SECONDS, validation_alias="REINFORGE_LEASE_SECONDS", ge=3, le=300
     )
-    """A worker unseen for this long has lost its job."""
+    """Seconds without contact after which a worker loses its job."""
 
     @field_validator("trusted_proxies")
     @classmethod

@@ -1,4 +1,4 @@
-"""Admission of requests before routing: FastAPI parses a body before it authenticates."""
+"""Middleware that authenticates requests and limits their bodies before FastAPI routes and parses them."""
 
 import asyncio
 import contextlib
@@ -79,7 +79,7 @@ class Admission:
                 request.app.state.sender_slots.remember(request, who.project_id)
 
     def _place(self, request: Request) -> sender_slots.SenderSlot | None:
-        """Slot; None for workers and probes, which must not wait."""
+        """Slot of the request's sender. None for workers and probes, which must not wait."""
         path = request.url.path
         if path == "/healthz" or self._is_workers(request) or (path == "/metrics" and is_scraper(request)):
             return None
@@ -109,7 +109,7 @@ class Admission:
         raise unknown_worker()
 
     async def _is_job_token(self, database: Database, token: str | None) -> bool:
-        """Whether it is any attempt's token; the endpoint decides what it may access."""
+        """Whether `token` belongs to any attempt at a job. The endpoint decides what it may access."""
         if token is None:
             return False
         key = digest(token)

@@ -30,7 +30,7 @@ SESSION_IDLE = timedelta(days=7)
 """Time without a request after which a browser has to sign in again."""
 ROLES: tuple[Role, ...] = ("viewer", "editor", "owner")
 _USED_EVERY = timedelta(minutes=1)
-"""Precision of `last_used_at` and `last_seen_at`: a write per request would serialise them."""
+"""Precision of `last_used_at` and `last_seen_at`. A write per request would serialise a sender's requests."""
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,10 @@ class Principal:
     key_id: str | None = None
     administrator: bool = False
     maker_id: str | None = None
-    """Person whose rights bound what is created."""
+    """Id of the user whose rights limit what this principal creates."""
     scopes: frozenset[str] | None = None
     rollout_id: str | None = None
-    """Rollout whose key this is: it opens `/v1/rollout/…` alone."""
+    """Id of the rollout, if the request has a rollout's key, which is valid only for `/v1/rollout/…`."""
 
 
 def digest(secret: str) -> str:
@@ -64,7 +64,9 @@ def bearer(request: Request) -> str | None:
 
 
 def cookie_name(request: Request) -> str:
-    """Behind HTTPS a name that browsers let no other host of the same domain set."""
+    """Name of the session cookie. Over HTTPS it starts with `__Host-`: no other host of the domain can set
+    it.
+    """
     return f"__Host-{COOKIE}" if request.url.scheme == "https" else COOKIE
 
 
@@ -126,7 +128,9 @@ def _works(key: ApiKey) -> bool:
 
 
 async def key_principal(database: Database, token: str, project: str | None = None) -> Principal | None:
-    """Find an API key and record its use. Raises NotFound for another project, except for administrators."""
+    """Find an API key and record its use. Raises NotFound if `project` is not the key's, except for
+    administrators.
+    """
     async with database.autocommit() as session:
         row = await _valid_key(session, ApiKey.sha256 == digest(token))
         if row is None:
@@ -234,14 +238,16 @@ def check_same_origin(request: Request) -> None:
         same = origin is not None and urlsplit(origin).netloc == request.headers.get("host")
     if not same:
         raise NotAllowed(
-            "This change was not asked for by a page of this server.",
+            "The change does not come from a page of this server.",
             code="cross_origin",
             hint="Send an API key in the Authorization header instead of the session cookie.",
         )
 
 
 async def identify(request: Request, database: Database, project: str | None = None) -> Principal:
-    """Identify the sender by headers; `project` overrides theirs. Raises NotAuthenticated, NotAllowed, NotFound."""
+    """Identify the sender from the headers; `project` replaces the project header. Raises NotAuthenticated,
+    NotAllowed, NotFound.
+    """
     token, project = bearer(request), project or request.headers.get(PROJECT_HEADER)
     who: Principal | None = None
     if token is not None and token.startswith(KEY_PREFIX):
@@ -254,7 +260,7 @@ async def identify(request: Request, database: Database, project: str | None = N
             check_same_origin(request)
     elif "authorization" not in request.headers:
         raise NotAuthenticated(
-            "This needs an API key.",
+            "This request needs an API key.",
             code="missing_api_key",
             hint="Send `Authorization: Bearer rf-…`, or sign in to the page with the address that start-up printed.",
         )
@@ -270,7 +276,7 @@ async def identify(request: Request, database: Database, project: str | None = N
 async def _rollout_principal(request: Request, database: Database, token: str) -> Principal:
     if not request.url.path.startswith(ROLLOUT_PATH):
         raise NotAllowed(
-            f"The key of a rollout opens {ROLLOUT_PATH} alone.",
+            f"The key of a rollout is valid only for addresses under {ROLLOUT_PATH}.",
             code="rollout_key",
             hint="Use an API key of the project here.",
         )
@@ -334,7 +340,7 @@ def require_owner(who: Principal, resource: str) -> None:
 
 
 def require_scopes_of(who: Principal, role: Role) -> None:
-    """Raise NotAllowed for a key with narrowed scopes, which cannot admit people."""
+    """Raise NotAllowed for a key without all scopes of `role`: it cannot admit people to that role."""
     lacking = [] if who.scopes is None else [scope for scope in SCOPES_OF[role] if scope not in who.scopes]
     if lacking:
         raise NotAllowed(

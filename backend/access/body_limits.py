@@ -22,10 +22,10 @@ JSON_BYTES_OF: dict[str, int] = {
     "chat": 8 * MIB,
     "rollout": 8 * MIB,
 }
-"""Limit by first path segment; sixteen rewards of 256 KiB fit."""
+"""Largest body in bytes, by first path segment. A job with sixteen rewards of 256 KiB fits."""
 WORKER_BYTES = MIB
 RECORDS_BYTES = 128 * MIB
-"""Size of a worker's records and RPC results."""
+"""Largest body in bytes with a worker's records, RPC results or model calls."""
 OPEN = frozenset(
     f"/api/v1/{name}"
     for name in ("sign-in", "sign-out", "password-reset", "invitations/look", "invitations/accept")

@@ -44,7 +44,7 @@ def room(path: str) -> str:
 
 
 def needed(method: str, path: str) -> frozenset[Scope]:
-    """Scopes, any of which suffices; empty: every key may."""
+    """Scopes of which the request needs any one. Empty if every key may send it."""
     where = room(path)
     if where in ANY:
         return frozenset()

@@ -1,7 +1,8 @@
-"""Fair slots for concurrent requests, per sender and process: one thread interleaves all requests.
+"""Fair slots for concurrent requests, per sender and API process, whose one thread interleaves all requests.
 
-A crowd is a sender that had many waiting requests, and strangers. While anybody else is active, all crowds share one
-slot, and their next request waits until those of others are answered. Strangers take turns by network address.
+All requests with an unknown credential ("strangers") are one sender; their network addresses take turns. A
+crowd is the strangers, or a sender that recently had many waiting requests. While any other sender is active,
+all crowds share one slot, and their next request waits until those of the others are answered.
 """
 
 import asyncio
@@ -15,16 +16,18 @@ STRANGER_PLACES = 2
 HOLD_SECONDS = 0.5
 STRANGERS = "strangers"
 CROWD_WAITING = 8
-"""Waiting requests that make a sender a crowd, for CALM_SECONDS after there were so many."""
+"""Number of waiting requests that makes a sender a crowd. It is one until CALM_SECONDS after it last had so
+many.
+"""
 CALM_SECONDS = 3.0
-"""How long after their last request others still count as active: a page asks every 3 s."""
+"""Seconds after its last request in which a sender counts as active. A page sends a request every 3 s."""
 YIELD_SECONDS = 0.1
-"""How long crowds wait at most for a slot while requests of others are under way."""
+"""Most seconds that crowds wait for a slot while requests of other senders are under way."""
 _REMEMBERED = 10_000
 
 
 class WaitingLine:
-    """Requests of one sender, by turns of addresses."""
+    """Waiting requests of one sender; its network addresses take turns."""
 
     def __init__(self) -> None:
         self._lines: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
@@ -53,7 +56,7 @@ class SenderSlots:
         self._held: Counter[str] = Counter()
         self._waiting: OrderedDict[str, WaitingLine] = OrderedDict()
         self._crowds: dict[str, float] = {}
-        """Crowds → when they last had CROWD_WAITING waiting requests."""
+        """Crowds → time when they last had CROWD_WAITING waiting requests."""
         self._calm: OrderedDict[str, float] = OrderedDict()
         """Senders that are no crowd → time of their last request, oldest first."""
         self._projects: OrderedDict[bytes, str] = OrderedDict()
@@ -116,7 +119,9 @@ class SenderSlots:
         return self._held[sender] < (places // 2 if others else places) and not self._must_wait(now)
 
     def _must_wait(self, now: float) -> bool:
-        """Whether a crowd has to wait: others are active, and a crowd has the shared slot or they have theirs."""
+        """Whether a crowd has to wait: others are active, and either a crowd holds the shared slot, or others
+        hold slots and a crowd got one less than YIELD_SECONDS ago.
+        """
         while self._calm and next(iter(self._calm.values())) < now - CALM_SECONDS:
             self._calm.popitem(last=False)
         crowds = [self._is_crowd(active, now) for active in self._held]
@@ -145,7 +150,7 @@ class SenderSlots:
         self._try_later()
 
     def _try_later(self) -> None:
-        """Nobody leaves while others' requests are under way, yet a crowd waits only so long."""
+        """Let requests in after YIELD_SECONDS: a crowd waits no longer, even if no request has ended."""
         if self._waiting and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(YIELD_SECONDS, self._try_again)
 

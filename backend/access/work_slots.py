@@ -17,7 +17,9 @@ _HANG_UP_SECONDS = 0.5
 
 
 class FairSlots:
-    """`places` concurrent tasks, of one project all but one, and `waiting` queued ones."""
+    """At most `places` concurrent tasks, of which a project has at most all but one, and `waiting` queued
+    ones per project.
+    """
 
     def __init__(self, places: int, waiting: int) -> None:
         self._free, self._waiting = places, waiting
@@ -73,14 +75,14 @@ class FairSlots:
 
 
 async def unless_disconnected(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Result of `work`, cancelled when the client disconnects. Raises Unavailable `caller_gone`."""
+    """Result of `work`. If the client disconnects, cancels it and raises Unavailable `caller_gone`."""
     task = asyncio.ensure_future(work)
     try:
         sender_slots.leave(request)
         while not task.done():
             await asyncio.wait({task}, timeout=_HANG_UP_SECONDS)
             if not task.done() and await request.is_disconnected():
-                raise Unavailable("The caller has hung up.", code="caller_gone")
+                raise Unavailable("The client has disconnected.", code="caller_gone")
         return task.result()
     finally:
         if not task.done():

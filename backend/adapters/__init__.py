@@ -1,1 +1,0 @@
-"""Adapters of succeeded jobs."""

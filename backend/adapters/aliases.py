@@ -1,4 +1,4 @@
-"""Aliases of adapters: lookup by name."""
+"""Queries about aliases of adapters."""
 
 from collections.abc import Sequence
 
@@ -30,13 +30,15 @@ async def names_of(session: AsyncSession, adapter_ids: Sequence[str]) -> list[st
 
 
 async def all_of(session: AsyncSession, project_id: str) -> list[tuple[AdapterAlias, Adapter]]:
-    """By name."""
+    """The project's aliases with their adapters, ordered by name."""
     query = select(AdapterAlias, Adapter).join(Adapter, Adapter.id == AdapterAlias.adapter_id)
     query = query.where(AdapterAlias.project_id == project_id).order_by(AdapterAlias.name)
     return [(alias, adapter) for alias, adapter in await session.execute(query)]
 
 
 async def lock_adapter(session: AsyncSession, id: str) -> bool:
-    """Until the end of the transaction nobody else deletes it or names it; False: it is deleted."""
+    """Lock an adapter until the end of the transaction, so that nobody deletes it or gives it an alias. False
+    if it is deleted.
+    """
     query = select(Adapter.id).where(Adapter.id == id, Adapter.deleted_at.is_(None))
     return await session.scalar(query.with_for_update()) is not None

@@ -1,4 +1,4 @@
-"""Adapter endpoints."""
+"""Endpoints to list, upload, download and delete adapters."""
 
 from typing import Annotated
 
@@ -48,7 +48,7 @@ _UPLOAD = {
 async def list_adapters(
     session: Session, who: Reader, limit: Annotated[int, Query(ge=1, le=100)] = 50, after: str | None = None
 ) -> Page[Adapter]:
-    """Newest first."""
+    """The project's adapters, newest first."""
     adapters, more = await service.page(session, who.project_id, limit=limit, after=after)
     cursor = encode_cursor(adapters[-1].created_at, adapters[-1].id) if more else None
     return Page(data=await service.views(session, adapters), has_more=more, next_cursor=cursor)
@@ -67,8 +67,8 @@ async def upload(
     once: Once,
 ) -> Response:
     """Upload a LoRA adapter in PEFT's format: `weights` is adapter_model.safetensors, `config` the text of
-    adapter_config.json. A worker checks that it fits the base model. 422 `unsupported_adapter`,
-    `adapter_does_not_fit`, `damaged_weights`.
+    adapter_config.json. A worker checks that it fits the base model. If not, 422 `unsupported_adapter`,
+    `adapter_does_not_fit` or `damaged_weights`.
     """
     await require_storage(session, who.project_id, int(request.headers.get("content-length") or 0))
     await session.commit()  # hold no connection while receiving
@@ -96,8 +96,8 @@ async def get(id: str, session: Session, who: Reader) -> Adapter:
 
 @router.delete("/adapters/{id}", status_code=204, operation_id="deleteAdapter")
 async def delete(id: str, session: Session, who: Writer) -> None:
-    """Delete an adapter. The job that trained it keeps its checkpoints; deployments that serve it and jobs that
-    started from it continue. Adapters of jobs: owners only.
+    """Delete an adapter. The job that trained it keeps its checkpoints; deployments that serve it and jobs
+    that started from it continue. Only owners delete adapters of jobs.
     """
     await service.remove(session, who, id)
 

@@ -1,1 +1,0 @@
-"""Rollouts of programs that call the model themselves."""

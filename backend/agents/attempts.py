@@ -1,4 +1,4 @@
-"""Attempts under way: whether their trainers may still ask and answer."""
+"""Checks that an attempt at a job is under way, so that its trainer may take and answer model calls."""
 
 from sqlalchemy import and_, select
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -9,7 +9,7 @@ from reinforge.errors import LeaseLost
 from reinforge.states import LEASED
 
 ALIVE = and_(Job.status.in_(LEASED), Job.lease_until.is_not(None))
-"""Whether a job's present attempt has its lease."""
+"""Condition that a job's current attempt holds its lease."""
 
 
 async def is_alive(session: AsyncSession, job_id: str, attempt: int) -> bool:
@@ -18,7 +18,9 @@ async def is_alive(session: AsyncSession, job_id: str, attempt: int) -> bool:
 
 
 async def require_attempt(session: AsyncSession, job_id: str, attempt: int, token: str | None) -> None:
-    """Fence without a lock: a trainer asks often. Raises LeaseLost."""
+    """Check that `token` is of the job's current attempt. Locks nothing, as trainers call it often. Raises
+    LeaseLost.
+    """
     query = (
         select(Attempt.number)
         .join(Job, and_(Job.id == Attempt.job_id, Job.attempt == Attempt.number, ALIVE))

@@ -56,13 +56,13 @@ async def count_rollouts(id: str, session: Session, who: Reader) -> RolloutCount
 
 @router.post("/v1/rollout/heartbeat", status_code=204, operation_id="renewRollout")
 async def renew_rollout(rollout: RolloutCaller, token: Token, session: Session) -> None:
-    """The runner is alive. 401 or 409 `rollout_ended`: stop the program."""
+    """Report that the runner is alive. After 401 or 409 `rollout_ended`, stop the program."""
     await rollouts.renew(session, rollout, token)
 
 
 @router.post("/v1/rollout/end", status_code=204, operation_id="endRollout")
 async def end_rollout(body: EndRollout, rollout: RolloutCaller, token: Token, session: Session) -> None:
-    """The program has ended, with a reward or an error; its key is revoked."""
+    """End a rollout with a reward or an error, or release it for another runner. Its key is revoked."""
     await rollouts.finish(session, rollout, token, body)
 
 

@@ -1,7 +1,8 @@
 """Queue of model calls: requests that wait for the trainer of an attempt.
 
-A call is a row with a deadline. The trainer long-polls for the calls of its attempt and posts answers; NOTIFY wakes
-the request that waits. Nothing here depends on what is asked: `kind` names the protocol, `caller` who asks.
+A call is a row with a deadline. The trainer long-polls for the calls of its attempt and posts answers; NOTIFY
+wakes the request that waits. The queue does not read the calls: `kind` names the protocol, `caller` the
+sender.
 """
 
 import time
@@ -26,7 +27,7 @@ from reinforge.schemas.agent_rollouts import MOST_CALLS_AT_ONCE, ModelCallAnswer
 LOOK_AGAIN_SECONDS = 2.0
 HANG_UP_SECONDS = 1.0
 CALLER_CALLS = 64
-"""Calls of one caller that may wait at once."""
+"""Most calls of one caller that may wait at once."""
 ROLLOUT_ENDED = "rollout_ended"
 _RETENTION = timedelta(minutes=10)
 
@@ -40,7 +41,7 @@ class TrainerAttempt:
 
     @property
     def topic(self) -> str:
-        """Notified when there is work for the trainer."""
+        """Topic that is notified when there is work for the trainer."""
         return f"trainer:{self.job_id}"
 
 
@@ -93,7 +94,7 @@ class ModelCalls:
         self._database, self._hub = database, hub
 
     async def answer(self, call: WaitingCall, gone: IsGone) -> dict[str, Any]:
-        """The trainer's result. Raises its error, StateConflict `rollout_ended`, Unavailable."""
+        """Wait for the trainer's result. Raises its error, StateConflict `rollout_ended`, Unavailable."""
         try:
             return await self._answer(call, gone)
         finally:
@@ -111,7 +112,7 @@ class ModelCalls:
                     if row.state == "answered":
                         return _result(row)
                 if await gone():
-                    raise Unavailable("The caller has hung up.", code="caller_gone")
+                    raise Unavailable("The client has disconnected.", code="caller_gone")
                 if await answered.wait(min(remaining, HANG_UP_SECONDS)):
                     look = 0.0
         raise Unavailable(
@@ -126,7 +127,9 @@ class ModelCalls:
             if not await is_alive(session, call.attempt.job_id, call.attempt.attempt):
                 raise rollout_ended()
             if row is None:
-                raise Unavailable("The call was lost with the database.", code="call_lost", hint="Try again.")
+                raise Unavailable(
+                    "The call is no longer in the database.", code="call_lost", hint="Try again."
+                )
             return row
 
     async def _forget(self, call_id: str) -> None:
@@ -134,14 +137,14 @@ class ModelCalls:
             await session.execute(delete(QueuedModelCall).where(QueuedModelCall.id == call_id))
 
     async def clean_up(self) -> int:
-        """Delete calls whose request broke off with its process."""
+        """Delete calls that were left behind when the process with their request ended."""
         async with self._database.transaction() as session:
             old = delete(QueuedModelCall).where(QueuedModelCall.deadline < now() - _RETENTION)
             return len((await session.execute(old.returning(QueuedModelCall.id))).all())
 
 
 async def received(session: AsyncSession, attempt: TrainerAttempt, ids: Sequence[str]) -> None:
-    """Note what the trainer has received, so that it is not sent again."""
+    """Mark the calls that the trainer has received, so that they are not sent again."""
     if ids:
         taken = update(QueuedModelCall).where(
             _of(attempt), QueuedModelCall.id.in_(ids), QueuedModelCall.state == "waiting"
@@ -150,7 +153,7 @@ async def received(session: AsyncSession, attempt: TrainerAttempt, ids: Sequence
 
 
 async def waiting_calls(session: AsyncSession, attempt: TrainerAttempt) -> list[ModelCallMessage]:
-    """Oldest first, with those of every caller by turns."""
+    """Waiting calls. Callers take turns; the calls of each are in order of age, oldest first."""
     turn = func.row_number().over(partition_by=QueuedModelCall.caller, order_by=QueuedModelCall.created_at)
     query = (
         select(QueuedModelCall)
@@ -164,7 +167,9 @@ async def waiting_calls(session: AsyncSession, attempt: TrainerAttempt) -> list[
 async def store_answers(
     session: AsyncSession, attempt: TrainerAttempt, answers: Sequence[ModelCallAnswer]
 ) -> list[str]:
-    """Ids of calls whose callers have hung up. A repeated answer changes nothing."""
+    """Store answers; a repeated one changes nothing. Returns the ids of calls whose callers have
+    disconnected.
+    """
     query = select(QueuedModelCall).where(
         _of(attempt), QueuedModelCall.id.in_([answer.id for answer in answers])
     )
@@ -178,7 +183,7 @@ async def store_answers(
 
 
 async def forget_callers(session: AsyncSession, callers: Sequence[str]) -> None:
-    """Answer the calls of callers that have ended with `rollout_ended`."""
+    """Answer the calls of `callers`, which have ended, with the error `rollout_ended`."""
     if callers:
         waiting = update(QueuedModelCall).where(
             QueuedModelCall.caller.in_(callers), QueuedModelCall.state != "answered"

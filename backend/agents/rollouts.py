@@ -1,4 +1,6 @@
-"""Rollouts of an attempt: offered by its trainer, taken by runners, ended by them, by time or by silence."""
+"""Rollouts of an attempt: offered by its trainer, taken by runners, ended by them, a time limit or missing
+heartbeats.
+"""
 
 import secrets
 from collections.abc import Sequence
@@ -36,7 +38,7 @@ _MOST_RUNNERS = 100
 
 @dataclass(frozen=True)
 class OpenRollout:
-    """What the key of a rollout opens."""
+    """Rollout that a request's key belongs to."""
 
     id: str
     attempt: TrainerAttempt
@@ -44,7 +46,7 @@ class OpenRollout:
 
 
 def runners_topic(job_id: str) -> str:
-    """Notified when there are rollouts to take."""
+    """Topic that is notified when there are rollouts to take."""
     return f"runners:{job_id}"
 
 
@@ -85,7 +87,9 @@ async def expire(session: AsyncSession, attempt: TrainerAttempt) -> None:
     for rollout in await session.scalars(query.with_for_update(skip_locked=True)):
         if rollout.deadline is not None and rollout.deadline < moment:
             seconds = rollout.limits["rollout_seconds"]
-            await _end(session, rollout, "timeout", message=f"It took longer than {seconds:g} s.")
+            await _end(
+                session, rollout, "timeout", message=f"The rollout took longer than {seconds:g} s, its limit."
+            )
         else:
             await _lose(session, rollout)
 
@@ -119,7 +123,7 @@ async def count_waiting(session: AsyncSession, attempt: TrainerAttempt) -> int:
 
 
 async def counts(session: AsyncSession, project_id: str, job_id: str) -> RolloutCounts:
-    """Zero of each for jobs that sample by themselves. Raises NotFound."""
+    """Numbers of a job's rollouts, and its runners; zero without environment `agent`. Raises NotFound."""
     job = await _job(session, project_id, job_id)
     of_attempt = _of(TrainerAttempt(job.id, job.attempt))
     states = select(AgentRollout.state, func.count()).where(of_attempt).group_by(AgentRollout.state)
@@ -150,7 +154,7 @@ async def _job(session: AsyncSession, project_id: str, job_id: str) -> Job:
 
 
 async def agent_job(session: AsyncSession, project_id: str, job_id: str) -> Job:
-    """Raises NotFound, StateConflict `not_an_agent_job`."""
+    """A job with environment `agent`. Raises NotFound, StateConflict `not_an_agent_job`."""
     job = await _job(session, project_id, job_id)
     if job.resolved_spec.get("environment", {}).get("type") != AGENT:
         raise StateConflict(
@@ -196,7 +200,7 @@ async def _renew(session: AsyncSession, rollout: AgentRollout) -> None:
 
 
 async def open_rollout(session: AsyncSession, rollout_id: str, key: str | None) -> OpenRollout:
-    """The rollout of a key, whose runner is alive. Raises StateConflict `rollout_ended`."""
+    """The rollout of a key. Counts as a heartbeat of its runner. Raises StateConflict `rollout_ended`."""
     rollout = await _of_key(session, rollout_id, key)
     unwritten = timedelta(seconds=rollout.limits["heartbeat_seconds"] / 4)
     if rollout.heartbeat_at is None or rollout.heartbeat_at < now() - unwritten:
@@ -251,9 +255,11 @@ def _task(rollout: AgentRollout, key: str) -> AgentTask:
 
 
 async def _lose(session: AsyncSession, rollout: AgentRollout) -> None:
-    """Offer it to another runner, unless it was lost too often."""
+    """Offer the rollout to another runner, or end it after its last try."""
     if rollout.try_no >= rollout.limits["tries"]:
-        await _end(session, rollout, "agent_lost", message=f"{rollout.try_no} runners were lost.")
+        await _end(
+            session, rollout, "agent_lost", message=f"{rollout.try_no} runners did not finish the rollout."
+        )
         return
     rollout.state, rollout.key_sha256 = "waiting", None
     await forget_callers(session, [rollout.id])

@@ -1,1 +1,1 @@
-"""Aliases of adapters: names that move, and the report card that a move requires."""
+"""Aliases of adapters, and the report card that moving one may require."""

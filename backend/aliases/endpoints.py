@@ -1,4 +1,4 @@
-"""Endpoints of aliases."""
+"""Endpoints to list, set and delete aliases of adapters."""
 
 from typing import Annotated
 
@@ -19,7 +19,7 @@ Name = Annotated[str, Path(max_length=100)]
 
 @router.get("/adapters/aliases", operation_id="listAliases")
 async def list_aliases(session: Session, who: Reader) -> AliasList:
-    """By name."""
+    """The project's aliases, ordered by name."""
     return AliasList(data=await service.views(session, who.project_id))
 
 
@@ -53,11 +53,11 @@ async def set_alias(
 
 @router.delete("/adapters/aliases/{name}", status_code=204, operation_id="deleteAlias")
 async def delete_alias(name: Name, session: Session, who: Writer) -> None:
-    """Requests that name it fail from now on; the adapter and the history stay."""
+    """Delete an alias. Requests with this name then fail; the adapter and the history stay."""
     await service.remove(session, who, name)
 
 
 @router.get("/adapters/aliases/{name}/history", operation_id="listAliasChanges")
 async def list_alias_changes(name: Name, session: Session, who: Reader) -> AliasChangeList:
-    """The newest 200 moves, newest first, also of a deleted alias."""
+    """Moves of an alias, newest first, at most 200; also of a deleted alias."""
     return AliasChangeList(data=await service.history(session, who.project_id, name))

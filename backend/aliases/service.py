@@ -23,7 +23,7 @@ from reinforge.schemas.aliases import AliasChange, AliasInfo, AliasSet
 from reinforge.schemas.report_card import CardRequirement
 
 MOST = 100
-"""Aliases of a project."""
+"""Most aliases of a project."""
 HISTORY = 200
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _IDS = re.compile(r"(?i)(adp_|ftckpt_|ftjob-|ft:)")
@@ -34,7 +34,6 @@ async def views(session: AsyncSession, project_id: str) -> list[AliasInfo]:
 
 
 async def view(session: AsyncSession, project_id: str, name: str) -> AliasInfo:
-    """Raises NotFound `alias_not_found`."""
     alias = await _get(session, project_id, name)
     return _view(alias, await session.get_one(Adapter, alias.adapter_id))
 
@@ -109,7 +108,6 @@ async def promote(
 
 
 async def remove(session: AsyncSession, who: Principal, name: str) -> None:
-    """Raises NotFound."""
     alias = await _get(session, who.project_id, name, lock=True)
     _note(session, who, name, None, alias.adapter_id, None)
     await session.delete(alias)
@@ -117,7 +115,6 @@ async def remove(session: AsyncSession, who: Principal, name: str) -> None:
 
 
 async def history(session: AsyncSession, project_id: str, name: str) -> list[AliasChange]:
-    """Newest first, also of a deleted alias. Raises NotFound."""
     query = select(AdapterAliasChange).where(
         AdapterAliasChange.project_id == project_id, AdapterAliasChange.name == name
     )
@@ -187,7 +184,7 @@ async def _check_name(session: AsyncSession, project_id: str, name: str) -> None
     count = await session.scalar(select(func.count()).where(AdapterAlias.project_id == project_id))
     if (count or 0) >= MOST:
         raise StateConflict(
-            f"The project has {MOST} aliases.", code="too_many_aliases", hint="Delete those that nobody uses."
+            f"The project has {MOST} aliases, its limit.", code="too_many_aliases", hint="Delete unused ones."
         )
 
 
@@ -219,7 +216,7 @@ async def _require(
         )
     except NotFound as error:
         raise StateConflict(
-            f"The job has no evaluation at step {adapter.step}, the adapter's.",
+            f"The job has no evaluation at step {adapter.step}, the step of the adapter.",
             code="card_not_passed",
             param="adapter",
             hint=f"Required: {required}.",

@@ -1,4 +1,4 @@
-"""Audit log endpoint."""
+"""Endpoint that lists the audit log."""
 
 from typing import Annotated
 

@@ -27,7 +27,7 @@ QUIET = frozenset(
         "putDatasetUploadPart", "createDatasetUploadPartUrl",
     }
 )  # fmt: skip
-"""Operations without visible changes."""
+"""Operations that are not logged, as they make no visible change."""
 LOUD_READS = ("/export", "/signing-secret")
 DETAIL_FIELDS = (
     "name",
@@ -48,7 +48,9 @@ MACHINERY = frozenset(
         "base_model",
     }
 )  # fmt: skip
-"""Tables that any request may write; base models count for their own operations."""
+"""Tables that any request may write: writes to them are not logged, except to base models by their own
+operations.
+"""
 _LARGEST = 1 << 20
 _WROTE, _ADDED = "audit_wrote", "audit_added"
 

@@ -1,1 +1,0 @@
-"""Base models and their facts, as workers have read them."""

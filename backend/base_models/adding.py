@@ -32,7 +32,7 @@ _TEMPLATE_OFFER = (
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """A request to inspect a model. template: for a model without one."""
+    """A request to inspect a model. `template` is for a model without a chat template."""
 
     key: str
     id: str
@@ -162,11 +162,11 @@ def is_inspected(row: BaseModel) -> bool:
 
 
 def _in_use(inspection: Inspection) -> StateConflict:
-    """Error without the users, who may belong to another project."""
+    """Error that names no job or adapter that uses the model, as it may belong to another project."""
     return StateConflict(
         f"The files of {inspection.id} have changed, but jobs, adapters or deployments need the old ones.",
         code="model_in_use",
-        hint="Add what was found under another id. The model stays as it was.",
+        hint="Add the changed files under another id. This model stays as it was.",
         param="id",
     )
 

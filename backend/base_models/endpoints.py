@@ -1,4 +1,4 @@
-"""Base model endpoints."""
+"""Endpoints to add, list, share and delete base models."""
 
 from typing import Annotated
 

@@ -75,7 +75,7 @@ async def users(session: AsyncSession, key: str) -> dict[str, str]:
 
 
 async def is_deployed(session: AsyncSession, project_id: str | None, name: str) -> bool:
-    """Whether a deployment or alias of the project, or of any, has this name."""
+    """Whether a deployment or alias of the project, or of any project if None, has this name."""
     query = select(Deployment.id).where(Deployment.name == name)
     if project_id is not None:
         query = query.where(Deployment.project_id == project_id)

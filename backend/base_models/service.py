@@ -223,7 +223,9 @@ async def share(session: AsyncSession, who: Principal, id: str) -> BaseModel:
 async def remove(session: AsyncSession, who: Principal, id: str) -> None:
     model = await get(session, who.project_id, id, lock=True)
     if model.shared:
-        _require_administrator(who, f"All projects share the model {id!r}: an administrator removes it.")
+        _require_administrator(
+            who, f"All projects share the model {id!r}: only an administrator may remove it."
+        )
     users = await repository.users(session, model.key)
     if users or (model.shared and id in BUILTIN):
         user = (

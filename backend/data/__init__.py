@@ -1,1 +1,0 @@
-"""Database, migrations, stored objects, sealed secrets, notifications."""

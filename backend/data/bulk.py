@@ -1,4 +1,4 @@
-"""Bulk inserts in one round trip, as one JSON text."""
+"""Bulk inserts in one round trip: rows as one JSON string, numeric columns as arrays."""
 
 import functools
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Unused cached copies of stored objects, and their removal."""
+"""Removal of cached copies of stored objects that nothing needs any more."""
 
 import asyncio
 import logging

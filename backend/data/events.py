@@ -1,6 +1,7 @@
 """Notifications: one LISTEN connection per process, fanned out by topic.
 
-They carry no data, so a lost or repeated one does no harm. Topics: `job:<id>`, `calls`, `call:<id>`, `queue`.
+They carry no data, so a lost or repeated one does no harm. Topics: `job:<id>`, `calls`, `call:<id>`, `queue`
+and more.
 """
 
 import asyncio

@@ -58,7 +58,9 @@ class Objects:
         self.store = store
 
     async def keep_file(self, path: Path, *, sha256: str, bytes: int, kind: str) -> bool:
-        """Store a file; False if it was stored. Commits: call it before writing a row that refers to it."""
+        """Store a file; False if it was stored already. Commits: call it before writing a row that refers to
+        the object.
+        """
         if await self.announce(sha256, bytes=bytes, kind=kind):
             return False
         key = object_key(sha256)
@@ -71,7 +73,7 @@ class Objects:
         return True
 
     async def keep_copy(self, key: str, *, sha256: str, bytes: int, kind: str) -> None:
-        """Like `keep_file`, for content in the store. Raises ObjectNotFound."""
+        """Like `keep_file`, for content at `key` in the store. Raises ObjectNotFound."""
         parts = self.store.parts
         assert parts is not None, "the store has a bucket"
         if not await self.announce(sha256, bytes=bytes, kind=kind):
@@ -98,7 +100,7 @@ class Objects:
 
     @asynccontextmanager
     async def open(self, sha256: str) -> AsyncIterator[BinaryIO]:
-        """Open for reading in a thread. Raises ObjectNotFound."""
+        """Open an object for reading in a thread. Raises ObjectNotFound."""
         file = await anyio.to_thread.run_sync(self.store.open, object_key(sha256))
         try:
             yield file
@@ -115,7 +117,7 @@ class Objects:
             )
 
     async def fetch(self, sha256: str, path: Path) -> None:
-        """Download atomically to a file. Raises ObjectNotFound."""
+        """Download an object atomically to a file. Raises ObjectNotFound."""
         await anyio.to_thread.run_sync(self.store.get_file, object_key(sha256), path)
 
     async def stream(self, sha256: str) -> AsyncIterator[bytes]:

@@ -1,4 +1,4 @@
-"""Demo endpoint."""
+"""Endpoint that starts the demo job."""
 
 from fastapi import APIRouter, Response
 

@@ -1,4 +1,4 @@
-"""Demo job: its files go through the regular services."""
+"""Start of the demo job, whose files go through the same services as a user's."""
 
 import asyncio
 import hashlib
@@ -60,8 +60,8 @@ class DemoStarter:
     services: SubmitServices
 
     async def start(self, project_id: str, created_by: str) -> tuple[Job, bool]:
-        """The job, and whether it is new: an unfinished or succeeded one of the same files is reused, and
-        resumed if paused.
+        """The demo job, and whether it is new. An unfinished or succeeded one of the same files is reused, a
+        paused one resumed.
         """
         spec = await anyio.to_thread.run_sync(jobfile.load, demo.job_file())
         mark = await anyio.to_thread.run_sync(spec_hash, spec)

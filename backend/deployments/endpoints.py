@@ -1,4 +1,4 @@
-"""Deployment endpoints."""
+"""Endpoints to create, change, start, stop and delete deployments."""
 
 from typing import Annotated
 
@@ -23,7 +23,7 @@ router = APIRouter(prefix="/api/v1", tags=["deployments"], route_class=StrictRou
 async def list_deployments(
     session: Session, who: Reader, limit: Annotated[int, Query(ge=1, le=100)] = 50, after: str | None = None
 ) -> Page[DeploymentInfo]:
-    """Newest first."""
+    """The project's deployments, newest first."""
     rows, more = await service.page(session, who.project_id, limit=limit, after=after)
     cursor = encode_cursor(rows[-1].created_at, rows[-1].id) if more else None
     return Page(data=await service.views(session, rows), has_more=more, next_cursor=cursor)
@@ -44,7 +44,7 @@ async def create(
 
 @router.get("/deployments/{id}", operation_id="getDeployment")
 async def get(id: str, response: Response, session: Session, who: Reader) -> DeploymentInfo:
-    """By id or name."""
+    """A deployment, by id or name."""
     return tagged(await service.view(session, await service.get(session, who.project_id, id)), response)
 
 
@@ -66,7 +66,7 @@ async def change(
 
 @router.post("/deployments/{id}/start", dependencies=[OnceWhole], operation_id="startDeployment")
 async def start(id: str, request: Request, session: Session, who: Writer) -> DeploymentInfo:
-    """Accept requests again; no effect if it does already."""
+    """Accept requests again after a stop or a failure. No effect if the deployment is `loading` or `ready`."""
     row = await service.start(session, who.project_id, id)
     _load(request, session, row)
     return await service.view(session, row)

@@ -90,7 +90,8 @@ async def stop(session: AsyncSession, project_id: str, id: str) -> Deployment:
 async def settle(session: AsyncSession, id: str) -> None:
     """Stop a draining deployment that has no running requests.
 
-    Requests check the state again after storing their call, and this checks the calls after storing the state.
+    Requests check the state after storing their call, and this checks the calls after storing the state: one
+    of them sees the other.
     """
     if not (await repository.under_way(session, [id])).get(id):
         await repository.move(session, id, since=["draining"], to="stopped")
@@ -142,7 +143,7 @@ class Served:
     model: BaseModel
     adapter: AdapterArchive | None
     environment: ToolsSpec | None
-    """Tools that it runs."""
+    """Tools that the deployment runs."""
 
 
 async def serve(session: AsyncSession, project_id: str, name: str) -> Served | None:
@@ -172,7 +173,7 @@ async def is_open(session: AsyncSession, id: str) -> bool:
 
 def stopped(name: str) -> StateConflict:
     return StateConflict(
-        f"The deployment {name} takes no requests.",
+        f"The deployment {name} is stopped or draining: it takes no requests.",
         code="deployment_stopped",
         param="model",
         hint="Start it again with `reinforge deploy start`, or ask another model.",
@@ -236,7 +237,7 @@ async def _check_name(session: AsyncSession, project_id: str, name: str) -> None
 async def _weights(
     session: AsyncSession, project_id: str, body: DeploymentTarget, *, run_tools: bool
 ) -> dict[str, Any]:
-    """Columns of a deployment. Raises InvalidInput."""
+    """Columns of a deployment row, from the weights that `body` names. Raises InvalidInput."""
     if body.model is not None:
         _require_no_tools(run_tools)
         model = await base_models.get_usable(session, project_id, body.model)

@@ -1,4 +1,4 @@
-"""Runtime of deployments."""
+"""Loading of deployments, and their states and usage."""
 
 import asyncio
 import logging
@@ -30,7 +30,7 @@ _OF_THE_HOST = {
     "adapter_damaged", "call_timeout", "gpu_unavailable", "invalid_adapter", "model_changed", "model_load_failed",
     "out_of_memory", "sampling_failed", "serving_lost", "worker_lost",
 }  # fmt: skip
-"""Errors of the weights or their worker, not of a single request."""
+"""Codes of errors that come from the weights or their worker, not from a single request."""
 
 
 @dataclass
@@ -41,7 +41,7 @@ class ServedRequest:
     error: ReinforgeError | None = None
     broken_off: bool = False
     is_new: bool = True
-    """Whether it is no later turn of a request that is counted."""
+    """Whether this is a request of its own, not a later turn of one that is already counted."""
 
     def used(self) -> dict[UsageKind, float]:
         return {
@@ -75,7 +75,7 @@ async def sweep(session: AsyncSession) -> int:
         else:
             error = {
                 "code": "loading_interrupted",
-                "message": "Nobody waited for the loading to end.",
+                "message": "The loading was interrupted before it ended.",
                 "hint": "The next request loads it.",
             }
             await repository.move(session, row.id, since=["loading"], to="failed", error=error)

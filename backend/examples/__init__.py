@@ -1,1 +1,0 @@
-"""Examples with data and rewards: listing, and starting one as a job."""

@@ -1,4 +1,4 @@
-"""Endpoints of the examples."""
+"""Endpoints to list the examples and to start one as a job."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Examples as jobs: their files go through the regular services."""
+"""Start of examples as jobs. Their files go through the same services as a user's."""
 
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ from reinforge.states import JobStatus
 
 _LOCK = 0x6578616D  # "exam": two that start one at once make one job
 _MARKS = ("example_hash", "demo")
-"""Keys of `metadata` that hold an example's hash; the demo is one of them."""
+"""Keys of a job's `metadata` that may hold the hash of its example. The demo is an example, too."""
 
 
 async def summaries(session: AsyncSession, project_id: str) -> list[ExampleSummary]:
@@ -46,7 +46,7 @@ async def detail(session: AsyncSession, project_id: str, name: str) -> ExampleDe
 
 @dataclass
 class StoredFiles:
-    """Rows that a start added, so that a refused job takes them back."""
+    """Ids of rows that a start added. They are deleted if the job is refused."""
 
     datasets: list[str] = field(default_factory=list)
     rewards: list[str] = field(default_factory=list)
@@ -85,7 +85,7 @@ class ExampleStarter:
     services: SubmitServices
 
     async def start(self, name: str, project_id: str, created_by: str) -> tuple[Job, bool]:
-        """The job, and whether it is new; a paused one is resumed."""
+        """The example's job, and whether it is new. An unfinished one is reused, a paused one resumed."""
         example = examples.find(name)
         await anyio.to_thread.run_sync(lambda: example.hash)
         async with self.services.database.transaction() as session:

@@ -1,4 +1,4 @@
-"""Check of a stored address for later calls."""
+"""Check of an address that the platform stores and calls later."""
 
 import asyncio
 
@@ -9,7 +9,9 @@ _LOOK_UP_SECONDS = 5.0
 
 
 async def check_address(guard: Guard, url: str, *, param: str, hint: str) -> None:
-    """Check an address outside a transaction, and again before each call. Raises InvalidInput `url_not_allowed`."""
+    """Check that an address may be called, outside transactions, and again before each call. Raises
+    InvalidInput `url_not_allowed`.
+    """
     try:
         async with asyncio.timeout(_LOOK_UP_SECONDS):
             await guard.target(url)

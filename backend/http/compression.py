@@ -1,4 +1,4 @@
-"""Compression: gzip of large JSON responses, and which packed copies of files a sender accepts."""
+"""Compression: gzip of large JSON responses, and which compressed copies of files a client accepts."""
 
 import asyncio
 import gzip
@@ -21,7 +21,7 @@ def accepts_gzip(accept_encoding: str) -> bool:
 
 
 def accepted_copies(accept_encoding: str) -> tuple[tuple[str, str], ...]:
-    """Content encodings and file endings of the packed copies that a sender accepts, the smallest first."""
+    """Content encodings and file endings of the compressed copies that a client accepts, the smallest first."""
     brotli = (("br", ".br"),) if _BROTLI.search(accept_encoding) else ()
     return (*brotli, ("gzip", ".gz")) if accepts_gzip(accept_encoding) else brotli
 

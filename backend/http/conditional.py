@@ -35,12 +35,12 @@ class Match:
     def check(self, current: Editable) -> None:
         if self._tags is None:
             raise MatchNeeded(
-                "A change has to say which state it was made from.",
+                "The change needs the header If-Match.",
                 hint="Send the `etag` of what you read as If-Match, or `*` to change it whatever it is.",
             )
         if "*" not in self._tags and current.etag not in self._tags:
             raise Stale(
-                "It has changed since you read it.",
+                "The resource has changed since you read it.",
                 hint="Look at `current`, then send the change with its `etag` as If-Match.",
                 current=current.model_dump(mode="json"),
             )
@@ -48,7 +48,7 @@ class Match:
     def check_absent(self) -> None:
         if self._tags:
             raise Stale(
-                "It was deleted after you read it.",
+                "The resource was deleted after you read it.",
                 hint="Send the request without If-Match to create it again.",
             )
 

@@ -1,4 +1,4 @@
-"""Downloads of stored objects."""
+"""Responses that stream stored objects."""
 
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -39,7 +39,7 @@ def stream_object(
     transform: Callable[[BinaryIO], Iterator[bytes]] = chunks,
     caching: str = "private, max-age=31536000, immutable",
 ) -> Response:
-    """Stream the object through `transform`, or answer 304."""
+    """Stream the object through `transform`, or answer 304 if the client has it."""
     tags = {"etag": f'"{etag}"', "cache-control": caching}
     if (not_modified := unchanged(request, tags)) is not None:
         return not_modified

@@ -41,7 +41,9 @@ REQUEST_ID = re.compile(r"^[A-Za-z0-9._-]{1,100}$")
 
 
 def error_response(error: ReinforgeError, request_id: str | None) -> JSONResponse:
-    """Response; conflicts carry `x-should-retry: false`, since the OpenAI SDK retries every 409 and 429."""
+    """Response for an error. Conflicts carry `x-should-retry: false`, since the OpenAI SDK retries every 409
+    and 429.
+    """
     headers: dict[str, str] = {}
     if error.status == 401:
         headers["www-authenticate"] = "Bearer"
@@ -160,7 +162,7 @@ def database_answer(request: Request, error: Exception) -> JSONResponse:
     if isinstance(getattr(error, "orig", None), QueryCanceled):
         log.warning("a statement took too long: %s", error)
         slow = Unavailable(
-            "The database needed too long for this.",
+            "The database took too long for this request.",
             code="statement_too_slow",
             hint="Ask for less, or try again later. REINFORGE_STATEMENT_SECONDS is the limit.",
         )

@@ -1,6 +1,7 @@
-"""Returns memory of large requests to the system: errors and requests form cycles, and the collector runs rarely.
+"""Return of the memory of large requests to the system: errors and requests form reference cycles, and the
+garbage collector runs rarely.
 
-A collection stops the event loop, and with it everybody's requests: few objects may be looked at in one.
+A collection stops the event loop, and with it all requests: each should examine few objects.
 """
 
 import asyncio
@@ -11,21 +12,28 @@ import anyio.to_thread
 from reinforge.system.memory import resident_bytes, return_freed_memory, return_large_blocks_at_once
 
 YOUNG_OBJECTS = 5_000
-"""New objects that start a collection: 50,000 took 40 to 70 ms, most of it for freeing requests in cycles."""
+"""Number of new objects that starts a collection. With 50,000, one took 40 to 70 ms, mostly to free requests
+in cycles.
+"""
 EVERY_SECONDS = 5.0
 WARM_LOOKS = (2, 12)
-"""Looks after the start at which routes, statements and caches have been made: what is there then stays."""
+"""After which checks since the start all objects are frozen: routes, statements and caches exist by then, and
+stay.
+"""
 GROWTH_BYTES = 48 << 20
-"""A collection stops the server for milliseconds, a full one with large requests under way for tenths of a second:
-growth alone starts it, and only of objects that are young."""
+"""Growth that starts a collection, of young objects only. A collection stops the server for milliseconds, a
+full one during large requests for tenths of a second.
+"""
 FULL_GROWTH_BYTES = 256 << 20
-"""Growth that starts a full collection, however long a burst lasts."""
+"""Growth that starts a full collection, even during a burst of requests."""
 REPEAT_LOOKS = (2, 6, 24)
-"""Looks after the last growth at which a full one runs: what requests of a burst held is free when they are over."""
+"""After which checks since the last growth a full collection runs: the requests of a burst have ended by
+then.
+"""
 
 
 def prepare_server() -> None:
-    """Once, when the application is there: set up the collector and the allocator for short stops."""
+    """Set up the collector and the allocator for short stops. Call it once, after the application is created."""
     return_large_blocks_at_once()
     gc.freeze()
     gc.set_threshold(YOUNG_OBJECTS, 20, 50)
@@ -35,7 +43,7 @@ class MemoryReturn:
     def __init__(self) -> None:
         self._least = self._least_full = resident_bytes()
         self._looks = REPEAT_LOOKS[-1]
-        """Since the last growth."""
+        """Number of checks since the last growth."""
 
     async def run(self) -> None:
         looks = 0

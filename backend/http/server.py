@@ -12,7 +12,7 @@ HEAD_SECONDS = 15.0
 HEAD_BYTES = 64 * 1024
 LINGER_SECONDS = 5.0
 FRAMING_BYTES = 1024 * 1024
-"""Maximum of chunk sizes, extensions and trailers, besides eight times the content."""
+"""Most bytes of chunk sizes, extensions and trailers of a request, in addition to eight times its content."""
 _DESCRIPTORS_APART = 256
 _MOST_DESCRIPTORS = 65_536
 
@@ -25,7 +25,7 @@ class ServerConfig(uvicorn.Config):
 
 
 def affordable_connections() -> int:
-    """Three quarters of the descriptors: uploads and downloads open files."""
+    """Most connections: three quarters of the file descriptors, as uploads and downloads open files."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return max(64, (soft - _DESCRIPTORS_APART) * 3 // 4)
 

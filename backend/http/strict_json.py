@@ -79,7 +79,7 @@ def replace_nul(value: Any) -> Any:
 
 
 class ResponseReady(Exception):
-    """Exception of a dependency that has the response, to skip the endpoint."""
+    """Raised by a dependency that has the response, to skip the endpoint."""
 
     def __init__(self, response: Response) -> None:
         super().__init__()

@@ -1,1 +1,0 @@
-"""Suggested values of a job and its time before the start."""

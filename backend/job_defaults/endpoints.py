@@ -1,4 +1,4 @@
-"""Endpoint of a job's suggested values."""
+"""Endpoint that suggests values for a job's fields."""
 
 from typing import Annotated, Any
 

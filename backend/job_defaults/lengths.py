@@ -1,4 +1,4 @@
-"""Lengths of a dataset's prompts and answers, counted by a worker where one answers."""
+"""Lengths of a dataset's prompts and answers in tokens, counted by a worker, or estimated if none answers."""
 
 import time
 from collections import OrderedDict
@@ -25,7 +25,7 @@ SAMPLE_ROWS = 256
 LONGEST_ROWS = 16
 COUNT_SECONDS = 3.0
 UNCOUNTED_SECONDS = 60.0
-"""Time for which an estimate from characters is used again."""
+"""Seconds for which an estimate from characters is used again."""
 MOST_CACHED = 256
 ONE_TOKEN = "0"
 

@@ -1,4 +1,4 @@
-"""Jobs and workers that suggested values are computed from."""
+"""Queries about the jobs and workers from which suggested values are computed."""
 
 from collections.abc import Sequence
 from datetime import timedelta

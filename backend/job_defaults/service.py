@@ -1,4 +1,6 @@
-"""Suggested values of a job and its time, from what the project and its workers have measured."""
+"""Suggested values for a job and an estimate of its time, from what the project and its workers have
+measured.
+"""
 
 import statistics
 from collections.abc import Sequence
@@ -27,7 +29,7 @@ from reinforge.schemas.job_defaults import JobDefaults
 from reinforge.spec import DataSpec, JobSpec
 
 ANY_REWARD = {"type": "python", "name": "reward", "source": "def grade(sample, item):\n    return 0.0\n"}
-"""Reward in place of rewards that are not chosen yet."""
+"""Placeholder for rewards that are not chosen yet."""
 MOST_EARLIER = 5
 METRICS = ("time/step", "time/generate", "time/score", "completions/length_mean")
 NOTE = "No estimate yet: run the pre-flight."
@@ -127,7 +129,7 @@ async def _estimate(
     sizes: JobSizes,
     observed: Observed | None,
 ) -> TimeEstimate | None:
-    """Estimate from jobs on this dataset, else from its pre-flight, else from jobs on others."""
+    """Estimate from jobs on this dataset, else from its pre-flight, else from jobs on other datasets."""
     earlier, probed = (
         await _earlier(session, project_id, spec, model, dataset, sizes.devices),
         sizes.preflight,

@@ -1,1 +1,0 @@
-"""Judges of a project, which graders refer to."""

@@ -1,4 +1,4 @@
-"""Judge endpoints."""
+"""Endpoints to list, create, change and delete LLM judges."""
 
 from fastapi import APIRouter, Request, Response
 
@@ -17,7 +17,7 @@ router = APIRouter(prefix="/api/v1", tags=["judges"], route_class=StrictRoute)
 
 @router.get("/judges", operation_id="listJudges")
 async def list_judges(session: Session, who: Reader) -> Page[JudgeInfo]:
-    """All of them, by name."""
+    """All judges of the project, by name."""
     return Page(data=await service.all_of(session, who.project_id))
 
 
@@ -31,7 +31,7 @@ async def create(
     who: Writer,
     once: Once,
 ) -> Response:
-    """For owners. The key is stored encrypted and never returned."""
+    """Add a judge. Its API key is stored encrypted and never returned. For owners."""
     await service.check_address(settings.guard, who, body.base_url)
     async with database.transaction() as session:
         if (stored := await once.begin(session, once.request_hash(await request.body()))) is not None:
@@ -41,7 +41,7 @@ async def create(
 
 @router.get("/judges/{id}", operation_id="getJudge")
 async def get(id: str, response: Response, session: Session, who: Reader) -> JudgeInfo:
-    """By id or name."""
+    """A judge, by id or name."""
     return tagged(service.view(await service.get(session, who.project_id, id)), response)
 
 
@@ -56,7 +56,7 @@ async def change(
     match: IfMatch,
     who: Writer,
 ) -> JudgeInfo:
-    """For owners. Running jobs use it from their next attempt on."""
+    """Change a judge. Running jobs use it from their next attempt on. For owners."""
     if body.base_url is not None:
         await service.check_address(settings.guard, who, body.base_url)
     async with database.transaction() as session:
@@ -65,11 +65,11 @@ async def change(
 
 @router.delete("/judges/{id}", status_code=204, operation_id="deleteJudge")
 async def delete(id: str, session: Session, who: Writer) -> None:
-    """For owners."""
+    """Delete a judge. For owners."""
     await service.remove(session, who, id)
 
 
 @router.get("/signing-secret", operation_id="getSigningSecret")
 async def signing_secret(sealer: SealerDep, who: Writer) -> SigningSecret:
-    """For owners: the secret that signs requests to endpoint graders."""
+    """The secret that signs requests to endpoint graders. For owners."""
     return SigningSecret(secret=service.own_signing_secret(who, sealer))

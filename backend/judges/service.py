@@ -42,7 +42,9 @@ async def get(session: AsyncSession, project_id: str, id: str) -> JudgeRow:
 
 
 async def check_address(guard: Guard, who: Principal, base_url: str) -> None:
-    """Resolves names, so never call it in a transaction; workers check again. Raises NotAllowed, InvalidInput."""
+    """Check a judge's address, outside transactions, as names are resolved; workers check again. Raises
+    NotAllowed, InvalidInput.
+    """
     require_owner(who, "judges")
     _checked({"base_url": base_url, "model": "any"})
     hint = f"{ALLOW_VARIABLE} has to be set for the backend and for the workers, which call the judge."
@@ -112,7 +114,7 @@ async def missing(session: AsyncSession, project_id: str, names: Iterable[str]) 
 async def delivered(
     session: AsyncSession, project_id: str, names: Iterable[str], sealer: Sealer
 ) -> tuple[dict[str, Judge], dict[str, str]]:
-    """Connections and keys by name, for a worker; unknown names are omitted. Raises Unavailable."""
+    """Connections and keys of judges by name, for a worker; unknown names are omitted. Raises Unavailable."""
     rows = await repository.named(session, project_id, set(names))
     judges = {
         name: Judge.model_validate({field: getattr(row, field) for field in _CONNECTION})

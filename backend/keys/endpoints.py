@@ -1,4 +1,4 @@
-"""API key endpoints."""
+"""Endpoints to list, create, revoke and transfer API keys."""
 
 from typing import Annotated
 
@@ -28,7 +28,7 @@ async def list_keys(
 
 @router.post("/keys", status_code=201, dependencies=[OnceWhole], operation_id="createApiKey")
 async def create_key(body: ApiKeyCreate, session: Session, who: Writer) -> ApiKeyCreated:
-    """The only response that contains the secret. For owners."""
+    """Create a key. Only this response contains its secret. For owners."""
     key, secret = await service.create(session, who, body)
     return ApiKeyCreated(**ApiKey.model_validate(key).model_dump(), key=secret)
 
@@ -41,8 +41,7 @@ async def revoke_key(id: str, session: Session, who: Writer) -> None:
 
 @router.post("/keys/{id}/transfer", dependencies=[OnceWhole], operation_id="transferApiKey")
 async def transfer_key(id: str, session: Session, who: Writer) -> ApiKey:
-    """Take over another member's key: removing that member no longer revokes it, and your rights bound it.
-
-    Its secret stays the same, also for others who have it. For owners.
+    """Take over another member's key. Removing that member then no longer revokes it, and your rights limit
+    it. Its secret stays the same, also for others who have it. For owners.
     """
     return ApiKey.model_validate(await service.transfer(session, who, id))

@@ -119,13 +119,13 @@ def _check_administrator(who: Principal, body: ApiKeyCreate) -> None:
         return
     if not who.administrator:
         raise NotAllowed(
-            "Only who runs the platform makes keys that run it.",
+            "Only an administrator may create an administrator key.",
             code="not_administrator",
             hint="Leave `administrator` out, or make it with the account or a key of whoever runs the platform.",
         )
     if body.role != "owner" or body.scopes is not None:
         raise InvalidInput(
-            "A platform key belongs to an owner and has no scopes.",
+            "An administrator key must have the role owner and no scopes.",
             code="invalid_administrator_key",
             param="administrator",
             hint="Give it the role owner and leave `scopes` out, or leave `administrator` out.",
@@ -143,7 +143,7 @@ def _check_scopes(who: Principal, body: ApiKeyCreate) -> None:
         )
     if who.scopes is not None and (body.scopes is None or not set(body.scopes) <= who.scopes):
         raise NotAllowed(
-            "A key cannot make one that may do more than itself.",
+            "A key can only create keys with its own scopes or fewer.",
             code="scope_over_own",
             hint=f"Name some of its own scopes: {', '.join(sorted(who.scopes))}.",
         )

@@ -49,7 +49,7 @@ async def update(
     match: IfMatch,
     who: Reader,
 ) -> Notifications:
-    """Choose the events. Needs a confirmed address."""
+    """Choose the events that send e-mail. Needs a confirmed address."""
     return tagged(await service.update(session, settings, who, body, match), response)
 
 
@@ -66,7 +66,7 @@ async def send_confirmation(session: Session, settings: SettingsDep, who: Reader
 
 @page_router.get("/confirm")
 async def confirm_page(token: Token, session: Session, sealer: SealerDep) -> HTMLResponse:
-    """A question: programs that open the links of e-mails confirm nothing."""
+    """Page that asks for confirmation, as programs that open the links of e-mails must confirm nothing."""
     try:
         address = await service.confirm(session, sealer, token, save=False)
     except NotFound as error:
@@ -94,7 +94,7 @@ async def unsubscribe_page(token: Token, session: Session, sealer: SealerDep) ->
 
 @page_router.post("/unsubscribe")
 async def unsubscribe(token: Token, session: Session, sealer: SealerDep) -> HTMLResponse:
-    """Also what mail programs send for one click (RFC 8058)."""
+    """Unsubscribe, also by the one-click request of mail programs (RFC 8058)."""
     try:
         project = await service.unsubscribe(session, sealer, token, save=True)
     except NotFound as error:

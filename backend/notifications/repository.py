@@ -43,7 +43,7 @@ async def member(session: AsyncSession, id: str) -> tuple[Member, Project] | Non
 
 
 async def take_due(session: AsyncSession, *, most: int, lease: timedelta) -> Sequence[Mail]:
-    """Messages, postponed by `lease`, so that nobody else takes them."""
+    """Due messages, postponed by `lease`, so that no other process takes them."""
     due = (
         select(Mail)
         .where(Mail.state == "pending", Mail.next_at <= now())

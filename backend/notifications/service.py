@@ -64,7 +64,9 @@ async def send_confirmation(session: AsyncSession, settings: Settings, who: Prin
         count = await repository.recent(session, user.id, _SINCE, confirmations=True, address=address)
         if count >= CONFIRMATIONS:
             raise TooManyRequests(
-                "Too many confirmations were sent.", code="too_many_mails", hint="Wait up to an hour."
+                f"{CONFIRMATIONS} confirmations were sent in the last hour, the limit.",
+                code="too_many_mails",
+                hint="Wait up to an hour.",
             )
     session.add(events.mail(repository.CONFIRMATION, user.id, user.email, {}))
     await session.flush()

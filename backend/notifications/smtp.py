@@ -1,4 +1,4 @@
-"""The SMTP server of the settings."""
+"""Sending of e-mail through the SMTP server of the settings."""
 
 import smtplib
 import ssl
@@ -66,7 +66,7 @@ def _send(server: smtplib.SMTP, message: EmailMessage) -> MailOutcome:
 
 
 def _text(error: Exception) -> str:
-    """Text without credentials, which a server may repeat."""
+    """Text of an error, without the credentials that a server may repeat."""
     if isinstance(error, smtplib.SMTPAuthenticationError):
         return f"the server refuses the user name or password ({error.smtp_code})"
     return str(error)[:500]

@@ -1,4 +1,6 @@
-"""Links of e-mails: confirm an address, unsubscribe. Sealed with the server's secret key, not stored."""
+"""Tokens in the links of e-mails, to confirm an address or to unsubscribe. Sealed with the server's secret
+key, not stored.
+"""
 
 import json
 import time

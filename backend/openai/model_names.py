@@ -37,12 +37,12 @@ class NamedModel:
 
     @property
     def weights(self) -> Checkpoint | Adapter | None:
-        """None for the base model itself."""
+        """Checkpoint or adapter; None for a base model."""
         return self.checkpoint or self.alias
 
     @property
     def model_sha256(self) -> str | None:
-        """Of the base model that the weights were trained on."""
+        """SHA-256 of the base model that the weights were trained on."""
         if self.job is not None:
             return self.job.model_sha256
         return None if self.alias is None else self.alias.model_sha256

@@ -1,4 +1,4 @@
-"""Model calls of rollouts' programs, whatever the dialect: from a request to the job's trainer and back."""
+"""Model calls of rollouts' programs in either API format: from a request to the job's trainer and back."""
 
 from typing import Any
 
@@ -39,7 +39,9 @@ def chat_payload(
 async def ask_trainer(
     request: Request, database: Database, hub: Hub, rollout: str, payload: ChatPayload
 ) -> ChatAnswer:
-    """Raises BudgetSpent `rollout_budget`, StateConflict `rollout_ended`, and errors of the trainer."""
+    """The trainer's answer to a model call. Raises BudgetSpent `rollout_budget`, StateConflict
+    `rollout_ended`, and errors of the trainer.
+    """
     async with database.transaction() as session:
         current = await rollouts.open_rollout(session, rollout, bearer(request))
         payload.try_no = current.try_no

@@ -1,1 +1,0 @@
-"""Warm child processes for reading untrusted files."""

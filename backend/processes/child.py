@@ -1,4 +1,6 @@
-"""`python -m backend.processes.child MEMORY`: executes functions on datasets until its input ends."""
+"""`python -m backend.processes.child MEMORY`: runs functions in MEMORY bytes of address space until its input
+ends.
+"""
 
 import os
 import pickle

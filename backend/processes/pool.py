@@ -19,7 +19,7 @@ IDLE_SECONDS = 300.0
 SPARE_SECONDS = 10.0
 
 MEMORY_BYTES = 2 << 30
-"""A child's address space: rows of 8 MiB decoded several times, and Arrow's buffers."""
+"""Limit of a child's address space: for rows of 8 MiB, decoded several times, and Arrow's buffers."""
 _ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ", "TMPDIR")
 
 T = TypeVar("T")
@@ -52,7 +52,7 @@ class Children:
         self._timers: dict[int, asyncio.TimerHandle] = {}
 
     async def ask(self, read: Callable[..., T], *arguments: Any) -> T:
-        """Result of `read`. Raises what `read` raises, and ChildDied."""
+        """Result of `read`, run in a child. Raises what `read` raises, and ChildDied."""
         question = pickle.dumps((read, arguments), pickle.HIGHEST_PROTOCOL)
         child = await self._take()
         try:
@@ -106,7 +106,7 @@ async def _request(child: asyncio.subprocess.Process, question: bytes) -> bytes:
 
 
 async def start(module: str, *arguments: str, stdin: int) -> asyncio.subprocess.Process:
-    """Run a module that reads untrusted bytes, as an asyncio child, which asyncio reaps."""
+    """Start a module that reads untrusted bytes as a child process, which asyncio reaps."""
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", module, *arguments),
         stdin=stdin,

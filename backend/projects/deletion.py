@@ -13,8 +13,8 @@ from reinforge.states import LEASED
 
 
 async def delete_project(session: AsyncSession, who: Principal, id: str, name: str) -> str:
-    """Delete; returns the platform's first remaining project. Raises NotFound, NotAllowed, InvalidInput,
-    StateConflict.
+    """Delete a project; returns the id of the oldest remaining one. Raises NotFound, NotAllowed,
+    InvalidInput, StateConflict.
     """
     project = await service.owned(session, who, id)
     # From here on nothing can be added to the project: foreign keys wait for this lock.
@@ -24,10 +24,12 @@ async def delete_project(session: AsyncSession, who: Principal, id: str, name: s
             "`name` is not the project's name.",
             code="name_differs",
             param="name",
-            hint="Deleting cannot be undone: say the name of what is to go.",
+            hint="Deleting cannot be undone: send the name of the project.",
         )
     if await session.scalar(select(func.count()).select_from(Project)) == 1:
-        raise StateConflict("This is the only project.", code="last_project", hint="Make another one first.")
+        raise StateConflict(
+            "The only project cannot be deleted.", code="last_project", hint="Make another one first."
+        )
     await _check_idle(session, id)
     await _move_sessions(session, id)
     for table in reversed(Base.metadata.sorted_tables):
@@ -48,7 +50,7 @@ async def _check_idle(session: AsyncSession, id: str) -> None:
     leased_ids = [row.id for row in jobs if row.status in LEASED]
     if leased_ids:
         raise StateConflict(
-            f"Workers have {len(leased_ids)} of the project's jobs: {', '.join(leased_ids[:5])}.",
+            f"Workers still run {len(leased_ids)} of the project's jobs: {', '.join(leased_ids[:5])}.",
             code="project_busy",
             hint="Cancel them, and delete the project once they have stopped.",
         )

@@ -1,4 +1,4 @@
-"""Project endpoints."""
+"""Endpoints to list, create, change, switch, export and delete projects."""
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
@@ -38,7 +38,7 @@ async def list_projects(session: Session, who: Reader) -> Page[ProjectAccess]:
 
 @router.post("/projects", status_code=201, dependencies=[OnceWhole], operation_id="createProject")
 async def create_project(body: ProjectCreate, session: Session, who: Writer) -> ProjectCreated:
-    """For owners of a project; the creator becomes the owner."""
+    """Create a project; the creator becomes its owner. For owners of a project."""
     project, secret = await service.create(session, who, body)
     return ProjectCreated(**Project.model_validate(project).model_dump(), key=secret)
 
@@ -53,7 +53,7 @@ async def get_by_id(id: str, response: Response, session: Session, who: Reader) 
 async def rename_project(
     id: str, body: ProjectUpdate, response: Response, session: Session, match: IfMatch, who: Writer
 ) -> Project:
-    """Rename it, or set the report card that promotions require. For owners."""
+    """Rename a project, or set the report card that promotions require. For owners."""
     return tagged(await service.change(session, who, id, body, match), response)
 
 

@@ -1,4 +1,4 @@
-"""Parts of a streamed archive."""
+"""Files of a streamed tar archive: JSON, rows of a query, stored objects."""
 
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Invitation endpoints."""
+"""Endpoints to list, create, withdraw and accept invitations."""
 
 from typing import Annotated
 
@@ -46,7 +46,7 @@ async def list_invitations(
 async def create_invitation(
     body: InvitationCreate, session: Session, settings: SettingsDep, who: Writer
 ) -> InvitationMade:
-    """A one-time link for one person to join the project. For owners."""
+    """Create a one-time link for one person to join the project. For owners."""
     row, url = await invitations.create(session, who, settings.url, body)
     return InvitationMade(**Invitation.model_validate(row).model_dump(), url=url)
 

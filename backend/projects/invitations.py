@@ -95,7 +95,7 @@ async def accept(
 async def _hashed_password(session: AsyncSession, body: InvitationAccept, place: str) -> str | None:
     await look(session, body.token)
     if body.name is None:
-        raise InvalidInput("A name is needed.", code="name_needed", param="name")
+        raise InvalidInput("A new user needs a name.", code="name_needed", param="name")
     if body.email is not None:
         await attempts.count_address(session, digest(body.token), place)
     if body.password is None:

@@ -1,4 +1,4 @@
-"""Member endpoints."""
+"""Endpoints to list, add, change and remove members."""
 
 from typing import Annotated
 
@@ -68,12 +68,14 @@ async def remove_member(id: str, session: Session, who: Writer) -> None:
 async def create_link(id: str, session: Session, settings: SettingsDep, who: Writer) -> MemberInvited:
     """A new one-time sign-in link for a member. For owners.
 
-    403 `user_of_other_projects` for a member of others: the link would give access to those.
+    403 `user_of_other_projects` for a member of other projects: the link would give access to those.
     """
     return _invited(*await members.renew_address(session, who, settings.url, id))
 
 
 @router.post("/members/{id}/password-reset", dependencies=[OnceWhole], operation_id="createPasswordReset")
 async def create_reset(id: str, session: Session, settings: SettingsDep, who: Writer) -> MemberInvited:
-    """A one-time link for setting a new password. For owners; 403 as for sign-in links."""
+    """A one-time link for setting a new password. For owners. 403 `user_of_other_projects` as for a sign-in
+    link.
+    """
     return _invited(*await members.renew_address(session, who, settings.url, id, "reset"))

@@ -53,8 +53,8 @@ async def join(session: AsyncSession, user: User, project_id: str, role: str) ->
 
 
 async def change(session: AsyncSession, who: Principal, id: str, role: Role, match: Match) -> MemberAndUser:
-    """Change at once; demoting an owner revokes their invitations. Raises NotAllowed, NotFound, MatchNeeded,
-    Stale.
+    """Change a member's role at once; demoting an owner revokes their invitations and links. Raises
+    NotAllowed, NotFound, MatchNeeded, Stale.
     """
     member, user = await _owned(session, who, id)
     require_scopes_of(who, role)
@@ -68,7 +68,7 @@ async def change(session: AsyncSession, who: Principal, id: str, role: Role, mat
 
 
 async def remove(session: AsyncSession, who: Principal, id: str) -> None:
-    """End the access with keys, invitations and links; a user without projects is deleted."""
+    """Remove a member and what the member made: keys, invitations, links. A user without projects is deleted."""
     member, user = await _owned(session, who, id)
     await repository.end_makings(session, user.id, member.project_id)
     await keys.revoke_of(session, user.id, member.project_id)

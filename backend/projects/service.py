@@ -1,4 +1,4 @@
-"""Project service."""
+"""Projects: lookup, creation, changes."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ async def counts(session: AsyncSession, project_id: str) -> dict[str, Any]:
 
 
 async def visible_projects(session: AsyncSession, who: Principal) -> list[ProjectAccess]:
-    """Projects by name: all for administrators, one for any other key."""
+    """Projects of the caller, by name: all for administrators, their own for users, one for any other key."""
     if who.administrator or who.user_id is not None:
         rows = await repository.projects(session, None if who.administrator else who.user_id)
     else:
@@ -53,7 +53,7 @@ async def create(session: AsyncSession, who: Principal, body: ProjectCreate) -> 
     require_owner(who, "projects")
     if who.user_id is None and not who.administrator:
         raise NotAllowed(
-            "A key of one project cannot make another one.",
+            "The API key of a project cannot create another project.",
             code="not_administrator",
             hint="Make it on the page, or with a key of whoever runs the platform.",
         )
@@ -90,7 +90,7 @@ async def switch(session: AsyncSession, who: Principal, id: str, cookie: str | N
     browser = await session.get(BrowserSession, digest(cookie)) if cookie and who.user_id else None
     if browser is None:
         raise StateConflict(
-            "Only a browser in which a user is signed in can switch.",
+            "Only the browser of a signed-in user can switch projects.",
             code="no_session",
             hint="An API key belongs to one project: use a key of the other one.",
         )

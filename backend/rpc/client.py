@@ -43,16 +43,16 @@ from reinforge.schemas.worker_api import CallMessage
 from reinforge.system import tracing
 
 ONLINE_SECONDS = 30.0
-"""Time after which a worker is offline, and loses its calls."""
+"""Seconds without contact after which a worker is offline, and loses its calls."""
 LOOK_AGAIN_SECONDS = 5.0
 PROJECT_CALLS = 2
 HANG_UP_SECONDS = 1.0
 SLOW_SECONDS = 10.0
-"""Wait that shows that workers do not answer."""
+"""Seconds of waiting that show that workers do not answer."""
 RETRY_AFTER_SECONDS = 5
 _RETENTION = timedelta(minutes=10)
 _TAKING = 7_224_910_163_351_041
-"""Advisory lock: concurrent takers would exceed a project's limit."""
+"""Advisory lock for taking calls, as concurrent takers would exceed a project's limit."""
 
 IsGone = Callable[[], Awaitable[bool]]
 
@@ -64,7 +64,7 @@ class Waiting:
 
 
 class Calls:
-    """RPC queue of one process, fair between projects."""
+    """Client of the RPC queue, which is fair between projects."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class Calls:
                     if lost:
                         raise worker_lost()
                 if self._gone is not None and await self._gone():
-                    raise Unavailable("The caller has hung up.", code="caller_gone")
+                    raise Unavailable("The client has disconnected.", code="caller_gone")
                 if await answered.wait(min(remaining, HANG_UP_SECONDS)):
                     look = 0.0
         return None
@@ -356,9 +356,9 @@ def no_worker(kind: CallKind) -> Unavailable:
 
 def worker_lost() -> Unavailable:
     return Unavailable(
-        "The worker that had taken this is gone.",
+        "The worker that processed the call is gone.",
         code="worker_lost",
-        hint="Try again. If it goes again, the log of `python -m worker calls` says why.",
+        hint="Try again. If it happens again, the log of `python -m worker calls` says why.",
     )
 
 

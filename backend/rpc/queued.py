@@ -11,7 +11,7 @@ from reinforge.schemas.rpc.tools import ServersRequest, ToolRunRequest
 class SecretReferences(RpcModel):
     model_key: str | None = None
     token_of: str | None = None
-    """Key of a model that is being added; opens `token_sealed`."""
+    """Key of a model that is being added. `token_sealed` is encrypted for this model."""
     token_sealed: str | None = None
     project: str | None = None
     judge_names: list[str] = []

@@ -1,4 +1,4 @@
-"""Streaming RPCs: events of a running call, for one request, through the tables."""
+"""Streaming RPCs: the events of a running call reach the waiting request through database tables."""
 
 import time
 from collections.abc import AsyncGenerator
@@ -39,8 +39,8 @@ class CallStream(Generic[ResultT]):
         return (self._over or time.monotonic()) - self._first_event_at
 
     async def events(self) -> AsyncGenerator[RpcEvent | None, None]:
-        """The worker's events in order; None as a keep-alive. Always drops the call. Raises Unavailable or
-        the worker's error.
+        """The worker's events in order; None as a keep-alive. Deletes the call at the end. Raises Unavailable
+        or the worker's error.
         """
         began = last_event_at = time.monotonic()
         reported_waiting = False

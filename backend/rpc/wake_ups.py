@@ -1,4 +1,4 @@
-"""Wake-ups through Celery: messages with a job's id."""
+"""Wake-ups of workers through Celery: messages with a job's id."""
 
 import logging
 from typing import Any

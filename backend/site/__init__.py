@@ -1,1 +1,0 @@
-"""Page, OpenAPI document, health, client wheel."""

@@ -1,4 +1,4 @@
-"""GET /client/… · this version's client as a wheel, like the one of `make build`."""
+"""GET /client/…: this version's client as a wheel, like the one of `make build`."""
 
 import base64
 import functools

@@ -36,7 +36,7 @@ def _page(file: Path, changed_ns: int) -> str:
 @router.api_route("", methods=["GET", "HEAD"])
 @router.api_route("/{path:path}", methods=["GET", "HEAD"])
 async def guide(request: Request, path: str = "") -> Response:
-    """A page, or a file that pages show. Raises NotFound."""
+    """A page of the guide, or a file that its pages show. Raises NotFound."""
     path = path.strip("/")
     if (file := source(PAGES, path.removesuffix(".md"))) is not None:
         html = await to_thread.run_sync(_page, file, file.stat().st_mtime_ns)

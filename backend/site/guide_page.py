@@ -1,4 +1,4 @@
-"""Pages of the guide: Markdown of `docs/` as HTML, with links and pictures of the server."""
+"""Pages of the guide: Markdown of `docs/` as HTML, whose links and pictures lead to this server."""
 
 import functools
 import itertools
@@ -53,7 +53,7 @@ def source(folder: Path, path: str) -> Path | None:
 
 
 def target(link: str, page: str) -> str | None:
-    """Where a link of `page` leads on the server; None: to a file of the repository that is not served."""
+    """Where a link of `page` leads on the server; None for a file of the repository that is not served."""
     if "://" in link or link.startswith(("mailto:", "#")):
         return link
     name, mark, anchor = link.partition("#")
@@ -137,7 +137,7 @@ def _body(text: str, page: str) -> tuple[str, list[Heading]]:
 
 
 def _anchor(text: str, earlier: list[Heading]) -> str:
-    """Anchor as GitHub names it."""
+    """Anchor of a heading, as GitHub names it."""
     slug = _TEXT.sub("", text.strip().lower()).replace(" ", "-")
     repeats = sum(
         one.anchor == slug or (one.anchor.startswith(f"{slug}-") and one.anchor[len(slug) + 1 :].isdigit())

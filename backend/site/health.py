@@ -1,4 +1,4 @@
-"""GET /healthz · GET /readyz."""
+"""Endpoints `GET /healthz` and `GET /readyz`."""
 
 import asyncio
 import logging
@@ -31,7 +31,7 @@ _NOT_READY: dict[int | str, dict[str, Any]] = {
 
 @router.get("/healthz", tags=["health"], operation_id="getHealth")
 async def healthz() -> dict[str, Any]:
-    """The process is alive."""
+    """Answers if the process is alive."""
     return {"status": "ok", "version": __version__}
 
 
@@ -68,7 +68,7 @@ async def _broker(watch: BrokerWatch) -> tuple[BrokerState, dict[str, Any]]:
 
 
 async def _workers(database: Database, broker: BrokerState) -> dict[str, dict[str, Any]]:
-    """State of the workers, without which the backend serves, too."""
+    """State of the workers. The backend is ready without them, too."""
     try:
         async with database.transaction() as session:
             recent = Worker.last_seen_at > now() - timedelta(seconds=ONLINE_SECONDS)

@@ -1,4 +1,4 @@
-"""GET /api/v1/meta."""
+"""Endpoint `GET /api/v1/meta`."""
 
 from fastapi import APIRouter
 

@@ -13,7 +13,7 @@ from backend.site.openapi_errors import document_errors
 EXAMPLES = Path(__file__).with_name("openapi_examples.json")
 METHODS = ("get", "post", "put", "patch", "delete")
 IF_MATCH_SOMETIMES = frozenset({"setBudget"})
-"""Operations that may also create the object."""
+"""Operations that may also create the object, and then need no If-Match."""
 
 
 def operations(document: dict[str, Any]) -> list[dict[str, Any]]:

@@ -31,7 +31,7 @@ _ROUTES = frozenset(
     }
     | {"reset-password", "settings", "sign-in", "sweeps"}
 )
-"""First path segments; a test compares them with `frontend/src/routes`."""
+"""First segments of the page's own paths; a test compares them with `frontend/src/routes`."""
 _NEVER = frozenset({"api", "v1", "worker", "docs", "guide", "mail", "shared", "openapi.json"})
 _PROBES = "Ask /healthz (the process is alive) or /readyz (requests can be served; `parts` says what is not)."
 _HINTS = {
@@ -59,7 +59,7 @@ _NOT_BUILT = (
 
 
 Copies = tuple[tuple[str, str], ...]
-"""Content encodings and file endings of packed copies, in the order of preference."""
+"""Content encodings and file endings of compressed copies, in the order of preference."""
 
 
 class PageFallback:
@@ -78,7 +78,9 @@ class PageFallback:
         await self.respond(path, first, copies=copies, browser=browser)(scope, receive, send)
 
     def respond(self, path: str, first: str, *, copies: Copies = (), browser: bool = False) -> Response:
-        """The file at `path`, or the page for its own paths and, with 404, for browsers. Raises NotFound."""
+        """The file at `path`; or the page, for its own paths and, with status 404, for browsers. Raises
+        NotFound.
+        """
         file = (self.folder / path.lstrip("/")).resolve()
         if file.is_relative_to(self.folder) and file.is_file() and file.name != "index.html":
             hashed = "/assets/" in path

@@ -1,4 +1,4 @@
-"""`/docs`: the OpenAPI operations as HTML, without scripts: it shares the session cookie's origin."""
+"""`/docs`: the OpenAPI operations as HTML, without scripts, as it shares its origin with the session cookie."""
 
 from collections.abc import Iterator
 from html import escape

@@ -1,4 +1,4 @@
-"""Check of a sweep for a form."""
+"""Check of a sweep while it is entered in a form."""
 
 from typing import Any
 

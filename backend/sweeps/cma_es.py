@@ -54,7 +54,7 @@ class CmaEsSettingSampler(SettingSampler):
         return study.get_trials(deepcopy=False)[-1]
 
     def _carrier(self, attributes: dict[str, Any]) -> "FrozenTrial":
-        """A trial that names the parameters, and has attributes; its values do not count."""
+        """A trial that has the parameters and `attributes`; its values are not used."""
         lowest = {path: part.lowest for path, part in self._sampled.items()}
         return self._trial(lowest, 0, attributes)
 
@@ -72,7 +72,7 @@ def population(spec: SweepSpec) -> int:
 
 
 def _level(item: SettingOutcome) -> tuple[int, int, float]:
-    """Order by results: failed, then ended by halving, the later the better, then complete."""
+    """Sort key of a setting, worst first: failed, then ended by halving, the later the better, then complete."""
     if item.reward is None:
         return 0, 0, 0.0
     return (2, 0, item.reward) if item.is_complete else (1, item.evaluations, item.reward)

@@ -1,4 +1,4 @@
-"""Endpoints of sweeps."""
+"""Endpoints to create, check, list, cancel and delete sweeps."""
 
 from typing import Annotated, Any
 
@@ -66,7 +66,7 @@ async def list_sweeps(
     after: str | None = None,
     status: SweepStatus | None = None,
 ) -> Page[Sweep]:
-    """Newest first."""
+    """The project's sweeps, newest first."""
     rows, more = await repository.page(session, who.project_id, status, limit=limit, after=after)
     trials = await repository.trials(session, [row.id for row in rows])
     cursor = encode_cursor(rows[-1].created_at, rows[-1].id) if more else None
@@ -82,7 +82,9 @@ async def get(id: str, session: Session, who: Reader) -> SweepDetail:
 
 @router.post("/sweeps/{id}/cancel", dependencies=[OnceWhole], operation_id="cancelSweep")
 async def cancel(id: str, session: Session, who: Writer) -> SweepDetail:
-    """Submit no further trial, and cancel its jobs; it is `cancelling` until they have stopped."""
+    """Cancel a sweep: submit no further trial, and cancel its jobs. It is `cancelling` until they have
+    stopped.
+    """
     return await _detail(session, await service.cancel(session, who.project_id, id))
 
 

@@ -1,5 +1,5 @@
-"""Importance of the varied settings: the share of the objective's variance between its values, adjusted
-for their number (epsilon squared, Kelley 1935).
+"""Importance of the varied settings: the share of the objective's variance that lies between a setting's
+values, adjusted for their number (epsilon squared, Kelley 1935).
 """
 
 import json

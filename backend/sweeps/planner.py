@@ -45,7 +45,7 @@ class Plan:
 
 
 def plan(spec: SweepSpec, status: str, trials: Sequence[TrialRecord], next_setting: NextSetting) -> Plan:
-    """The next actions. Applied twice, the second time does nothing."""
+    """The next actions of a sweep. Applied twice, the second time does nothing."""
     spent = spent_budget(spec, trials)
     end_reason: EndReason | None = (
         "sweep_cancelled" if status == "cancelling" else "budget" if spent else None
@@ -71,7 +71,7 @@ def plan(spec: SweepSpec, status: str, trials: Sequence[TrialRecord], next_setti
 
 
 def spent_budget(spec: SweepSpec, trials: Sequence[TrialRecord]) -> str | None:
-    """`budget_seconds` or `budget_money`, once used up."""
+    """Which budget is used up, `budget_seconds` or `budget_money`; None if neither."""
     budget = spec.budget
     if budget.seconds is not None and sum(trial.seconds for trial in trials) >= budget.seconds:
         return "budget_seconds"
@@ -106,7 +106,7 @@ def _new(spec: SweepSpec, trials: Sequence[TrialRecord], next_setting: NextSetti
 
 
 def _halved(spec: SweepSpec, trials: Sequence[TrialRecord]) -> list[int]:
-    """Running jobs that are not among the best 1/factor at their newest comparison."""
+    """Numbers of the running trials that are not among the best 1/factor at their newest comparison."""
     halving = spec.halving
     if halving is None:
         return []

@@ -45,7 +45,7 @@ async def open_ids(session: AsyncSession) -> list[str]:
 
 
 async def lock_open(session: AsyncSession, id: str) -> SweepRow | None:
-    """The open sweep, locked; None if another process plans it."""
+    """The open sweep, locked; None if it has ended, or another process plans it."""
     query = select(SweepRow).where(SweepRow.id == id, SweepRow.status.in_(OPEN))
     row: SweepRow | None = await session.scalar(query.with_for_update(skip_locked=True))
     return row

@@ -1,4 +1,4 @@
-"""Samplers: the next setting of a sweep by the results so far."""
+"""Samplers, which choose a sweep's next setting by the results so far."""
 
 import json
 from abc import ABC, abstractmethod
@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # 0.3 s and 40 MB, for the process that plans a sweep with su
     from optuna.distributions import BaseDistribution
 
 TPE_STARTUP = 10
-"""Measured settings before TPE chooses; a third of a short sweep."""
+"""Number of measured settings before TPE chooses; in a short sweep, a third of its settings."""
 FEWEST = 3
 REPEATS = 10
 
@@ -42,7 +42,7 @@ class SettingSampler(ABC):
 
     @abstractmethod
     def _is_random(self, setting: int) -> bool:
-        """Whether it is chosen without results."""
+        """Whether the setting is chosen without results."""
 
     @abstractmethod
     def _sample(self, seed: str) -> dict[str, int | float]:
@@ -84,7 +84,7 @@ class SettingOutcome:
     is_open: bool
     is_complete: bool
     is_failed: bool
-    """Worse than every setting with a reward."""
+    """Whether it failed without a reward, and so counts as worse than settings with one."""
     reward: float | None
     evaluations: int
 
@@ -110,7 +110,7 @@ def outcome(spec: SweepSpec, trials: Sequence[TrialRecord]) -> SettingOutcome:
 
 
 def startup_settings(spec: SweepSpec) -> int:
-    """Random settings at the beginning."""
+    """Number of random settings at the beginning."""
     return 1 if spec.method == "cma_es" else min(TPE_STARTUP, max(FEWEST, (spec.trials or 0) // 3))
 
 

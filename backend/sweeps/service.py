@@ -49,18 +49,20 @@ async def find(session: AsyncSession, project_id: str, id: str, *, lock: bool = 
 async def cancel(session: AsyncSession, project_id: str, id: str) -> SweepRow:
     row = await find(session, project_id, id, lock=True)
     if row.status not in OPEN:
-        raise StateConflict(f"The sweep is {row.status}.", code="sweep_ended", hint="It has ended.")
+        raise StateConflict(
+            f"The sweep cannot be cancelled: it is {row.status}.", code="sweep_ended", hint="It has ended."
+        )
     row.status = "cancelling"
     await session.flush()
     return row
 
 
 async def delete(session: AsyncSession, who: Principal, id: str) -> None:
-    require_owner(who, "deleting sweeps")
+    require_owner(who, "the deletion of sweeps")
     row = await find(session, who.project_id, id, lock=True)
     if row.status in OPEN:
         raise StateConflict(
-            f"The sweep is {row.status}.",
+            f"The sweep cannot be deleted: it is {row.status}.",
             code="sweep_not_ended",
             hint="Cancel it, and delete it once its jobs have stopped.",
         )

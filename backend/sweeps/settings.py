@@ -1,4 +1,4 @@
-"""Settings of a sweep that come next."""
+"""Choice of a sweep's next setting, by its method."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,9 @@ SAMPLERS: dict[str, type[SettingSampler]] = {"tpe": TpeSettingSampler, "cma_es":
 
 
 def next_setting(spec: SweepSpec, records: Sequence[TrialRecord]) -> NextSetting:
-    """Source of settings: from the specification alone, or from the results so far."""
+    """Function that returns the setting of a number: from the specification alone, or from the results so
+    far.
+    """
     if spec.method in SAMPLERS:
         return SAMPLERS[spec.method](spec, records).next_setting
 

@@ -1,1 +1,0 @@
-"""Figures for operators: `GET /metrics` for Prometheus."""

@@ -1,4 +1,4 @@
-"""GET /metrics, for Prometheus."""
+"""Endpoint `GET /metrics`, for Prometheus."""
 
 import asyncio
 import logging
@@ -22,12 +22,12 @@ log = logging.getLogger(__name__)
 router = APIRouter()
 
 _WITHIN_SECONDS = 8.0
-"""Time within Prometheus's timeout of ten seconds."""
+"""Seconds for the database, within Prometheus's timeout of ten seconds."""
 
 
 @router.get("/metrics", include_in_schema=False)
 async def metrics(request: Request) -> Response:
-    """Metrics of this process, of the database and of workers. With the metrics token only."""
+    """Metrics of this process, of the database and of workers. Needs the metrics token."""
     if not is_scraper(request):
         raise NotAuthenticated(
             "The metrics token is missing or wrong.",

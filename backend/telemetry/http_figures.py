@@ -12,7 +12,7 @@ PAGE, UNROUTED = "page", "unrouted"
 
 
 class RequestFigures:
-    """ASGI middleware, outside of all others."""
+    """ASGI middleware that counts and times requests, outside of all others."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

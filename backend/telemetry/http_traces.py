@@ -6,7 +6,9 @@ from reinforge.system import tracing
 from reinforge.system.logs import job_in
 
 _TRACED = ("/api/v1/", "/v1/")
-"""Not pages, probes and the worker API, whose long polls and heartbeats would drown the rest."""
+"""Prefixes of traced paths. Long polls and heartbeats of the worker API, pages and probes would hide the
+rest.
+"""
 
 
 class RequestTraces:

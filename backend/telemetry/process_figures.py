@@ -1,6 +1,6 @@
 """Prometheus metrics that this process counts itself.
 
-No label names a project, user, job, model or address: their number has no limit.
+No label names a project, user, job, model or address, as the number of these has no limit.
 """
 
 import time
@@ -110,7 +110,7 @@ def count_steps(worker: str, steps: Sequence[StepMetrics]) -> None:
 
 
 def _remember(worker: str) -> None:
-    """Keep the workers that have reported last: restarted containers get new ids."""
+    """Keep the labels of the workers that have reported last: restarted containers get new ids."""
     _workers.pop(worker, None)
     _workers[worker] = None
     while len(_workers) > _MOST_WORKERS:

@@ -1,1 +1,0 @@
-"""Tools of environments, before a job has them."""

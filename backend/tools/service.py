@@ -1,4 +1,4 @@
-"""Checks sources of tools, and has a worker run calls."""
+"""Checks of the sources of tools, and tool calls that a worker runs."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -35,7 +35,7 @@ async def check(calls: Calls, project_id: str, sources: Sequence[ToolSource]) ->
 
 
 async def run(database: Database, calls: Calls, project_id: str, body: ToolRun) -> ToolRunResult:
-    """Raises InvalidInput, Unavailable, StateConflict."""
+    """Have a worker run tool calls. Raises InvalidInput, Unavailable, StateConflict."""
     request = QueuedToolRun(run=body, project=project_id if body.environment.servers else None)
     if body.model is not None:
         async with database.transaction() as session:

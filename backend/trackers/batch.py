@@ -1,4 +1,4 @@
-"""Content of one attempt: facts of the job, the steps since the last attempt, its end."""
+"""Content of one export attempt: facts of the job, the steps since the last attempt, the job's end."""
 
 import json
 from dataclasses import dataclass, field
@@ -43,7 +43,7 @@ class ExportBatch:
     summary: dict[str, Any] = field(default_factory=dict)
 
     def without_key(self, text: str) -> str:
-        """Text of a tracker without the key, which it may repeat."""
+        """`text` without the key, which a tracker may repeat in its answer."""
         return text.replace(self.key, "…") if self.key else text
 
 
@@ -54,7 +54,7 @@ class ExportResult:
 
 
 def flat(config: dict[str, Any], prefix: str = "") -> dict[str, str]:
-    """Dotted path → text; lists are JSON."""
+    """Flatten a configuration to dotted path → string; lists are JSON."""
     texts: dict[str, str] = {}
     for key, value in config.items():
         path = f"{prefix}{key}"

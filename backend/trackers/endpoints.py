@@ -1,4 +1,4 @@
-"""Endpoints of trackers, and of exports of jobs."""
+"""Endpoints of trackers, and of exports of jobs to them."""
 
 from fastapi import APIRouter, Request, Response
 
@@ -25,7 +25,7 @@ router = APIRouter(prefix="/api/v1", tags=["trackers"], route_class=StrictRoute)
 
 @router.get("/trackers", operation_id="listTrackers")
 async def list_trackers(session: Session, who: Reader) -> Page[Tracker]:
-    """All of them, by name."""
+    """All trackers of the project, by name."""
     return Page(data=await service.all_of(session, who.project_id))
 
 
@@ -39,7 +39,7 @@ async def create(
     who: Writer,
     once: Once,
 ) -> Response:
-    """For owners. The key is stored encrypted and never returned."""
+    """Add a tracker. Its API key is stored encrypted and never returned. For owners."""
     await service.check_address(settings.guard, who, body.url or WANDB_URL)
     async with database.transaction() as session:
         if (stored := await once.begin(session, once.request_hash(await request.body()))) is not None:
@@ -49,7 +49,7 @@ async def create(
 
 @router.get("/trackers/{id}", operation_id="getTracker")
 async def get(id: str, response: Response, session: Session, who: Reader) -> Tracker:
-    """By id or name."""
+    """A tracker, by id or name."""
     return tagged(service.view(await service.get(session, who.project_id, id)), response)
 
 
@@ -64,7 +64,7 @@ async def change(
     match: IfMatch,
     who: Writer,
 ) -> Tracker:
-    """For owners. Exports that are not done are attempted again at once."""
+    """Change a tracker. Exports that are not done are attempted again at once. For owners."""
     if body.url is not None:
         await service.check_address(settings.guard, who, body.url)
     async with database.transaction() as session:
@@ -73,7 +73,7 @@ async def change(
 
 @router.delete("/trackers/{id}", status_code=204, operation_id="deleteTracker")
 async def delete(id: str, session: Session, who: Writer) -> None:
-    """For owners. Exports to it end; its runs stay."""
+    """Delete a tracker. Exports to it end; its runs stay. For owners."""
     await service.remove(session, who, id)
 
 
@@ -88,11 +88,11 @@ async def start_export(id: str, body: JobExportCreate, session: Session, who: Wr
 
 @router.get("/jobs/{id}/exports", operation_id="listJobExports")
 async def list_exports(id: str, session: Session, who: Reader) -> JobExportList:
-    """Oldest first."""
+    """Exports of a job, oldest first."""
     return JobExportList(data=await service.exports_of(session, who.project_id, id))
 
 
 @router.delete("/jobs/{id}/exports/{export_id}", status_code=204, operation_id="deleteJobExport")
 async def stop_export(id: str, export_id: str, session: Session, who: Writer) -> None:
-    """Stop exporting; the run at the tracker stays."""
+    """Stop an export; the run at the tracker stays."""
     await service.stop_export(session, who.project_id, id, export_id)

@@ -1,6 +1,7 @@
-"""Export to MLflow by its REST API (2.0), under the guard of outgoing requests.
+"""Export to MLflow through its REST API (2.0), under the guard of outgoing requests.
 
-Not by MLflow's client: it follows redirects and resolves names by itself, so it could be led into our own network.
+MLflow's client is not used: it follows redirects and resolves names by itself, so it could be led into the
+platform's own network.
 """
 
 import json
@@ -25,7 +26,7 @@ T = TypeVar("T")
 
 
 async def send(batch: ExportBatch, guard: Guard) -> ExportResult:
-    """Send what has not arrived. Raises ExportFailure."""
+    """Send what MLflow does not have yet. Raises ExportFailure."""
     timeout = httpx.Timeout(TIMEOUT_SECONDS)
     async with httpx.AsyncClient(timeout=timeout, trust_env=False, follow_redirects=False) as client:
         server = _Server(client, guard, batch)
@@ -52,7 +53,7 @@ class _Server:
         return _parsed(existing, lambda answer: str(answer["experiment"]["experiment_id"]))
 
     async def find_run(self, experiment: str) -> str | None:
-        """Run of this export, created before its answer was stored."""
+        """Run of this export that an earlier attempt created without storing its id, or None."""
         query = {
             "experiment_ids": [experiment],
             "filter": f"tags.`{_EXPORT}` = '{self._batch.export_id}'",
@@ -165,7 +166,7 @@ async def _limited(response: httpx.Response) -> dict[str, Any]:
     async for part in response.aiter_bytes():
         body += part
         if len(body) > _LARGEST_ANSWER:
-            raise ExportFailure("MLflow's answer is too large.")
+            raise ExportFailure(f"MLflow's answer is larger than {_LARGEST_ANSWER:,} bytes.")
     try:
         answer = json.loads(body or b"{}")
     except (ValueError, RecursionError):

@@ -15,7 +15,7 @@ _CHUNK = 64 * 1024
 
 
 class EgressProxy:
-    """Proxy; `refusals`: why addresses were refused."""
+    """Proxy to allowed addresses. `refusals`: why other addresses were refused."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
@@ -24,7 +24,7 @@ class EgressProxy:
 
     @contextlib.asynccontextmanager
     async def listening(self) -> AsyncIterator[str]:
-        """Address of the proxy, with a password."""
+        """Run the proxy; yields its address, with a password."""
         server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=_HEAD_BYTES)
         try:
             yield f"http://export:{self._password}@127.0.0.1:{server.sockets[0].getsockname()[1]}"

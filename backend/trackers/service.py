@@ -40,7 +40,9 @@ async def get(session: AsyncSession, project_id: str, id: str) -> TrackerRow:
 
 
 async def check_address(guard: Guard, who: Principal, url: str) -> None:
-    """Check an address, outside transactions: names are resolved. Raises InvalidInput."""
+    """Check a tracker's address, outside transactions, as names are resolved. Raises NotAllowed,
+    InvalidInput.
+    """
     require_owner(who, "trackers")
     hint = f"{ALLOW_VARIABLE} has to be set for the API and the background process."
     await addresses.check_address(guard, url, param="url", hint=hint)

@@ -30,7 +30,7 @@ def is_installed() -> bool:
 
 
 async def send(batch: ExportBatch, guard: Guard, folder: Path, *, offline: bool) -> ExportResult:
-    """Send. offline: write W&B's files below `folder`, for `wandb sync`. Raises ExportFailure."""
+    """Send a batch. offline: only write W&B's files below `folder`, for `wandb sync`. Raises ExportFailure."""
     proxy = EgressProxy(guard)
     await asyncio.to_thread(_prepare, folder)
     if not offline:
@@ -61,7 +61,7 @@ def _prepare(folder: Path) -> None:
 
 
 async def _ask(question: bytes, environment: dict[str, str]) -> dict[str, str | None]:
-    """Run the child and end what it has started. Raises ExportFailure."""
+    """Run the child process and end every process that it has started. Raises ExportFailure."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -85,7 +85,9 @@ async def _ask(question: bytes, environment: dict[str, str]) -> dict[str, str | 
     try:
         answer = json.loads(output)
     except ValueError as error:
-        raise ExportFailure(f"The export process ended with {process.returncode}.") from error
+        raise ExportFailure(
+            f"The export process gave no answer and ended with status {process.returncode}."
+        ) from error
     return answer if isinstance(answer, dict) else {"error": "an unreadable answer"}
 
 

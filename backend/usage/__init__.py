@@ -1,4 +1,4 @@
-"""Usage and budgets; other rooms call `add` and `require_budget`."""
+"""Usage and budgets of projects; other packages use what `__all__` names."""
 
 from backend.usage.service import (
     JUDGING,

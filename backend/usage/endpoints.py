@@ -1,4 +1,4 @@
-"""Usage and budget endpoints."""
+"""Endpoints to read usage and to set and remove budgets."""
 
 from typing import Annotated
 
@@ -26,15 +26,15 @@ async def get_usage(
 async def set_budget(
     body: BudgetSet, response: Response, session: Session, match: IfMatch, who: Writer
 ) -> Budget:
-    """For owners. Exhausted, it stops and refuses what uses this kind: jobs, chat, sampling, evaluations,
+    """Set a budget. Exhausted, it stops and refuses what uses this kind: jobs, chat, sampling, evaluations,
     judges.
 
-    A new one needs no If-Match.
+    A new one needs no If-Match. For owners.
     """
     return tagged(await service.set_budget(session, who, body, match), response)
 
 
 @router.delete("/budgets/{kind}/{period}", status_code=204, operation_id="removeBudget")
 async def remove_budget(kind: UsageKind, period: Period, session: Session, who: Writer) -> None:
-    """For owners."""
+    """Remove a budget. For owners."""
     await service.remove_budget(session, who, kind, period)

@@ -94,7 +94,7 @@ async def budgets(
 
 
 async def storage(session: AsyncSession, project_id: str | None = None) -> list[tuple[str, int]]:
-    """Bytes by project; a shared object counts for both."""
+    """Stored bytes of each project. An object that several projects share counts for each."""
     direct: list[Any] = [select(table.project_id, table.sha256) for table in (Dataset, Adapter, Deployment)]
     direct.append(
         select(Upload.project_id, UploadPart.sha256).join(Upload, Upload.id == UploadPart.upload_id)

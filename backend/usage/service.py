@@ -28,13 +28,13 @@ _WORDS: dict[str, str] = {
 TRAINING: frozenset[UsageKind] = frozenset(
     ("device_seconds", "sampled_tokens", "trained_tokens", "judge_spend", "storage_bytes")
 )
-"""Usage of jobs."""
+"""Usage kinds of jobs."""
 SERVING: frozenset[UsageKind] = frozenset(("device_seconds", "served_input_tokens", "served_output_tokens"))
-"""Chat and deployments."""
+"""Usage kinds of chat and deployments."""
 SAMPLING: frozenset[UsageKind] = frozenset(("device_seconds", "sampled_tokens"))
-"""Playground and evaluations."""
+"""Usage kinds of the playground and evaluations."""
 JUDGING: frozenset[UsageKind] = frozenset(("judge_spend",))
-"""Rewards that call a judge."""
+"""Usage kinds of rewards that call a judge."""
 STORING: frozenset[UsageKind] = frozenset(("storage_bytes",))
 _PERIODS = {"day": "today", "month": "this month", "total": "in all"}
 
@@ -46,7 +46,7 @@ def today() -> date:
 async def add(
     session: AsyncSession, project_id: str, amounts: Mapping[UsageKind, float], source: str = ""
 ) -> None:
-    """Add to today's usage, which locks the source's rows: keep transactions short."""
+    """Add amounts to today's usage. This locks the source's rows: keep transactions short."""
     same = {"project_id": project_id, "day": today(), "source": source}
     # In one order, so that two requests of a deployment never hold what the other waits for.
     rows = [same | {"kind": kind, "amount": amount} for kind, amount in sorted(amounts.items()) if amount > 0]
@@ -102,7 +102,7 @@ async def budgets(
 
 
 async def exhausted(session: AsyncSession, project_id: str, kinds: Collection[UsageKind]) -> Budget | None:
-    """Exhausted budget, by one short query unless storage has a budget."""
+    """An exhausted budget of these kinds, or None. Takes one short query, unless storage has a budget."""
     for budget in await budgets(session, project_id, kinds):
         if budget.exhausted:
             return budget
@@ -110,7 +110,7 @@ async def exhausted(session: AsyncSession, project_id: str, kinds: Collection[Us
 
 
 async def require_budget(session: AsyncSession, project_id: str, kinds: Collection[UsageKind]) -> None:
-    """Check before using these kinds. Raises StateConflict `budget_exceeded`."""
+    """Check that no budget is exhausted, before using these kinds. Raises StateConflict `budget_exceeded`."""
     spent = await exhausted(session, project_id, kinds) if kinds else None
     if spent is not None:
         message, hint = exhausted_message(spent)
@@ -118,7 +118,7 @@ async def require_budget(session: AsyncSession, project_id: str, kinds: Collecti
 
 
 async def require_storage(session: AsyncSession, project_id: str, more: int = 0) -> None:
-    """Check before storing `more` bytes. Raises StateConflict `budget_exceeded`."""
+    """Check the storage budget before storing `more` bytes. Raises StateConflict `budget_exceeded`."""
     for budget in await budgets(session, project_id, STORING):
         if budget.exhausted or budget.used + more > budget.amount:
             raise _too_much(
@@ -128,7 +128,9 @@ async def require_storage(session: AsyncSession, project_id: str, more: int = 0)
 
 
 async def check_storage(session: AsyncSession, project_id: str) -> None:
-    """Check after storing, so that an excess is rolled back. Raises StateConflict `budget_exceeded`."""
+    """Check the storage budget after storing, so that an excess is rolled back. Raises StateConflict
+    `budget_exceeded`.
+    """
     amount = await repository.locked_storage_budget(session, project_id)
     if amount is None:
         return
@@ -160,7 +162,7 @@ async def set_budget(session: AsyncSession, who: Principal, body: BudgetSet, mat
     require_owner(who, "budgets")
     if body.kind == "storage_bytes" and body.period != "total":
         raise InvalidInput(
-            "What is stored is a level: it has no day or month.",
+            "A budget of storage_bytes cannot have a day or month as its period.",
             param="period",
             hint="Set it with the period `total`.",
         )

@@ -1,1 +1,0 @@
-"""Users, accounts, sessions."""

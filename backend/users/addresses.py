@@ -118,9 +118,9 @@ async def require_authority(session: AsyncSession, who: Principal, user: User) -
     elsewhere = select(Member.id).where(Member.user_id == user.id, Member.project_id != who.project_id)
     if user.administrator or await session.scalar(elsewhere.limit(1)) is not None:
         raise NotAllowed(
-            f"{user.name} belongs to other projects too: an address made here would open those.",
+            f"{user.name} belongs to other projects too: a link made here would give access to those.",
             code="user_of_other_projects",
-            hint="Ask whoever runs the platform for an address.",
+            hint="Ask whoever runs the platform for a link.",
         )
 
 
@@ -128,5 +128,5 @@ def not_valid(credential: str = "sign-in token or API key") -> NotAuthenticated:
     return NotAuthenticated(
         f"The {credential} is unknown, used up or expired.",
         code="invalid_sign_in_token",
-        hint="Ask an owner for a new address, restart the backend for one, or use an API key.",
+        hint="Ask an owner for a new link, restart the backend to get one, or use an API key.",
     )

@@ -21,7 +21,9 @@ async def begin(
     message: str = "There were too many wrong passwords.",
     hint: str = f"Wait up to {WINDOW.seconds // 60} minutes, or ask an owner for a one-time address.",
 ) -> int:
-    """Count an attempt before its password is compared, so that concurrent ones count."""
+    """Count an attempt before its password is compared, so that concurrent attempts count, too. Commits.
+    Raises TooManyRequests.
+    """
     attempt = SignInFailure(email=email, ip=ip)
     session.add(attempt)
     await session.commit()
@@ -58,7 +60,7 @@ async def count_address(session: AsyncSession, holder: str, ip: str) -> None:
 
 
 async def withdraw(session: AsyncSession, id: int) -> None:
-    """Uncount an attempt whose password was not compared. Commits."""
+    """Delete the count of an attempt whose password was not compared. Commits."""
     await session.execute(delete(SignInFailure).where(SignInFailure.id == id))
     await session.commit()
 

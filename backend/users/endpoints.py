@@ -43,7 +43,7 @@ def refuse_other_sites(request: Request) -> None:
 
 
 async def signed_in(request: Request, response: Response, session: Session, cookie: str) -> Me:
-    """Sign in by a session cookie that scripts cannot read and other sites do not send."""
+    """Set the session cookie, which scripts cannot read and other sites do not send."""
     await session.flush()
     who = await principal_of(session, cookie, None)
     if who is None:
@@ -87,7 +87,7 @@ async def list_sessions(request: Request, session: Session, who: Reader) -> Page
 
 @router.delete("/me/sessions/{id}", status_code=204, operation_id="endMySession")
 async def end_session(id: str, session: Session, who: Reader) -> None:
-    """Sign out one of one's browsers."""
+    """Sign out one of the user's browsers."""
     await service.end_session(session, who.user_id, id)
 
 

@@ -1,4 +1,6 @@
-"""Passwords: argon2id in low-priority child processes, two at a time: a hash takes 64 MiB and several cores."""
+"""Hashing of passwords with argon2id, in two low-priority child processes: a hash takes 64 MiB and several
+cores.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,7 +20,7 @@ MOST_WAITING_HERE = 16
 _AT_ONCE = 2
 _HASHER = PasswordHasher()
 _NOBODYS = _HASHER.hash("the password of nobody")
-"""Hash compared without a user, so that the response time does not reveal it."""
+"""Hash that is compared if no user has the address, so that the response time does not reveal this."""
 
 T = TypeVar("T")
 

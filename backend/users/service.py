@@ -1,4 +1,4 @@
-"""Sign-in, sign-out, account."""
+"""Sign-in, sign-out, and changes of accounts."""
 
 import secrets
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _AGENT = 200
 
 
 class Browsers:
-    """Creates one request's session and ends the previous one, against planted cookies."""
+    """Opens a request's browser session, and ends the one of its cookie, which an attacker may have planted."""
 
     def __init__(self, session: AsyncSession, agent: str | None, cookie: str | None) -> None:
         self.session, self._agent, self._cookie = session, agent, cookie
@@ -168,7 +168,7 @@ def require_user(who: Principal) -> str:
 
 @dataclass(frozen=True)
 class AccountChange:
-    """Account change with passwords compared and hashed beforehand, without connection."""
+    """Account change whose passwords were compared and hashed before, without a database connection."""
 
     current: str | None
     password: str | None

@@ -1,1 +1,1 @@
-"""Webhooks and deliveries, signed by Standard Webhooks."""
+"""Webhooks, signed as in the Standard Webhooks specification."""

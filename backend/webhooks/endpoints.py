@@ -1,4 +1,4 @@
-"""Webhook endpoints."""
+"""Endpoints of webhooks and their deliveries."""
 
 from typing import Annotated
 
@@ -37,7 +37,7 @@ async def create(
     who: Writer,
     once: Once,
 ) -> Response:
-    """For owners. The secret is in this response only."""
+    """Create a webhook. Only this response contains its secret. For owners."""
     await service.check_target(settings.guard, body.url)
     async with database.transaction() as session:
         if (stored := await once.begin(session, once.request_hash(await request.body()))) is not None:
@@ -50,7 +50,7 @@ async def create(
 async def list_webhooks(
     session: Session, who: Writer, limit: Limit = 50, after: str | None = None
 ) -> Page[WebhookInfo]:
-    """Newest first. For owners."""
+    """The project's webhooks, newest first. For owners."""
     hooks, more = await service.page(session, who, limit=limit, after=after)
     cursor = encode_cursor(hooks[-1].created_at, hooks[-1].id) if more else None
     return Page(data=[service.view(hook) for hook in hooks], has_more=more, next_cursor=cursor)
@@ -58,7 +58,7 @@ async def list_webhooks(
 
 @router.get("/webhooks/{id}", operation_id="getWebhook")
 async def get(id: str, response: Response, session: Session, who: Writer) -> WebhookInfo:
-    """For owners."""
+    """A webhook. For owners."""
     return tagged(service.view(await service.get(session, who, id)), response)
 
 
@@ -72,7 +72,7 @@ async def change(
     match: IfMatch,
     who: Writer,
 ) -> WebhookInfo:
-    """For owners."""
+    """Change a webhook. For owners."""
     if body.url is not None:
         await service.check_target(settings.guard, body.url)
     async with database.transaction() as session:
@@ -84,20 +84,20 @@ async def change(
 
 @router.delete("/webhooks/{id}", status_code=204, operation_id="deleteWebhook")
 async def delete(id: str, session: Session, who: Writer) -> None:
-    """For owners. Pending deliveries are deleted too."""
+    """Delete a webhook with its pending deliveries. For owners."""
     await session.delete(await service.get(session, who, id, lock=True))
 
 
 @router.post("/webhooks/{id}/rotate-secret", dependencies=[OnceWhole], operation_id="rotateWebhookSecret")
 async def rotate(id: str, session: Session, sealer: SealerDep, who: Writer) -> WebhookSecret:
-    """For owners. A new secret; for 24 hours the old one signs as well."""
+    """Replace the secret; for 24 hours the old one signs as well. For owners."""
     hook = await service.get(session, who, id, lock=True)
     return service.with_secret(hook, service.rotate(hook, sealer))
 
 
 @router.post("/webhooks/{id}/test", status_code=202, dependencies=[OnceWhole], operation_id="testWebhook")
 async def test(id: str, session: Session, who: Writer) -> WebhookDeliveryInfo:
-    """For owners. Sends a `webhook.test`; see its delivery for the outcome."""
+    """Send a `webhook.test` event; its delivery shows the outcome. For owners."""
     return service.delivery_view(await service.send_test(session, await service.get(session, who, id)))
 
 
@@ -105,7 +105,7 @@ async def test(id: str, session: Session, who: Writer) -> WebhookDeliveryInfo:
 async def deliveries(
     id: str, session: Session, who: Writer, limit: Limit = 50, after: str | None = None
 ) -> Page[WebhookDeliveryInfo]:
-    """Newest first, for 30 days. For owners."""
+    """Deliveries of the last 30 days, newest first. For owners."""
     hook = await service.get(session, who, id)
     rows, more = await repository.deliveries(session, hook.id, limit=limit, after=after)
     cursor = encode_cursor(rows[-1].created_at, rows[-1].id) if more else None
@@ -114,7 +114,7 @@ async def deliveries(
 
 @router.get("/webhooks/{id}/deliveries/{delivery}", operation_id="getWebhookDelivery")
 async def delivery(id: str, delivery: str, session: Session, who: Writer) -> WebhookDeliveryDetail:
-    """With its body and every attempt. For owners."""
+    """A delivery, with its body and every attempt. For owners."""
     hook = await service.get(session, who, id)
     return await service.delivery_detail(session, await service.find_delivery(session, hook, delivery))
 
@@ -126,7 +126,7 @@ async def delivery(id: str, delivery: str, session: Session, who: Writer) -> Web
     operation_id="resendWebhookDelivery",
 )
 async def resend(id: str, delivery: str, session: Session, who: Writer) -> WebhookDeliveryInfo:
-    """For owners. Sends the same id and body again, whatever the earlier outcome."""
+    """Send the same id and body again, whatever the earlier outcome. For owners."""
     hook = await service.get(session, who, id)
     stored = await service.find_delivery(session, hook, delivery)
     service.resend(hook, stored)

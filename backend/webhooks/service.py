@@ -1,4 +1,4 @@
-"""Webhook service; secrets are stored encrypted."""
+"""Webhooks and their deliveries. Secrets are stored encrypted."""
 
 import base64
 import json
@@ -50,7 +50,7 @@ async def page(
 
 
 async def check_target(guard: Guard, url: str) -> None:
-    """Check an address, outside transactions: names are resolved. Raises InvalidInput."""
+    """Check a webhook's address, outside transactions, as names are resolved. Raises InvalidInput."""
     try:
         await guard.target(url)
     except AddressRefused as error:

@@ -1,1 +1,0 @@
-"""Worker API: claims, heartbeats, records, blobs, RPCs."""

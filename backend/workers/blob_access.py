@@ -25,10 +25,10 @@ class BlobRequester:
             raise NotFound(f"No object {sha256} belongs to {self.job}.", code="blob_not_found")
 
     def require_writer(self) -> str:
-        """The job that stores a blob. Raises NotAllowed for RPC workers."""
+        """Id of the job that stores a blob. Raises NotAllowed for RPC workers."""
         if self.job is None:
             raise NotAllowed(
-                "The workers' shared token stores nothing.",
+                "The workers' shared token may not store objects.",
                 code="job_token_needed",
                 hint="Send the token of the attempt at the job that the object belongs to.",
             )

@@ -14,7 +14,9 @@ from reinforge.schemas.worker_api import CallMessage
 
 
 async def with_secrets(message: CallMessage, calls: Calls, sealer: Sealer) -> CallMessage | None:
-    """The call with secrets in place of references; None if that fails."""
+    """The call with secrets in place of references. None if that fails; the call then gets the error as its
+    answer.
+    """
     references = SecretReferences.model_validate(message.payload)
     payload = {
         name: value for name, value in message.payload.items() if name not in SecretReferences.model_fields

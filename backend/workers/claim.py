@@ -1,4 +1,4 @@
-"""Claims of jobs: the row lock decides who runs one, the attempt number fences off others."""
+"""Claims of jobs: a row lock decides which worker runs a job; the attempt number excludes earlier ones."""
 
 import secrets
 from collections.abc import Sequence
@@ -127,7 +127,9 @@ async def _claimed(
 
 
 def _trace_queue(job: Job) -> None:
-    """A span of the time in the queue; the root of the trace if no traced request created the job."""
+    """Record the span of the job's time in the queue. It is the trace's root if no traced request created the
+    job.
+    """
     queued_at = job.queued_at.timestamp() if job.queued_at else None
     attributes: tracing.Attributes = {"reinforge.job": job.id, "reinforge.attempt": job.attempt}
     queued = tracing.start("job queued", job.trace_context, at=queued_at, attributes=attributes)

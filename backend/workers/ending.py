@@ -1,4 +1,4 @@
-"""The end of an attempt."""
+"""End of an attempt: the job's new status, or another attempt."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Worker API endpoints."""
+"""Endpoints of the worker API, and the list of workers."""
 
 from typing import Annotated, Any
 
@@ -113,7 +113,9 @@ async def put_blob(
     holder: BlobHolder,
     kind: Annotated[str, Query(pattern=r"^[a-z_]{1,40}$")] = "blob",
 ) -> Response:
-    """For jobs: 201 once stored, 200 if the job has uploaded it before. Independent of other jobs' uploads."""
+    """Store an object of a job: 201 once stored, 200 if this job has uploaded it before, whatever other jobs
+    have uploaded.
+    """
     job = holder.require_writer()
     await blobs.receive(
         objects,
@@ -132,7 +134,9 @@ async def put_blob(
 async def get_blob(
     sha256: Sha256, session: Session, objects: ObjectsDep, holder: BlobHolder
 ) -> StreamingResponse:
-    """With a job token: objects of the job. With the workers' token: objects that a running call refers to."""
+    """Read an object: with a job token, one of the job; with the workers' token, one that a running call
+    refers to.
+    """
     await holder.require_readable(session, sha256)
     row = await find_stored(session, sha256)
     await objects.require_whole(row)

@@ -1,4 +1,4 @@
-"""POST /v1/chat/completions."""
+"""Endpoint `POST /v1/chat/completions`."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine

@@ -51,9 +51,9 @@ class ChatCall:
     environment: ToolsSpec | None = None
     """Tools that the deployment runs."""
     item: dict[str, Any] = field(default_factory=dict)
-    """What these tools read as the row."""
+    """Value that these tools read as the row."""
     turn: int = 0
-    """Of the model, in a conversation with such tools."""
+    """Number of the model's turn in a conversation with such tools, from 0."""
 
 
 async def validate_chat(session: AsyncSession, project_id: str, body: ChatRequest) -> ChatCall:
@@ -156,7 +156,7 @@ def check_offered(body: ChatRequest) -> None:
         )
     if body.stream_options is not None and not body.stream:
         raise InvalidInput(
-            "stream_options belong to a stream.",
+            "stream_options needs stream.",
             code="invalid_value",
             param="stream_options",
             hint="Set stream to true, or leave them out.",
@@ -168,7 +168,9 @@ def checked_messages(
 ) -> list[dict[str, Any]]:
     if len(messages) > MOST_MESSAGES:
         raise TooLarge(
-            f"A conversation may have {MOST_MESSAGES} messages.", code="too_many_messages", param="messages"
+            f"A conversation may have at most {MOST_MESSAGES} messages.",
+            code="too_many_messages",
+            param="messages",
         )
     total = sum(len(str(item)) for item in [*messages, *(tools or [])])
     if total > MOST_CHARACTERS:
@@ -190,7 +192,9 @@ def checked_messages(
 def checked_tools(
     tools: list[dict[str, Any]] | None, choice: str | dict[str, Any] | None
 ) -> list[dict[str, Any]] | None:
-    """None if there are none, or the model may not call them. Raises InvalidInput `invalid_tools`."""
+    """Tools of a request, or None if there are none or the model may not call them. Raises InvalidInput
+    `invalid_tools`.
+    """
     try:
         tools = row_tools({"tools": tools})
     except DatasetError as error:
@@ -206,7 +210,7 @@ def _stop(stop: str | list[str] | None) -> list[str]:
     texts = [stop] if isinstance(stop, str) else stop or []
     if len(texts) > MOST_STOPS or not all(1 <= len(text) <= MOST_STOP_CHARACTERS for text in texts):
         raise InvalidInput(
-            f"There may be {MOST_STOPS} stop texts of 1 to {MOST_STOP_CHARACTERS} characters.",
+            f"`stop` may have at most {MOST_STOPS} strings of 1 to {MOST_STOP_CHARACTERS} characters.",
             code="invalid_stop",
             param="stop",
             hint="Leave it out to let the model end by itself.",

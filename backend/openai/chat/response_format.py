@@ -1,4 +1,4 @@
-"""`response_format` of a chat request."""
+"""JSON schema of a chat request's `response_format`."""
 
 from typing import Any
 

@@ -41,8 +41,9 @@ async def create(
 ) -> Response:
     """Complete a conversation with the policy that is trained, for the rollout whose key the request has.
 
-    `model`, `temperature`, `top_p` and `seed` have no effect: the job's sampling counts. 429 `rollout_budget`: the
-    rollout has had its model calls or tokens. With `stream` the answer arrives as one piece.
+    `model`, `temperature`, `top_p` and `seed` have no effect: the job's sampling settings apply. 429
+    `rollout_budget` if the rollout has used up its model calls or tokens. With `stream` the answer arrives as
+    one piece.
     """
     answer = await ask_trainer(request, database, hub, rollout, _payload(body, request))
     completion = _completion(body.model, answer)
@@ -89,7 +90,7 @@ def _completion(model: str, answer: ChatAnswer) -> ChatCompletion:
 
 class RolloutMessage(ChatMessage):
     reasoning_content: str | None = None
-    """What the model thought, where its template marks it."""
+    """Reasoning of the model, if its chat template marks it."""
 
 
 def _written(completion: ChatCompletion) -> bytes:
@@ -101,7 +102,7 @@ def _written(completion: ChatCompletion) -> bytes:
 
 
 def _frames(completion: ChatCompletion, *, include_usage: bool) -> Iterator[bytes]:
-    """The whole answer as one chunk."""
+    """Event stream with the whole answer as one chunk."""
     value: dict[str, Any] = orjson.loads(_written(completion))
     same = {name: value[name] for name in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
     [choice] = value["choices"]

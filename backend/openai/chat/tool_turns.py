@@ -1,6 +1,7 @@
-"""Conversations of deployments that run their tools: as rollouts of the job, until the model answers without a call.
+"""Conversations with deployments that run their tools: like rollouts of the job, until the model answers
+without a tool call.
 
-The model reads the conversation through its chat template in every turn, as any chat does.
+In every turn, the whole conversation is rendered with the model's chat template, as in any chat.
 """
 
 import asyncio
@@ -43,7 +44,7 @@ from reinforge.schemas.tools import (
 from reinforge.tool_calls import AssistantMessage, ParsedCall, read, read_any
 
 WAITING_SECONDS = 5.0
-"""Between comments of a stream, so that proxies keep it open."""
+"""Seconds between comments of a stream, so that proxies keep it open."""
 
 
 class ToolConversation:
@@ -54,11 +55,10 @@ class ToolConversation:
         self._trace: list[TraceMessage] = []
         self._usage = Usage(prompt_tokens=0, completion_tokens=0, total_tokens=0)
         self._tools: ToolRunResult | None = None
-        """What the tools returned last."""
         self._calls_before = 0
 
     async def run(self) -> ChatCompletion:
-        """Raises ReinforgeError."""
+        """Run turns until the conversation ends. Raises ReinforgeError."""
         if any(source.type == "class" for source in self._environment.sources):
             await self._start()
         for turn in range(self._environment.max_turns):
@@ -74,7 +74,7 @@ class ToolConversation:
         result = await self._ask_tools(turn=0, calls=[], start=True)
         if result.start is not None and result.start.status != "ok":
             raise InvalidInput(
-                f"The tools of {self.chat.name} cannot begin: {result.start.text}",
+                f"The tools of {self.chat.name} cannot start: {result.start.text}",
                 code="tools_failed",
                 param="metadata",
                 hint="`reset` of its environment class gets the request's `metadata` as its row.",
@@ -104,7 +104,7 @@ class ToolConversation:
         return (message.content if message.calls else done.text), done.finish_reason, calls
 
     def _note_answer(self, text: str, message: AssistantMessage, calls: Sequence[ParsedCall]) -> None:
-        """Add the answer to the conversation; with a call that cannot be read as the text that it is."""
+        """Add the answer to the conversation, as plain text if one of its calls cannot be parsed."""
         written = [_call(call, self._calls_before + place) for place, call in enumerate(calls)]
         self._trace.append(
             TraceMessage(
@@ -127,7 +127,7 @@ class ToolConversation:
             self._messages[-1]["reasoning_content"] = message.reasoning
 
     async def _run_calls(self, turn: int, calls: Sequence[ParsedCall]) -> str | None:
-        """Run the calls of a turn; returns why the conversation ends with it, if it does."""
+        """Run the calls of a turn. Returns why the conversation ends with them, or None."""
         history = self._tools.history if self._tools is not None else []
         if len(history) + len(calls) > MOST_PAST_CALLS:
             return "max_tool_calls"
@@ -188,7 +188,7 @@ class ToolConversation:
 
 
 async def frames(conversation: ToolConversation, *, include_usage: bool) -> AsyncGenerator[bytes, None]:
-    """The answer as server-sent events: in one piece once it is there, comments before."""
+    """The answer as server-sent events: comments until it is complete, then all of it at once."""
     running = asyncio.create_task(conversation.run())
     try:
         while not (await asyncio.wait({running}, timeout=WAITING_SECONDS))[0]:

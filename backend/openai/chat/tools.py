@@ -1,4 +1,4 @@
-"""Tool calls in chat completions."""
+"""Parsing of tool calls in chat completions, whole or streamed."""
 
 from typing import Any
 
@@ -19,10 +19,10 @@ def split(
 
 
 class ToolCallBuffer:
-    """Passes text on until a call may begin.
+    """Buffer of streamed text, which passes text on until a tool call may begin.
 
-    A notation without marks may begin where the message does. Where marks are special tokens, the whole message has
-    to be read first: its text has other marks, too.
+    A notation without marks may begin where the message does. Where marks are special tokens, the whole
+    message has to be read first: its text has other marks, too.
     """
 
     def __init__(self, notation: str | None = None, tools: Tools | None = None) -> None:
@@ -43,7 +43,7 @@ class ToolCallBuffer:
         return split(self._held, self._notation, self._tools)
 
     def _place(self, text: str) -> int:
-        """Where a call begins, or may begin with the next piece."""
+        """Index in `text` where a call begins, or may begin with the next piece."""
         if not self._marks:
             is_call = not self._passed and text.lstrip().startswith(_BEGINNING)
             return 0 if is_call or not (self._passed or text.strip()) else len(text)
@@ -51,7 +51,7 @@ class ToolCallBuffer:
         return min(places, default=len(text) - self._partial(text))
 
     def _partial(self, text: str) -> int:
-        """Length of the longest end that may be the beginning of a mark."""
+        """Length of the longest end of `text` that may be the beginning of a mark."""
         longest = max(map(len, self._marks)) - 1
         sizes = range(min(longest, len(text)), 0, -1)
         return next((size for size in sizes if any(mark.startswith(text[-size:]) for mark in self._marks)), 0)

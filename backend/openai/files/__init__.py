@@ -1,1 +1,0 @@
-"""OpenAI's Files and Uploads APIs."""

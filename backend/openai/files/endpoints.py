@@ -85,7 +85,7 @@ async def list_files(
     order: Literal["asc", "desc"] = "desc",
     after: str | None = None,
 ) -> WireList[File]:
-    """By creation. All files have the purpose `fine-tune`."""
+    """Files in the order of creation. All have the purpose `fine-tune`."""
     if purpose not in (None, "fine-tune"):
         return listed([], has_more=False)
     page = await datasets.page_behind(
@@ -103,7 +103,9 @@ async def get(file_id: str, session: Session, who: Reader) -> File:
 
 @router.delete("/{file_id}", operation_id="deleteFile")
 async def delete(file_id: str, session: Session, who: Writer) -> Deleted:
-    """Refused while an unfinished job needs it. Its bytes stay for the finished jobs that refer to it."""
+    """Delete a file. Refused while an unfinished job needs it. Its bytes stay for the finished jobs that
+    refer to it.
+    """
     try:
         await datasets.delete(session, who.project_id, file_id)
     except NotFound as error:

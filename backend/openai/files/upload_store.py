@@ -1,4 +1,4 @@
-"""OpenAI-style upload parts, with ids and any size."""
+"""Uploads of OpenAI's API, whose parts have ids and may have any size."""
 
 from collections.abc import Sequence
 from datetime import timedelta

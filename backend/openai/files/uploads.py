@@ -62,7 +62,7 @@ async def add_part(
     who: Writer,
     once: Once,
 ) -> Response:
-    """At most 64 MiB. Parts may be sent in parallel and repeated."""
+    """Add a part of at most 64 MiB. Parts may be sent in parallel and repeated."""
     async with database.transaction() as session:
         await upload_store.check_room(session, await upload_store.pending(session, who.project_id, upload_id))
     folder = settings.home_folder / "uploads"
@@ -103,7 +103,10 @@ async def complete_upload(
         md5 = await complete.join(objects, [str(part.sha256) for part in parts], file)
         if body.md5 is not None and md5 != body.md5.lower():
             raise InvalidInput(
-                f"The file's MD5 is {md5}.", code="wrong_md5", param="md5", hint="A part was sent wrongly."
+                f"The file's MD5 is {md5}, not the value of `md5`.",
+                code="wrong_md5",
+                param="md5",
+                hint="A part was sent wrongly.",
             )
         async with inspected(
             Path(file.name),

@@ -1,4 +1,4 @@
-"""/v1/fine_tuning/alpha/graders."""
+"""Endpoints of /v1/fine_tuning/alpha/graders: run and validate a grader."""
 
 import secrets
 import time
@@ -60,7 +60,7 @@ async def run(body: GraderRun, database: DatabaseDep, calls: CallsDep, who: Writ
 async def validate(
     body: GraderValidate, database: DatabaseDep, calls: CallsDep, who: Writer
 ) -> GraderValidated:
-    """The grader, with a name if it had none; 400 with the field to change otherwise."""
+    """Validate a grader. Returns it, with a name if it had none, or 400 with the field to change."""
     with _named_fault():
         grader = _named(body.grader)
         text = written(None, grader)

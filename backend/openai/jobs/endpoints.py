@@ -1,4 +1,4 @@
-"""/v1/fine_tuning/jobs."""
+"""Endpoints of /v1/fine_tuning/jobs."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -93,7 +93,9 @@ class FineTuning(HttpSubmission):
 async def list_jobs(
     request: Request, session: Session, who: Reader, limit: Limit = 20, after: str | None = None
 ) -> WireList[FineTuningJob]:
-    """Newest first. Filter with `metadata[key]=value`, for several keys; `metadata=null`: jobs without any."""
+    """Jobs, newest first. Filter with `metadata[key]=value`, also for several keys; `metadata=null` selects
+    jobs without metadata.
+    """
     place = await _place(session, who.project_id, after)
     metadata = _metadata(request)
     jobs, more = await queries.page(session, who.project_id, limit=limit, after=place, metadata=metadata)
@@ -107,14 +109,14 @@ async def get(fine_tuning_job_id: str, session: Session, who: Reader) -> FineTun
 
 @router.post("/{fine_tuning_job_id}/cancel", dependencies=[OnceWhole], operation_id="cancelFineTuningJob")
 async def cancel(fine_tuning_job_id: str, session: Session, who: Writer) -> FineTuningJob:
-    """`running` until its worker has stopped."""
+    """Cancel a job. It is `running` until its worker has stopped."""
     job = await _find(session, who.project_id, fine_tuning_job_id)
     return await _view(session, await service.cancel(session, who.project_id, job.id))
 
 
 @router.post("/{fine_tuning_job_id}/pause", dependencies=[OnceWhole], operation_id="pauseFineTuningJob")
 async def pause(fine_tuning_job_id: str, session: Session, who: Writer) -> FineTuningJob:
-    """`pausing` until its worker has saved a checkpoint and stopped."""
+    """Pause a job. It is `pausing` until its worker has saved a checkpoint and stopped."""
     job = await _find(session, who.project_id, fine_tuning_job_id)
     return await _view(session, await service.pause(session, who.project_id, job.id))
 
@@ -131,7 +133,7 @@ async def resume(fine_tuning_job_id: str, request: Request, session: Session, wh
 async def list_events(
     fine_tuning_job_id: str, session: Session, who: Reader, limit: Limit = 20, after: str | None = None
 ) -> WireList[JobEventView]:
-    """Newest first."""
+    """Events of a job, newest first."""
     job = await _find(session, who.project_id, fine_tuning_job_id)
     before = None if after is None else events.number_of(job.id, after)
     if after is not None and before is None:
@@ -144,7 +146,7 @@ async def list_events(
 async def list_checkpoints(
     fine_tuning_job_id: str, session: Session, who: Reader, limit: Limit = 10, after: str | None = None
 ) -> WireList[CheckpointView]:
-    """Highest step first: the three best by held-out reward, and the newest."""
+    """Checkpoints of a job, highest step first: the three best by held-out reward, and the newest."""
     job = await _find(session, who.project_id, fine_tuning_job_id)
     place = None if after is None else await queries.find_checkpoint(session, job.id, after)
     if after is not None and place is None:

@@ -1,4 +1,4 @@
-"""Read-only queries of OpenAI's job lists."""
+"""Read-only queries for the jobs of OpenAI's API."""
 
 from collections.abc import Iterable, Sequence
 

@@ -69,7 +69,7 @@ def translate(
     base: str,
     start: str | None = None,
 ) -> Translated:
-    """Job specification; raises InvalidInput with the request's field."""
+    """Translate a request to a job specification. Raises InvalidInput with the request's field."""
     held_out = body.validation_file
     seed = secrets.randbelow(2**31) if body.seed is None else body.seed
     hyperparameter_values = method.hyperparameters or Hyperparameters()
@@ -157,7 +157,7 @@ def _check_format(format: dict[str, Any]) -> None:
     inner = format.get("json_schema", format)
     if format.get("type") != "json_schema" or not isinstance(inner, dict):
         raise InvalidInput(
-            'It has to be {"type": "json_schema", "json_schema": {"name": …, "schema": …}}.',
+            '`response_format` has to be {"type": "json_schema", "json_schema": {"name": …, "schema": …}}.',
             code="invalid_response_format",
             param=where,
             hint="The flat form, with name and schema beside the type, is taken too.",

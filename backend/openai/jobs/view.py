@@ -1,4 +1,4 @@
-"""OpenAI's view of a job."""
+"""Jobs in OpenAI's format."""
 
 from datetime import timedelta
 from typing import Any

@@ -34,7 +34,7 @@ _LOGPROBS = "message.output_text.logprobs"
 
 
 def check_responses_offered(body: ResponsesRequest) -> None:
-    """Raises InvalidInput `unsupported_parameter`."""
+    """Raise InvalidInput `unsupported_parameter` for what rollouts do not offer."""
     for name, why in _REFUSED.items():
         if getattr(body, name):
             raise unsupported(name, f"{name} is not offered to rollouts.", why)
@@ -55,7 +55,7 @@ def check_responses_offered(body: ResponsesRequest) -> None:
 
 
 def chat_tools(body: ResponsesRequest) -> list[Message] | None:
-    """Functions in the shape of chat completions.
+    """Function tools in the format of chat completions.
 
     Raises InvalidInput: `unsupported_parameter` for hosted tools, `invalid_tools`.
     """
@@ -76,7 +76,9 @@ def chat_tools(body: ResponsesRequest) -> list[Message] | None:
 
 
 def chat_messages(body: ResponsesRequest, tools: list[Message] | None) -> list[Message]:
-    """Raises InvalidInput, TooLarge, with a place in `input`. tools: from `chat_tools`; they count as characters."""
+    """Messages of a request. `tools`, from `chat_tools`, count as characters. Raises InvalidInput, TooLarge,
+    with a place in `input`.
+    """
     conversation = _Conversation()
     if body.instructions:
         conversation.add({"role": "system", "content": body.instructions}, "instructions")
@@ -129,7 +131,7 @@ class _Conversation:
             self.add({"role": item.role, "content": content}, place)
 
     def _turn(self, place: str, *closing: str) -> Message:
-        """The assistant's message at the end; a new one if there is none, or if it has one of `closing`."""
+        """The last message, if it is the assistant's and has no field of `closing`; otherwise a new one."""
         last = self.messages[-1] if self.messages else None
         if last is None or last["role"] != "assistant" or any(last.get(name) for name in closing):
             last = {"role": "assistant", "content": ""}
@@ -155,6 +157,5 @@ def _unsupported_item(item: OtherItem, place: str) -> InvalidInput:
 
 
 def _place(param: str | None, places: Sequence[str]) -> str:
-    """The place of a message as a place in the request."""
     number, _, rest = (param or "").removeprefix("messages[").partition("]")
     return places[int(number)] + rest if number.isdecimal() else "input"

@@ -1,1 +1,0 @@
-"""Trainer records: application, metric points, metering."""

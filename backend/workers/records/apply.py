@@ -1,4 +1,6 @@
-"""Application of records under the job's row lock; the caller checks fence and sequence."""
+"""Application of a trainer's records, under its job's row lock; the caller checks the attempt and the
+sequence.
+"""
 
 import functools
 from typing import Any
@@ -56,7 +58,7 @@ from reinforge.states import JobStatus
 
 RESUME_STATES_PER_JOB = 2
 RESUME_STATES_TO_ROLL_BACK = 8
-"""Of a job whose specification lets the diagnosis roll it back."""
+"""Resume states of a job whose specification lets the diagnosis roll it back."""
 _ROW = tuple(RowStatus.model_fields)
 _EVENT = ("seq", "type", "data", "step", "count")
 

@@ -19,7 +19,7 @@ from reinforge.schemas.worker_api import MetricColumns, RecordBatch, RecordReply
 async def store(
     session: AsyncSession, job_id: str, token: str | None, body: RecordBatch, wake_ups: WakeUps
 ) -> RecordReply:
-    """Apply the new records of a batch, or none. Raises LeaseLost, InvalidInput."""
+    """Apply all new records of a batch, or none. Raises LeaseLost, InvalidInput."""
     job, attempt = await lock_attempt(session, job_id, body.attempt, token)
     fresh = [record for record in _single(body) if record.sequence > attempt.last_sequence]
     if fresh:
