@@ -1,4 +1,4 @@
-"""Protocol of a serving engine, which the loop calls from one thread."""
+"""Protocol of a serving engine, which `ServingServer` calls from one thread."""
 
 from collections.abc import Callable, Collection
 from typing import Any, Protocol

@@ -15,7 +15,7 @@ from worker.serving.engine import Say
 from worker.serving_client.protocol import ServingRequest
 
 ADAPTERS = 8
-"""Adapters in memory, beside those in use."""
+"""Most adapters in memory; those in use are not evicted."""
 
 
 class HeldModel:

@@ -1,4 +1,4 @@
-"""The loop of the serving process: each pass samples one token for every request in the batch."""
+"""The loop of the serving process: each iteration samples one token for every running request."""
 
 import queue
 import time
