@@ -100,7 +100,7 @@ class Conversation:
     state: Any = None
     """State that the environment keeps for the rollout."""
     finish_reason: CompletionEnd | None = None
-    """None: the policy continues."""
+    """How the conversation ended; None: the policy continues."""
     failure: str | None = None
     """Status that drops the rollout from statistics and loss."""
     failure_message: str | None = None

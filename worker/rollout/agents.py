@@ -146,7 +146,7 @@ class AgentSampler:
 
 
 class _AgentStep:
-    """Rollouts of one list of prompts, until all have ended."""
+    """Samples the rollouts of one list of prompts until all have ended."""
 
     def __init__(
         self,
@@ -173,7 +173,7 @@ class _AgentStep:
         self.interrupted = asyncio.Event()
 
     async def run(self) -> None:
-        """Sample all rollouts. Raises Interrupted, JobFailure, and exceptions of the engine."""
+        """Offer and sample all rollouts. Raises Interrupted, JobFailure, and exceptions of the engine."""
         work = [self._receive(), self._generate(), self._send(), self.interrupted.wait()]
         tasks = [asyncio.create_task(part) for part in work]
         try:
@@ -418,7 +418,7 @@ class _AgentStep:
         return ModelCallAnswer(id=id, result=answer.model_dump(mode="json"))
 
     async def _send(self) -> None:
-        """Send answers while the engine goes on."""
+        """Send answers while the engine samples."""
         while True:
             _, graph, call, answers = await self._answers.get()
             abandoned = await self._parent.exchange.answer(answers)

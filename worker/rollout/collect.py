@@ -73,7 +73,7 @@ class Rollout:
 
     @property
     def policy_tokens(self) -> int:
-        """Tokens of the policy in all conversations."""
+        """Number of policy tokens in all conversations."""
         return sum(sum(conversation.action_mask) for conversation in self.conversations)
 
     @property
@@ -98,7 +98,7 @@ class Rollout:
 
     @property
     def sampler_entropies(self) -> tuple[float, ...] | None:
-        """Nats; 0 for tokens of the environment; None if unknown."""
+        """Entropy (nats) per completion token; 0 for tokens of the environment; None if unknown."""
         if any(s.by == "policy" and s.token_ids and s.sampler_entropies is None for s in self.completion):
             return None
         entropies = (s.sampler_entropies or (0.0,) * len(s.token_ids) for s in self.completion)

@@ -14,7 +14,7 @@ from worker.rollout.decoding import DecodeBatch
 from worker.rollout.folder_text import FolderText
 
 SPACE = r"[ \n]{0,20}"
-"""White space; unbounded, a model may write spaces until its tokens run out."""
+"""Pattern of white space; if unbounded, a model may write spaces until its tokens run out."""
 _PARAM = "response_format"
 
 

@@ -1,4 +1,4 @@
-"""Runs one request on a vLLM server: one request per prompt; replies become events."""
+"""Runs one request on a vLLM server, as one server request per prompt; replies become events."""
 
 import asyncio
 import queue

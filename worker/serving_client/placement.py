@@ -19,7 +19,7 @@ FREE_SHARE = 0.5
 """Share that a model may take of a job's free GPU memory: the job's next update may need the rest."""
 OVERHEAD = 2**30
 _TRIES, _PAUSE_SECONDS = 3, 0.1
-"""Tries to lock a GPU, which a worker that looks for a job locks briefly."""
+"""Number of tries to lock a GPU, and pause: workers that look for a job lock GPUs briefly."""
 
 
 @dataclass(frozen=True, slots=True)

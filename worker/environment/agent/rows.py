@@ -18,7 +18,7 @@ from worker.environment.base import Segment
 class CapturedRow:
     rollout: str
     branch: int
-    """Number among the rollout's rows."""
+    """Number of this row among the rollout's rows."""
     reason: BranchReason
     """Why the branch began."""
     prompt_ids: tuple[int, ...]

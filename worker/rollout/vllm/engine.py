@@ -38,7 +38,7 @@ class VllmEngine:
         self._running: _RunningRequests | None = None
 
     async def generate(self, requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
-        """Sample. Raises JobFailure; ValueError for an unknown version."""
+        """Sample requests. Raises JobFailure; ValueError for an unknown version."""
         queue = RequestQueue(requests)
         queue.close()
         async with aclosing(self.generate_from(queue)) as answers:
