@@ -53,7 +53,7 @@ class FolderText(Text):
     def prove_continuation(
         self, tools: list[dict[str, Any]], stop_ids: Sequence[int], *, reply: bool
     ) -> dict[str, Any]:
-        """Prove the template; returns fields of `Continuation`. Raises JobFailure `template_not_continuable`."""
+        """Prove a template: fields of `Continuation`. Raises JobFailure `template_not_continuable`."""
         return self._ask("continuation", {"tools": tools, "stop_ids": list(stop_ids), "reply": reply})
 
     def suffixes(

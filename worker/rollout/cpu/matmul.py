@@ -46,7 +46,7 @@ def fastest_product(weight: Tensor, bias: Tensor | None) -> Product:
 
 @cache
 def onednn_is_faster() -> bool:
-    """Whether the processor is x86-64 and not Intel's. A choice by timing could change results between runs."""
+    """Whether the processor is x86-64, not Intel. A choice by timing could change results between runs."""
     if platform.machine() != "x86_64" or not hasattr(torch.ops.mkldnn, "_linear_pointwise"):
         return False
     try:
