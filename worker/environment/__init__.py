@@ -1,1 +1,1 @@
-"""Environments, which answer a completion; in a single turn with nothing."""
+"""Environments: they answer the policy's turn (tool results, user replies) or end the conversation."""

@@ -1,4 +1,4 @@
-"""Protocol between collector and environment, and what a conversation consists of."""
+"""Protocol of environments, and the types of which a conversation consists."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ class Prompt:
     text: str
     token_ids: tuple[int, ...]
     prompt_hash: str
-    """SHA-256 (hex) of messages and tools: equal prompts are equal across jobs."""
+    """SHA-256 (hex) of messages and tools: equal prompts have equal hashes in all jobs."""
     tools: list[dict[str, Any]] | None = None
 
 
@@ -29,9 +29,9 @@ class Segment:
     token_ids: tuple[int, ...]
     by: Author
     sampler_logprobs: tuple[float, ...] = field(default=())
-    """One per policy token: log-probability under logits / temperature when it was sampled."""
+    """Log-probability of each policy token when it was sampled, under logits / temperature."""
     sampler_entropies: tuple[float, ...] | None = None
-    """One per policy token, in nats, where the engine knows them."""
+    """Entropy (nats) at each policy token; None if the engine reports none."""
     turn: int = 0
     """Number of the turn that it is part of, or that it answers."""
 
@@ -50,12 +50,12 @@ class ToolCall:
     """Whether `result` is shortened to `max_result_tokens`."""
     milliseconds: float = 0.0
     reward: float | None = None
-    """What the environment gave for the call."""
+    """Reward that the environment returned for the call."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserReply:
-    """What a simulated user returned to a turn without a call."""
+    """Reply of a simulated user to a turn without a tool call."""
 
     status: str
     """`ok`, or why it failed: one of `reinforge.tools.statuses`."""
@@ -69,7 +69,7 @@ class UserReply:
 
 @dataclass(frozen=True, slots=True)
 class PolicyTurn:
-    """What the policy wrote at once; its tokens are `start` to `end` of the completion."""
+    """One turn of the policy; its tokens are `start` to `end` (exclusive) of the completion."""
 
     no: int
     start: int
@@ -87,7 +87,7 @@ class Conversation:
     prompt_no: int
     sample_no: int
     seed: int
-    """Seed of what the environment draws by chance, the same for all rollouts of a prompt in a step."""
+    """Seed of the environment's random numbers, the same for all rollouts of a prompt in a step."""
     segments: tuple[Segment, ...] = ()
     """The completion."""
     text: str = ""
@@ -98,30 +98,31 @@ class Conversation:
     messages: tuple[dict[str, Any], ...] = ()
     """Messages after those of the prompt."""
     state: Any = None
-    """What the environment keeps about it."""
+    """State that the environment keeps for the rollout."""
     finish_reason: CompletionEnd | None = None
-    """None: the policy continues."""
+    """How the conversation ended; None: the policy continues."""
     failure: str | None = None
     """Status that drops the rollout from statistics and loss."""
     failure_message: str | None = None
-    """Why, in words."""
+    """Reason of `failure`, in words."""
     branches: int = 1
-    """Conversations of the rollout that did not continue each other; this is one of them."""
+    """Number of conversations into which the rollout branched; this is one of them."""
     branch: int = 0
-    """Its number among them."""
+    """Its number among the rollout's branches."""
     branch_reason: str | None = None
-    """Why it began apart from the others (`worker.environment.agent.calls.BranchReason`)."""
+    """Why this branch began (`worker.environment.agent.calls.BranchReason`)."""
     share: float = 1.0
-    """Its part of the tokens that the rollout trains."""
+    """Fraction of the rollout's trained tokens in this conversation."""
     others: tuple["Conversation", ...] = ()
     """The rollout's other conversations, where they are trained."""
     reward: float | None = None
-    """What the environment itself returned for the whole rollout."""
+    """Reward that the environment returned for the whole rollout."""
     first_state: Any = None
     """`state` before the first turn."""
     call_span: tuple[int, int] | None = None
-    """Tokens of the completion that are its first tool call, from behind the opening mark, where the algorithm reads
-    them."""
+    """Start and end of the first tool call among the completion's tokens, after its opening mark; None unless
+    the algorithm reads it.
+    """
     source: int | None = None
     """`sample_no` of the rollout whose beginning it continues."""
 
@@ -135,17 +136,20 @@ class Conversation:
 
 
 def open_segment(conversation: Conversation) -> Segment | None:
-    """The policy's beginning of a turn that it has not ended."""
+    """The last segment, if it begins a turn that the policy has not ended."""
     last = conversation.segments[-1] if conversation.segments else None
     return last if last and last.by == "policy" and last.turn == len(conversation.turns) else None
 
 
 class Environment(Protocol):
     max_turns: int
-    """1: groups are answered one by one as they are sampled; else all conversations of a turn at once."""
+    """Most turns of a conversation. If 1, `answer` gets one group at a time; otherwise conversations of many.
+    """
 
     async def begin(self, conversations: Sequence[Conversation]) -> list[Conversation]:
-        """One conversation per prompt, before its first turn: with a state, and the prompt that the policy reads."""
+        """Prepare one conversation per prompt for its first turn: set its state and the prompt that the
+        policy reads.
+        """
 
     def room(self, conversation: Conversation) -> int | None:
         """Most tokens of the next turn; None: as many as a completion may have."""

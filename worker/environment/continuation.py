@@ -8,7 +8,7 @@ from reinforge.tool_calls import AssistantMessage, first_call, read, read_withou
 
 Message = dict[str, Any]
 NewMessages = tuple[Sequence[Message], int | None]
-"""Messages behind a turn, and the turn's last token if that ended it."""
+"""Messages that follow a turn, and the turn's last token if it is a stop token."""
 
 
 class TemplateProcess(Protocol):
@@ -34,7 +34,7 @@ class Continuation:
     tools: list[dict[str, Any]]
     stop_ids: tuple[int, ...]
     notation: str
-    """"" without tools."""
+    """Notation of tool calls; "" without tools."""
     parallel_calls: bool
     """Whether a turn may have several calls; else only the first one can be answered."""
     reply: bool
@@ -51,13 +51,13 @@ class Continuation:
     ) -> "Continuation":
         """Prove the template. Raises JobFailure `template_not_continuable`.
 
-        reply: a user's reply has to be possible.
+        reply: whether a user's reply has to be possible.
         """
         facts = process.prove_continuation(tools, stop_ids, reply=reply)
         return cls(process, tools, tuple(stop_ids), **facts)
 
     def suffix_ids(self, messages: Sequence[Message], ended_by: int | None) -> tuple[int, ...]:
-        """Suffix of the results of a turn's calls, in order, or of a user's reply, or both.
+        """Token ids that follow a turn: the results of its calls in order, a user's reply, or both.
 
         messages: {"role": "tool", "name", "content"}, {"role": "user", "content"}; ids of calls are set here.
         ended_by: the sampled turn's last token, if it is one of `stop_ids`.
@@ -74,5 +74,5 @@ class Continuation:
         return read(text, self.notation, self.tools) if self.notation else read_without_calls(text)
 
     def first_call(self, text: str) -> tuple[int, int] | None:
-        """Characters of the turn's first call, from behind its opening mark."""
+        """Start and end, in characters, of the turn's first call after its opening mark."""
         return first_call(text, self.notation) if self.notation else None

@@ -1,4 +1,4 @@
-"""One prompt, one completion."""
+"""Environment of one prompt and one completion."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,4 +19,4 @@ class SingleTurn:
         return [replace(conversation, finish_reason=conversation.turn_end) for conversation in conversations]
 
     def close(self) -> None:
-        """It has none."""
+        """There is nothing to close."""

@@ -1,13 +1,13 @@
-"""Places of characters in sampled tokens."""
+"""Converts positions in a text to positions in its tokens."""
 
 from collections.abc import Callable, Sequence
 
 Raw = Callable[[Sequence[Sequence[int]]], list[str]]
-"""Texts of tokens, with special tokens."""
+"""Decodes rows with special tokens."""
 
 
 def token_counts(raw: Raw, rows: Sequence[Sequence[int]], ends: Sequence[int]) -> list[int]:
-    """Fewest tokens of each row whose text has the first `ends[i]` characters, all rows in parallel."""
+    """Smallest number of leading tokens of each row i whose text has at least `ends[i]` characters."""
     low, high = [0] * len(rows), [len(ids) for ids in rows]
     while any(a < b for a, b in zip(low, high, strict=True)):
         middle = [(a + b) // 2 for a, b in zip(low, high, strict=True)]

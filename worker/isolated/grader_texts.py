@@ -10,20 +10,20 @@ from worker.isolated.process import Work, serve
 
 
 def describe(folder: Path, _: dict[str, Any]) -> dict[str, Any]:
-    """{pad_id, pad_type_id}. Raises InvalidInput `reward_model_unusable`."""
+    """Ids for padding: {pad_id, pad_type_id}. Raises InvalidInput `reward_model_unusable`."""
     tokenizer = _tokenizer(folder)
     return {"pad_id": tokenizer.pad_token_id, "pad_type_id": tokenizer.pad_token_type_id}
 
 
 def rendered(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """{conversations: [[messages, tools]], generation_prompt} → {texts}."""
+    """Render conversations: {conversations: [[messages, tools]], generation_prompt} → {texts}."""
     tokenizer, prompt = _tokenizer(folder), payload["generation_prompt"]
     texts = [_text(tokenizer, messages, tools, prompt) for messages, tools in payload["conversations"]]
     return {"texts": texts}
 
 
 def encoded(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """{texts, pairs, max_tokens} → {ids, types}; types only if the model uses them."""
+    """Tokenize texts: {texts, pairs, max_tokens} → {ids, types}; types only if the model uses them."""
     tokenizer = _tokenizer(folder)
     texts = [
         text or tokenizer.eos_token or " " for text in payload["texts"]
@@ -34,7 +34,7 @@ def encoded(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def joined(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """{contexts, references, max_tokens} → {rows: [[ids, tokens of the reference]]}."""
+    """Tokenize pairs: {contexts, references, max_tokens} → {rows: [[ids, tokens of the reference]]}."""
     rows = zip(payload["contexts"], payload["references"], strict=True)
     return {"rows": [_joined(_tokenizer(folder), *row, payload["max_tokens"]) for row in rows]}
 
@@ -42,7 +42,7 @@ def joined(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 def _text(
     tokenizer: Any, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, prompt: bool
 ) -> str:
-    """Text by the checkpoint's chat template; joined by blank lines if it has none."""
+    """Conversation as text by the checkpoint's chat template; without one, messages joined by blank lines."""
     if not tokenizer.chat_template:
         return "\n\n".join(str(message.get("content", "")) for message in messages)
     try:
@@ -55,14 +55,14 @@ def _text(
 
 
 def _joined(tokenizer: Any, context: str, reference: str, max_tokens: int) -> tuple[list[int], int]:
-    """Ids of both, without the context's beginning, and the reference's length."""
+    """Token ids of context and reference, the context's start cut to fit; number of the reference's ids."""
     special = not tokenizer.chat_template
     before = tokenizer(context, add_special_tokens=special)["input_ids"]
     before = before or [tokenizer.eos_token_id or 0]
     after = tokenizer(reference, add_special_tokens=False)["input_ids"]
     room = max_tokens - len(after)
     if not after or room < 1:
-        raise _unusable(f"a reference answer of {len(after)} tokens leaves no room for the prompt")
+        raise _unusable(f"a reference answer has {len(after)} tokens, allowed are 1 to {max_tokens - 1}")
     return [*before[-room:], *after], len(after)
 
 

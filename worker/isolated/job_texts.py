@@ -19,23 +19,26 @@ _templates: dict[str, TemplateContinuation] = {}
 
 
 def describe(folder: Path, _: dict[str, Any]) -> dict[str, Any]:
-    """{takes_tools, end_id}. Raises InvalidInput `model_load_failed`."""
+    """Tokenizer properties: {takes_tools, end_id}. Raises InvalidInput `model_load_failed`."""
     return {"takes_tools": _renderer(folder).takes_tools, "end_id": _tokenizer(folder).eos_token_id}
 
 
 def prompts(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """{conversations: [[messages, tools]], max_tokens} → {prompts: [[text, ids, tokens, refusal]]}."""
+    """Render and tokenize conversations.
+
+    {conversations: [[messages, tools]], max_tokens} → {prompts: [[text, ids, tokens, refusal]]}.
+    """
     conversations = _renderer(folder).render(payload["conversations"], payload["max_tokens"])
     return {"prompts": [[row.text, row.token_ids, row.tokens, row.refusal] for row in conversations]}
 
 
 def plain_ids(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """{text} → {ids}."""
+    """Tokenize without special tokens: {text} → {ids}."""
     return {"ids": _renderer(folder).plain_ids(payload["text"])}
 
 
 def notation(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """{} → {notation} of the template's tool calls; None if it is not one that can be read."""
+    """Notation of the template's tool calls: {} → {notation}; None if it is not supported."""
     try:
         return {"notation": choose_notation(_renderer(folder).conversation_text)}
     except InvalidInput:
@@ -43,13 +46,15 @@ def notation(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def continuation(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """{tools, stop_ids, reply} → fields of `ContinuationProof`. Raises InvalidInput `template_not_continuable`."""
+    """Prove a template: {tools, stop_ids, reply} → fields of `ContinuationProof`. Raises InvalidInput
+    `template_not_continuable`.
+    """
     return asdict(_continuation(folder, payload).prove(reply=payload["reply"]))
 
 
 def suffixes(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """{tools, stop_ids, turns: [[messages, id that ended the turn]]} → {ids}. Raises InvalidInput
-    `template_not_continuable`.
+    """Tokens that follow turns: {tools, stop_ids, turns: [[messages, id that ended the turn]]} → {ids}.
+    Raises InvalidInput `template_not_continuable`.
     """
     template = _continuation(folder, payload)
     return {"ids": [template.suffix(messages, ended_by) for messages, ended_by in payload["turns"]]}
@@ -69,19 +74,19 @@ def _continuation(folder: Path, payload: dict[str, Any]) -> TemplateContinuation
 
 
 def decoded(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """{ids: [ids of each text], skip_special_tokens} → {texts}."""
+    """Decode token ids: {ids: [ids of each text], skip_special_tokens} → {texts}."""
     tokenizer, skip = _tokenizer(folder), payload["skip_special_tokens"]
     return {"texts": [tokenizer.decode(ids, skip_special_tokens=skip) for ids in payload["ids"]]}
 
 
 def entries(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """{ids} → {entries: [[text, bytes or None]]}."""
+    """Texts and bytes of tokens: {ids} → {entries: [[text, bytes or None]]}."""
     return {"entries": list(token_entries(_tokenizer(folder), payload["ids"]))}
 
 
 def grammar_tokens(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """{vocabulary, end_ids} → {tokens: hexadecimal bytes of every id, special: ids}. Raises InvalidInput
-    `unsupported`.
+    """Vocabulary for llguidance: {vocabulary, end_ids} → {tokens: hexadecimal bytes of every id, special:
+    ids}. Raises InvalidInput `unsupported`.
     """
     tokens = _grammar_tokenizer(folder, payload["vocabulary"], tuple(payload["end_ids"]))
     ids = range(tokens.vocab_size)
@@ -92,7 +97,7 @@ def grammar_tokens(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def tokenized(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """{vocabulary, end_ids, text} → {ids}, as llguidance tokenizes."""
+    """Tokenize as llguidance does: {vocabulary, end_ids, text} → {ids}."""
     tokens = _grammar_tokenizer(folder, payload["vocabulary"], tuple(payload["end_ids"]))
     return {"ids": tokens.tokenize_str(payload["text"])}
 
@@ -108,7 +113,7 @@ def _grammar_tokenizer(folder: Path, vocabulary: int, end_ids: tuple[int, ...]) 
         )
     except ValueError as error:
         raise InvalidInput(
-            f"The model's tokenizer cannot be held to a form: {error}.",
+            f"Constrained decoding does not support the model's tokenizer: {error}.",
             code="unsupported",
             hint="Ask for the form in the messages, and check it in the reward.",
         ) from error

@@ -1,6 +1,6 @@
 """Processes untrusted model files (chat templates, tokenizers) in child processes with limits.
 
-Requests and answers are JSON in frames with 4 bytes of length.
+Requests and answers are JSON, preceded by their length in 4 bytes.
 """
 
 import json
@@ -63,12 +63,12 @@ class IsolatedChild:
         return self._process.poll() is None
 
     def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
-        """Ask; raises OSError or TimeoutError: kill it then."""
+        """Send a request and wait for its answer. Kill the child if this raises OSError or TimeoutError."""
         limits = _Limits(self.pid, seconds)
         self._process.send(_frame(request))
         (size,) = _LENGTH.unpack(self._read(_LENGTH.size, limits))
         if size > OUTPUT_BYTES:
-            raise OSError(f"it made more than {OUTPUT_BYTES >> 20} MiB of text")
+            raise OSError(f"their process returned more than {OUTPUT_BYTES >> 20} MiB")
         answer: dict[str, Any] = json.loads(self._read(size, limits))
         return answer
 
@@ -84,13 +84,13 @@ class IsolatedChild:
                 pass
             part = os.read(self._out.fileno(), min(size - len(data), 1 << 20))
             if not part:
-                raise OSError("it used too much memory, or its library crashed")
+                raise OSError("their process used too much memory or crashed")
             data += part
         return bytes(data)
 
 
 class _Limits:
-    """CPU time of a child from now on, and the time in which it has to use it."""
+    """CPU and wall time that a child has for one request, from now on."""
 
     def __init__(self, pid: int, seconds: float) -> None:
         self._stat = Path(f"/proc/{pid}/stat")
@@ -132,7 +132,7 @@ class Apart:
         memory_bytes: int = MEMORY_BYTES,
         own_session: bool = True,
     ) -> None:
-        """Pool of children that run `module`. own_session: False if this process's group is killed as a whole."""
+        """Pool of children that run `module`. own_session: False if they die with this process's group."""
         self._seconds, self._module = seconds, module
         self._memory_bytes, self._own_session = memory_bytes, own_session
         self._start()
@@ -143,12 +143,14 @@ class Apart:
         self._lock = threading.Lock()
 
     def _leave_children_to_parent(self) -> None:
-        """Forget children after a fork, which also does not share locks."""
+        """After a fork, leave the children to the parent and create a new lock."""
         self._of_parent = self._idle  # never finalized: their descriptors may be others' by now
         self._start()
 
     def ask_twice(self, work: str, folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-        """Ask, and retry if the child died: the kernel may have killed it for lack of memory elsewhere."""
+        """As `ask`, with a retry if the child died: the kernel may have killed it for lack of memory
+        elsewhere.
+        """
         try:
             return self.ask(work, folder, payload)
         except InvalidInput as error:
@@ -159,7 +161,7 @@ class Apart:
     def ask(
         self, work: str, folder: Path, payload: dict[str, Any], *, param: str = "model"
     ) -> dict[str, Any]:
-        """Ask; raises the InvalidInput of `work`, and `model_too_demanding`."""
+        """Run `work` in a child. Raises its InvalidInput, or `model_too_demanding` if the child fails."""
         if os.getpid() != self._pid:
             self._leave_children_to_parent()
         with self._lock:
@@ -222,7 +224,7 @@ Work = Callable[[Path, dict[str, Any]], dict[str, Any]]
 
 
 def serve(load: Callable[[], dict[str, Work]]) -> None:
-    """Answer requests until the input ends. load: work by name, imported within the limits."""
+    """Answer requests until the input ends. load: returns functions by name, imported within the limits."""
     seconds, memory_bytes = int(sys.argv[1]), int(sys.argv[2])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal: the trainer decides what it means
     for name, value in (("AS", memory_bytes), ("CORE", 0), ("FSIZE", 0), ("NOFILE", 64)):

@@ -13,7 +13,9 @@ from worker.models.tokenizer_files import read_json
 
 
 def sample_prompts(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """`SamplingPrompts` → {prompts: [`SamplePrompt`], notation of tool calls or None}. Raises InvalidInput."""
+    """Tokenize prompts: `SamplingPrompts` → {prompts: [`SamplePrompt`], notation of tool calls or None}.
+    Raises InvalidInput.
+    """
     request = SamplingPrompts.model_validate(payload)
     chat = renderer(folder)
     context = context_length(read_json(folder / "config.json")) or 2**31
@@ -41,7 +43,7 @@ def sample_prompts(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def _notation(chat: PromptRenderer) -> str | None:
-    """Notation of the template's calls, None if it is not one that can be read."""
+    """Notation of the template's tool calls; None if it is not supported."""
     if (notation := _notations.get(chat)) is None:
         try:
             notation = choose_notation(chat.conversation_text)
@@ -52,11 +54,11 @@ def _notation(chat: PromptRenderer) -> str | None:
 
 
 _notations: WeakKeyDictionary[PromptRenderer, str] = WeakKeyDictionary()
-"""By renderer; "" where calls cannot be read."""
+"""Notations by renderer; "" if not supported."""
 
 
 def _rendered(chat: PromptRenderer, messages: list[dict[str, Any]], tools: list[Any] | None) -> str:
-    """Render; a refused or omitted developer message becomes a system message."""
+    """Render a prompt. Developer messages become system messages if the template refuses or omits them."""
     plain = [
         message | {"role": "system"} if message["role"] == "developer" else message for message in messages
     ]

@@ -1,8 +1,8 @@
-"""Sampling for programs that call the model themselves.
+"""Sampling for agent programs, which call the model themselves.
 
-Rollouts are offered to runners. Calls that arrive while the engine samples join it if it can take them, else they are
-its next batch; so results depend on their arrival as far as batches change rounding. A rollout's own noise depends on
-seed, step and its calls alone.
+Rollouts are offered to runners. Model calls that arrive while the engine samples join its batch if the engine
+supports that, else they form the next batch; so results depend on arrival times only as far as batches change
+rounding. The noise of a rollout depends on seed, step and its calls alone.
 """
 
 import asyncio
@@ -46,10 +46,10 @@ from worker.rollout.noise import Stream
 GATHER_SECONDS = 0.002
 """Wait for calls that arrive together, so that they are one batch."""
 QUIET_SECONDS = 60.0
-"""After this time without any runner the log says what is missing."""
+"""Time without any runner after which the log has a warning."""
 MOST_BRANCHES = 64
 _BRANCH_TOKENS = 1 << 32
-"""Places of a branch's tokens in the noise."""
+"""Noise counters reserved for the tokens of one branch."""
 
 Warn = Callable[[str], None]
 
@@ -61,12 +61,12 @@ class _AgentRollout:
     id: str
     prompt: Prompt
     number: int
-    """Place of its prompt among those of the round."""
+    """Index of its prompt in the round."""
     sample_no: int
     graph: CaptureGraph
     try_no: int = 0
     waiting: dict[int, list[str]] = field(default_factory=dict)
-    """Ids of model calls that wait, by the number of the call in the graph."""
+    """Ids of requests that wait for an answer, by the number of their call in the graph."""
     answers: dict[int, WrittenAnswer] = field(default_factory=dict)
     end: Conversation | None = None
 
@@ -104,7 +104,7 @@ class AgentSampler:
     async def groups(
         self, prompts: Sequence[Prompt], sampling_round: Round, on_turn: Callable[[], None]
     ) -> AsyncGenerator[tuple[int, list[Conversation]], None]:
-        """Ended conversations of each prompt, by its place, in any order. Raises Interrupted, JobFailure."""
+        """Yield (index of a prompt, its ended conversations) in any order. Raises Interrupted, JobFailure."""
         step = _AgentStep(self, prompts, sampling_round, on_turn)
         loop = asyncio.get_running_loop()
 
@@ -146,7 +146,7 @@ class AgentSampler:
 
 
 class _AgentStep:
-    """Rollouts of one list of prompts, until all have ended."""
+    """Samples the rollouts of one list of prompts until all have ended."""
 
     def __init__(
         self,
@@ -165,7 +165,7 @@ class _AgentStep:
         self._pending: list[_Pending] = []
         self._arrived = asyncio.Event()
         self._queue: RequestQueue | None = None
-        """Of an engine that takes requests while it samples."""
+        """Queue of an engine that takes requests while it samples."""
         self._answers: asyncio.Queue[tuple[_AgentRollout, CaptureGraph, ModelCall, list[ModelCallAnswer]]] = (
             asyncio.Queue()
         )
@@ -173,7 +173,7 @@ class _AgentStep:
         self.interrupted = asyncio.Event()
 
     async def run(self) -> None:
-        """Raises Interrupted, JobFailure, and exceptions of the engine."""
+        """Offer and sample all rollouts. Raises Interrupted, JobFailure, and exceptions of the engine."""
         work = [self._receive(), self._generate(), self._send(), self.interrupted.wait()]
         tasks = [asyncio.create_task(part) for part in work]
         try:
@@ -281,7 +281,7 @@ class _AgentStep:
             await self._parent.exchange.answer([answer])
 
     def _begin_again(self, rollout: _AgentRollout, try_no: int) -> None:
-        """Forget what a lost runner's program did."""
+        """Drop the calls of the last try, whose runner was lost."""
         rollout.graph.close()
         rollout.try_no, rollout.graph = try_no, self._graph()
         rollout.waiting, rollout.answers = {}, {}
@@ -418,7 +418,7 @@ class _AgentStep:
         return ModelCallAnswer(id=id, result=answer.model_dump(mode="json"))
 
     async def _send(self) -> None:
-        """Send answers while the engine goes on."""
+        """Send answers while the engine samples."""
         while True:
             _, graph, call, answers = await self._answers.get()
             abandoned = await self._parent.exchange.answer(answers)

@@ -41,37 +41,39 @@ class Rollout:
     failure: str | None = None
     """Status of the environment that drops the rollout from statistics and loss."""
     failure_message: str | None = None
-    """Why, in words."""
+    """Reason of `failure`, in words."""
     branches: int = 1
-    """Conversations of the rollout that did not continue each other; this is one of them."""
+    """Number of conversations into which the rollout branched; this is one of them."""
     branch: int = 0
-    """Its number among them."""
+    """Its number among the rollout's branches."""
     branch_reason: str | None = None
-    """Why it began apart from the others (`worker.environment.agent.calls.BranchReason`)."""
+    """Why this branch began (`worker.environment.agent.calls.BranchReason`)."""
     share: float = 1.0
-    """Its part of the tokens that the rollout trains."""
+    """Fraction of the rollout's trained tokens in this conversation."""
     others: tuple["Rollout", ...] = ()
     """The rollout's other conversations, where they are trained."""
     environment_reward: float | None = None
     first_state: Any = None
-    """What the environment kept about it before its first turn."""
+    """State that the environment kept for the rollout before its first turn."""
     call_span: tuple[int, int] | None = None
-    """Tokens of the completion that are its first tool call, from behind the opening mark, where the algorithm reads
-    them."""
+    """Start and end of the first tool call among the completion's tokens, after its opening mark; None unless
+    the algorithm reads it.
+    """
     source: int | None = None
     """`sample_no` of the rollout whose beginning it continues."""
     version: int = 0
-    """Step after which the policy was published that sampled its beginning."""
+    """Version of the policy that sampled the rollout's beginning: the step after which it was published."""
 
     @property
     def conversations(self) -> tuple["Rollout", ...]:
-        """All that are trained. The one that rewards read is the last one, so that what they say of its end credits
-        the others too."""
+        """All trained conversations of the rollout. The one that rewards read is last, so that a reward of
+        its end also credits the others.
+        """
         return (*self.others, self)
 
     @property
     def policy_tokens(self) -> int:
-        """Tokens of the policy in all conversations."""
+        """Number of policy tokens in all conversations."""
         return sum(sum(conversation.action_mask) for conversation in self.conversations)
 
     @property
@@ -96,7 +98,7 @@ class Rollout:
 
     @property
     def sampler_entropies(self) -> tuple[float, ...] | None:
-        """Nats; 0 for tokens of the environment; None if unknown."""
+        """Entropy (nats) per completion token; 0 for tokens of the environment; None if unknown."""
         if any(s.by == "policy" and s.token_ids and s.sampler_entropies is None for s in self.completion):
             return None
         entropies = (s.sampler_entropies or (0.0,) * len(s.token_ids) for s in self.completion)
@@ -135,7 +137,7 @@ class Collected:
 PROGRESS_ROWS = 5
 
 ProgressCallback = Callable[[str, int, int, list[int]], None]
-"""Arguments: "generating" or "scoring", completed groups, all groups, first open rows."""
+"""Arguments: "generating" or "scoring", completed groups, all groups, rows of the first open groups."""
 
 
 class Collector:
@@ -148,7 +150,7 @@ class Collector:
         call_texts: CallTexts | None = None,
         sampler: GroupSampler | None = None,
     ) -> None:
-        """sampler: samples in place of the engine's turns with the environment."""
+        """sampler: replaces the default loop between engine and environment."""
         self._engine = engine
         self._scorer = scorer
         self._decode = decode
@@ -208,8 +210,9 @@ class Collector:
         sampling_round: Round,
         progress: ProgressCallback,
     ) -> Collected:
-        """`groups` with scored continuations at the end of their groups. Raises Interrupted, and exceptions of engine
-        and scorer."""
+        """Sample and score `branches`; returns `groups` with the new rollouts at the end of their groups.
+        Raises Interrupted, and exceptions of engine and scorer.
+        """
         started = time.monotonic()
         grown = [list(group) for group in groups]
         begun: dict[int, list[Conversation]] = {}
@@ -279,7 +282,7 @@ class Collector:
         return Collected(repaired_groups, generated - started, time.monotonic() - generated)
 
     def _scorables(self, rollouts: Sequence[Rollout]) -> list[Scorable]:
-        """With the calls of the last turn where the prompt has tools."""
+        """The scorer's inputs, with the calls of the last turn if a prompt has tools."""
         texts = self._call_texts
         if texts is None or not any(rollout.prompt.tools for rollout in rollouts):
             return [_scorable(rollout, None, None) for rollout in rollouts]
@@ -365,7 +368,7 @@ def _branches(plan: RolloutBranches, first_sample: int, sampling_round: Round) -
 
 
 def _score(rollout: Rollout, score: Score) -> Score:
-    """The score, dropped where the environment failed: what a reward says of half a conversation does not count."""
+    """The score, dropped if the environment failed: rewards of incomplete conversations do not count."""
     if rollout.failure is None:
         return score
     results = score.results

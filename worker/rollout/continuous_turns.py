@@ -1,4 +1,4 @@
-"""Conversations that do not wait for each other, on an engine whose requests do not."""
+"""Runs conversations that do not wait for each other, on an engine that takes requests while it samples."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -8,7 +8,7 @@ from worker.environment.base import Conversation, Environment
 from worker.rollout.engine import ContinuousEngine, Generated, GenerateRequest, Interrupted, RequestQueue
 
 MOST_BATCHES = 8
-"""Calls of the environment at once. Turns that end meanwhile are one batch of the next call."""
+"""Most concurrent calls of the environment. Turns that end meanwhile form the batch of the next call."""
 
 Turn = tuple[int, Conversation]
 """Number of a group, and a conversation of it."""
@@ -19,7 +19,7 @@ class ContinuousTurns:
     engine: ContinuousEngine
     environment: Environment
     written: Callable[[Sequence[Conversation], Generated], list[Conversation]]
-    """Conversations of a group with the turns that the engine sampled. Raises Interrupted."""
+    """Returns conversations of a group with the turns that the engine sampled. Raises Interrupted."""
     next_request: Callable[[int, Conversation], GenerateRequest]
 
     async def run(
@@ -28,7 +28,7 @@ class ContinuousTurns:
         requests: Sequence[GenerateRequest],
         on_turn: Callable[[], None],
     ) -> AsyncGenerator[tuple[int, list[Conversation]], None]:
-        """Ended conversations of each group, by its number, in any order. Raises Interrupted."""
+        """Yield (number of a group, its ended conversations) in any order. Raises Interrupted."""
         queue = RequestQueue(requests)
         generated = self.engine.generate_from(queue)
         sampling = asyncio.create_task(_next(generated))

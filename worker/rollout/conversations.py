@@ -1,8 +1,8 @@
 """Sampling of conversations, turn by turn.
 
-All conversations of a turn are one list of requests, so that batches depend on seed and step alone; with an engine
-whose batches do not, each conversation goes on by itself. A request of a later turn continues the tokens of the turns
-before it; nothing is rendered or tokenized again.
+The requests of all conversations of a turn are one list, so that batches depend on seed and step alone. With
+a `ContinuousEngine`, conversations do not wait for each other. A request of a later turn continues the tokens
+of the turns before it; nothing is rendered or tokenized again.
 """
 
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -28,11 +28,11 @@ Decode = Callable[[Sequence[Sequence[int]]], list[str]]
 
 @dataclass(frozen=True, slots=True)
 class CallTexts:
-    """How tool calls are read that the model marks by special tokens."""
+    """Notation of tool calls, and decoding with the special tokens that may mark them."""
 
     notation: str
     raw: Decode
-    """Texts with special tokens."""
+    """Decodes rows with special tokens."""
 
 
 _SEED_BITS = 2**31 - 1
@@ -62,7 +62,7 @@ class GroupSampler(Protocol):
     ) -> AsyncGenerator[tuple[int, list[Conversation]], None]: ...
 
     def cancel(self) -> None:
-        """End what the engine does not know of, from any thread."""
+        """Interrupt what `RolloutEngine.cancel` does not interrupt, from any thread."""
 
 
 class ConversationSampler:
@@ -74,7 +74,7 @@ class ConversationSampler:
     async def groups(
         self, prompts: Sequence[Prompt], sampling_round: Round, on_turn: Callable[[], None]
     ) -> AsyncGenerator[tuple[int, list[Conversation]], None]:
-        """Ended conversations of each prompt, by its place, in any order. Raises Interrupted.
+        """Yield (index of a prompt, its ended conversations) in any order. Raises Interrupted.
 
         on_turn: called for each answer of the engine after which conversations may go on.
         """
@@ -96,10 +96,11 @@ class ConversationSampler:
     async def branches(
         self, groups: Sequence[Sequence[Conversation]], sampling_round: Round, on_turn: Callable[[], None]
     ) -> AsyncGenerator[tuple[int, list[Conversation]], None]:
-        """Ended conversations of each list of begun ones, by its place, in any order. Raises Interrupted.
+        """Continue begun conversations; yield (index of a list, its ended conversations) in any order. Raises
+        Interrupted.
 
-        The conversations of a list belong to one prompt and are numbered one after the other. An open last segment of
-        the policy is continued.
+        The conversations of a list belong to one prompt and have consecutive sample numbers. A last turn that
+        the policy has not ended is continued.
         """
         numbered = {number: list(group) for number, group in enumerate(groups)}
         requests = [
@@ -112,7 +113,7 @@ class ConversationSampler:
                 yield number, conversations
 
     def cancel(self) -> None:
-        """The engine is cancelled by itself."""
+        """Do nothing: the caller cancels the engine."""
 
     def _run(
         self,
@@ -255,7 +256,7 @@ def beginning(segment: Segment, tokens: int) -> Segment:
 
 
 def rollout_seed(prompt_no: int, sampling_round: Round) -> int:
-    """Seed of what the environment draws by chance."""
+    """Seed of the environment's random numbers for a prompt."""
     number = hash64(sampling_round.seed, sampling_round.stream, sampling_round.noise_step, prompt_no)
     return int(number) & _SEED_BITS
 

@@ -1,6 +1,6 @@
 """Batched decoding until every row has ended.
 
-Compaction depends on the sampled tokens alone, so equal requests form equal batches.
+When ended rows leave the batch depends on the sampled tokens alone, so equal requests form equal batches.
 """
 
 import itertools

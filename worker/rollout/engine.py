@@ -24,7 +24,7 @@ class Sampling:
     stop_ids: tuple[int, ...] = ()
     """Tokens that end a completion, included in it."""
     stop: tuple[str, ...] = ()
-    """Texts that end a completion, included in it."""
+    """Strings that end a completion, included in it."""
     entropies: bool = False
 
 
@@ -44,7 +44,7 @@ class NoiseKey:
 class GenerateRequest:
     policy: str | None
     version: int
-    """Step of publication; others are refused."""
+    """Step after which the policy was published; other versions are refused."""
     prompt_ids: tuple[int, ...]
     n: int
     sampling: Sampling
@@ -65,7 +65,7 @@ class Sample:
     """Log-softmax of logits / temperature, before top-p."""
     finish_reason: FinishReason
     entropies: tuple[float, ...] | None = None
-    """Nats, of the distribution of `logprobs`."""
+    """Entropies (nats) of the distributions of `logprobs`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class RequestQueue:
     def __init__(self, requests: Iterable[GenerateRequest] = ()) -> None:
         self._requests = list(requests)
         self.closed = False
-        """Whether none is added any more."""
+        """Whether no more requests are added."""
         self.on_change: Callable[[], None] = lambda: None
         """Called after each `add` and `close`."""
 
@@ -115,7 +115,7 @@ class RequestQueue:
 
 @runtime_checkable
 class ContinuousEngine(RolloutEngine, Protocol):
-    """An engine whose running requests do not wait for each other."""
+    """An engine that takes requests while it samples others."""
 
     def generate_from(self, queue: RequestQueue) -> AsyncGenerator[Generated, None]:
-        """Answer requests of the queue in any order until it is closed; less if cancelled."""
+        """Answer requests of the queue in any order until it is closed, or until `cancel`."""

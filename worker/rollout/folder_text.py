@@ -34,7 +34,9 @@ class FolderText(Text):
         return [(text, content) for text, content in self._ask("entries", {"ids": list(ids)})["entries"]]
 
     def grammar_tokens(self, vocabulary: int, end_ids: Sequence[int]) -> tuple[list[bytes], list[int]]:
-        """Bytes of every token and the special ids, for llguidance. Raises JobFailure `unsupported`."""
+        """Bytes of every token and the special ids. Raises JobFailure `unsupported` if llguidance cannot use
+        them.
+        """
         answer = self._ask("grammar_tokens", {"vocabulary": vocabulary, "end_ids": list(end_ids)})
         return [bytes.fromhex(content) for content in answer["tokens"]], answer["special"]
 
@@ -51,7 +53,7 @@ class FolderText(Text):
     def prove_continuation(
         self, tools: list[dict[str, Any]], stop_ids: Sequence[int], *, reply: bool
     ) -> dict[str, Any]:
-        """Fields of `Continuation`. Raises JobFailure `template_not_continuable`."""
+        """Prove a template: fields of `Continuation`. Raises JobFailure `template_not_continuable`."""
         return self._ask("continuation", {"tools": tools, "stop_ids": list(stop_ids), "reply": reply})
 
     def suffixes(
@@ -60,7 +62,7 @@ class FolderText(Text):
         stop_ids: Sequence[int],
         turns: Sequence[tuple[Sequence[dict[str, Any]], int | None]],
     ) -> list[list[int]]:
-        """Ids that follow every turn. Raises JobFailure `template_not_continuable`."""
+        """Token ids that follow every turn. Raises JobFailure `template_not_continuable`."""
         ids: list[list[int]] = []
         for batch in batches(turns):
             payload = {"tools": tools, "stop_ids": list(stop_ids), "turns": batch}

@@ -15,7 +15,7 @@ def roomy_cache(model: PreTrainedModel) -> DynamicCache:
 
 
 class RoomyLayer(DynamicLayer):  # type: ignore[misc]
-    """Layer whose `keys` and `values` are views of (rows, heads, capacity, head size)."""
+    """Cache layer whose `keys` and `values` are views of buffers (rows, heads, capacity, head size)."""
 
     keys: Tensor
     values: Tensor

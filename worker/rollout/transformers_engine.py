@@ -1,4 +1,4 @@
-"""In-process rollout engine on the trainer's model; finished groups are scored meanwhile."""
+"""In-process rollout engine on the trainer's model; finished groups are scored while others are sampled."""
 
 import asyncio
 import threading
@@ -26,7 +26,9 @@ _LEAST_CACHE_BYTES = 256 * 1024**2
 
 
 class TransformersEngine:
-    """`RolloutEngine` over a loaded model. sampling_as: context of a batch, which yields a creator of contexts."""
+    """`RolloutEngine` over a loaded model. sampling_as: context of a batch; it yields a function that creates
+    a context per token.
+    """
 
     def __init__(
         self,

@@ -30,7 +30,7 @@ class CallWatch:
 
     @contextlib.contextmanager
     def watching(self, call_id: str, cancel: Callable[[], None]) -> Iterator[None]:
-        """`cancel` is called once, from another thread, if the caller disconnects."""
+        """Watch a call: `cancel` is called once, from another thread, if the caller disconnects."""
         with self._changed:
             self._running[call_id] = _Running(time.monotonic(), cancel)
             if not self._started:

@@ -1,4 +1,4 @@
-"""ContinuationProof that a model's chat template can continue conversations with tools."""
+"""Proves that a model's chat template can continue conversations with tools."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -10,8 +10,8 @@ from worker.models.tokenizer_files import special_tokens, stop_ids
 
 
 def prove_continuation(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """{tools, reply} → fields of `ContinuationProof`, in a child process. Raises InvalidInput
-    `template_not_continuable`.
+    """Prove a template in a child process: {tools, reply} → fields of `ContinuationProof`. Raises
+    InvalidInput `template_not_continuable`.
     """
     return asdict(folder_continuation(folder, payload["tools"]).prove(reply=payload["reply"]))
 
@@ -22,12 +22,12 @@ def folder_continuation(folder: Path, tools: list[dict[str, Any]]) -> TemplateCo
 
 
 def notation_of(folder: Path) -> str:
-    """Raises InvalidInput `template_not_continuable`."""
+    """Notation of tool calls. Raises InvalidInput `template_not_continuable`."""
     return choose_notation(renderer(folder).conversation_text)
 
 
 def _ends(folder: Path, prompts: PromptRenderer) -> dict[int, str]:
-    """Tokens that end the model's output, and their texts."""
+    """Texts of the tokens that end the model's output, by id."""
     ids = stop_ids(folder)
     if (end := special_tokens(folder).get("eos_token")) is not None:
         ids += prompts.encode(end)[:1]

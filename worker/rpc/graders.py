@@ -39,7 +39,7 @@ from worker.sandbox.outcome import ProgramRun, Validation
 
 
 def validate_grader(client: SandboxClient | None, reward: NamedGrader) -> ValidatedReward:
-    """The grader's parts, with columns that code reads."""
+    """Validate a grader; returns its parts, with the columns that their code reads."""
     columns: dict[str, list[str]] = {}
     error = _fault(client, reward.grader, columns)
     entries = [

@@ -15,7 +15,7 @@ REPORT_SECONDS = 1.0
 def inspect(
     api: WorkerApi, store: ModelStore, apart: Apart, call_id: str, request: InspectRequest
 ) -> ModelFacts:
-    """Inspect; a download continues after the caller disconnects."""
+    """Inspect a model. Its download continues after the caller disconnects."""
     progress, seq = InspectionProgress(), 0
 
     def report() -> None:

@@ -16,7 +16,7 @@ from worker.models.tokenizer_files import read_json
 
 
 def render(apart: Apart, models: ModelStore, request: RenderingRequest) -> RenderingResult:
-    """Render; raises InvalidInput at the first refused row, unless `tolerant`."""
+    """Render rows. Raises InvalidInput at the first row that the template refuses, unless `tolerant`."""
     folder = models.resolve(request.model_source, token=request.hub_token, added=True)
     if request.tool_turns or request.user_turns:
         turns = {"tools": request.tool_turns or [], "reply": request.user_turns}
@@ -26,7 +26,7 @@ def render(apart: Apart, models: ModelStore, request: RenderingRequest) -> Rende
 
 
 def render_rows(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """`PromptRows` → `RenderingResult`, as JSON values in a child process."""
+    """Render rows in a child process: `PromptRows` → `RenderingResult`, as JSON values."""
     request = PromptRows.model_validate(payload)
     prompts = renderer(folder)
     tools = request.tools or [None] * len(request.rows)

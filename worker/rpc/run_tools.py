@@ -38,7 +38,9 @@ _ROLLOUT = 0
 def run_tools(
     apart: Apart, models: ModelStore, sandbox: SandboxClient | None, request: ToolRunRequest
 ) -> ToolRunResult:
-    """Run; raises ToolServerError, Unavailable `sandbox_unavailable`, StateConflict `code_rewards_disabled`."""
+    """Run the calls. Raises ToolServerError, Unavailable `sandbox_unavailable`, StateConflict
+    `code_rewards_disabled`.
+    """
     environment = request.run.environment
     client, jail = proved(sandbox, "Code of tools") if environment.runs_code else (None, None)
     guard = Guard.allowing(settings.allowed_hosts())
@@ -57,7 +59,7 @@ def run_tools(
 
 
 class _ModelTexts:
-    """What the model's files say of calls; they are read when it is needed."""
+    """Template and tokenizer of the model, read only when they are needed."""
 
     def __init__(self, apart: Apart, models: ModelStore, request: ToolRunRequest) -> None:
         self._apart, self._models, self._request = apart, models, request

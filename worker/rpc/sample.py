@@ -43,7 +43,7 @@ _EVENTS: TypeAdapter[list[SamplingEvent]] = TypeAdapter(list[SamplingEvent])
 
 
 class Sampler:
-    """Sampler, thread-safe. folder: its own, emptied at the start."""
+    """Answers `sample` calls; thread-safe. folder: for adapters, which are removed at the start."""
 
     def __init__(
         self, api: WorkerApi, models: ModelStore, blobs: BlobCache, folder: Path, serving: ServingProcess
@@ -135,7 +135,7 @@ class Sampler:
         return folder
 
     def cached(self) -> list[str]:
-        """Hashes of archives, without those just requested."""
+        """Hashes of cached adapters, without those requested recently."""
         with self._unpacking:
             if not self._adapters.is_dir():
                 return []

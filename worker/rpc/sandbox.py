@@ -1,4 +1,4 @@
-"""A proved sandbox for calls."""
+"""Sandbox for calls, after its jail was proved to hold."""
 
 from reinforge.errors import StateConflict, Unavailable
 from worker.sandbox.client import SandboxClient

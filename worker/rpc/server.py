@@ -116,7 +116,7 @@ class CallWorker:
         work: Callable[[SandboxClient | None, RequestT], ResultT],
         request: RequestT,
     ) -> ResultT:
-        """Run with an own sandbox client, whose jails end if the caller disconnects."""
+        """Run `work` with its own sandbox client, whose jails end if the caller disconnects."""
         if self._sandbox is None:
             return work(None, request)
         with sandbox_client(self._sandbox) as client, self._watch.watching(call.id, client.abort):
@@ -235,7 +235,7 @@ def serving_command(settings: WorkerSettings, vllm_log: Path) -> tuple[str, ...]
 
 
 def _kinds(settings: WorkerSettings) -> list[list[CallKind]]:
-    """Kinds per thread. One thread never inspects models: downloads cannot occupy all."""
+    """Kinds of calls per thread. One thread never inspects models, so that downloads cannot occupy all."""
     samplers = settings.sample_threads
     if samplers and find_spec("torch") is None:
         log.info("torch is not installed here, so this worker does not sample")

@@ -1,4 +1,4 @@
-"""Protocol of a serving engine, which the loop calls from one thread."""
+"""Protocol of a serving engine, which `ServingServer` calls from one thread."""
 
 from collections.abc import Callable, Collection
 from typing import Any, Protocol
@@ -32,6 +32,6 @@ class Engine(Protocol):
     def fits(self, request: ServingRequest) -> bool: ...
 
     def start(self, request: ServingRequest, in_use: Collection[str | None], say: Say) -> RequestRun:
-        """Load what is missing and begin; adapters not `in_use` may be evicted."""
+        """Start a request, after loading its model and adapter; adapters not `in_use` may be evicted."""
 
     def relieve(self) -> None: ...

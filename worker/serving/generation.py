@@ -121,7 +121,7 @@ def _requests(request: ServingRequest, base: LoadedModel) -> list[GenerateReques
     for number, prompt in enumerate(request.prompts):
         if not prompt.ids or max(prompt.ids) >= vocabulary:
             raise InvalidInput(
-                "The prompt has no tokens that the model knows.",
+                "The prompt is empty or has a token outside the model's vocabulary.",
                 code="prompt_not_renderable",
                 param=f"prompts[{number}]",
             )

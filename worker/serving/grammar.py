@@ -14,7 +14,7 @@ from worker.rollout.decoding import DecodeBatch
 from worker.rollout.folder_text import FolderText
 
 SPACE = r"[ \n]{0,20}"
-"""White space; unbounded, a model may write spaces until its tokens run out."""
+"""Pattern of white space; if unbounded, a model may write spaces until its tokens run out."""
 _PARAM = "response_format"
 
 
@@ -63,7 +63,7 @@ class GrammarRows:
         self._read = [0] * len(matchers)
 
     def mask(self, batch: DecodeBatch) -> None:
-        """Give forbidden tokens the probability 0, before `advance`. Raises InvalidInput."""
+        """Mask forbidden tokens, before `advance`. Raises InvalidInput if llguidance fails."""
         logits = batch.logits
         allowed = np.ones((logits.shape[0], self._width), bool)
         for line, row in enumerate(batch.lines):
@@ -110,7 +110,7 @@ def _tokens(
         return LLTokenizer(wrapper, n_vocab=len(tokens), eos_token=list(end_ids))
     except (ValueError, OverflowError) as error:
         raise _unsupported(
-            f"The model's tokenizer cannot be held to a form: {error}.",
+            f"Constrained decoding does not support the model's tokenizer: {error}.",
             "Ask for the form in the messages, and check it in the reward.",
         ) from error
 

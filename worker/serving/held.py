@@ -15,7 +15,7 @@ from worker.serving.engine import Say
 from worker.serving_client.protocol import ServingRequest
 
 ADAPTERS = 8
-"""Adapters in memory, beside those in use."""
+"""Most adapters in memory; those in use are not evicted."""
 
 
 class HeldModel:
@@ -28,7 +28,7 @@ class HeldModel:
 
     @property
     def adapters(self) -> list[str]:
-        """Names, the least recently used first."""
+        """Names of loaded adapters, the least recently used first."""
         return list(self._adapters)
 
     @property
@@ -40,7 +40,7 @@ class HeldModel:
         return self._key == (request.folder, request.model_sha256)
 
     def host(self, request: ServingRequest, in_use: Collection[str | None], say: Say) -> LocalHost:
-        """Load what is missing, as `Engine.start`. After an exception nothing is held."""
+        """Load what is missing, as `Engine.start`. After an exception no model is loaded."""
         others = [name for name in self._adapters if name not in (request.adapter, *in_use)]
         try:
             return self._loaded(request, in_use, say)

@@ -1,4 +1,4 @@
-"""The loop of the serving process: each pass samples one token for every request in the batch."""
+"""The loop of the serving process: each iteration samples one token for every running request."""
 
 import queue
 import time
@@ -57,7 +57,7 @@ class ServingServer:
             self._end(active)
 
     def _admit(self) -> None:
-        """Start requests by arrival: one for another model waits."""
+        """Start waiting requests in order of arrival; a request for another model waits."""
         while self._waiting:
             request = self._waiting[0]
             if self._active and not self._engine.fits(request):

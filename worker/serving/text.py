@@ -20,7 +20,7 @@ def decoding(request: ServingRequest, text: Text) -> Callable[[Sequence[Sequence
 
 
 class BatchDecoder:
-    """Texts of tokens; those of `load` are decoded at once."""
+    """Decodes tokens to text; the rows passed to `load` are decoded in one batch."""
 
     def __init__(self, decode: Callable[[Sequence[Sequence[int]]], list[str]]) -> None:
         self._decode = decode
@@ -60,7 +60,7 @@ class Detokenizer:
 
 
 class TextStream:
-    """Whole characters, up to and excluding the first stop text."""
+    """Streams a completion in whole characters, up to and excluding the first stop string."""
 
     def __init__(self, decode: Decode, stop: Sequence[str] = ()) -> None:
         self._decode, self._stop = decode, tuple(stop)

@@ -30,7 +30,7 @@ class TokenTexts:
 
 
 class TokenLog:
-    """Alternatives of one batch. Call `look` before every `advance`."""
+    """Log-probabilities and alternatives of a batch. Call `look` before every `advance`."""
 
     def __init__(self, batch: DecodeBatch, texts: TokenTexts, top: int) -> None:
         self._batch, self._texts, self._top = batch, texts, top

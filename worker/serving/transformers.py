@@ -13,7 +13,7 @@ from worker.serving_client.protocol import ServingRequest
 
 CPU_CACHE_BYTES = 512 * 1024**2
 GPU_CACHE_SHARE = 0.1
-"""Share for one request's KV cache: training may use the same device."""
+"""Share of free GPU memory for one request's KV cache: training may use the same device."""
 
 
 class TransformersServing:

@@ -80,7 +80,7 @@ class VllmServing:
         python = vllm_python()
         if python is None:
             raise JobFailure(
-                f"This worker is to serve with vLLM, which it does not have: {vllm_missing()}.",
+                f"This worker is set to serve with vLLM, which is not installed: {vllm_missing()}.",
                 code="engine_missing",
                 hint=f"Run `make vllm` there or set {VARIABLE}; or set REINFORGE_SERVING_ENGINE=auto.",
             )
@@ -141,7 +141,7 @@ class VllmServing:
         return request.adapter
 
     def _lost(self, held: "_Held", why: str) -> Unavailable:
-        """Error of running requests; the next request starts another server."""
+        """Error for requests that ran on a failed server; the next request starts another one."""
         held.lost = True
         return Unavailable(
             f"vLLM has failed: {why}",

@@ -1,4 +1,4 @@
-"""Runs one request on a vLLM server: one request per prompt; replies become events."""
+"""Runs one request on a vLLM server, as one server request per prompt; replies become events."""
 
 import asyncio
 import queue
@@ -36,7 +36,7 @@ class VllmRun:
         lost: Callable[[str], ReinforgeError],
         closed: Callable[["VllmRun"], None],
     ) -> None:
-        """Run of a request. lost: error of a failed server. Raises InvalidInput."""
+        """Start a request. lost: returns the error for a failed server. Raises InvalidInput."""
         self._request, self._news, self._lost, self._closed = request, news, lost, closed
         self._quiet_seconds, self._last_output_at = quiet_seconds, time.monotonic()
         prompt_requests = _prompt_requests(request, model)
@@ -200,7 +200,7 @@ def _prompt_requests(request: ServingRequest, model: ServedModel) -> list[Genera
     for number, prompt in enumerate(request.prompts):
         if not prompt.ids or max(prompt.ids) >= model.vocabulary:
             raise InvalidInput(
-                "The prompt has no tokens that the model knows.",
+                "The prompt is empty or has a token outside the model's vocabulary.",
                 code="prompt_not_renderable",
                 param=f"prompts[{number}]",
             )

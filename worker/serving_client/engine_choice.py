@@ -9,7 +9,7 @@ Engine = Literal["transformers", "vllm"]
 
 
 def job_engines() -> list[Engine]:
-    """Engines available to jobs, first that of `auto`."""
+    """Engines available to jobs; `auto` takes the first."""
     installed: list[Engine] = ["transformers"]
     if vllm_python() is None:
         return installed
@@ -23,7 +23,7 @@ def serving_engine(engine: Literal["auto"] | Engine) -> tuple[Engine, str]:
 
 
 def gpu_engine() -> tuple[Engine, str]:
-    """vLLM if it can use an NVIDIA device; and why."""
+    """vLLM if it can use an NVIDIA device, else transformers; and the reason."""
     if not gpu_present():
         return "transformers", "no NVIDIA device is here"
     if vllm_python() is None:

@@ -16,10 +16,10 @@ from worker.serving_client.engine_choice import Engine, gpu_engine
 
 SHARE = 0.1
 FREE_SHARE = 0.5
-"""Share of the memory a job leaves free: its next update may need the rest."""
+"""Share that a model may take of a job's free GPU memory: the job's next update may need the rest."""
 OVERHEAD = 2**30
 _TRIES, _PAUSE_SECONDS = 3, 0.1
-"""Tries to lock a GPU, which a worker that looks for a job locks briefly."""
+"""Number of tries to lock a GPU, and pause: workers that look for a job lock GPUs briefly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def choose(
     requested: Literal["auto"] | Engine,
     best: Engine,
 ) -> ServingPlace:
-    """Place; raises Unavailable `gpu_busy`."""
+    """Choose a model's place. Raises Unavailable `gpu_busy`."""
     engine = best if requested == "auto" else requested
     if free is not None:
         return ServingPlace(engine, free)
@@ -92,7 +92,7 @@ class Places:
         gpus: Callable[[], list[Gpu]] = list_gpus,
         ram: Callable[[], int | None] = lambda: available_ram(),
     ) -> None:
-        """Places for models. seats: jobs that may share a GPU. holder: the text for waiting jobs."""
+        """Places for models. seats: jobs that may share a GPU. holder: text for waiting jobs."""
         self._locks, self._seats, self._holder, self._requested = locks, seats, holder, requested
         self._gpus, self._ram = gpus, ram
 
@@ -118,7 +118,7 @@ class Places:
         return Launch(place, hold or Hold())
 
     def _take(self, gpus: Sequence[Gpu]) -> Hold | None:
-        """The last free one: jobs take the first."""
+        """Lock the last free GPU, since jobs take the first; None if none is free."""
 
         def take() -> Hold | None:
             holds = (self._locks.take_whole(gpu, self._seats, self._holder) for gpu in reversed(gpus))

@@ -32,7 +32,9 @@ Replies = queue.SimpleQueue[Reply]
 
 
 class ServingProcess:
-    """Serving process, thread-safe. Start requests in threads that live as long as the worker."""
+    """Serving process, thread-safe. It ends with the thread that started it: use threads as long-lived as the
+    worker.
+    """
 
     def __init__(
         self,

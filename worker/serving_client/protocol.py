@@ -20,7 +20,7 @@ class ServingRequest(BaseModel):
     folder: str
     model_sha256: str | None = None
     adapter: str | None = None
-    """The adapter's content; None: the base model."""
+    """Adapter name, from its content's hash; None: the base model."""
     adapter_folder: str | None = None
     prompts: list[SamplePrompt]
     samples_per_prompt: int = 1

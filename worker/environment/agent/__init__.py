@@ -1,1 +1,1 @@
-"""Rollouts of programs that call the model themselves: what the engine sampled for them, as rows to train on."""
+"""Agent rollouts: a program calls the model itself, and the sampled tokens become training rows."""

@@ -1,4 +1,4 @@
-"""Model calls of a rollout, as its program sends them and as the engine answers them."""
+"""Model calls of an agent rollout: requests of its program and answers of the engine."""
 
 import math
 from collections.abc import Mapping
@@ -18,12 +18,13 @@ BranchReason = Literal[
     "tools_changed",
     "sub_agent",
 ]
-"""How a call follows those before it. All but `continued` begin a branch.
+"""How a call relates to earlier calls of its rollout. Every reason but `continued` begins a branch.
 
-`fork`: it continues an answer that another call continued. `sampled_again`: it has the messages and tools of another
-call and is no retry of it. All others get a prompt that is rendered as a whole. Behind an answer in the messages as
-they were, `system_message`: no template is proved to continue with one; `reasoning_dropped`, `tools_changed`: nothing
-else differs. Else `history_rewritten` where the first message is that of an earlier call, `sub_agent` where it is not.
+`fork`: the call continues an answer that another call has continued already. `sampled_again`: it has the
+messages and tools of another call and is no retry of it. The prompt of all others is rendered as a whole.
+`system_message`: a system message follows the earlier answer, and templates are not proved for that.
+`tools_changed`, `reasoning_dropped`: the history differs from an earlier call's in nothing else. Otherwise
+`history_rewritten` if the first message is that of an earlier call, else `sub_agent`.
 """
 
 CallFault = Literal[
@@ -45,34 +46,35 @@ class CaptureLimits:
 
     max_model_calls: int
     max_policy_tokens: int
-    """Tokens sampled in all calls. Calls that are answered side by side may exceed it together."""
+    """Most tokens sampled in all calls together. Calls that run in parallel may exceed it."""
     max_branches: int
 
 
 @dataclass(frozen=True, slots=True)
 class CallRequest:
-    """A request of the program."""
+    """A model call as the agent program sends it."""
 
     messages: tuple[Message, ...]
     tools: tuple[Message, ...] | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    """All that decides about the answer beside messages and tools; JSON."""
+    """JSON values on which the answer depends, besides messages and tools: `max_tokens`."""
     request_id: str = ""
     idempotency_key: str | None = None
     retry_count: int | None = None
-    """How often the client sent the request before, by its own count; None: it does not count."""
+    """Number of earlier attempts of the request by the client's own count; None if the client does not count.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class CallAnswer:
-    """What the engine sampled."""
+    """Answer of the engine to a model call."""
 
     prompt_ids: tuple[int, ...]
     """The prompt as the engine read it."""
     token_ids: tuple[int, ...]
     sampler_logprobs: tuple[float, ...]
     version: int
-    """Version of the policy."""
+    """Version of the policy that sampled the answer."""
     message: Message
     """The assistant's message as the program receives it."""
     sampler_entropies: tuple[float, ...] | None = None
@@ -87,27 +89,27 @@ class ModelCall:
     digest: str
     """SHA-256 (hex) of messages, tools and parameters."""
     chain: ChainDigest
-    """Of its messages."""
+    """Chain digest of the request."""
     reason: BranchReason
     parent: "ModelCall | None"
-    """The call whose tokens it continues."""
+    """The call whose tokens this call continues, if any."""
     new_messages: tuple[Message, ...]
-    """Messages behind the parent's answer; without a parent all."""
+    """Messages after the parent's answer; all messages if there is no parent."""
     new_ids: tuple[int, ...] | None = None
     """Tokens of `new_messages`."""
     answer: CallAnswer | None = None
     answer_chain: ChainDigest | None = None
-    """Of its messages and the answer."""
+    """Chain digest of the request and its answer."""
     fault: CallFault | None = None
     abandoned: bool = False
     """Whether the client closed the connection before the answer reached it."""
     cancelled: bool = False
-    """Whether the engine could not answer, or the rollout ended before."""
+    """Whether the call could not be answered, or the rollout ended before its answer."""
     children: list["ModelCall"] = field(default_factory=list)
 
     @property
     def prompt_ids(self) -> tuple[int, ...]:
-        """Tokens that the engine reads: those of the parent, what it sampled, and the new ones."""
+        """Token ids of the whole prompt: those of the parent's prompt and answer, then `new_ids`."""
         pieces: list[tuple[int, ...]] = []
         call: ModelCall | None = self
         while call is not None:
@@ -122,7 +124,9 @@ class ModelCall:
 
     @property
     def used(self) -> bool:
-        """Whether the program continued its answer, so it received it, whatever the connection did."""
+        """Whether a later call contains this call's answer: the program received it even if the connection
+        broke.
+        """
         return bool(self.children)
 
     @property
@@ -131,12 +135,12 @@ class ModelCall:
 
     @property
     def continued(self) -> bool:
-        """Whether a call continues it that the engine could answer."""
+        """Whether a call that was not cancelled continues this call."""
         return any(not child.cancelled for child in self.children)
 
 
 def fault_of(answer: CallAnswer, prompt_ids: tuple[int, ...], version: int) -> CallFault | None:
-    """version: of the policy that the rollout belongs to."""
+    """Fault of an answer, or None. version: of the rollout's policy."""
     if not answer.token_ids:
         return "no_tokens"
     if answer.prompt_ids != prompt_ids:

@@ -1,4 +1,4 @@
-"""Client of the worker API for rollouts that runners run: offers them, receives their model calls, answers."""
+"""Client of the worker API for agent rollouts: offers them to runners and answers their model calls."""
 
 import asyncio
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ Reply = TypeVar("Reply", bound=BaseModel)
 _TIMEOUT = httpx.Timeout(10.0, read=40.0)
 _RETRY_SECONDS = (0.1, 0.5, 1.0, 2.0, 5.0)
 WAIT_SECONDS = 5.0
-"""Long poll; between two the trainer reports that it is alive."""
+"""Duration of one long poll; between polls the trainer reports that it is alive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +40,14 @@ class BackendAccess:
 
 
 class RolloutExchange(Protocol):
-    """What the sampler of agents needs of the server."""
+    """Interface of the server for `AgentSampler`."""
 
     async def offer(self, rollouts: Sequence[AgentRolloutInput], limits: AgentLimits) -> None: ...
 
     async def take(self, received_calls: Sequence[str], received_ends: Sequence[str]) -> TrainerWork: ...
 
     async def answer(self, answers: Sequence[ModelCallAnswer]) -> list[str]:
-        """Ids of calls whose callers have hung up."""
+        """Send answers; returns the ids of calls whose clients have disconnected."""
 
     async def withdraw(self) -> None:
         """End all rollouts; their keys are revoked."""
@@ -56,7 +56,9 @@ class RolloutExchange(Protocol):
 
 
 class WorkerApiExchange:
-    """`RolloutExchange` over HTTP. Waits for a server that is away: the supervisor ends an attempt without a lease."""
+    """`RolloutExchange` over HTTP. Retries while the server is unreachable: the supervisor ends attempts
+    without a lease.
+    """
 
     def __init__(self, access: BackendAccess, *, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self._attempt = access.attempt
@@ -101,7 +103,7 @@ class WorkerApiExchange:
         try:
             return shape.model_validate_json(response.content)
         except ValidationError as error:
-            raise _refused(path, f"it answered with something else than {shape.__name__}") from error
+            raise _refused(path, f"its answer is not a valid {shape.__name__}") from error
 
     async def _post(self, path: str, body: BaseModel) -> httpx.Response:
         content, headers = body.model_dump_json(), {"content-type": "application/json"}

@@ -1,4 +1,4 @@
-"""What a program's model calls become for rewards, records and the page."""
+"""Converts the model calls of an agent rollout to conversations, for rewards, records and the page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -38,8 +38,9 @@ def captured_conversation(
     *,
     forks: Literal["train", "first_only"],
 ) -> Conversation:
-    """The ended rollout: its row with most tokens of the policy, which rewards read, and its other rows where `forks`
-    trains them."""
+    """Conversation of an ended rollout: its row with the most policy tokens, which rewards read. Its other
+    rows are in `others` if `forks` is `train`.
+    """
     failure, message = _FAILURES[outcome.status], outcome.message
     rows = graph.capture().rows
     if not rows:
@@ -94,7 +95,7 @@ def _conversation(
 def _without_calls(
     begun: Conversation, failure: str, message: str | None, stop_ids: Sequence[int]
 ) -> Conversation:
-    """A rollout without a token of the policy. One token of the template stands for it, which is not trained."""
+    """A rollout for which the policy sampled no token: its completion is one token that is not trained."""
     nothing = Segment((stop_ids[0] if stop_ids else begun.prompt.token_ids[-1],), "template")
     return replace(
         begun, segments=(nothing,), finish_reason="environment", failure=failure, failure_message=message
@@ -130,7 +131,7 @@ def _turns(row: CapturedRow, calls: Sequence[ModelCall], texts: ModelCallTexts) 
 
 
 def _calls(answer: Message, tools: Sequence[Message], results: dict[str, str]) -> tuple[ToolCall, ...]:
-    """Calls of a turn with what the program answered to them: whether a tool failed, only the program knows."""
+    """Tool calls of a turn, with the program's results. Declared tools are `ok`: no failure is reported."""
     names = {tool["function"]["name"] for tool in tools}
     return tuple(
         ToolCall(

@@ -23,11 +23,11 @@ from worker.environment.agent.rows import RolloutCapture, captured
 
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
 _CONTINUING = frozenset({"user", "tool"})
-"""Roles of messages that a proved template appends to a turn."""
+"""Roles of messages that may follow an answer; chat templates are proved to continue with these only."""
 
 
 class CaptureGraph:
-    """Model calls of one rollout. For one thread."""
+    """Graph of the model calls of one rollout. Not thread-safe."""
 
     def __init__(self, rollout: str, version: int, limits: CaptureLimits) -> None:
         """version: of the policy that samples all answers."""
@@ -39,9 +39,9 @@ class CaptureGraph:
         self._calls: list[ModelCall] = []
         self._by_key: dict[str, ModelCall] = {}
         self._by_chain: dict[str, list[ModelCall]] = {}
-        """By `chain.exact`."""
+        """Calls by `chain.exact`."""
         self._answered: dict[str, list[ModelCall]] = {}
-        """By `answer_chain.exact`."""
+        """Answered calls by `answer_chain.exact`."""
         self._without_reasoning: set[str] = set()
         self._without_tools: set[str] = set()
         self._first_messages: set[str] = set()
@@ -49,7 +49,7 @@ class CaptureGraph:
 
     @property
     def calls(self) -> tuple[ModelCall, ...]:
-        """All but those that the engine could not answer."""
+        """All calls that were not cancelled."""
         return tuple(call for call in self._calls if not call.cancelled)
 
     @property
@@ -63,11 +63,14 @@ class CaptureGraph:
         return max(0, self._limits.max_policy_tokens - sampled)
 
     def open(self, request: CallRequest) -> tuple[ModelCall, bool]:
-        """The call of a request, and whether it is new; a retry of an earlier request gets that one's call.
+        """Return the call of a request and whether it is new; a retry returns the call of the earlier
+        request.
 
-        A client that sends keys decides by them. Otherwise an equal request is a retry while the earlier one is
-        unanswered or its answer unused; a client that counts its retries says so itself, and only what it abandoned
-        is retried by a first attempt. Raises InvalidInput or StateConflict; `limit` names a limit.
+        A request with an idempotency key retries the request with the same key. A request without one retries
+        an equal request whose answer no later call contains. If the client counts retries, its first attempt
+        retries only an abandoned call, and later attempts any equal one. Raises InvalidInput for malformed
+        messages, StateConflict if the rollout has ended, a key was reused, or a limit is reached; `limit` is
+        then its name.
         """
         _check(request)
         if self._closed:
@@ -86,13 +89,15 @@ class CaptureGraph:
         return call, True
 
     def set_prompt(self, call: ModelCall, new_ids: tuple[int, ...]) -> None:
-        """new_ids: the suffix of `new_messages` behind the parent's answer; without a parent the rendered prompt."""
+        """Set the call's `new_ids`: the suffix after the parent's answer, or the whole prompt without a
+        parent.
+        """
         if call.new_ids is not None:
             raise ValueError(f"call {call.no} has a prompt")
         call.new_ids = new_ids
 
     def answer(self, call: ModelCall, answer: CallAnswer) -> None:
-        """Record what the engine sampled; what arrives after the call was cancelled is nobody's."""
+        """Record the engine's answer to a call; the answer to a cancelled call is ignored."""
         if call.cancelled:
             return
         if call.answer is not None:
@@ -105,15 +110,17 @@ class CaptureGraph:
         self._without_tools.add(call.answer_chain.without_tools)
 
     def abandon(self, call: ModelCall) -> None:
-        """The client closed the connection before the answer reached it. Not trained unless a retry collects it."""
+        """Mark a call whose client disconnected before it got the answer: not trained unless a retry collects
+        it.
+        """
         call.abandoned = True
 
     def deliver(self, call: ModelCall) -> None:
-        """The answer reached the client, though it may have closed an earlier connection."""
+        """Mark a call whose answer reached the client, even if an earlier connection was closed."""
         call.abandoned = False
 
     def cancel(self, call: ModelCall) -> None:
-        """The engine could not answer: a retry is a new call, and no limit counts this one."""
+        """Mark a call that could not be answered: a retry of it is a new call, and limits do not count it."""
         if call.answer is not None:
             raise ValueError(f"call {call.no} has an answer")
         call.cancelled = True
@@ -125,7 +132,7 @@ class CaptureGraph:
             call.cancelled = call.cancelled or call.answer is None
 
     def capture(self) -> RolloutCapture:
-        """What can be trained on so far."""
+        """Rows to train on so far."""
         return captured(self.rollout, self.calls)
 
     def _earlier(self, request: CallRequest, digest: str, chain: ChainDigest) -> ModelCall | None:
@@ -155,7 +162,7 @@ class CaptureGraph:
         return candidates[-1] if candidates else None
 
     def _placed(self, request: CallRequest, digest: str, chain: list[ChainDigest]) -> ModelCall:
-        """The call at its place in the graph, not added to it yet."""
+        """New call with its parent and branch reason, not yet added to the graph."""
         parent, reason, start = self._continued(request, chain)
         equal = self._by_chain.get(chain[-1].exact, [])
         repeated = next((call for call in equal if not call.cancelled), None)
@@ -171,7 +178,7 @@ class CaptureGraph:
     def _continued(
         self, request: CallRequest, chain: list[ChainDigest]
     ) -> tuple[ModelCall | None, BranchReason, int]:
-        """(the call that this one continues, why it is where it is, its first new message)."""
+        """Parent of the request's call, its branch reason, and the index of its first new message."""
         start = _behind_last_answer(request)
         answered = self._answered.get(chain[start].exact, []) if start else []
         if answered and all(message["role"] in _CONTINUING for message in request.messages[start:]):
@@ -180,7 +187,7 @@ class CaptureGraph:
         return None, self._break(chain, start, answered=bool(answered)), 0
 
     def _break(self, chain: list[ChainDigest], start: int, *, answered: bool) -> BranchReason:
-        """Why a call begins with a prompt of its own."""
+        """Why a request continues no earlier call."""
         if not self.calls:
             return "first"
         if answered:
@@ -205,7 +212,7 @@ class CaptureGraph:
         self.limit = self.limit or limit
         # A conflict: clients repeat a request that is refused with 429.
         raise StateConflict(
-            f"The rollout has had its {getattr(self._limits, limit)} {what}.",
+            f"The rollout has reached its limit of {getattr(self._limits, limit)} {what}.",
             code=limit,
             hint="End the rollout, or raise the limit in the job file.",
         )
@@ -222,28 +229,28 @@ class CaptureGraph:
 
 
 def _behind_last_answer(request: CallRequest) -> int:
-    """Number of the message behind the last one of the assistant; 0 without one."""
+    """Index of the message after the assistant's last one; 0 if the assistant wrote none."""
     roles = [message["role"] for message in request.messages]
     return max((number + 1 for number, role in enumerate(roles) if role == "assistant"), default=0)
 
 
 def _check(request: CallRequest) -> None:
-    """Raises InvalidInput."""
+    """Raises InvalidInput for a request that is malformed or has nothing to answer."""
     for number, message in enumerate(request.messages):
         role = message.get("role") if isinstance(message, dict) else None
         if not isinstance(role, str) or role not in _ROLES:
             raise InvalidInput(
-                f"Message {number + 1} is no message.",
+                f"Message {number + 1} has no valid role.",
                 code="invalid_messages",
                 param=f"messages[{number}].role",
                 hint=f"Its role is one of {', '.join(sorted(_ROLES))}.",
             )
     if not request.messages or request.messages[-1]["role"] == "assistant":
         raise InvalidInput(
-            "The last message is not for the model to answer.",
+            "The last message is missing or the assistant's, so the model has nothing to answer.",
             code="invalid_messages",
             param="messages",
             hint="End with a message of the user or of a tool.",
         )
     if is_deeper([list(request.messages), list(request.tools or ()), dict(request.parameters)]):
-        raise InvalidInput("The request has too many levels of objects and lists.", code="invalid_messages")
+        raise InvalidInput("The request is nested deeper than 128 levels.", code="invalid_messages")

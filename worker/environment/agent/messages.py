@@ -1,4 +1,4 @@
-"""Digests of conversations: equal where a program sends the same messages back in another spelling."""
+"""Digests of conversations, which stay equal if a program sends the same messages back in another form."""
 
 import hashlib
 import json
@@ -35,9 +35,9 @@ class ChainDigest:
 def chain_digests(messages: Sequence[Message], tools: Sequence[Message] | None) -> list[ChainDigest]:
     """Digests of the first 0, 1, … all messages.
 
-    Contents are equal as a text or as parts of text, arguments of calls as parsed JSON (1.0 is 1), and a field without
-    a value is an absent field. Of the assistant's messages only that counts which the policy wrote, so ids of calls do
-    not: history is never rendered again.
+    Content counts the same as a string or as text parts, call arguments as parsed JSON (1.0 equals 1), and an
+    empty field as an absent one. Of an assistant's message only what the policy wrote counts, not the ids of
+    its calls, since history is never rendered again.
     """
     schemas = _digest("", _json(list(tools or ())))
     chain = [ChainDigest(schemas, schemas, _digest("", "[]"))]
@@ -69,7 +69,7 @@ def _without_reasoning(message: Message) -> Message:
 
 
 def _text(parts: list[Any]) -> Any:
-    """Parts of text as one text; other parts as they are."""
+    """Text parts joined to one string; a list with other parts is returned as it is."""
     texts = [part["text"] for part in parts if _is_text(part)]
     return "".join(texts) if len(texts) == len(parts) else parts
 
@@ -96,7 +96,7 @@ def _arguments(written: Any) -> Any:
 
 
 def _numbers(value: Any) -> Any:
-    """JSON with whole numbers as integers: JavaScript has no others."""
+    """JSON value with whole floats as integers, since JavaScript does not tell 1.0 from 1."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, list):

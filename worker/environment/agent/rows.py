@@ -1,8 +1,8 @@
-"""Rows to train on from a rollout's model calls.
+"""Converts a rollout's model calls to training rows.
 
-A row is a conversation as far as calls continued each other. What a branch shares with an earlier one is its prompt,
-so every sampled token is trained in one row. Statistics count rollouts: all rows of one have its reward and its
-advantage, and `share` weighs them like a single row.
+A row is a chain of calls that continue each other. Tokens that a branch shares with an earlier branch are its
+prompt, so every sampled token is trained in one row only. Statistics count rollouts: all rows of a rollout
+have its reward and its advantage, and `share` weighs them so that together they count as a single row.
 """
 
 from collections.abc import Sequence
@@ -18,17 +18,17 @@ from worker.environment.base import Segment
 class CapturedRow:
     rollout: str
     branch: int
-    """Number among the rollout's rows."""
+    """Number of this row among the rollout's rows."""
     reason: BranchReason
     """Why the branch began."""
     prompt_ids: tuple[int, ...]
-    """What the engine read before its first call."""
+    """Prompt of the row's first call."""
     completion: tuple[Segment, ...]
-    """Turns of the policy, and between them what tools or users answered."""
+    """Turns of the policy, and between them the tool results or user messages."""
     calls: tuple[int, ...]
     """Numbers of its model calls."""
     share: float
-    """Its part of the tokens that the policy sampled in the rollout's rows: their shares have the sum 1."""
+    """Fraction of the rollout's policy tokens that are in this row; the shares of all its rows sum to 1."""
 
     @property
     def token_ids(self) -> tuple[int, ...]:
@@ -45,7 +45,7 @@ class CapturedRow:
 class RolloutCapture:
     rows: tuple[CapturedRow, ...]
     dropped: tuple[tuple[int, CallFault], ...]
-    """(call, its fault): branches with these are in no row."""
+    """(number, fault) of faulty calls; branches that contain one are in no row."""
 
 
 def captured(rollout: str, calls: Sequence[ModelCall]) -> RolloutCapture:

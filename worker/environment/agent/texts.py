@@ -1,4 +1,4 @@
-"""Prompts of model calls as tokens, and sampled tokens as OpenAI's messages."""
+"""Converts model calls to prompt tokens, and sampled tokens to messages in OpenAI's format."""
 
 import json
 from collections.abc import Sequence
@@ -16,15 +16,15 @@ FinishReason = Literal["stop", "length", "tool_calls"]
 
 
 class CallTextProcess(TemplateProcess, Protocol):
-    """The process that has the model's tokenizer."""
+    """Interface of the process with the model's tokenizer and template."""
 
     def render(self, conversations: Sequence[Conversation], max_tokens: int) -> list[Rendered]: ...
 
     def raw(self, rows: Sequence[Sequence[int]]) -> list[str]:
-        """Texts with special tokens."""
+        """Decode rows with special tokens."""
 
     def completions(self, rows: Sequence[Sequence[int]]) -> list[str]:
-        """Texts without special tokens."""
+        """Decode rows without special tokens."""
 
     def notation(self) -> str | None: ...
 
@@ -36,7 +36,9 @@ class WrittenAnswer:
 
 
 class ModelCallTexts:
-    """Blocking; for a thread. Raises InvalidInput for what a call asks for and cannot have."""
+    """Texts and tokens of model calls. Methods block, so call them in a thread. They raise InvalidInput if a
+    call cannot become a prompt.
+    """
 
     def __init__(self, process: CallTextProcess, stop_ids: Sequence[int], context: int) -> None:
         self._process = process
@@ -55,13 +57,13 @@ class ModelCallTexts:
         return self._process.completions([ids])[0]
 
     def new_ids(self, call: ModelCall) -> tuple[int, ...]:
-        """Tokens of a call's new messages: behind its parent's answer, or as a prompt of their own."""
+        """Token ids of a call's new messages: the suffix after its parent's answer, or a whole prompt."""
         return self._first_ids(call) if call.parent is None else self._suffix(call, call.parent)
 
     def written(
         self, token_ids: Sequence[int], tools: Sequence[Message] | None, number: str, *, cut: bool
     ) -> WrittenAnswer:
-        """The message that the program receives. number: begins the ids of its calls. cut: by a limit."""
+        """The message that the program receives. number: prefix of tool call ids. cut: ended by a limit."""
         schemas = [dict(tool) for tool in tools or ()]
         notation = self._call_notation() if schemas else None
         if notation is None:
@@ -86,7 +88,7 @@ class ModelCallTexts:
         return WrittenAnswer(message, "tool_calls")
 
     def _without_end(self, content: str, token_ids: Sequence[int]) -> str:
-        """The content without the turn's end, where that is a token which readers of calls do not have."""
+        """The content without the token that ended the turn, which parsers of tool calls may leave in it."""
         if not token_ids or token_ids[-1] not in self._stop_ids:
             return content
         return content.removesuffix(self.raw(token_ids[-1:])).rstrip()

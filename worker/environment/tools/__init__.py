@@ -1,1 +1,1 @@
-"""Tools that rollouts call: jailed Python, and servers."""
+"""Tools that rollouts call: sandboxed Python, and tool servers."""

@@ -70,7 +70,7 @@ class ToolResult:
 
 
 def past_call(request: ToolRequest, result: ToolResult) -> PastCall:
-    """What the rollout's later requests carry in their history."""
+    """The entry of a finished call in the history of the rollout's later requests."""
     return PastCall(request.source, request.name, request.arguments, result.status, result.text)
 
 
@@ -121,7 +121,9 @@ class ReplyRequest:
 
 @dataclass(frozen=True, slots=True)
 class PythonSource:
-    """Jailed source. kind: a module's public functions, or its environment class (TRL's shape)."""
+    """Python source run in the sandbox. kind: its tools are public functions, or methods of an environment
+    class as in TRL.
+    """
 
     file: str
     source: str
@@ -131,8 +133,8 @@ class PythonSource:
 
 
 class ToolRunner(Protocol):
-    """Runs tools. Each method returns one result per request, in order, and raises nothing for what user code or a
-    server does; JobFailure `sandbox_unavailable`, retryable, if the sandbox itself cannot be reached.
+    """Runs tools. Each method returns one result per request, in order; failed calls are results, too. Raises
+    JobFailure, retryable: `sandbox_unavailable`, or `tool_server_unavailable` if a server stops answering.
     """
 
     @property
@@ -147,7 +149,7 @@ class ToolRunner(Protocol):
     def reward(self, rollouts: Sequence[ToolEnd]) -> list[ToolReward]: ...
 
     def release(self, rollouts: Sequence[ToolEnd]) -> None:
-        """End what is held for rollouts that are over."""
+        """End the sessions of rollouts that are over."""
 
     def reply(self, requests: Sequence[ReplyRequest]) -> list[ToolResult]: ...
 

@@ -1,4 +1,4 @@
-"""What becomes of the calls of a turn: which run, how results are cut, and whether the rollout ends."""
+"""Checks which tool calls of a turn can run, and whether the rollout ends with the turn."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -12,7 +12,9 @@ from worker.environment.base import ToolCall
 
 
 def checked_call(parsed: ParsedCall, number: int, schemas: Mapping[str, ToolSchema], most: int) -> ToolCall:
-    """The call with the status `ok` if it can run. number: of the rollout's calls, from 0; most: calls of a rollout."""
+    """The call, with status `ok` if it can run. number: its index in the rollout. most: calls that a rollout
+    may have.
+    """
     written = json.dumps(parsed.arguments, ensure_ascii=False) if parsed.arguments is not None else parsed.raw
     status: CallStatus = "ok"
     problem: str | None = None
@@ -29,7 +31,7 @@ def checked_call(parsed: ParsedCall, number: int, schemas: Mapping[str, ToolSche
 
 
 def second_call(call: ToolCall) -> ToolCall:
-    """A call behind the first one of a turn, for templates that allow one."""
+    """The call marked as refused: for calls after the first one, if the template allows one per turn."""
     return replace(call, status="too_many", result="Error: One call at a time.")
 
 
@@ -42,7 +44,10 @@ def turn_end(
     *,
     is_done: bool = False,
 ) -> tuple[CompletionEnd | None, str | None]:
-    """(how the rollout ends with this turn or None, status that drops it or `failure`). is_done: a server said so."""
+    """How the rollout ends with this turn (None: it continues), and the status that drops it, else `failure`.
+
+    is_done: whether a server ended the episode.
+    """
     failed = set(statuses) - INVALID_CALLS - {"ok", "too_many"}
     if failed and spec.tool_failure == "drop":
         return "environment", f"tool_{min(failed)}"

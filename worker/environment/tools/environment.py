@@ -1,4 +1,4 @@
-"""Environment with tools: reads calls from the policy's turns, runs them, and appends what the template makes of it."""
+"""Environment with tools: reads calls from the policy's turns, runs them, and appends rendered results."""
 
 import asyncio
 from collections.abc import Sequence
@@ -40,12 +40,12 @@ Message = dict[str, Any]
 
 
 class TurnTexts(Protocol):
-    """Texts and tokens of the model."""
+    """Text functions of the model's tokenizer and template."""
 
     def render(self, conversations: Sequence[Rendering], max_tokens: int) -> list[Rendered]: ...
 
     def raw(self, rows: Sequence[Sequence[int]]) -> list[str]:
-        """Texts with special tokens."""
+        """Decode rows with special tokens."""
 
     def plain_ids(self, text: str) -> tuple[int, ...]: ...
 
@@ -64,7 +64,7 @@ class TurnContinuation(Protocol):
 
 
 class OneTurn:
-    """`TurnContinuation` without tools: nothing is a call."""
+    """`TurnContinuation` without tools: no text is read as a call."""
 
     parallel_calls = False
 
@@ -80,7 +80,7 @@ class OneTurn:
 
 @dataclass(frozen=True, slots=True)
 class RolloutMemory:
-    """What is remembered of a rollout between its turns, for its tools."""
+    """State of a rollout's tools, and its past calls, between turns."""
 
     state: Any = None
     history: tuple[PastCall, ...] = ()
@@ -228,7 +228,7 @@ class ToolsEnvironment:
         return answered
 
     def _without_end(self, message: AssistantMessage, token_ids: Sequence[int]) -> AssistantMessage:
-        """The message without the turn's end, where that is a token which readers of calls do not know."""
+        """The message without the token that ended the turn, which parsers of tool calls may leave in it."""
         last = token_ids[-1] if token_ids else None
         if last is None or last not in self._stop_ids:
             return message
@@ -354,7 +354,7 @@ class ToolsEnvironment:
                 entry.suffix = suffix
 
     def _results(self, entry: _Answered) -> tuple[list[Message], int | None]:
-        """Messages behind the turn, and the token that ended it."""
+        """Messages that follow the turn, and its last token if it is a stop token."""
         last = entry.conversation.segments[-1].token_ids[-1]
         ended_by = last if last in self._stop_ids else None
         if entry.reply is not None:
@@ -366,7 +366,7 @@ class ToolsEnvironment:
         return len(entry.calls) + sum(len(turn.calls) for turn in entry.conversation.turns)
 
     def _reward(self, ended: Sequence[_Answered]) -> None:
-        """Let environments score rollouts that are over, and end them."""
+        """Let environments score ended rollouts, then end their sessions."""
         if not self._scores or not ended:
             return
         scored = [entry for entry in ended if entry.failure is None]

@@ -24,7 +24,7 @@ from worker.sandbox.outcome import RowResult
 
 FIRST_STATE = "{}"
 _REPEATED: frozenset[str] = frozenset({"ok", "exception"})
-"""Calls that a class instance went through; others had no effect."""
+"""Statuses of calls that are replayed; others did not change the class instance."""
 _ROWS_PER_CALL = 16
 _MOST_SECONDS, _MOST_CALL_SECONDS = 60.0, 120.0
 _STATUSES: Mapping[str, CallStatus] = {
@@ -35,10 +35,11 @@ _STATUSES: Mapping[str, CallStatus] = {
 
 
 class JailedSource:
-    """Functions or the environment class of one Python source.
+    """Tools of one Python source: its functions, or the methods of its environment class.
 
-    Functions share a child, `isolate: sample` gives each call its own; the source is executed for each rollout's
-    call. Classes: `reset`, all former calls, then the new one. Raises ToolSourceError if the source has no schemas.
+    Calls of functions share a child process, unless `isolate` is `sample`; every call executes the source
+    again. A call of a class replays `reset` and all earlier calls first. Raises ToolSourceError if the source
+    has no schemas.
     """
 
     def __init__(
@@ -88,10 +89,10 @@ class JailedSource:
         return rewards
 
     def release(self, rollouts: Sequence[ToolEnd]) -> None:
-        """Nothing: no process lives longer than a call."""
+        """Do nothing: no process outlives a call."""
 
     def close(self) -> None:
-        """Nothing: the client belongs to the caller."""
+        """Do nothing: the caller closes the client."""
 
     def _call(self, request: ToolRequest) -> dict[str, Any]:
         if self._class is not None:
@@ -135,7 +136,7 @@ class JailedSource:
 
 
 class SimulatedUser:
-    """`reply(messages, item, state)` of a Python source; None ends the rollout."""
+    """Calls `reply(messages, item, state)` of a Python source; None ends the rollout."""
 
     def __init__(
         self, client: SandboxClient, source: PythonSource, *, most_characters: int = MAX_RESULT_CHARACTERS
@@ -162,7 +163,9 @@ class SimulatedUser:
 def send(
     client: SandboxClient, source: PythonSource, calls: list[dict[str, Any]], what: str
 ) -> list[RowResult]:
-    """One result per call. Raises JobFailure `sandbox_unavailable`; what user code does is a row's status."""
+    """Run calls in the sandbox, one result per call. Errors of user code are statuses. Raises JobFailure
+    `sandbox_unavailable`.
+    """
     replays = max((len(call["history"]) for call in calls), default=0)
     # Repeating former calls may take as long as they took.
     seconds = min(_MOST_SECONDS, source.timeout_seconds * (1 + replays))

@@ -18,11 +18,11 @@ class RpcError(Exception):
 
 
 class RpcMalformed(Exception):
-    """An answer that is no JSON-RPC."""
+    """An answer that is no JSON-RPC response."""
 
 
 def request(method: str, params: Mapping[str, Any], id: int | None) -> bytes:
-    """A request; a notification if `id` is None."""
+    """Encode a request, or a notification if `id` is None."""
     message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
     if params:
         message["params"] = params
@@ -32,7 +32,9 @@ def request(method: str, params: Mapping[str, Any], id: int | None) -> bytes:
 
 
 class AnswerWatch:
-    """Whether an event stream, which may stay open, has brought the answer; reads what is new since the last call."""
+    """Detects the answer in an event stream, which may stay open. Each call reads the bytes since the last
+    one.
+    """
 
     def __init__(self, id: int) -> None:
         self._id, self._start = id, 0

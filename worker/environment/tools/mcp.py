@@ -30,10 +30,10 @@ from worker.environment.tools.server import (
 from worker.rewards.network import Exchange, NetworkLoop, RequestFailed, ServerClient, ServerReply
 
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26")
-"""Protocol versions that are spoken, newest first."""
+"""Supported protocol versions, newest first."""
 MAX_PAGES = 16
 LISTING_SECONDS = 15.0
-"""For connecting and all pages of the list."""
+"""Time limit for connecting and reading all pages of the tool list."""
 _ACCEPT = "application/json, text/event-stream"
 _SESSION, _VERSION = "mcp-session-id", "mcp-protocol-version"
 _INVALID_PARAMS, _NO_SUCH_METHOD = -32602, -32601
@@ -76,7 +76,7 @@ class McpServer:
         raise NotImplementedError("an MCP server scores no rollouts")
 
     def release(self, rollouts: Sequence[ToolEnd]) -> None:
-        """Nothing: all rollouts share the session."""
+        """Do nothing: all rollouts share one session."""
 
     def call(self, requests: Sequence[ToolRequest]) -> list[ToolResult]:
         return self._calls.run(requests, self._call)
@@ -120,7 +120,7 @@ class McpServer:
         version = answer.get("protocolVersion")
         if version not in VERSIONS:
             raise self._error(
-                f"it speaks version {str(version)[:40]!r} of the protocol",
+                f"it speaks version {str(version)[:40]!r} of the protocol, which is not supported",
                 "mcp_version_unsupported",
                 f"Versions that can be used: {', '.join(VERSIONS)}.",
             )
@@ -128,7 +128,7 @@ class McpServer:
         await self._notify("notifications/initialized")
 
     async def _begin_again(self, session: Mapping[str, str]) -> None:
-        """A new session, once for all calls that the server refused in the old one."""
+        """Open a new session, once for all calls that the server refused in the old one."""
         async with self._connecting:
             if self._session is session:
                 await self._initialize()
@@ -148,7 +148,7 @@ class McpServer:
 
     def _offered(self, tools: Any) -> list[ToolSchema]:
         if not isinstance(tools, list):
-            raise json_rpc.RpcMalformed("the list of tools is no list")
+            raise json_rpc.RpcMalformed("its answer to tools/list has no list of tools")
         schemas = []
         for tool in tools:
             name = tool.get("name") if isinstance(tool, dict) else None

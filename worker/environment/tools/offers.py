@@ -1,4 +1,4 @@
-"""Tools that a server lists, checked for what a job can offer to a model."""
+"""Checks of the tools that a server lists, before a job offers them to a model."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ def not_reached(address: ServerAddress, error: RequestFailed, *, hint: str) -> T
 
 
 def offer(address: ServerAddress, name: str, description: Any, parameters: Any) -> ToolSchema:
-    """Raises ToolServerError `tool_schema_invalid`, `tool_name_invalid`."""
+    """Schema of a listed tool. Raises ToolServerError `tool_schema_invalid`, `tool_name_invalid`."""
     if not isinstance(parameters, dict) or not _storable(parameters):
         raise server_error(
             address,
@@ -53,7 +53,7 @@ def offer(address: ServerAddress, name: str, description: Any, parameters: Any) 
 
 
 def check_size(address: ServerAddress, schemas: Sequence[ToolSchema]) -> None:
-    """Raises ToolServerError `too_many_tools`."""
+    """Check the size of a tool list. Raises ToolServerError `too_many_tools`."""
     size = sum(len(schema.model_dump_json()) for schema in schemas)
     if len(schemas) <= MAX_TOOLS and size <= MAX_LIST_BYTES:
         return
@@ -62,7 +62,9 @@ def check_size(address: ServerAddress, schemas: Sequence[ToolSchema]) -> None:
 
 
 def complete(address: ServerAddress, schemas: Sequence[ToolSchema]) -> tuple[ToolSchema, ...]:
-    """The whole list. Raises ToolServerError `unknown_tool`, `no_tools`, `tool_name_twice`."""
+    """The whole list of tools. Raises ToolServerError `unknown_tool` (of `include`), `no_tools`,
+    `tool_name_twice`.
+    """
     names = {schema.name for schema in schemas}
     if missing := sorted(address.include - names):
         raise server_error(address, f"it has no tool {missing[0]!r}", "unknown_tool", "Correct `include`.")
@@ -76,7 +78,9 @@ def complete(address: ServerAddress, schemas: Sequence[ToolSchema]) -> tuple[Too
 def as_expected(
     address: ServerAddress, expected: Sequence[ToolSchema] | None, schemas: tuple[ToolSchema, ...]
 ) -> tuple[ToolSchema, ...]:
-    """The tools in the order of the job's creation. Raises ToolServerError `tool_list_changed`."""
+    """The tools, in the order they had when the job was created. Raises ToolServerError `tool_list_changed`
+    if the server's list differs from that.
+    """
     if expected is None:
         return schemas
     if difference := _difference(expected, schemas):
@@ -100,7 +104,7 @@ def _storable(schema: Mapping[str, Any]) -> bool:
 
 
 def _difference(before: Sequence[ToolSchema], now: Sequence[ToolSchema]) -> str:
-    """Empty if the tools are the same, in any order."""
+    """Changes in words; empty if the tools are the same, in any order."""
     old, new = {s.name: s for s in before}, {s.name: s for s in now}
     lines = [f"{name} is gone" for name in old if name not in new]
     lines += [f"{name} is new" for name in new if name not in old]

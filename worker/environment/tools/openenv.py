@@ -45,7 +45,7 @@ from worker.rewards.network import Exchange, NetworkLoop, RequestFailed, ServerC
 _PROBE_SEED = 1
 _HINT = "Check its address; it has to be that of an OpenEnv server, without /ws."
 _ERRORS: Mapping[str, CallStatus] = {"VALIDATION_ERROR": "bad_arguments", "EXECUTION_ERROR": "exception"}
-"""Statuses by the protocol's code; others mean that there is no session."""
+"""Statuses of calls by the protocol's error code; any other code means that the session is lost."""
 _TOOL_ERRORS: Mapping[str, CallStatus] = {
     "invalid_args": "bad_arguments",
     "tool_not_found": "unknown_tool",
@@ -53,13 +53,13 @@ _TOOL_ERRORS: Mapping[str, CallStatus] = {
 }
 
 RolloutKey = tuple[int, int]
-"""Seed and sample number."""
+"""Seed and sample number of a rollout."""
 
 
 @dataclass(slots=True)
 class _Episode:
-    """session: None once it is lost. last_reward: of the last step. differs: `reset` returned something else than for
-    the prompt.
+    """Episode of a rollout. session: None once it is lost. last_reward: of the last step. differs: whether
+    `reset` returned another observation than for the prompt.
     """
 
     session: OpenEnvSession | None
@@ -70,11 +70,12 @@ class _Episode:
 
 
 class OpenEnvServer:
-    """Environments of one server. Its action is read from `/schema` when the job is created, or its own tools are.
+    """Environments of one server. The policy calls the tools that they list, or else their action, from
+    `/schema`.
 
-    `start` resets an environment for each prompt, whose observation all rollouts of the prompt read; each rollout then
-    has an environment of its own with the same seed. expected: tools as they were when the job was created. guard: None
-    under `reinforge train`. Raises ToolServerError.
+    `start` resets an environment for each prompt, whose observation all rollouts of the prompt read; each
+    rollout then has an environment of its own with the same seed. source: has the tools as they were when the
+    job was created. guard: None under `reinforge train`. Raises ToolServerError.
     """
 
     starts = scores = True
@@ -212,7 +213,7 @@ class OpenEnvServer:
         return schemas
 
     def _action(self, schema: Mapping[str, Any]) -> ToolSchema:
-        """The action as a tool, without the field for data that is not the policy's."""
+        """The environment's action as a tool, without `metadata`, which the policy does not set."""
         properties = schema.get("properties")
         if schema.get("type") != "object" or not isinstance(properties, dict):
             raise self._error(
@@ -343,7 +344,7 @@ def _calls_tools(action: Mapping[str, Any]) -> bool:
 
 
 def _text(observation: EnvironmentObservation) -> str:
-    """A single text as it is, more fields as JSON."""
+    """Observation as text: a single string as it is, more fields as JSON."""
     values = list(observation.fields.values())
     if not values:
         return ""

@@ -21,7 +21,7 @@ from worker.rewards.network import MAX_REPLY_BYTES, RequestFailed, checked_targe
 MAX_DEPTH = 64
 _CLOSE_SECONDS = 1.0
 _TOO_LARGE = 1009
-"""Code with which a connection is closed that brought too large a message."""
+"""WebSocket close code for a message that is too large."""
 
 
 class OpenEnvError(Exception):
@@ -33,7 +33,7 @@ class OpenEnvError(Exception):
 
 
 class OpenEnvMalformed(Exception):
-    """An answer that is not of the protocol."""
+    """An answer that does not follow the protocol."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,14 @@ class EnvironmentObservation:
 
 @dataclass(frozen=True, slots=True)
 class SessionAddress:
-    """url: of the WebSocket, with http or https. guard: None under `reinforge train`."""
+    """Address of a server's WebSocket. url: with http or https. guard: None under `reinforge train`."""
 
     url: str
     guard: Guard | None
     tls: ssl.SSLContext = field(default_factory=httpx.create_ssl_context)
 
     async def connect(self, headers: Mapping[str, str], *, seconds: float) -> ClientConnection:
-        """Raises RequestFailed."""
+        """Open a WebSocket. Raises RequestFailed."""
         try:
             async with asyncio.timeout(seconds):
                 return await self._connect(headers, seconds)
@@ -104,26 +104,26 @@ class _Connect(connect):
 
 
 class OpenEnvSession:
-    """One message at a time. A request without an answer ends it, since the answer could still come."""
+    """A session, one request at a time. Close it if a request fails, since its answer could still arrive."""
 
     def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket
 
     @classmethod
     async def open(cls, address: SessionAddress, headers: Mapping[str, str], *, seconds: float) -> Self:
-        """Raises RequestFailed."""
+        """Open a session. Raises RequestFailed."""
         return cls(await address.connect(headers, seconds=seconds))
 
     async def reset(self, data: Mapping[str, Any], *, seconds: float) -> EnvironmentObservation:
-        """Raises RequestFailed, OpenEnvError, OpenEnvMalformed."""
+        """Reset the environment. Raises RequestFailed, OpenEnvError, OpenEnvMalformed."""
         return await self._ask("reset", data, seconds)
 
     async def step(self, action: Mapping[str, Any], *, seconds: float) -> EnvironmentObservation:
-        """Raises RequestFailed, OpenEnvError, OpenEnvMalformed."""
+        """Step the environment. Raises as `reset`."""
         return await self._ask("step", action, seconds)
 
     async def close(self) -> None:
-        """Never raises."""
+        """Close the session. Never raises."""
         with suppress(Exception):
             async with asyncio.timeout(2 * _CLOSE_SECONDS):
                 await self._socket.send(json.dumps({"type": "close"}))
@@ -152,7 +152,7 @@ def endpoint(url: str, name: str) -> str:
 
 
 def observation_of(answer: str | bytes) -> EnvironmentObservation:
-    """Raises OpenEnvError, OpenEnvMalformed."""
+    """Parse an answer. Raises OpenEnvError, OpenEnvMalformed."""
     message = _message(answer)
     kind, data = message.get("type"), message.get("data")
     if kind == "error" and isinstance(data, dict):
@@ -172,7 +172,7 @@ def malformed(why: str, answer: str | bytes) -> OpenEnvMalformed:
 
 
 def json_object(text: str | bytes) -> dict[str, Any] | None:
-    """None for what is no JSON object of at most MAX_DEPTH levels, or has NaN."""
+    """A JSON object; None if the text is none, has more than MAX_DEPTH levels, or has NaN."""
     try:
         value = json.loads(text, parse_constant=_refused_constant)
     except (ValueError, RecursionError):
@@ -199,7 +199,7 @@ def _is_finite(reward: Any) -> bool:
 
 
 def _explanation(data: Mapping[str, Any]) -> str:
-    """The message, and which fields of an action are invalid."""
+    """Message of an error, with the invalid fields of the action."""
     errors = data.get("errors")
     lines = [str(data.get("message") or "no message")]
     for error in errors[:5] if isinstance(errors, list) else []:

@@ -11,7 +11,7 @@ from worker.sandbox.client import SandboxClient
 def tool_providers(
     environment: ToolsSpec, client: SandboxClient | None, servers: ToolServers
 ) -> dict[str, ToolProvider]:
-    """By name of the source. client: needed for sources that are code."""
+    """Tool providers by source name. client: needed for sources that are code."""
     providers: dict[str, ToolProvider] = {}
     for number, source in enumerate(environment.sources):
         file = source_name(number, source)

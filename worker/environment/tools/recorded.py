@@ -1,4 +1,4 @@
-"""Results of servers' calls on disk: a resumed step repeats what a server returned, not the call."""
+"""Results of tool server calls on disk, so that a resumed step reuses results instead of repeating calls."""
 
 import json
 import sqlite3
@@ -57,6 +57,6 @@ class RecordedCalls:
 
 
 def _key(url: str, request: ToolRequest) -> str:
-    """Seed and sample tell rollouts of a job apart, the length of the history the calls of a rollout."""
+    """Key of a call: seed and sample number identify the rollout, the length of its history the call."""
     place = [request.seed, request.sample_no, len(request.history)]
     return cache_key(url, place, request.name, request.arguments)

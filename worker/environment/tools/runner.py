@@ -20,7 +20,7 @@ from worker.environment.tools.jailed import FIRST_STATE, SimulatedUser
 
 
 class ToolProvider(Protocol):
-    """Tools of one entry of `environment.sources`; a call of `call` has at most one request per rollout."""
+    """Tools of one entry of `environment.sources`. `call` gets at most one request per rollout."""
 
     @property
     def schemas(self) -> tuple[ToolSchema, ...]: ...
@@ -43,7 +43,7 @@ class ToolProvider(Protocol):
 
 
 class Tools:
-    """A `ToolRunner` over several sources, named for messages. Raises ToolSourceError `tool_name_twice`."""
+    """A `ToolRunner` over sources by name. Raises ToolSourceError `tool_name_twice`."""
 
     def __init__(self, sources: Mapping[str, ToolProvider], user: SimulatedUser | None = None) -> None:
         unique_schemas({name: source.schemas for name, source in sources.items()})

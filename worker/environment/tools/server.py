@@ -1,4 +1,4 @@
-"""What servers of tools have in common: addresses, concurrency, failures, and a breaker."""
+"""Common parts of tool servers: address, concurrent calls, failures, and a circuit breaker."""
 
 import asyncio
 import time
@@ -15,13 +15,13 @@ from worker.sandbox.jailed.tool_texts import clean, shortened
 
 FAILED_TURNS = 3
 SILENT_SECONDS = 5.0
-"""Time for which a server has to be silent: turns of conversations that go on by themselves end within milliseconds."""
+"""Seconds without an answer before a server counts as lost: failed turns may end within milliseconds."""
 _KINDS: Mapping[str, CallStatus] = {"refused": "refused_address", "timeout": "timeout"}
 
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """A server of tools, reached under the address rules of judges.
+    """Address of a tool server, for which the address rules of judges hold.
 
     include: names of the tools to offer; empty for all. concurrency: most requests at once. secret: signs requests.
     """
@@ -37,7 +37,7 @@ class ServerAddress:
 
 
 def address_of(number: int, source: McpSource | OpenEnvSource, secret: str | None) -> ServerAddress:
-    """Address of a job file's source."""
+    """Address of a tool server in the job file."""
     return ServerAddress(
         source_name(number, source),
         source.url,
@@ -57,9 +57,9 @@ class ToolServerError(InvalidInput):
 
 @dataclass(slots=True)
 class ServerCalls:
-    """Runs the calls of a turn at once; a server that hangs costs a turn two time limits. Raises JobFailure
-    `tool_server_unavailable` after FAILED_TURNS turns in a row, during at least SILENT_SECONDS, in which the server
-    answered no call.
+    """Runs the calls of a turn concurrently; a server that hangs delays a turn by two time limits. Raises
+    JobFailure `tool_server_unavailable` after FAILED_TURNS turns in a row, during at least SILENT_SECONDS,
+    in which the server answered no call.
     """
 
     address: ServerAddress
@@ -68,7 +68,7 @@ class ServerCalls:
     failed_turns: int = 0
     _answered_at: float = field(default_factory=time.monotonic, init=False)
     _places: asyncio.Semaphore = field(init=False)
-    """For the requests of all batches that run at once."""
+    """Limits the concurrent requests of all batches together."""
 
     def __post_init__(self) -> None:
         self._places = asyncio.Semaphore(self.address.concurrency)
@@ -139,5 +139,7 @@ def readable(text: str, most: int) -> str:
 
 
 def rollout_headers(address: ServerAddress, request: ToolRequest) -> dict[str, str]:
-    """`X-Reinforge-Rollout` tells rollouts apart, for servers that hold state; a resumed job repeats it."""
+    """Request headers. `X-Reinforge-Rollout` identifies the rollout to servers with state; a resumed job
+    repeats it.
+    """
     return {**address.headers, "x-reinforge-rollout": f"{request.seed}-{request.sample_no}"}

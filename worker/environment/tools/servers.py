@@ -14,7 +14,9 @@ from worker.rewards.network import NetworkLoop
 
 
 class ToolServers:
-    """Connected servers by number of their source; they share a thread. Raises ToolServerError with `param`."""
+    """Connected servers by number of their source, on one thread. Raises ToolServerError; `param` is the
+    source.
+    """
 
     def __init__(
         self,

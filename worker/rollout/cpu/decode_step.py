@@ -158,7 +158,9 @@ def _dense(module: Any) -> Any:
 
 
 def supports_decode_step(model: PreTrainedModel) -> bool:
-    """Whether the step's logits are right: tried, since an architecture may compute more than its parts show."""
+    """Whether the step's logits equal the model's. Both are run, since a model may compute more than its
+    parts show.
+    """
     if model.dtype not in (torch.float32, torch.float64) or not _has_parts(model):
         return False
     step, size = _fast_step(model, Product), model.config.get_text_config().vocab_size

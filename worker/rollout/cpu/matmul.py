@@ -13,7 +13,7 @@ LARGE = 2**18
 
 
 class Product:
-    """x (R, I) → (R, O), weight (O, I), bias (O,); without gradients."""
+    """Linear layer without gradients: x (R, I) → (R, O), with weight (O, I) and bias (O,)."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         self.weight, self.bias = weight, bias
@@ -46,7 +46,7 @@ def fastest_product(weight: Tensor, bias: Tensor | None) -> Product:
 
 @cache
 def onednn_is_faster() -> bool:
-    """Whether the processor's vendor is not Intel: timing could change the bits between runs."""
+    """Whether the processor is x86-64, not Intel. A choice by timing could change results between runs."""
     if platform.machine() != "x86_64" or not hasattr(torch.ops.mkldnn, "_linear_pointwise"):
         return False
     try:

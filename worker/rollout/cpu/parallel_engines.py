@@ -24,7 +24,7 @@ def with_forks(
     *,
     first_samples: bool = True,
 ) -> "ParallelEngines":
-    """first_samples: whether `engine`, in this process, is one of the processes."""
+    """Engine over `processes` processes. first_samples: whether `engine`, in this process, is one."""
     forks = list[RolloutEngine]()
     try:
         while len(forks) < processes - first_samples:
@@ -38,7 +38,7 @@ def with_forks(
 class ParallelEngines:
     """`RolloutEngine` over equal engines; `first` answers the requests of a lost one.
 
-    first_samples: whether it has a share of all others, too.
+    first_samples: whether `first` also has a share of all requests.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Keys and values of prompts."""
+"""Attention to prompts that are stored once for all their rows."""
 
 from itertools import groupby
 
@@ -11,14 +11,14 @@ class SharedPrompts:
     """Keys and values of P prompts, stored once for their R rows."""
 
     def __init__(self, cache: DynamicCache, padding: Tensor | None, prompt_of: Tensor) -> None:
-        """Cache with padding (P, L), 0 on the left, and prompt_of (R,) int64, ascending."""
+        """cache: of the prompts. padding: (P, L), 0 on the left. prompt_of: (R,) int64, ascending."""
         self._layers = [(layer.keys, layer.values) for layer in cache.layers]
         self._padding = padding
         self._prompt_of = prompt_of
         self._index_rows()
 
     def keep(self, rows: Tensor) -> None:
-        """Drop all other rows, and prompts without rows."""
+        """Keep only `rows`, and prompts that still have rows."""
         prompt_of = self._prompt_of[rows]
         used_prompts, self._prompt_of = torch.unique_consecutive(prompt_of, return_inverse=True)
         if len(used_prompts) < len(self._layers[0][0]):
@@ -46,7 +46,7 @@ class SharedPrompts:
         counts = [len(list(rows)) for _, rows in groupby(self._prompt_of.tolist())]
         self._most_rows = max(counts)
         self._line_of: Tensor | None = None
-        """(R,) in P x most_rows; None if prompts have equally many rows."""
+        """Line of each row, (R,), of P x most_rows lines; None if prompts have equally many rows."""
         if min(counts) < self._most_rows:
             line_of = [
                 prompt * self._most_rows + row for prompt, count in enumerate(counts) for row in range(count)

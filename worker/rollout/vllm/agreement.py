@@ -9,7 +9,7 @@ from typing import Literal
 
 LARGEST_GAP = 1e-3
 BASE_FACTOR, BASE_ROOM = 2.0, 0.02
-"""bfloat16: limit as a multiple of the base model's mean gap, plus nats."""
+"""Limit of the mean gap in bfloat16: a multiple of the base model's, plus a number of nats."""
 MOST_GAP = 0.3
 CHANGED = 1e-4
 _VISIBLE = 12.0
@@ -22,7 +22,9 @@ Response = Literal["applied", "unseen", "left_out", "other"]
 
 
 def verdict(base_gap: float, adapter_gap: float, exact: bool) -> Verdict:
-    """Verdict; `apart` is more than rounding and less than wrong weights, and importance weights correct for it."""
+    """Verdict on gaps of log-probability (nats). `apart` is more than rounding and less than wrong weights;
+    importance weights correct for it.
+    """
     if exact:
         return "agree" if adapter_gap <= LARGEST_GAP else "mismatch"
     if not max(base_gap, adapter_gap) <= MOST_GAP or math.isnan(base_gap + adapter_gap):
@@ -31,8 +33,8 @@ def verdict(base_gap: float, adapter_gap: float, exact: bool) -> Verdict:
 
 
 def response(server: Sequence[float], trainer: Sequence[float], noise: float) -> Response:
-    """Slope of the adapter's effect on the server over the trainer's: 1 if applied, 0 if not. noise: root
-    mean square of the base model's gaps.
+    """Whether the adapter is applied, from the slope of its effect on the server over that on the trainer: 1
+    if applied, 0 if not. noise: root mean square of the base model's gaps.
     """
     effect, server_effect = root_mean_square(trainer), root_mean_square(server)
     if not effect >= max(CHANGED, _VISIBLE * noise / math.sqrt(max(1, len(trainer)))):

@@ -33,10 +33,10 @@ class Piece:
     sample: int
     token_ids: list[int]
     logprobs: list[float]
-    """NaN if the server returned none."""
+    """Log-probabilities of the tokens; NaN if the server returned none."""
     finish_reason: FinishReason | None
     tops: list[list[tuple[int, float]]] = field(default_factory=list)
-    """Likeliest tokens of each token, in falling order."""
+    """Most likely (token id, log-probability) at each token, in descending order."""
 
 
 class Api:
@@ -110,7 +110,7 @@ class Api:
                         for piece in _pieces(json.loads(line[6:])):
                             yield piece
                 if not ended:
-                    raise ServerLost("the answer broke off")
+                    raise ServerLost("the answer ended before it was complete")
         except httpx.HTTPError as error:
             raise ServerLost(str(error) or type(error).__name__) from error
 
@@ -191,7 +191,7 @@ def _pieces(chunk: dict[str, Any]) -> list[Piece]:
         token_logprobs, tops = of_tokens.get("token_logprobs") or [], of_tokens.get("top_logprobs") or []
         reason = choice.get("finish_reason")
         if reason not in (None, "stop", "length"):
-            raise ServerLost(f"a completion ended with {reason!r}")
+            raise ServerLost(f"a completion ended with {reason!r}, expected stop or length")
         logprobs = [math.nan if value is None else float(value) for value in token_logprobs]
         ids = list(choice.get("token_ids") or [])
         pieces.append(Piece(choice["index"], ids, logprobs, reason, [_likeliest(top) for top in tops]))

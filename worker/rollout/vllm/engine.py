@@ -23,7 +23,7 @@ Export = Callable[[str, Path], None]
 
 class Probe(Protocol):
     async def look(self, api: Api, requests: Sequence[GenerateRequest], names: Sequence[str]) -> bool:
-        """Whether the check is conclusive. Raises JobFailure, ServerLost."""
+        """Check adapters; returns whether that was conclusive. Raises JobFailure, ServerLost."""
 
 
 class VllmEngine:
@@ -38,7 +38,7 @@ class VllmEngine:
         self._running: _RunningRequests | None = None
 
     async def generate(self, requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
-        """Sample. Raises JobFailure; ValueError for an unknown version."""
+        """Sample requests. Raises JobFailure; ValueError for an unknown version."""
         queue = RequestQueue(requests)
         queue.close()
         async with aclosing(self.generate_from(queue)) as answers:
@@ -140,7 +140,9 @@ class VllmEngine:
             self._probe = None
 
     async def _round(self, waiting: "_WaitingRequests") -> AsyncGenerator[tuple[int, Generated], None]:
-        """Yield answers as they finish, until none is left that may share a batch; when cancelled, all at once."""
+        """Yield answers as they finish, until no request is left that may share the batch. If cancelled,
+        yield all at once.
+        """
         api = await self._server.awake()
         running = self._running = _RunningRequests(api)
         waiting.queue.on_change = running.wake
@@ -171,7 +173,7 @@ class _WaitingRequests:
     """Requests without an answer, by number."""
 
     def __init__(self, queue: RequestQueue, name: Callable[[GenerateRequest], str]) -> None:
-        """name: the adapter's name. Raises ValueError for an unknown version."""
+        """name: returns the adapter's name, or raises ValueError for an unknown version."""
         self.queue, self.name = queue, name
         self.requests: dict[int, GenerateRequest] = {}
         self._numbers = itertools.count()
@@ -225,8 +227,9 @@ class _RunningRequests:
         self._loop.call_soon_threadsafe(self._ended.put_nowait, (None, None))
 
     async def next(self, quiet_seconds: float) -> int | None:
-        """Number of a request that has ended; None: something else may have happened. Raises ServerLost,
-        ServerRefused."""
+        """Number of a request that has ended; None after another event or a short wait. Raises ServerLost,
+        ServerRefused.
+        """
         try:
             number, error = await asyncio.wait_for(self._ended.get(), min(_LOOK_SECONDS, quiet_seconds))
         except TimeoutError:
@@ -252,7 +255,7 @@ class _RunningRequests:
                     self._last_piece_at = time.monotonic()
                     growing[piece.sample].add(piece)
             if any(state.reason == "cancelled" for state in growing):
-                raise ServerLost("a completion has no end")
+                raise ServerLost("a completion ended without a finish reason")
         except (ServerRefused, ServerLost) as error:
             self._ended.put_nowait((None, error))
             return

@@ -1,4 +1,4 @@
-"""Keeper of a vLLM server: `python keeper.py FOLDER COMMAND…`.
+"""Supervisor process of a vLLM server: `python keeper.py FOLDER COMMAND…`.
 
 On EOF on standard input, a signal, or the server's end, it kills the whole session and removes FOLDER.
 """

@@ -23,7 +23,7 @@ class TransformerShape:
     expert_intermediate: int = 0
 
     def kv_token(self, bytes_per_number: int = HALF, tensor_parallel: int = 1) -> int:
-        """Bytes per GPU of keys and values: an upper bound."""
+        """Bytes per token of keys and values on each GPU: an upper bound."""
         if self.latent:
             return self.layers * self.latent * bytes_per_number
         return 2 * self.layers * -(-self.key_heads // tensor_parallel) * self.head_width * bytes_per_number

@@ -20,7 +20,7 @@ FLOAT32_HEAD = json.dumps({"head_dtype": "float32"})
 """Precision of the trainer's head: bfloat16 would round logits of 16 to 32 to 0.125."""
 
 STRUCTURED_OUTPUTS = {"backend": "guidance", "disable_any_whitespace": True}
-"""Setting without whose second option a model may write white space until its tokens run out."""
+"""Constrained decoding. Without the second option a model may write white space until its tokens run out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Options:
     held: int = 3
     """Loaded adapters: versions still sampled, the newest, and one for evaluation."""
     cache_bytes: int | None = _GIB
-    """Bytes per device; None: the rest of `share` on a GPU."""
+    """Bytes of the KV cache per device; None: the rest of `share` on a GPU."""
     threads: int = 1
     sequences: int = 256
     batch_tokens: int = 2048
@@ -42,7 +42,7 @@ class Options:
     """Share of each GPU's memory; vLLM does not start with less."""
     tensor_parallel: int = 1
     fused_experts: bool = False
-    """Adapters may have all experts of a layer in one tensor."""
+    """Whether adapters may have all experts of a layer in one tensor."""
     sleeps: Sleep = "no"
 
     gpu_memory: float | None = None

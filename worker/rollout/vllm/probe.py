@@ -47,7 +47,9 @@ class AdapterProbe:
         notify: Callable[[str], None] = lambda _: None,
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Probe of the trainer with (`policy`) and without its adapter (`base`). exact: everything is float32."""
+        """policy, base: compute the trainer's log-probabilities with and without its adapter. exact: all is
+        float32.
+        """
         self._policy, self._base, self._exact = policy, base, exact
         self._notify, self._warn = notify, warn
         self._calls, self._others, self._reported = 0, 0, False
@@ -143,7 +145,7 @@ def _mismatch(difference: str) -> JobFailure:
 
 def _left_out(moved: float) -> JobFailure:
     return JobFailure(
-        f"vLLM leaves the adapter out: with it and without it gives the same probabilities, where the trainer's "
+        f"vLLM does not apply the adapter: its log-probabilities are the same with and without it, but the trainer's "
         f"differ by up to {moved:.1e}.",
         code="adapter_not_applied",
         hint="vLLM ignores adapters on layers that it does not know. Set adapter.targets to layers such as q_proj "
@@ -157,7 +159,7 @@ def _gaps(score: Score, sampled: list[_Sampled]) -> list[float]:
 
 
 def _short(request: GenerateRequest) -> GenerateRequest:
-    """One completion of few tokens, one less than may be: scoring generates one more."""
+    """The request with one completion of few tokens, one below the limit since scoring generates one more."""
     sampling, prompt_ids = request.sampling, request.prompt_ids
     if sampling.max_tokens == 1:
         prompt_ids = prompt_ids[:-1] or prompt_ids

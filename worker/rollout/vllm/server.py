@@ -15,7 +15,7 @@ from worker.rollout.vllm.process import ServerProcess, Stage
 from worker.rollout.vllm.sizing import Sleep
 
 START_SECONDS = 900.0
-"""Seconds of a start; large models take minutes to load."""
+"""Time limit of a start; large models take minutes to load."""
 QUIET_SECONDS = 300.0
 """Silent seconds after which the server counts as hung."""
 _LOOK_SECONDS = 0.1
@@ -66,7 +66,7 @@ class VllmServer:
         return None if self._process is None else self._process.pid
 
     async def ready(self) -> Api:
-        """Start if needed; raises JobFailure `vllm_start_failed`, Stopped."""
+        """Start the server if needed. Raises JobFailure `vllm_start_failed`, Stopped."""
         if self.api is not None:
             return self.api
         started = time.monotonic()
@@ -79,7 +79,7 @@ class VllmServer:
             if process.ended or time.monotonic() - started > START_SECONDS:
                 await api.close()
                 raise self._failure(
-                    "vLLM ended while it was starting." if process.ended else "vLLM does not get ready.",
+                    "vLLM ended while it was starting." if process.ended else "vLLM did not start in time.",
                     "vllm_start_failed",
                     "The end of its log says why; docs/engines.md lists what it needs.",
                 )

@@ -13,14 +13,14 @@ RESERVE_BYTES = 2**30
 HOST_RESERVE_BYTES = 2 * 2**30
 SERVED_ROWS = 32
 SERVED_SHARE = 0.5
-"""Share of the memory besides the weights; the rest is for later jobs."""
+"""Share of the memory besides the weights that a server on demand takes; the rest is for later jobs."""
 _LARGE_BYTES = 70 * 2**30
 _GIB = 2**30
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Bytes on each GPU, and counts."""
+    """Memory demand: bytes on each GPU, tokens (`longest`) and rows."""
 
     weights: int
     working: int
