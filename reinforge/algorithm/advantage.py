@@ -18,17 +18,15 @@ class AdvantageModel(SpecModel):
     reads_old_policy: ClassVar[bool] = False
     """Whether the advantage needs a forward pass under the sampling weights before the update."""
     reads_outcome: ClassVar[bool] = True
-    """Whether the advantage reads the completion's reward, not only the rewards of its steps or turns."""
+    """Whether the advantage reads the completion's reward, not only those of steps or turns."""
     reads_token_rewards: ClassVar[bool] = False
     reads_values: ClassVar[bool] = False
     compares_group: ClassVar[bool] = True
-    """Whether the advantage compares the completions of a prompt, so that a single one gives no signal."""
+    """Whether the advantage compares completions of a prompt: a single one gives no signal."""
 
     @property
     def per_token(self) -> bool:
-        """Whether the tokens of a completion get different advantages, which losses with one value per
-        completion cannot use.
-        """
+        """Whether tokens of a completion get different advantages, which losses per completion cannot use."""
         return False
 
 
@@ -37,9 +35,7 @@ def _changed(model: SpecModel, name: str) -> bool:
 
 
 class GrpoAdvantage(AdvantageModel):
-    """A_i = (R_i - mean_g) / (std_g + eps), with R_i the reward and g the group of completion i; 0 for a
-    group with equal rewards.
-    """
+    """A_i = (R_i - mean_g) / (std_g + eps), R_i the reward, g the group; 0 for a group with equal rewards."""
 
     type: Literal["grpo"] = "grpo"
     std: Std = "sample"
@@ -147,8 +143,8 @@ class LengthCorrectedAdvantage(AdvantageModel):
 
 
 class GaeAdvantage(AdvantageModel):
-    """Generalised advantage estimation: advantages of tokens from the values of a critic (PPO). Needs
-    `algorithm.critic`; ignores groups, so one completion per prompt is enough.
+    """Generalised advantage estimation with a critic's values (PPO). Needs `algorithm.critic`; ignores
+    groups, so one completion per prompt is enough.
     """
 
     type: Literal["gae"] = "gae"
@@ -201,8 +197,8 @@ class LampoAdvantage(AdvantageModel):
     type: Literal["lampo"] = "lampo"
     reads_old_policy: ClassVar[bool] = True
     weight: Literal["lambda", "confidence", "uniform"] = "lambda"
-    """Weight w of a pair. `lambda`: higher if the policy gives the worse completion the higher probability;
-    `confidence`: higher for a larger difference in probability; `uniform`: 1, which is RLOO.
+    """Weight of a pair: `lambda` is higher if the policy gives the worse completion the higher probability,
+    `confidence` if their probabilities differ more; `uniform`: RLOO.
     """
     tau: float = Field(default=1.0, gt=0, le=100)
     """Temperature of the weights, in nats per token."""
@@ -297,7 +293,7 @@ class OpoAdvantage(AdvantageModel):
 
 
 class IdentityAdvantage(AdvantageModel):
-    """The shaped reward is the advantage, for shaping that compares completions itself (MO-GRPO, GDPO)."""
+    """The shaped reward itself, for shaping that compares completions (MO-GRPO, GDPO)."""
 
     type: Literal["identity"] = "identity"
 

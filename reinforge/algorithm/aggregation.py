@@ -11,7 +11,7 @@ class AggregationModel(SpecModel):
     by_completion: ClassVar[bool] = False
     """Whether losses with one value per completion can use the average without `force_aggregation`."""
     can_be_forced: ClassVar[bool] = True
-    """Whether `force_aggregation` allows the average for losses with one value per completion."""
+    """Whether `force_aggregation` can allow the average."""
 
 
 class SeqMean(AggregationModel):

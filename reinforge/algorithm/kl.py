@@ -6,8 +6,8 @@ from reinforge.algorithm.base import SpecModel
 
 
 class AdaptiveKl(SpecModel):
-    """Adapts β to the measured KL: β rises while the KL is above `target` and falls while it is below, by at
-    most about a fifth per `horizon` completions.
+    """β rises while the KL is above `target` and falls while it is below, by at most about a fifth per
+    `horizon` completions.
     """
 
     target: float = Field(default=0.05, gt=0, le=100)

@@ -104,9 +104,7 @@ class StaticEntropy(SpecModel):
 
 
 class AdaptiveEntropy(SpecModel):
-    """An entropy bonus whose coefficient is adapted to the entropy, and which acts only while the entropy is
-    at or below the target (Skywork-OR1).
-    """
+    """An entropy bonus with an adaptive coefficient, which acts only at or below the target (Skywork-OR1)."""
 
     type: Literal["adaptive"] = "adaptive"
     target: float = Field(default=0.2, gt=0, le=20)
@@ -154,7 +152,7 @@ OffPolicyMask = Annotated[NoOffPolicyMask | OffPolicySequenceMask, Field(discrim
 
 
 class NoMismatchCorrection(SpecModel):
-    """No correction: the probabilities of sampler and trainer are treated as equal."""
+    """No correction: sampler and trainer count as equal."""
 
     type: Literal["none"] = "none"
 
@@ -193,8 +191,8 @@ class DpoPair(SpecModel):
 
 
 class Hierarchy(SpecModel):
-    """Adds weight · IH-GRPO's term, which credits the decision whether to call a tool separately from the
-    choice of the next token.
+    """Adds weight · IH-GRPO's term, which credits the decision to call a tool separately from the choice of
+    token.
     """
 
     type: Literal["hierarchy"] = "hierarchy"
@@ -233,7 +231,7 @@ class Loss(SpecModel):
     entropy: Entropy = NoEntropyBonus()
     """Bonus for entropy."""
     off_policy_mask: OffPolicyMask = NoOffPolicyMask()
-    """Completions whose policy term is dropped because the policy has drifted from them."""
+    """Completions whose policy term is dropped because the policy has drifted."""
     mismatch: Mismatch = NoMismatchCorrection()
     """Correction for different probabilities of sampler and trainer. Default with rollout.engine
     `vllm` or rollout.ahead: importance, mode token_truncate, ratio_max 2, unless the surrogate

@@ -61,7 +61,7 @@ SLOT_KINDS: dict[str, SlotKind] = {
 }
 
 Kind = tuple[str, str]
-"""A part such as `advantage`, or `preset`, and the name of one of its implementations."""
+"""A part or `preset`, and the name of an implementation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +93,10 @@ class Installed:
     owners: dict[Kind, Package] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     blocked: dict[Kind, Fault] = field(default_factory=dict)
-    """Faults by the names that no implementation has because the plug-in with that name is unusable."""
+    """Fault of each name whose only plug-in is unusable."""
 
     def refuse(self, kind: Kind, fault: Fault, *, name_taken: bool = False) -> None:
-        """Record and log a fault. name_taken: another implementation has the name, so the name
-        stays usable.
-        """
+        """Record a fault. name_taken: another implementation has the name."""
         self.faults.append(fault)
         if not name_taken:
             self.blocked[kind] = fault
@@ -133,11 +131,11 @@ def _take(plugins: Installed, kind: Kind, entry: metadata.EntryPoint, take: Call
 
 
 class Unusable(Exception):
-    """An entry point that cannot be used; the message is the reason."""
+    """The entry point cannot be used; the message says why."""
 
 
 class NameTaken(Unusable):
-    """The name of an entry point belongs to another implementation."""
+    """Another implementation has the name."""
 
 
 def package_of(entry: metadata.EntryPoint) -> Package:
@@ -244,7 +242,7 @@ def packages_of(algorithm: Mapping[str, Any]) -> dict[str, str]:
 
 
 def package_of_preset(name: str) -> str | None:
-    """Name and version of the preset's package, such as `own-algorithm 0.1.0`; None for built-in presets."""
+    """The preset's package, such as `own-algorithm 0.1.0`; None for built-in presets."""
     owner = installed().owners.get(("preset", name))
     return str(owner) if owner else None
 

@@ -1,4 +1,4 @@
-"""`Preset`: named settings of an algorithm with their source."""
+"""`Preset`: named settings of an algorithm."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -30,7 +30,7 @@ class Preset:
     """Requirements on a job: rewards with special values, tools, turns."""
     slots: dict[str, Any] = field(default_factory=dict)
     job: dict[str, Any] = field(default_factory=dict)
-    """Settings of the job outside the algorithm that the preset requires; applied like `slots`."""
+    """Required settings outside the algorithm, applied like `slots`."""
     recipe: dict[str, Any] = field(default_factory=dict)
     """Published settings, applied on request; without the learning rate, which stays `auto`."""
     published_rate: float | None = None

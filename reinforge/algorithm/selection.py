@@ -17,7 +17,7 @@ class SelectionModel(SpecModel):
 
     @property
     def keeps(self) -> int | None:
-        """Completions of a group that the selection keeps, the smallest number if it varies; None for all."""
+        """Completions kept of a group, the smallest number if it varies; None for all."""
         return None
 
 
@@ -72,7 +72,7 @@ class GfpoAdaptive(GfpoModel):
 
     type: Literal["gfpo_adaptive"] = "gfpo_adaptive"
     keep_easy: Keep = 4
-    """Completions to keep of prompts in the quartile with the highest mean reward."""
+    """Completions to keep in the quartile with the highest mean reward."""
     keep_medium: Keep = 6
     """Completions to keep in the second quartile."""
     keep_hard: Keep = 8

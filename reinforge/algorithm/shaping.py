@@ -112,7 +112,7 @@ class ShapingModel(SpecModel):
 
 
 class OutcomeShaping(ShapingModel):
-    """Base of shaping whose result is a reward, to which terms can be added."""
+    """Base of shaping that accepts additional terms."""
 
     soft_overlong: SoftOverlong = SoftOverlong()
     """Penalty near the token limit."""
@@ -170,9 +170,7 @@ class Pow3r(OutcomeShaping):
 
     type: Literal["pow3r"] = "pow3r"
     weights: dict[str, Annotated[float, Field(ge=-1e6, le=1e6)]] = Field(default_factory=dict, max_length=64)
-    """Weight of each criterion, by the name that the reward returns; negative for criteria that describe
-    faults; default 1.
-    """
+    """Weight of each criterion, by the name that the reward returns; negative for faults; default 1."""
     categories: dict[str, str] = Field(default_factory=dict, max_length=64)
     """Category of each criterion. Categories count equally, whatever their size; unlisted criteria
     share one.
