@@ -55,8 +55,8 @@ class Turns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """N scored completions, without gradient. A rollout of several conversations is one completion, with the
-    tokens of its conversations one after another.
+    """N scored completions, without gradient. A rollout of several conversations is one completion: their
+    tokens in order.
     """
 
     group: Tensor
