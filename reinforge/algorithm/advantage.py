@@ -13,20 +13,20 @@ CorrectAbove = Annotated[float, Field(ge=-1e6, le=1e6)]
 
 class AdvantageModel(SpecModel):
     needs_turns: ClassVar[bool] = False
-    """Compares an agent's turns; single-turn jobs have none."""
+    """Whether the advantage compares the turns of an agent, which single-turn jobs do not have."""
 
     reads_old_policy: ClassVar[bool] = False
-    """Needs a forward pass before the update, under the sampling weights."""
+    """Whether the advantage needs a forward pass under the sampling weights before the update."""
     reads_outcome: ClassVar[bool] = True
-    """Reads the completion's reward, not only rewards inside it."""
+    """Whether the advantage reads the completion's reward, not only those of steps or turns."""
     reads_token_rewards: ClassVar[bool] = False
     reads_values: ClassVar[bool] = False
     compares_group: ClassVar[bool] = True
-    """A prompt's only completion teaches nothing."""
+    """Whether the advantage compares completions of a prompt: a single one gives no signal."""
 
     @property
     def per_token(self) -> bool:
-        """Gives tokens different advantages, which losses per completion cannot use."""
+        """Whether tokens of a completion get different advantages, which losses per completion cannot use."""
         return False
 
 
@@ -35,12 +35,12 @@ def _changed(model: SpecModel, name: str) -> bool:
 
 
 class GrpoAdvantage(AdvantageModel):
-    """A_i = (R_i - mean_g) / (std_g + eps); 0 for a group with equal rewards."""
+    """A_i = (R_i - mean_g) / (std_g + eps), R_i the reward, g the group; 0 for a group with equal rewards."""
 
     type: Literal["grpo"] = "grpo"
     std: Std = "sample"
-    """`sample` divides the squares by G - 1 (TRL, verl), `population` by G; at G = 2 they differ by
-    √2.
+    """`sample` divides the squared deviations by G - 1 (TRL, verl), `population` by the group size G; at G =
+    2 the results differ by a factor of √2.
     """
     eps: Eps = 1e-4
     """Added to the standard deviation. TRL: 1e-4, verl: 1e-6."""
@@ -53,7 +53,7 @@ class DrGrpoAdvantage(AdvantageModel):
 
 
 class GrpoBatchStdAdvantage(AdvantageModel):
-    """A_i = (R_i - mean_g) / (batch's std of raw rewards + eps)."""
+    """A_i = (R_i - mean_g) / (std of all rewards of the batch + eps)."""
 
     type: Literal["grpo_batch_std"] = "grpo_batch_std"
     eps: Eps = 1e-4
@@ -86,15 +86,15 @@ class ReinforcePpAdvantage(AdvantageModel):
 
 
 class ReinforcePpBaselineAdvantage(AdvantageModel):
-    """R_i - mean_g, divided by the batch's spread."""
+    """A_i = R_i - mean_g, normalised over the batch."""
 
     type: Literal["reinforce_pp_baseline"] = "reinforce_pp_baseline"
     level: Literal["token", "sequence"] = "token"
-    """`token`: whitened over the batch's tokens; long completions weigh more, and groups with equal
-    rewards change. `sequence`: divided by the deviation over completions.
+    """`token`: whitened over the batch's tokens; long completions weigh more, and groups with equal rewards
+    can get advantages other than 0. `sequence`: divided by the standard deviation over completions.
     """
     std: Std = "sample"
-    """`sample` divides the squares by their number - 1, `population` by their number."""
+    """`sample` divides the squared deviations by their number - 1, `population` by their number."""
     eps: Eps = 1e-4
     """Added to the standard deviation at level `sequence`."""
 
@@ -113,8 +113,8 @@ class ReinforcePpBaselineAdvantage(AdvantageModel):
 
 
 class ProcessAdvantage(AdvantageModel):
-    """Normalised step rewards; a token gets the sum of those at or after it. Needs a reward that
-    returns `steps`; ignores the outcome.
+    """A token's advantage is the sum of the normalised rewards of the steps that end at or after it. Needs a
+    reward that returns `steps`; ignores the completion's own reward.
     """
 
     type: Literal["process"] = "process"
@@ -137,14 +137,14 @@ class LengthCorrectedAdvantage(AdvantageModel):
 
     type: Literal["length_corrected"] = "length_corrected"
     std: Std = "sample"
-    """`sample` divides the squares by G - 1, `population` by G."""
+    """`sample` divides the squared deviations by G - 1, `population` by the group size G."""
     eps: Eps = 1e-8
     """Added to the standard deviation, which is small after the division by length."""
 
 
 class GaeAdvantage(AdvantageModel):
-    """Advantage of tokens over a critic's expectation (PPO). Needs `algorithm.critic`; ignores groups,
-    so one completion per prompt is enough.
+    """Generalised advantage estimation with a critic's values (PPO). Needs `algorithm.critic`; ignores
+    groups, so one completion per prompt is enough.
     """
 
     type: Literal["gae"] = "gae"
@@ -159,7 +159,7 @@ class GaeAdvantage(AdvantageModel):
     over dozens of tokens.
     """
     whiten: bool = True
-    """Normalise to mean 0 and deviation 1 over the step's tokens."""
+    """Normalise advantages to mean 0 and standard deviation 1 over the step's tokens."""
 
     @property
     def per_token(self) -> bool:
@@ -167,7 +167,9 @@ class GaeAdvantage(AdvantageModel):
 
 
 class GagpoAdvantage(AdvantageModel):
-    """Credit per turn of an agent, with values of states that several completions reached."""
+    """Credit for each turn of an agent, with the value of a state estimated from all completions that reached
+    it.
+    """
 
     type: Literal["gagpo"] = "gagpo"
     reads_outcome: ClassVar[bool] = False
@@ -176,7 +178,7 @@ class GagpoAdvantage(AdvantageModel):
     lam: float = Field(default=0.9, ge=0, le=1)
     """How far credit reaches back: 0 one turn, 1 all turns."""
     state_scope: Literal["group", "batch"] = "group"
-    """Equal states count as one within a prompt's completions, or over all."""
+    """Where equal states share one value: within the completions of a prompt, or within all of the step."""
     eps: Eps = 1e-4
     """Added to the standard deviation over the group's turns."""
 
@@ -195,8 +197,8 @@ class LampoAdvantage(AdvantageModel):
     type: Literal["lampo"] = "lampo"
     reads_old_policy: ClassVar[bool] = True
     weight: Literal["lambda", "confidence", "uniform"] = "lambda"
-    """`lambda`: more for pairs that the policy orders wrongly; `confidence`: more for different
-    probabilities; `uniform`: RLOO.
+    """Weight of a pair: `lambda` is higher if the policy gives the worse completion the higher probability,
+    `confidence` if their probabilities differ more; `uniform`: RLOO.
     """
     tau: float = Field(default=1.0, gt=0, le=100)
     """Temperature of the weights, in nats per token."""
@@ -219,10 +221,10 @@ class GtpoAdvantage(AdvantageModel):
     base: float = Field(default=1.0, ge=0, le=100)
     """Reward of a right completion's tokens before normalisation."""
     entropy_weight: float = Field(default=0.1, ge=0, le=100)
-    """Weight of the token's share of its position's entropy. Paper: 0.1, with base 1."""
+    """Weight of a token's share of the total entropy at its position. Paper: 0.1, with base 1."""
     norm_scope: Literal["separate", "joint"] = "separate"
-    """`separate` (paper) normalises right and wrong tokens separately, which loses their difference;
-    `joint` together.
+    """`separate` (paper) normalises the tokens of right and of wrong completions separately, which removes
+    the difference of their means; `joint` normalises them together.
     """
     correct_above: CorrectAbove = 0.5
     """A completion is right above this reward."""
@@ -235,14 +237,16 @@ class GtpoAdvantage(AdvantageModel):
 
 
 class GrpoSAdvantage(AdvantageModel):
-    """Like `gtpo` with a completion's mean entropy and one advantage for its tokens."""
+    """Like `gtpo`, but from a completion's mean entropy and with one advantage for all its tokens."""
 
     type: Literal["grpo_s"] = "grpo_s"
     reads_old_policy: ClassVar[bool] = True
     base: float = Field(default=1.0, ge=0, le=100)
     """Reward of right completions before normalisation."""
     entropy_weight: float = Field(default=0.1, ge=0, le=100)
-    """Weight of the completion's share of its side's entropy. Paper: 0.1, with base 1."""
+    """Weight of a completion's share of the total entropy of the group's right (or wrong) completions. Paper:
+    0.1, with base 1.
+    """
     norm_scope: Literal["separate", "joint"] = "separate"
     """`separate` (paper) normalises right and wrong completions separately, `joint` together."""
     correct_above: CorrectAbove = 0.5
@@ -261,7 +265,7 @@ class EdaAdvantage(AdvantageModel):
     eps: Eps = 1e-4
     """Added to the standard deviation."""
     max_scale: float = Field(default=10.0, ge=1, le=1e6)
-    """Limits the relative entropy to 1 / max_scale … max_scale."""
+    """The relative entropy is limited to the range from 1 / max_scale to max_scale."""
 
 
 class PasskMaxAdvantage(AdvantageModel):
@@ -289,7 +293,7 @@ class OpoAdvantage(AdvantageModel):
 
 
 class IdentityAdvantage(AdvantageModel):
-    """Uses rewards that shaping has compared (MO-GRPO, GDPO)."""
+    """The shaped reward itself, for shaping that compares completions (MO-GRPO, GDPO)."""
 
     type: Literal["identity"] = "identity"
 

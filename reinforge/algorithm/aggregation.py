@@ -1,4 +1,4 @@
-"""Averages of the loss over tokens and completions."""
+"""Aggregation settings: how the loss is averaged over tokens and completions."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -9,9 +9,9 @@ from reinforge.algorithm.base import SpecModel
 
 class AggregationModel(SpecModel):
     by_completion: ClassVar[bool] = False
-    """Fits objectives with one value per completion; other averages weigh them by length."""
+    """Whether losses with one value per completion can use the average without `force_aggregation`."""
     can_be_forced: ClassVar[bool] = True
-    """`force_aggregation` allows it."""
+    """Whether `force_aggregation` can allow the average."""
 
 
 class SeqMean(AggregationModel):
@@ -26,17 +26,19 @@ class TokenMean(AggregationModel):
 
     type: Literal["token_mean"] = "token_mean"
     denominator: Literal["kept", "all"] = "kept"
-    """Divide by tokens in the loss (`kept`), or all sampled tokens, including dropped completions
-    (`all`; GFPO as printed).
+    """Divide by the tokens in the loss (`kept`), or by all sampled tokens, with those of dropped completions
+    (`all`; as printed in the GFPO paper).
     """
 
 
 class Constant(AggregationModel):
-    """Sum over tokens divided by completions × a constant length (Dr. GRPO)."""
+    """Sum over tokens divided by the number of completions × a constant length (Dr. GRPO)."""
 
     type: Literal["constant"] = "constant"
     length: int | None = Field(default=None, ge=1)
-    """Tokens; default `rollout.max_completion_tokens`. Papers: 3000 (Dr. GRPO), 8192 (DRPO)."""
+    """The constant length in tokens; default `rollout.max_completion_tokens`. Papers: 3000 (Dr. GRPO), 8192
+    (DRPO).
+    """
 
 
 class SeqSumMean(AggregationModel):
@@ -55,7 +57,9 @@ class LearnableLambda(AggregationModel):
     type: Literal["lambda"] = "lambda"
     can_be_forced: ClassVar[bool] = False
     r: float = Field(default=1 / 9, gt=0, le=1)
-    """Effect of one standard deviation of length on the power's base. λ-GRPO: 1/9."""
+    """Effect of length: the weight follows (1 + r·z)^λ, with z the length in standard deviations from the
+    group's mean. λ-GRPO: 1/9.
+    """
     initial: float = Field(default=0.0, ge=-4, le=4)
     """Initial λ."""
     learning_rate: float = Field(default=0.1, ge=0, le=10)

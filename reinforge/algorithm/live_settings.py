@@ -1,4 +1,4 @@
-"""Numbers of a running job that can change between two steps."""
+"""Settings of a running job that can be changed between two steps."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +18,7 @@ SETTINGS: Mapping[str, str] = {
     "algorithm.loss.surrogate.ratio_cap": "ratio cap",
     "algorithm.loss.surrogate.log_clip": "clip range of the log-ratio",
 }
-"""Dotted path from the job's root → label. A job has those of its parts."""
+"""Dotted path in the job's specification → label. A job has only the settings of the parts that it uses."""
 
 
 def live_settings(spec: JobSpec) -> dict[str, float]:
@@ -28,8 +28,8 @@ def live_settings(spec: JobSpec) -> dict[str, float]:
 
 
 def with_setting(spec: JobSpec, path: str, value: float) -> JobSpec:
-    """Changes and validates one setting. Raises InvalidInput (`unknown_setting`, `setting_follows`,
-    `invalid_value`).
+    """The specification with one setting changed. Raises InvalidInput `unknown_setting`, `setting_follows` if
+    the job adapts the setting, or `invalid_value`.
     """
     dumped = spec.model_dump()
     if path not in SETTINGS or _value(dumped, path) is None:
@@ -59,7 +59,7 @@ def with_setting(spec: JobSpec, path: str, value: float) -> JobSpec:
             f"{where}: {first['msg']}",
             code="invalid_value",
             param="value",
-            hint=f"The same holds as for a new job. It is {_value(spec.model_dump(), path):g} now.",
+            hint=f"The limits are those of a new job. The value is {_value(spec.model_dump(), path):g} now.",
         ) from error
 
 
@@ -78,4 +78,4 @@ def _refusal(dumped: Mapping[str, Any], path: str) -> str | None:
     part: Any = dumped
     for name in path.split(".")[:-1]:
         part = part.get(name) or {}
-    return f"{path} follows the distance that it causes (`adaptive`)." if part.get("adaptive") else None
+    return f"{path} is adapted to the measured KL (`adaptive`)." if part.get("adaptive") else None

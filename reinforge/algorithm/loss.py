@@ -19,12 +19,12 @@ else:
 
 
 class BetaBy(SpecModel):
-    """β by a column's value, for example by domain (DeepSeek-V3.2)."""
+    """β by the value of a dataset column, for example by domain (DeepSeek-V3.2)."""
 
     column: str = Field(min_length=1, max_length=200)
     """Column of the dataset, such as `domain`."""
     values: dict[str, Annotated[float, Field(ge=0, le=10)]] = Field(min_length=1, max_length=64)
-    """β of each value; others use `beta`."""
+    """β for each value of the column; rows with other values use `beta`."""
 
 
 class KlPenalty(SpecModel):
@@ -43,13 +43,14 @@ class KlPenalty(SpecModel):
     adaptive: AdaptiveKl | None = None
     """Adapt β to the KL; `beta` is the initial value."""
     beta_by: BetaBy | None = None
-    """β by a column's value. Metrics per value need the column in `data.columns.slice`."""
+    """β by the value of a dataset column. Metrics per value need the column in `data.columns.slice`."""
 
     @model_validator(mode="after")
     def one_way_to_beta(self) -> Self:
         if self.adaptive is not None and self.beta_by is not None:
             raise fault_at(
-                "algorithm.loss.kl.beta_by", "`adaptive` moves one β for all rows: leave out it or `beta_by`"
+                "algorithm.loss.kl.beta_by",
+                "`adaptive` needs one β for all rows: leave out `adaptive` or `beta_by`",
             )
         if self.adaptive is not None and self.beta == 0:
             raise fault_at(
@@ -78,7 +79,7 @@ class AllTokens(SpecModel):
 
 
 class TopEntropy(SpecModel):
-    """Trains on the most uncertain tokens of the optimizer batch (80/20 rule)."""
+    """Trains only on the tokens of the optimizer batch with the highest entropy (80/20 rule)."""
 
     type: Literal["top_entropy"] = "top_entropy"
     share: float = Field(default=0.2, gt=0, le=1)
@@ -95,22 +96,20 @@ class NoEntropyBonus(SpecModel):
 
 
 class StaticEntropy(SpecModel):
-    """- coefficient · mean entropy: delays the policy's commitment."""
+    """Adds - coefficient · mean entropy to the loss, so that the policy stays uncertain for longer."""
 
     type: Literal["static"] = "static"
     coefficient: float = Field(default=0.001, gt=0, le=1)
-    """η. Papers: 0.001 (GFPO)."""
+    """Coefficient η of the bonus. Papers: 0.001 (GFPO)."""
 
 
 class AdaptiveEntropy(SpecModel):
-    """A bonus whose coefficient follows the entropy and acts only at or below the target
-    (Skywork-OR1).
-    """
+    """An entropy bonus with an adaptive coefficient, which acts only at or below the target (Skywork-OR1)."""
 
     type: Literal["adaptive"] = "adaptive"
     target: float = Field(default=0.2, gt=0, le=20)
-    """Mean nats per token below which the bonus acts. Skywork-OR1: 0.2; models of 2 to 10 nats need
-    more.
+    """Mean entropy, in nats per token, at or below which the bonus acts. Skywork-OR1: 0.2; models with an
+    entropy of 2 to 10 nats need more.
     """
     initial: float = Field(default=0.0, ge=0, le=1)
     """Initial coefficient."""
@@ -138,20 +137,22 @@ class NoOffPolicyMask(SpecModel):
 
 
 class OffPolicySequenceMask(SpecModel):
-    """Drops the policy term of bad completions from which the policy has drifted (DeepSeek-V3.2, eq.
+    """Drops the policy term of completions with A < 0 from which the policy has drifted (DeepSeek-V3.2, eq.
     9).
     """
 
     type: Literal["sequence"] = "sequence"
     delta: float = Field(default=0.5, ge=0, le=100)
-    """Dropped at A < 0 if the mean of log sampler - log policy exceeds this. TRL suggests 0.5."""
+    """A completion with A < 0 is dropped if its mean of log sampler - log policy exceeds this. TRL suggests
+    0.5.
+    """
 
 
 OffPolicyMask = Annotated[NoOffPolicyMask | OffPolicySequenceMask, Field(discriminator="type")]
 
 
 class NoMismatchCorrection(SpecModel):
-    """Sampler and trainer count as equal."""
+    """No correction: sampler and trainer count as equal."""
 
     type: Literal["none"] = "none"
 
@@ -180,23 +181,27 @@ class NoAuxiliary(SpecModel):
 
 
 class DpoPair(SpecModel):
-    """+ weight · DPO loss between a prompt's best and worst completion, if their rewards differ."""
+    """Adds weight · the DPO loss between a prompt's best and worst completion, if their rewards differ."""
 
     type: Literal["dpo_pair"] = "dpo_pair"
     weight: float = Field(default=0.1, gt=0, le=100)
-    """η, relative to the policy loss; the term is a mean over pairs."""
+    """Weight η relative to the policy loss; the DPO loss is a mean over pairs."""
     beta: float = Field(default=0.1, gt=0, le=10)
     """β of DPO: how quickly a margin in log-probability saturates. DPO: 0.1 to 0.5."""
 
 
 class Hierarchy(SpecModel):
-    """+ weight · IH-GRPO's term: credits calling a tool and writing as two decisions."""
+    """Adds weight · IH-GRPO's term, which credits the decision to call a tool separately from the choice of
+    token.
+    """
 
     type: Literal["hierarchy"] = "hierarchy"
     weight: float = Field(default=1e-3, gt=0, le=1)
-    """λ. Paper: 1e-3; useful from 1e-4 to 1e-2."""
+    """Weight λ. Paper: 1e-3; useful from 1e-4 to 1e-2."""
     execute_token: str = Field(default="<tool_call>", min_length=1, max_length=64)
-    """Text that opens a call; its first token is the decision to call. Most models have one special token for it."""
+    """String that opens a tool call; its first token stands for the decision to call. Most models have one
+    special token for it.
+    """
 
 
 Auxiliary = Annotated[NoAuxiliary | DpoPair | Hierarchy, Field(discriminator="type")]
@@ -207,9 +212,9 @@ BY_COMPLETION = frozenset({"sequence", "arithmetic", "trajectory"})
 
 class Loss(SpecModel):
     ratio_level: Literal["token", "sequence", "gspo_token", "arithmetic", "trajectory", "action"] = "token"
-    """Level at which new and old policy are compared: `token`; the completion by geometric mean
-    (`sequence`, GSPO), with each token's gradient (`gspo_token`), by arithmetic mean (`arithmetic`,
-    GRPO-S) or by product (`trajectory`); `action`.
+    """Level at which new and old policy are compared: each `token`; the completion, by geometric mean
+    (`sequence`, GSPO), by the same with each token's gradient (`gspo_token`), by arithmetic mean
+    (`arithmetic`, GRPO-S) or by product (`trajectory`); or each `action` of an agent, by geometric mean.
     """
     surrogate: AnySurrogate = PpoClip()
     """Objective per token."""
@@ -226,14 +231,14 @@ class Loss(SpecModel):
     entropy: Entropy = NoEntropyBonus()
     """Bonus for entropy."""
     off_policy_mask: OffPolicyMask = NoOffPolicyMask()
-    """Completions whose policy term is dropped."""
+    """Completions whose policy term is dropped because the policy has drifted."""
     mismatch: Mismatch = NoMismatchCorrection()
     """Correction for different probabilities of sampler and trainer. Default with rollout.engine
     `vllm` or rollout.ahead: importance, mode token_truncate, ratio_max 2, unless the surrogate
     compares with the sampler itself.
     """
     aux: Auxiliary = NoAuxiliary()
-    """Additional term."""
+    """Additional term of the loss."""
 
     @model_validator(mode="after")
     def parts_agree(self) -> Self:
@@ -259,7 +264,7 @@ class Loss(SpecModel):
         return self
 
     def _average_fits(self) -> None:
-        """Objectives with one value per completion need an average over completions, unless forced."""
+        """Check that losses with one value per completion are averaged by completion, unless forced."""
         average, forced = self.aggregation, self.force_aggregation
         one_value = self.ratio_level in BY_COMPLETION or self.surrogate.per_completion
         odd = one_value and not average.by_completion

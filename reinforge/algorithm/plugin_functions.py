@@ -1,4 +1,4 @@
-"""Checks of a package's functions from source, without loading torch."""
+"""Checks the signatures of a package's functions from their source, without loading torch."""
 
 import ast
 import inspect
@@ -15,7 +15,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "surrogate": ("terms",),
     "aggregation": ("tokens",),
 }
-"""Positional arguments by part; settings follow as keywords."""
+"""Positional arguments of a function by part; the part's settings follow as keywords."""
 
 
 def call_problem(slot: str, signature: inspect.Signature, parameters: Iterable[str]) -> str | None:

@@ -61,7 +61,7 @@ SLOT_KINDS: dict[str, SlotKind] = {
 }
 
 Kind = tuple[str, str]
-"""Part, or `preset`, and a name in it."""
+"""A part or `preset`, and the name of an implementation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +93,10 @@ class Installed:
     owners: dict[Kind, Package] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     blocked: dict[Kind, Fault] = field(default_factory=dict)
-    """Why a name cannot be used, if nothing else has it."""
+    """Fault of each name whose only plug-in is unusable."""
 
     def refuse(self, kind: Kind, fault: Fault, *, name_taken: bool = False) -> None:
-        """name_taken: the name belongs to another implementation."""
+        """Record a fault. name_taken: another implementation has the name."""
         self.faults.append(fault)
         if not name_taken:
             self.blocked[kind] = fault
@@ -131,7 +131,7 @@ def _take(plugins: Installed, kind: Kind, entry: metadata.EntryPoint, take: Call
 
 
 class Unusable(Exception):
-    """The message is the reason."""
+    """The entry point cannot be used; the message says why."""
 
 
 class NameTaken(Unusable):
@@ -146,7 +146,9 @@ def package_of(entry: metadata.EntryPoint) -> Package:
 def _check_name(plugins: Installed, kind: Kind, built_in: Collection[str]) -> None:
     _, name = kind
     if not NAME.fullmatch(name):
-        raise Unusable(f"the name {name!r} is not one: small letters, digits and _, a letter first")
+        raise Unusable(
+            f"the name {name!r} is invalid: use lower-case letters, digits and _, and begin with a letter"
+        )
     if name in built_in:
         raise NameTaken(f"`{name}` is built in: choose another name")
     if kind in plugins.owners:
@@ -170,11 +172,15 @@ def _part(
     if tag.default != name:
         raise Unusable(f"the default of `type` has to be {name!r}")
     if getattr(model, "reads_values", False):
-        raise Unusable("`reads_values`: only the built-in `gae` says what a critic is to learn")
+        raise Unusable(
+            "`reads_values` cannot be set: only the built-in `gae` defines the targets of a critic"
+        )
     model.model_json_schema()  # the form is made from it
     function = functions.get(entry.name)
     if function is None:
-        raise Unusable(f"no entry point `{entry.name}` in {FUNCTIONS_GROUP} says what the worker is to call")
+        raise Unusable(
+            f"there is no entry point `{entry.name}` in {FUNCTIONS_GROUP} that names the worker's function"
+        )
     if problem := function_problem(slot, function.module, function.attr, parameters_of(slot, model)):
         raise Unusable(problem)
     plugins.parts[slot][name] = model
@@ -217,7 +223,7 @@ def withdraw(name: str, reason: str, *, name_taken: bool = False) -> None:
 
 
 def named_parts(algorithm: Mapping[str, Any]) -> Iterator[Kind]:
-    """Preset and parts that a raw algorithm names; skips invalid values."""
+    """Preset and parts that an unvalidated algorithm names; skips invalid values."""
     if isinstance(name := algorithm.get("preset"), str):
         yield "preset", name
     for slot, place in SLOT_KINDS.items():
@@ -229,20 +235,20 @@ def named_parts(algorithm: Mapping[str, Any]) -> Iterator[Kind]:
 
 
 def packages_of(algorithm: Mapping[str, Any]) -> dict[str, str]:
-    """Name → version of the packages of preset and parts."""
+    """Name → version of the packages that define an algorithm's preset and parts."""
     owners = installed().owners
     used = [owners[kind] for kind in named_parts(algorithm) if kind in owners]
     return {package.name: package.version for package in used}
 
 
 def package_of_preset(name: str) -> str | None:
-    """`own-algorithm 0.1.0`, or None for built-in presets."""
+    """The preset's package, such as `own-algorithm 0.1.0`; None for built-in presets."""
     owner = installed().owners.get(("preset", name))
     return str(owner) if owner else None
 
 
 def package_problem(name: str, version: str) -> str | None:
-    """Why a job made with this version would differ here, if it would."""
+    """Why this machine cannot run a job made with this version of a package; None if it can."""
     try:
         here = metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -251,6 +257,6 @@ def package_problem(name: str, version: str) -> str | None:
 
 
 def vector_files() -> list[Path]:
-    """Vector files of packages. Raises exceptions of loading them."""
+    """Paths of the test vectors of packages. Raises what loading their entry points raises."""
     entries = metadata.entry_points(group=VECTORS_GROUP) if settings.plugins_enabled() else ()
     return [Path(entry.load()) for entry in entries]

@@ -1,4 +1,4 @@
-"""The preset type."""
+"""`Preset`: named settings of an algorithm."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -12,7 +12,7 @@ class Preset:
 
     title: str
     summary: str
-    """What it does, when to choose it, limits."""
+    """What the preset does, when to choose it, and its limits."""
     formula: str
     """Distinctive formula in one line."""
     source: str
@@ -23,14 +23,14 @@ class Preset:
     """
     deviations: tuple[str, ...] = ()
     learning: str = ""
-    """Why it misses 85 % of the demo's held-out additions in 80 steps (`benchmarks/learning.py`), if
-    it does.
+    """Why the preset stays below 85 % of the demo's held-out additions in 80 steps
+    (`benchmarks/learning.py`); empty if it does not.
     """
     needs: tuple[str, ...] = ()
     """Requirements on a job: rewards with special values, tools, turns."""
     slots: dict[str, Any] = field(default_factory=dict)
     job: dict[str, Any] = field(default_factory=dict)
-    """Required settings outside the parts, applied like them."""
+    """Required settings outside the algorithm, applied like `slots`."""
     recipe: dict[str, Any] = field(default_factory=dict)
     """Published settings, applied on request; without the learning rate, which stays `auto`."""
     published_rate: float | None = None

@@ -86,7 +86,8 @@ def reference_is_read(algorithm: Algorithm, job: JobFacts) -> None:
     if algorithm.reference.refresh_every and not (in_reward or loss.kl.acts or loss.aux.type == "dpo_pair"):
         raise fault_at(
             "algorithm.reference.refresh_every",
-            "nothing reads the reference, so that refreshing it would do nothing: set `loss.kl.beta`, or leave it at 0",
+            "nothing reads the reference, so that refreshing it would do nothing: set `loss.kl.beta`, or set "
+            "`refresh_every` to 0",
         )
 
 
@@ -122,7 +123,7 @@ def outcome_is_read(algorithm: Algorithm, job: JobFacts) -> None:
         if getattr(getattr(shaping, part), factor) > 0:
             raise fault_at(
                 f"algorithm.shaping.{name}",
-                f"advantage `{kind}` reads rewards on the way and not the completion's own, so that "
+                f"advantage `{kind}` reads the rewards of steps or turns and not the completion's own, so that "
                 f"`shaping.{part}` would be ignored: leave it out, or use advantage `grpo`",
             )
 
@@ -211,7 +212,9 @@ def _not_with_turns(algorithm: Algorithm) -> None:
 
 
 def continuations_are_credited(algorithm: Algorithm, job: JobFacts) -> None:
-    """Selections that continue calls split the credit of a row where the call begins, as `grpo` compares."""
+    """Selections that continue tool calls credit the tokens before a call and in it separately, which only
+    `grpo` with a ratio per token supports.
+    """
     selection, loss = algorithm.selection, algorithm.loss
     if not selection.needs_tools:
         return

@@ -11,13 +11,13 @@ Keep = Annotated[int, Field(ge=2, le=1024)]
 
 class SelectionModel(SpecModel):
     needs_tools: ClassVar[bool] = False
-    """Works on tool calls; single-turn jobs have none."""
+    """Whether the selection works on tool calls, which single-turn jobs do not have."""
     reads_old_policy: ClassVar[bool] = False
-    """Needs a forward pass before the selection, under the sampling weights."""
+    """Whether the selection needs a forward pass under the sampling weights before it."""
 
     @property
     def keeps(self) -> int | None:
-        """Most completions of a group to train on; None for all."""
+        """Completions kept of a group, the smallest number if it varies; None for all."""
         return None
 
 
@@ -32,8 +32,8 @@ class DynamicSampling(SelectionModel):
 
     type: Literal["dynamic_sampling"] = "dynamic_sampling"
     by: str | None = None
-    """Reward whose spread decides; default the combined one. Name the correctness reward if length or
-    format count too.
+    """Reward whose spread in a group decides; default the combined reward. Name the correctness reward if
+    length or format count too.
     """
     tolerance: float = Field(default=1e-6, ge=0, le=1e6)
     """Keep a group if its standard deviation exceeds this."""
@@ -48,17 +48,17 @@ class GfpoModel(SelectionModel):
     metric: Literal["length", "token_efficiency"] = "length"
     """Keep the shortest completions, or those with most reward per token, which needs graded rewards."""
     first: First = KeepAll()
-    """Earlier selection of groups."""
+    """Selection of groups, before that of completions."""
 
 
 class Gfpo(GfpoModel):
-    """Compares and trains only the shortest or most efficient completions of each group (GFPO), for
-    short answers.
+    """Compares and trains on only the shortest or most efficient completions of each group (GFPO), for short
+    answers.
     """
 
     type: Literal["gfpo"] = "gfpo"
     keep: Keep = 4
-    """Completions per group. Paper: 8 of 16 or 24, 4 of 8."""
+    """Completions to keep per group. Paper: 8 of 16 or 24, 4 of 8."""
 
     @property
     def keeps(self) -> int:
@@ -72,15 +72,15 @@ class GfpoAdaptive(GfpoModel):
 
     type: Literal["gfpo_adaptive"] = "gfpo_adaptive"
     keep_easy: Keep = 4
-    """Completions in the quartile with most reward."""
+    """Completions to keep in the quartile with the highest mean reward."""
     keep_medium: Keep = 6
-    """Completions in the next quartile."""
+    """Completions to keep in the second quartile."""
     keep_hard: Keep = 8
-    """Completions in the third quartile."""
+    """Completions to keep in the third quartile."""
     keep_very_hard: Keep = 8
-    """Completions in the quartile with least reward, and during the warm-up."""
+    """Completions to keep in the quartile with the lowest mean reward, and during the warm-up."""
     warmup: int = Field(default=64, ge=1, le=1_000_000)
-    """Groups before prompts are distinguished."""
+    """Number of groups after which the quartiles are used."""
 
     @property
     def keeps(self) -> int:
@@ -94,17 +94,17 @@ class GuidedCorrection(SelectionModel):
 
     type: Literal["guided_correction"] = "guided_correction"
     full_reward: float = Field(default=1.0, ge=-1e6, le=1e6)
-    """Completions with less are corrected. Paper: 2, accuracy and format."""
+    """Completions with a lower reward are corrected. Paper: 2, for accuracy and format."""
     cue: str = Field(
         default="\nWait, that looks wrong. Let me go through it again.\n", min_length=1, max_length=2000
     )
     """Text appended to a wrong completion, which the policy then continues."""
     cue_share: Probability = 0.5
-    """Share corrected by the cue alone."""
+    """Share of the corrected completions that get the cue alone."""
     answer_share: Probability = 0.25
-    """Share corrected by cue and answer; the rest are replaced by the solution."""
+    """Share of the corrected completions that get cue and answer; the rest are replaced by the solution."""
     max_tokens: int = Field(default=256, ge=1, le=1_048_576)
-    """Tokens sampled after the cue."""
+    """Most tokens sampled after the cue."""
     max_prompt_tokens: int = Field(default=256, ge=1, le=1_048_576)
     """Prompts with this many tokens or more are not corrected."""
     train_injected: bool = False
@@ -121,13 +121,15 @@ class GuidedCorrection(SelectionModel):
 
 
 class Axpo(SelectionModel):
-    """Samples prompts whose tool calls all failed again, from after the call's opening marker (AXPO)."""
+    """For prompts whose tool calls all failed, samples continuations from after a call's opening marker
+    (AXPO).
+    """
 
     type: Literal["axpo"] = "axpo"
     needs_tools: ClassVar[bool] = True
     reads_old_policy: ClassVar[bool] = True
     extra: Probability = 0.25
-    """Most continuations of a step, as a share of its completions."""
+    """Most continuations in a step, as a share of the step's completions."""
     branches: int = Field(default=4, ge=2, le=1024)
     """K: continuations per selected call."""
     correct_above: float = Field(default=0.5, ge=-1e6, le=1e6)

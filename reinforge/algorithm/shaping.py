@@ -1,4 +1,4 @@
-"""Shaping: from a completion's rewards to one number."""
+"""Shaping settings: how a completion's rewards become one number."""
 
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -11,7 +11,7 @@ from reinforge.algorithm.kl import AdaptiveKl
 
 
 class Term(SpecModel):
-    """Added to a completion's reward."""
+    """A weighted term that is added to a completion's reward."""
 
     @model_validator(mode="after")
     def values_are_used(self) -> Self:
@@ -28,7 +28,9 @@ class SoftOverlong(Term):
     weight: float = Field(default=0.0, ge=0, le=1000)
     """Penalty at the limit; 0 for none. Papers: 1."""
     limit: int | None = Field(default=None, ge=1)
-    """Tokens of the full penalty; default `rollout.max_completion_tokens`. DAPO: 20480."""
+    """Length in tokens from which the penalty is full; default `rollout.max_completion_tokens`.
+    DAPO: 20480.
+    """
     cache: int | None = Field(default=None, ge=1)
     """Tokens before the limit at which the penalty begins; default a fifth of the limit, as in DAPO."""
 
@@ -71,8 +73,8 @@ class RewardKl(SpecModel):
     beta: float = Field(default=0.0, ge=0, le=10)
     """Weight; 0 for none. Papers: 0.03 (RLOO) to 0.05 (TRL's RLOO)."""
     level: Literal["sequence", "token"] = "sequence"
-    """Subtract the sum over tokens from the completion's reward (RLOO), or each token's from that
-    token (REINFORCE++).
+    """`sequence` subtracts the sum over tokens from the completion's reward (RLOO), `token` each token's
+    value from that token's reward (REINFORCE++).
     """
     adaptive: AdaptiveKl | None = None
     """Adapt β to the KL (PPO for language models, verl); `beta` is the initial value."""
@@ -97,7 +99,7 @@ class RewardKl(SpecModel):
 
 class ShapingModel(SpecModel):
     compares: ClassVar[bool] = False
-    """Compares the completions of a group: its result is the advantage."""
+    """Whether shaping compares the completions of a group, so that its result is the advantage."""
     mask_truncated: bool = False
     """Compare completions at the token limit with the others, but do not train on them (overlong
     filtering).
@@ -105,25 +107,27 @@ class ShapingModel(SpecModel):
 
     @property
     def changes_reward(self) -> bool:
-        """Whether training maximises more than the weighted sum of rewards."""
+        """Whether training maximises something other than the weighted sum of rewards."""
         return not self.compares
 
 
 class OutcomeShaping(ShapingModel):
-    """Base of combinations that accept terms."""
+    """Base of shaping that accepts additional terms."""
 
     soft_overlong: SoftOverlong = SoftOverlong()
     """Penalty near the token limit."""
     repetition: Repetition = Repetition()
     """Penalty for repetition."""
     cosine_length: CosineLength = CosineLength()
-    """Value of length, by correctness."""
+    """Term that depends on length and correctness."""
     kl: RewardKl = RewardKl()
     """Distance from the base model, subtracted from the reward. Not together with `loss.kl`."""
 
 
 class WeightedSum(OutcomeShaping):
-    """R_i = Σ_k weight_k · r_{i,k}; missing values are skipped, a row without values leaves its group."""
+    """R_i = Σ_k weight_k · r_{i,k}; missing values are skipped, a completion without values is left out of
+    its group.
+    """
 
     type: Literal["weighted_sum"] = "weighted_sum"
 
@@ -143,7 +147,7 @@ class MoGrpo(ShapingModel):
     type: Literal["mo_grpo"] = "mo_grpo"
     compares: ClassVar[bool] = True
     std: Literal["sample", "population"] = "sample"
-    """`sample` divides the squares by G - 1, `population` by G."""
+    """`sample` divides the squared deviations by G - 1, `population` by the group size G."""
     eps: float = Field(default=1e-4, ge=0, le=1)
     """Added to each standard deviation."""
 
@@ -158,26 +162,27 @@ class Gdpo(ShapingModel):
 
 
 class Pow3r(OutcomeShaping):
-    """Rubrics whose weights move, per prompt, to criteria that still distinguish completions (POW3R).
+    """Rubric rewards whose weights move, for each prompt, towards the criteria that still distinguish
+    completions (POW3R).
 
     Needs a reward that returns `criteria`.
     """
 
     type: Literal["pow3r"] = "pow3r"
     weights: dict[str, Annotated[float, Field(ge=-1e6, le=1e6)]] = Field(default_factory=dict, max_length=64)
-    """Weight of each criterion, by the reward's names; negative for faults; default 1."""
+    """Weight of each criterion, by the name that the reward returns; negative for faults; default 1."""
     categories: dict[str, str] = Field(default_factory=dict, max_length=64)
     """Category of each criterion. Categories count equally, whatever their size; unlisted criteria
     share one.
     """
     blend: Probability = 0.5
-    """How far weights follow a criterion's spread; 0: not at all."""
+    """How far weights follow the variance of a criterion's scores; 0: not at all."""
     smoothing: float = Field(default=0.5, gt=0, le=1)
     """How fast weights move; 1: at once."""
     alpha_min: float = Field(default=0.25, gt=0, le=1)
     """Smallest factor of a criterion's weight."""
     alpha_max: float = Field(default=4.0, ge=1, le=1000)
-    """Largest factor."""
+    """Largest factor of a criterion's weight."""
 
 
 class Vpo(OutcomeShaping):
@@ -191,7 +196,7 @@ class Vpo(OutcomeShaping):
     weights. Paper: 1.
     """
     draws: int = Field(default=64, ge=1, le=10_000)
-    """Random weights per prompt and step."""
+    """Number of random weights per prompt and step."""
 
 
 Shaping = Annotated[WeightedSum | MoGrpo | Gdpo | Pow3r | Vpo, Field(discriminator="type")]

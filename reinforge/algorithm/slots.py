@@ -1,4 +1,4 @@
-"""`Algorithm`: all parts together."""
+"""`Algorithm`: the settings of all parts together."""
 
 from typing import TYPE_CHECKING, Any, Self
 
@@ -30,8 +30,8 @@ class Reference(SpecModel):
     """Reference of a KL penalty: the base model, or the policy of an earlier step."""
 
     refresh_every: int = Field(default=0, ge=0, le=1_000_000)
-    """Steps after which the reference becomes the policy; 0 keeps the base model (iterative GRPO:
-    every iteration).
+    """Steps after which the policy replaces the reference; 0 keeps the base model (iterative GRPO: every
+    iteration).
     """
     mixup: float = Field(default=1.0, gt=0, le=1)
     """Share of the policy in the new reference, per adapter matrix; the rest is the old reference. 1
@@ -50,9 +50,9 @@ class Reference(SpecModel):
 
 class Algorithm(SpecModel):
     preset: str | None = "grpo"
-    """Preset of the settings; only a label."""
+    """Name of the preset that the settings come from; only a label."""
     shaping: AnyShaping = WeightedSum()
-    """From a completion's rewards to one number."""
+    """How a completion's rewards become one number."""
     selection: AnySelection = KeepAll()
     """Groups and completions to train on."""
     advantage: AnyAdvantage = GrpoAdvantage()
@@ -67,14 +67,14 @@ class Algorithm(SpecModel):
     """Reference of the KL penalty."""
 
     packages: dict[str, str] = Field(default_factory=dict, max_length=16)
-    """Packages of preset and parts, with versions. Filled in at creation; machines with other versions
-    refuse the job.
+    """Packages that define the preset and parts, with versions. Filled in at creation; machines with other
+    versions refuse the job.
     """
 
     @model_validator(mode="before")
     @classmethod
     def packages_can_be_used(cls, value: Any) -> Any:
-        """Reports why a package's part is unusable, not an unknown type."""
+        """Reports why a package's part is unusable, before validation calls its type unknown."""
         if isinstance(value, dict):
             _refuse_unusable(value)
         return value
@@ -105,7 +105,7 @@ def _check_own_presets() -> None:
     for name in list(own.presets):
         slots = PRESETS[name].slots
         if missing := [".".join(kind) for kind in plugins.named_parts(slots) if kind in own.blocked]:
-            withdraw(name, f"it needs `{missing[0]}`")
+            withdraw(name, f"it needs `{missing[0]}`, which cannot be used")
             continue
         try:
             Algorithm.model_validate({"preset": name, **slots})
@@ -123,7 +123,7 @@ def fill_packages(algorithm: dict[str, Any]) -> None:
 
 
 def fill_lengths(algorithm: dict[str, Any], max_completion_tokens: int) -> None:
-    """In a dumped `Algorithm`, default lengths become the longest completion."""
+    """Set the default lengths of a dumped `Algorithm` to the completion limit, and the default `cache`."""
     aggregation = algorithm["loss"]["aggregation"]
     if aggregation["type"] == "constant" and aggregation["length"] is None:
         aggregation["length"] = max_completion_tokens

@@ -9,9 +9,11 @@ from reinforge.algorithm.base import SpecModel, fault_at
 
 class SurrogateModel(SpecModel):
     reads_sampler: ClassVar[bool] = False
-    """Compares with the sampler: no mismatch correction is applied."""
+    """Whether the objective compares with the sampler itself, so that no mismatch correction applies."""
     per_completion: ClassVar[bool] = False
-    """One value per completion: averages over tokens would weigh completions by length."""
+    """Whether the objective has one value per completion, which averages over tokens would weigh
+    by length.
+    """
 
     @property
     def reads_ratio(self) -> bool:
@@ -23,15 +25,15 @@ class PpoClip(SurrogateModel):
 
     type: Literal["ppo_clip"] = "ppo_clip"
     eps_low: float = Field(default=0.2, gt=0, le=1)
-    """Bad completions' tokens have no gradient below ratio 1 - eps_low. Papers: 0.2; GSPO 3e-4."""
+    """Tokens with A < 0 have no gradient below ratio 1 - eps_low. Papers: 0.2; GSPO 3e-4."""
     eps_high: float = Field(default=0.2, gt=0, le=100)
-    """Good completions' tokens have no gradient above ratio 1 + eps_high. Papers: 0.2; clip-higher
-    0.28 (DAPO) to 0.4; GSPO 4e-4; R1-Zero 10.
+    """Tokens with A > 0 have no gradient above ratio 1 + eps_high. Papers: 0.2; clip-higher 0.28 (DAPO) to
+    0.4; GSPO 4e-4; R1-Zero 10.
     """
     delta: float | None = Field(default=None, gt=1, le=1000)
-    """Two-sided clip: bad completions' tokens have no gradient above this ratio. INTELLECT-2: 4."""
+    """Two-sided clip: tokens with A < 0 have no gradient above this ratio. INTELLECT-2: 4."""
     dual_clip: float | None = Field(default=None, gt=1, le=1000)
-    """Bounds the loss of a bad completion's token at dual_clip · |A|, equivalent to `delta`. verl: 3."""
+    """Bounds the loss of a token with A < 0 at dual_clip · |A|, equivalent to `delta`. verl: 3."""
 
     @model_validator(mode="after")
     def bounds_agree(self) -> Self:
@@ -44,20 +46,18 @@ class PpoClip(SurrogateModel):
             if bound is not None and bound <= 1 + self.eps_high:
                 raise fault_at(
                     f"algorithm.loss.surrogate.{name}",
-                    f"{name} {bound:g} bounds what eps_high does not: set it above 1 + eps_high = "
+                    f"{name} {bound:g} is not above the clip: set it above 1 + eps_high = "
                     f"{1 + self.eps_high:g}",
                 )
         return self
 
 
 class UpperOnly(SurrogateModel):
-    """-min(w·A, min(w, ratio_cap)·A): bounds good completions, never bad ones (TIC-GRPO). Add a KL
-    penalty.
-    """
+    """-min(w·A, min(w, ratio_cap)·A): bounds tokens with A > 0 only (TIC-GRPO). Add a KL penalty."""
 
     type: Literal["upper_only"] = "upper_only"
     ratio_cap: float = Field(default=1.28, gt=1, le=1000)
-    """Good completions have no gradient above this ratio (1 + eps_high of a clip)."""
+    """Tokens with A > 0 have no gradient above this ratio (1 + eps_high of a clip)."""
 
 
 class Cispo(SurrogateModel):
@@ -85,9 +85,9 @@ class Sapo(SurrogateModel):
 
     type: Literal["sapo"] = "sapo"
     tau_pos: float = Field(default=1.0, gt=0, le=100)
-    """Sharpness for good completions. Paper: 1.0."""
+    """Sharpness τ for A > 0. Paper: 1.0."""
     tau_neg: float = Field(default=1.05, gt=0, le=100)
-    """Sharpness for bad ones; more reduces their gradient sooner. Paper: 1.05."""
+    """Sharpness τ for A ≤ 0; higher values reduce the gradient sooner. Paper: 1.05."""
 
 
 class Drpo(SurrogateModel):
@@ -112,8 +112,8 @@ class Drpo(SurrogateModel):
 
 
 class Dppo(SurrogateModel):
-    """-A·min(r, ratio_cap)·log policy, without tokens on which policy and sampler already differ too
-    much (DPPO).
+    """-A·min(r, ratio_cap)·log policy, r = policy ÷ sampler, without tokens on which policy and sampler
+    already differ too much (DPPO).
     """
 
     type: Literal["dppo"] = "dppo"

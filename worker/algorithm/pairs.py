@@ -1,7 +1,7 @@
 """DPO term besides the policy loss: the best completion of a prompt against its worst.
 
-A pair's rows may be in different micro-batches: each row adds slope · (Σ logp - stop_gradient(Σ logp)), with the
-slope before the update.
+A pair's rows may be in different micro-batches: each row adds slope · (Σ logp - stop_gradient(Σ logp)), with
+the slope computed before the update.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from worker.algorithm.rows import UNIFORM_STD
 
 @dataclass(frozen=True, slots=True)
 class PairTerm:
-    """(N,) float64, not weighted or averaged."""
+    """DPO losses and their slopes by row, (N,) float64, before weighting and averaging."""
 
     losses: Tensor
     """-log σ(beta · margin), on the best row of each pair."""

@@ -55,8 +55,8 @@ def check_finite(output: Any, name: str, what: str, kind: str, *, inputs: Sequen
     count = int((~output.isfinite()).sum())
     if count and all(bool(tensor.isfinite().all()) for tensor in inputs):
         raise NotFiniteError(
-            f"{_named(what, kind)}: {count} of {output.numel()} values of `{name}` are NaN or infinite, and what the "
-            "function reads is finite."
+            f"{_named(what, kind)}: {count} of {output.numel()} values of `{name}` are NaN or infinite, although the "
+            "function's inputs are finite."
         )
 
 

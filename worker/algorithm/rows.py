@@ -26,7 +26,7 @@ class Steps:
 
     row: Tensor
     end: Tensor
-    """(S,) int64: tokens up to the step's last, 1 to T."""
+    """(S,) int64: number of the completion's tokens up to the step's end, 1 to T."""
     values: Tensor
 
 
@@ -38,7 +38,7 @@ class Turns:
     start: Tensor
     """(S,) int64: column of the action's first token."""
     end: Tensor
-    """(S,) int64: column after its last token."""
+    """(S,) int64: column after the action's last token."""
     rewards: Tensor
     states: Tensor
     """(S,) int64: equal for equal states before the action."""
@@ -55,8 +55,9 @@ class Turns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """N scored completions, without gradient. A rollout of several conversations is one, its tokens those of the
-    conversations one after the other."""
+    """N scored completions, without gradient. A rollout of several conversations is one completion: their
+    tokens in order.
+    """
 
     group: Tensor
     """(N,) int64: equal for completions of one prompt."""
@@ -70,17 +71,17 @@ class Rows:
     truncated: Tensor
     """(N,) bool: ended by the token limit."""
     old_logprobs: Tensor | None = None
-    """(N, T) float32 under the policy that sampled."""
+    """Log-probabilities under the sampling policy, (N, T) float32."""
     entropies: Tensor | None = None
-    """(N, T) float32 nats, full vocabulary, under the policy that sampled."""
+    """Entropies over the full vocabulary under the sampling policy, (N, T) float32 nats."""
     state_values: Tensor | None = None
     """(N, T) float32: a critic's value before each token."""
     token_rewards: Tensor | None = None
-    """(N, T) float64 from shaping: the outcome on the last token, minus a penalty on each."""
+    """(N, T) float64 from shaping: the outcome on the last token, minus the KL penalty on each."""
     steps: Steps | None = None
     turns: Turns | None = None
     reference_logprobs: Tensor | None = None
-    """(N, T) float32 under the reference."""
+    """Log-probabilities under the reference, (N, T) float32."""
     token_ids: Tensor | None = None
     """(N, T) int64, undefined outside the mask."""
     names: tuple[str, ...] = ()
@@ -92,7 +93,9 @@ class Rows:
     candidates: tuple[tuple[Sequence[Sequence[float]], ...], ...] | None = None
     """Score vectors of candidate answers, per row and reward; may be empty."""
     tool_spans: Tensor | None = None
-    """(N, 2) int64: columns of the first tool call after its opening marker; (-1, -1) without one."""
+    """(N, 2) int64: start and stop column of the first tool call after its opening marker; (-1, -1) without
+    one.
+    """
     source: Tensor | None = None
     """(N,) int64: the row that this one continues; -1 for rows sampled from the prompt."""
     injected: Tensor | None = None

@@ -1,5 +1,5 @@
-"""Adapter beside a low-precision or quantised linear layer: two narrow products, with float32 masters and gradients.
-The backward pass needs only the layer's input.
+"""LoRA adapter beside a low-precision or quantised linear layer: two narrow products, with float32 master
+weights and gradients. The backward pass needs only the layer's input.
 """
 
 from typing import Any, Protocol
@@ -20,10 +20,10 @@ class FrozenWeight(Protocol):
         """Precision of products."""
 
     def product(self, x: Tensor, bias: Tensor | None) -> Tensor:
-        """x (…, I) → (…, O), without gradient."""
+        """Output (…, O) of the layer for x (…, I), without gradient."""
 
     def dense(self) -> Tensor:
-        """(O, I)."""
+        """The weight as a dense tensor (O, I)."""
 
 
 class DenseWeight:
@@ -56,16 +56,14 @@ class BesideLinear(torch.nn.Module):
 
     @property
     def weight(self) -> Tensor:
-        """(O, I), without the adapter."""
+        """Weight of the base layer (O, I), without the adapter."""
         return self._base[0].dense()
 
     @property
     def bias(self) -> Tensor | None:
-        """(O,)."""
         return self._base[1]
 
     def forward(self, x: Tensor) -> Tensor:
-        """(…, I) → (…, O)."""
         if not torch.is_grad_enabled():
             return _product(x, *self._base, *self._copies)
         output: Tensor = _BesideLinear.apply(x, *self._base, *self._copies, *self._masters, self._scale)  # type: ignore[no-untyped-call]
@@ -80,7 +78,9 @@ def _product(x: Tensor, weight: FrozenWeight, bias: Tensor | None, down: Tensor,
 
 
 class _BesideLinear(torch.autograd.Function):
-    """W x + b + up (down x), `up` scaled, with gradients of x and the masters (Hu et al. 2021, equation 3)."""
+    """W x + b + up (down x), with `up` already scaled and gradients of x and the adapter's master weights (Hu
+    et al. 2021, equation 3).
+    """
 
     @staticmethod
     def forward(

@@ -37,9 +37,9 @@ class Sequences:
 @dataclass(frozen=True, slots=True)
 class TokenScores:
     logprobs: Tensor
-    """(N, T) float32, 0 at missing tokens."""
+    """Log-probabilities of completion tokens, (N, T) float32, 0 at missing tokens."""
     entropies: Tensor
-    """(N, T) float32 nats over the full vocabulary, 0 at missing tokens."""
+    """Entropies over the full vocabulary, (N, T) float32 nats, 0 at missing tokens."""
     execute_logits: Tensor | None = None
     """(N, T) logit of the execute token divided by the temperature, where a batch names one."""
     execute_logprobs: Tensor | None = None
@@ -55,16 +55,16 @@ class Batch:
     denominator: float
     """Σ count over the whole batch; divides the sum of losses."""
     skipped: Tensor | None = None
-    """(N,) bool: rows without a forward pass; their scores stay 0."""
+    """(N,) bool: rows without a forward pass; their log-probabilities and entropies stay 0."""
     entropy_gradient: bool = False
     execute_token: int | None = None
-    """Token whose logit and log-probability the loss reads at every place."""
+    """Id of the token whose logit and log-probability the loss reads at every position."""
 
 
 @dataclass(frozen=True, slots=True)
 class LossValue:
     total: Tensor
-    """Scalar with gradient, not divided."""
+    """Sum of the losses, with gradient, not divided by the denominator."""
     metrics: dict[str, SumCount]
     gradients: dict[str, float] = field(default_factory=dict)
     """∂ total / ∂ each of the loss's own parameters, not divided."""
@@ -101,10 +101,10 @@ class Policy(Protocol):
         """Bytes of weights, gradients and optimizer state, without activations."""
 
     def log_probs(self, sequences: Sequences) -> TokenScores:
-        """Scores under the current weights, without gradient."""
+        """Log-probabilities and entropies under the current weights, without gradient."""
 
     def reference_log_probs(self, sequences: Sequences) -> Tensor:
-        """(N, T) under the base model or a refreshed reference, without gradient."""
+        """Log-probabilities (N, T) under the base model or a refreshed reference, without gradient."""
 
     def refresh_reference(self, mixup: float) -> None:
         """Replace the reference by `mixup` · adapter + (1 - `mixup`) · old reference."""
@@ -121,8 +121,8 @@ class Policy(Protocol):
         weight_decay: float,
         clip_norm: float,
     ) -> float:
-        """Take an AdamW step on the clipped gradient. Returns the norm before clipping; if it is not finite, nothing
-        is updated.
+        """Take an AdamW step on the clipped gradient. Returns the gradient's norm before clipping; if it is
+        not finite, nothing is updated.
         """
 
     def state(self) -> PolicyState: ...
@@ -140,7 +140,7 @@ class Critic(Protocol):
     def held_bytes(self) -> int: ...
 
     def values(self, sequences: Sequences) -> Tensor:
-        """(N, T) float32, without gradient; 0 at missing tokens."""
+        """Values (N, T) float32, without gradient; 0 at missing tokens."""
 
     def forward_backward(self, batch: Batch, loss: ValueFunction) -> dict[str, SumCount]:
         """Add the gradient of Σ total / denominator to the critic's gradients."""
@@ -168,7 +168,7 @@ class PolicyHost(Protocol):
     ) -> Policy: ...
 
     def activate(self, policy: str | None) -> AbstractContextManager[None]:
-        """Context that computes as this policy (None: the base model)."""
+        """Context in which the model computes as this policy (None: as the base model)."""
 
     @property
     def facts(self) -> dict[str, Any]: ...

@@ -26,12 +26,12 @@ from worker.policy.nf4 import bitsandbytes, is_nf4, parameter_count
 from worker.policy.targets import Layers
 
 MICRO_BATCH_TOKENS = {"cpu": 2048, "cuda": 32768}
-"""Most tokens of a pass, with padding. On the CPU, activations of more leave its caches."""
+"""Most tokens of a pass, with padding. On the CPU, activations of more tokens do not fit into its caches."""
 
 
 class LocalHost:
     def __init__(self, base: LoadedModel, threads: int = 1, *, ranks: int = 1) -> None:
-        """ranks: of the job; those on a CPU share the machine's memory."""
+        """ranks: number of ranks of the job; on a CPU they share the machine's memory."""
         self.base = base
         self._sharers = ranks if base.model.device.type == "cpu" else 1
         self.threads = MicroBatchThreads(threads)
@@ -42,7 +42,9 @@ class LocalHost:
     def create_policy(
         self, name: str, *, rank: int, alpha: float, targets: str | list[str], seed: int
     ) -> LoraPolicy:
-        """A new adapter that starts as the base: A random, B zero. Raises JobFailure `invalid_adapter`."""
+        """A new adapter that starts equal to the base model: A random, B zero. Raises JobFailure
+        `invalid_adapter`.
+        """
         peft = self._add(name, rank=rank, alpha=alpha, targets=targets, seed=seed)
         return LoraPolicy(
             name,
@@ -56,7 +58,7 @@ class LocalHost:
     def create_critic(
         self, name: str, *, rank: int, alpha: float, targets: str | list[str], seed: int
     ) -> LoraCritic:
-        """Like `create_policy`. Without a policy the base model counts as the critic's memory."""
+        """Like `create_policy`. Without a policy, the base model's memory counts as the critic's."""
         alone = self._peft is None
         peft = self._add(name, rank=rank, alpha=alpha, targets=targets, seed=seed)
         return LoraCritic(
@@ -156,7 +158,9 @@ class LocalHost:
 
     @contextmanager
     def sampling_as(self, policy: str | None) -> Iterator[Active]:
-        """Yields a function that creates contexts which compute as this policy without gradient."""
+        """Yields a function that creates contexts in which the model computes as this policy without
+        gradient.
+        """
         if self._peft is None or policy is None:
             yield lambda: self.activate(policy)
             return

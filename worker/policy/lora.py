@@ -82,8 +82,8 @@ class LoraPolicy:
             return self._score_all(sequences, range(len(sequences))).logprobs
 
     def refresh_reference(self, mixup: float) -> None:
-        """Mix each matrix separately: exact at `mixup` 1 or from the base (B = 0), else close while the adapters are
-        close.
+        """Mix the matrices A and B separately: exact at `mixup` 1 or if the old reference is the base model
+        (B = 0), otherwise close while the adapters are close.
         """
         now = {key: parameter.detach().clone() for key, parameter in self._parameters.items()}
         if not self._reference:
@@ -171,7 +171,9 @@ class LoraPolicy:
         return self.trained.weights()
 
     def load_weights(self, weights: Mapping[str, Tensor]) -> None:
-        """Load another copy's weights, without optimizer and reference. Raises KeyError or RuntimeError."""
+        """Load another copy's weights, without optimizer and reference. Raises KeyError or RuntimeError if
+        they are another adapter's.
+        """
         self.trained.put(weights)
 
     def export(self, folder: Path, *, base_model: str) -> None:

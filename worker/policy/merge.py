@@ -23,16 +23,16 @@ from reinforge.errors import InvalidInput, ReinforgeError
 
 COPIED = ("tokenizer*", "*.jinja", "*.txt", "special_tokens_map.json", "added_tokens.json", "generation_config.json",
           "LICENSE*", "NOTICE*")  # fmt: skip
-"""Files of the base model beside its weights and configuration."""
+"""Files that are copied from the base model, beside its weights and configuration."""
 SEQUENCES, TOKENS = 4, 32
 """Random tokens on which the log-probabilities are compared."""
 
 
 def merge(base: Path, adapter: Path, out: Path) -> dict[str, Any]:
-    """Write the merged model to the new folder `out`. Raises InvalidInput.
+    """Write the merged model to the new folder `out`. Raises InvalidInput if the adapter does not fit.
 
-    Returns its precision and `largest_difference`: of log-probabilities (nats), between the base model with the
-    adapter beside it in float32 and the merged model.
+    Returns its precision and `largest_difference`: of log-probabilities (nats), between the base model with
+    the adapter beside it in float32 and the merged model.
     """
     read_adapter_config((adapter / CONFIG).read_bytes())
     try:
@@ -68,14 +68,14 @@ def merge(base: Path, adapter: Path, out: Path) -> dict[str, Any]:
 
 
 def _random_tokens(model: PreTrainedModel) -> Tensor:
-    """(N, T)."""
+    """Random token ids (N, T)."""
     vocabulary = model.get_input_embeddings().num_embeddings
     return torch.randint(vocabulary, (SEQUENCES, TOKENS), generator=torch.Generator().manual_seed(0))
 
 
 @torch.no_grad()
 def _logprobs(model: torch.nn.Module, tokens: Tensor) -> Tensor:
-    """(N, T - 1), of every token but the first."""
+    """Log-probabilities (N, T - 1) of every token but the first."""
     logits = model(input_ids=tokens).logits[:, :-1].float()
     chosen: Tensor = logits.log_softmax(-1).gather(-1, tokens[:, 1:, None])[..., 0]
     return chosen

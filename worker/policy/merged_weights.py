@@ -17,17 +17,17 @@ from worker.policy.adapter_linear import BesideLinear
 from worker.policy.nf4 import is_nf4
 
 MERGED = (torch.float32, torch.float64)
-"""Precisions in which the sum of weight and adapter is exact."""
+"""Precisions in which the sum of weight and adapter is accurate enough."""
 BESIDE = (torch.bfloat16, torch.float16)
-"""Precisions in which that sum would be rounded too much."""
+"""Precisions in which the sum of weight and adapter would be rounded too much."""
 
 Active = Callable[[], AbstractContextManager[None]]
 
 
 @contextmanager
 def merged(peft: PeftModel, policy: str) -> Iterator[Active]:
-    """Yields a function that creates contexts in which linear layers compute with `policy` as it was;
-    gradients reach the adapter.
+    """Yields a function that creates contexts in which linear layers compute with `policy`'s weights from the
+    start of `merged`; gradients reach the adapter.
     """
     model = peft.get_base_model()
     embedding = model.get_input_embeddings().weight
@@ -55,7 +55,9 @@ def merged(peft: PeftModel, policy: str) -> Iterator[Active]:
 def computing(
     activate: Callable[[str | None], AbstractContextManager[None]], peft: PeftModel, policy: str
 ) -> Iterator[None]:
-    """Context that computes with `policy`'s weights of its start; gradients reach the adapter."""
+    """Context in which the model computes with the weights that `policy` had when it began; gradients reach
+    the adapter.
+    """
     with activate(policy), merged(peft, policy) as active, active():
         yield
 
@@ -80,7 +82,7 @@ class MergedLinear(torch.nn.Module):
 
     @property
     def weight(self) -> Tensor:
-        """(O, I)."""
+        """Merged weight (O, I)."""
         return self._weight
 
     def set_weight(self, weight: Tensor) -> None:
@@ -88,11 +90,9 @@ class MergedLinear(torch.nn.Module):
 
     @property
     def bias(self) -> Tensor | None:
-        """(O,)."""
         return self._tensors[2]
 
     def forward(self, x: Tensor) -> Tensor:
-        """(…, I) → (…, O)."""
         down, up, bias = self._tensors
         return lora_linear(x, self._weight, bias, down, up, self._scale)
 
@@ -132,7 +132,9 @@ class _LoraLinear(torch.autograd.Function):
 
 
 def arm(layer: torch.nn.Module, policy: str) -> Literal["merged", "beside"] | None:
-    """How the layer's replacement computes; None for DoRA, for example, which is no plain sum."""
+    """How the layer's replacement computes; None for layers that stay, such as DoRA, which is no
+    plain sum.
+    """
     if (
         type(layer) is not LoraLinear
         or policy not in vars(layer)["scaling"]

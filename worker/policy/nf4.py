@@ -18,7 +18,7 @@ from worker.machine.memory import is_out_of_memory
 from worker.policy.targets import find_experts
 
 _LARGEST_ERROR = 0.2
-"""Of the norm of normally distributed weights; NF4 has 0.09."""
+"""Largest quantisation error, relative to the norm of normally distributed weights; NF4 has 0.09."""
 
 
 class Nf4Weight:
@@ -29,12 +29,10 @@ class Nf4Weight:
 
     @property
     def dtype(self) -> torch.dtype:
-        """Precision of products."""
         dtype: torch.dtype = self._state.dtype
         return dtype
 
     def product(self, x: Tensor, bias: Tensor | None) -> Tensor:
-        """x (…, I) → (…, O), without gradient."""
         output: Tensor = bitsandbytes().matmul_4bit(x, self._weight, bias=bias, quant_state=self._state)
         return output
 
@@ -71,7 +69,7 @@ def parameter_bytes(parameter: Tensor) -> int:
 
 
 def bitsandbytes() -> Any:
-    """The library. Raises ImportError."""
+    """The bitsandbytes library. Raises ImportError if it is not installed."""
     if sys.modules.get("bitsandbytes", ...) is None:
         # `worker.policy` hides it.
         del sys.modules["bitsandbytes"]
@@ -81,7 +79,9 @@ def bitsandbytes() -> Any:
 
 
 def nf4_config(device: torch.device) -> BitsAndBytesConfig:
-    """How transformers quantises while it loads. Raises JobFailure `nf4_unavailable`."""
+    """Settings with which transformers quantises a model while it loads. Raises JobFailure `nf4_unavailable`
+    if bitsandbytes fails.
+    """
     _check_library(device)
     return BitsAndBytesConfig(
         load_in_4bit=True,
@@ -96,7 +96,9 @@ def compute_dtype(device: torch.device) -> torch.dtype:
 
 
 def check_quantised(model: PreTrainedModel, path: Path) -> None:
-    """Raises JobFailure `nf4_unsupported` if linear layers of the decoder are not in NF4, or others are."""
+    """Raises JobFailure `nf4_unsupported` if linear layers of the decoder are not in NF4, or if its input or
+    output layer is.
+    """
     if find_experts(model).stacks:
         raise _unsupported(
             path,
@@ -138,7 +140,9 @@ def _check_library(device: torch.device) -> None:
             str(problem).strip().splitlines()[0][:300] if str(problem) else repr(problem)
         ) from problem
     if not error < _LARGEST_ERROR:
-        raise _unavailable(f"weights that it quantised came back with an error of {error:.2f}")
+        raise _unavailable(
+            f"weights that it quantised came back with an error of {error:.2f}, above {_LARGEST_ERROR}"
+        )
 
 
 def _unavailable(why: str) -> JobFailure:

@@ -77,7 +77,7 @@ class TrainedParameters:
         )
 
     def put(self, weights: Mapping[str, Tensor]) -> None:
-        """Replace the weights. Raises KeyError or RuntimeError if they belong to others."""
+        """Replace the weights. Raises KeyError or RuntimeError if they belong to other parameters."""
         with torch.no_grad():
             for key, parameter in self.parameters.items():
                 parameter.copy_(weights[key])

@@ -27,7 +27,9 @@ class Experts:
 
 
 def find_experts(model: torch.nn.Module) -> Experts:
-    """Find three-dimensional parameters with a common first dimension, and their routers (experts, hidden)."""
+    """Find stacked weights of experts (three-dimensional parameters with a common first dimension) and their
+    routers, (experts, hidden).
+    """
     experts = Experts()
     for path, block in model.named_modules():
         for name, container in block.named_children():
@@ -56,7 +58,7 @@ class Layers:
         self._outside = _outside(model, self._experts)
 
     def resolve(self, targets: str | Sequence[str]) -> LoraTargets:
-        """Resolve targets; raises JobFailure `invalid_adapter`."""
+        """Modules and parameters of the targets. Raises JobFailure `invalid_adapter` for a router."""
         experts = self._experts
         if not experts.stacks:
             return LoraTargets(targets if isinstance(targets, str) else list(targets))

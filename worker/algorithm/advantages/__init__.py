@@ -1,4 +1,4 @@
-"""Advantages: constants of the update. Rows outside `keep` enter no statistic and get 0."""
+"""Advantages by `type`: tensors without gradient. Completions outside `keep` get 0 and enter no statistic."""
 
 from collections.abc import Callable
 
@@ -68,7 +68,7 @@ VALUE_TARGETS: dict[str, tuple[Callable[..., Tensor], tuple[str, ...]]] = {
 
 
 def advantages(settings: PartSettings, rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor:
-    """(N,) or (N, T) float64."""
+    """Advantages of completions (N,) or of tokens (N, T), float64."""
     function, params = lookup(ADVANTAGES, settings, "advantage")
     values = function(rows, rewards, keep, **params)
     if (kind := settings["type"]) not in ADVANTAGES:
@@ -92,7 +92,7 @@ def observe(
 
 
 def value_targets(settings: PartSettings, rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor | None:
-    """(N, T) float64: a critic's targets; None for estimators without critic."""
+    """A critic's targets, (N, T) float64; None for advantages without a critic."""
     if settings["type"] not in VALUE_TARGETS:
         return None
     function, params = VALUE_TARGETS[settings["type"]]

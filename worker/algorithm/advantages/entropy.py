@@ -1,4 +1,4 @@
-"""Estimators that shape credit by entropies under the policy that sampled (nats; constants)."""
+"""Advantages that weigh credit by entropies under the sampling policy (nats, without gradient)."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,7 +11,7 @@ from worker.algorithm.advantages.outcome import grpo
 from worker.algorithm.rows import Rows
 
 ENTROPY_FLOOR = 1e-8
-"""Added to entropies before they are inverted: certain tokens have 0."""
+"""Keeps divisions by an entropy finite: a token with probability 1 has entropy 0."""
 
 Scope = Literal["separate", "joint"]
 
@@ -32,9 +32,9 @@ def eda(rows: Rows, rewards: Tensor, keep: Tensor, *, eps: float = 1e-4, max_sca
 class Sides:
     correct: Tensor
     both: Tensor
-    """(N,) bool: kept, in a group with different rewards."""
+    """(N,) bool: kept completions of groups with different rewards."""
     number: Tensor
-    """(N,) int64: equal on one side of one group."""
+    """(N,) int64: equal for completions on the same side (right or wrong) of the same group."""
 
 
 def sides(rows: Rows, rewards: Tensor, keep: Tensor, correct_above: float) -> Sides:
@@ -54,9 +54,10 @@ def gtpo(
     correct_above: float = 0.5,
     eps: float = 1e-8,
 ) -> Tensor:
-    """(N, T): token rewards, standardised per side of a group, or over the group (`joint`, ours).
+    """Token rewards of `gtpo_rewards`, standardised over each side of a group, or over the group (`joint`,
+    ours), (N, T).
 
-    GTPO (2508.04349) eq. 3 to 6; deviation is √(population variance + eps). Groups with one outcome get 0.
+    GTPO (2508.04349) eq. 3 to 6; deviation is √(population variance + eps). Groups with equal rewards get 0.
     """
     which = sides(rows, rewards, keep, correct_above)
     valid = rows.mask & which.both[:, None]
@@ -68,8 +69,9 @@ def gtpo(
 
 
 def gtpo_rewards(rows: Rows, which: Sides, base: float, entropy_weight: float) -> Tensor:
-    """(N, T) float64. Right rows: base + weight · d_t · H_{i,t} / Σ_k H_{k,t}; wrong rows: -base - weight · h_t ·
-    H_{j,t}⁻¹ / Σ_k H_{k,t}⁻¹; sums and counts d_t, h_t over the side's rows with a token t.
+    """Token rewards, (N, T) float64. Right rows: base + weight · d_t · H_{i,t} / Σ_k H_{k,t}; wrong rows:
+    -base - weight · h_t · H_{j,t}⁻¹ / Σ_k H_{k,t}⁻¹; sums and counts d_t, h_t over the side's rows with a
+    token t.
     """
     entropy = torch.where(rows.mask, rows.needed("entropies").to(torch.float64), 0.0).clamp(min=0)
     amount = _amount(entropy, which.correct[:, None])
@@ -94,7 +96,7 @@ def grpo_s(
     correct_above: float = 0.5,
     eps: float = 1e-8,
 ) -> Tensor:
-    """(N,): like `gtpo`, with each row's mean entropy. GRPO-S (2508.04349) eq. 8 to 11."""
+    """Like `gtpo`, with each row's mean entropy: (N,). GRPO-S (2508.04349) eq. 8 to 11."""
     which = sides(rows, rewards, keep, correct_above)
     shaped = grpo_s_rewards(rows, which, base, entropy_weight)[which.both]
     number = which.number if norm_scope == "separate" else rows.group
@@ -104,8 +106,8 @@ def grpo_s(
 
 
 def grpo_s_rewards(rows: Rows, which: Sides, base: float, entropy_weight: float) -> Tensor:
-    """(N,) float64. Right rows: base + weight · n · H_i / Σ H; wrong rows: -base - weight · m · H_j⁻¹ / Σ H⁻¹; H a
-    row's mean entropy, sums and counts (n, m) over its side.
+    """Rewards, (N,) float64. Right rows: base + weight · n · H_i / Σ H; wrong rows: -base - weight · m ·
+    H_j⁻¹ / Σ H⁻¹; H is a row's mean entropy, and sums and counts (n, m) are over its side.
     """
     entropy = rows.row_mean(rows.needed("entropies")).clamp(min=0)
     amount = torch.where(which.both, _amount(entropy, which.correct), 0.0)
@@ -116,7 +118,7 @@ def grpo_s_rewards(rows: Rows, which: Sides, base: float, entropy_weight: float)
 
 
 def lone_side(rows: Rows, rewards: Tensor, keep: Tensor, *, correct_above: float = 0.5) -> tuple[int, int]:
-    """(groups with a side of one row, groups with two sides)."""
+    """Number of groups with a side of one row, and of groups with different rewards."""
     which = sides(rows, rewards, keep, correct_above)
     numbers = which.number[which.both]
     _, counts = torch.unique(numbers, return_counts=True)

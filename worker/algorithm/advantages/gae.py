@@ -11,7 +11,7 @@ from worker.algorithm.rows import Rows
 
 @dataclass(frozen=True, slots=True)
 class TokenCredit:
-    """(N, T) float64, 0 outside the mask and kept rows."""
+    """Credit of tokens, (N, T) float64; 0 outside the mask and in dropped rows."""
 
     advantages: Tensor
     returns: Tensor

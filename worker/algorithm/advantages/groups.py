@@ -8,14 +8,14 @@ from torch import Tensor
 from worker.algorithm.rows import UNIFORM_STD
 
 StdKind = Literal["sample", "population"]
-"""Divisor of squares: number of values - 1 (`sample`, as TRL and verl), or the number. DeepSeekMath does not specify
-it.
+"""Divisor of the squared deviations: the number of values - 1 (`sample`, as TRL and verl), or the number
+(`population`). DeepSeekMath does not specify it.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class GroupStatistics:
-    """(M,) float64 statistics of a value's group."""
+    """Statistics of the group of each value, (M,) float64."""
 
     mean: Tensor
     squares: Tensor
@@ -31,12 +31,12 @@ class GroupStatistics:
 
     @property
     def uniform(self) -> Tensor:
-        """(M,) bool: groups without signal."""
+        """(M,) bool: whether the group's deviation is at most UNIFORM_STD."""
         return self.std <= UNIFORM_STD
 
 
 def group_statistics(values: Tensor, group: Tensor, keep: Tensor) -> GroupStatistics:
-    """Statistics of `values` (M,) per number in `group` (M,), where `keep` (M,) bool.
+    """Statistics of the kept `values` (M,) of each group. group: group numbers (M,); keep: (M,) bool.
 
     Two passes in float64, so that equal values give a deviation of exactly 0.
     """
@@ -55,7 +55,7 @@ def group_sum(values: Tensor, group: Tensor) -> Tensor:
 
 
 def group_members(group: Tensor, keep: Tensor) -> Iterator[Tensor]:
-    """Kept row numbers by group."""
+    """Numbers of the kept rows of each group."""
     for number in torch.unique(group[keep]).tolist():
         yield torch.nonzero((group == number) & keep).squeeze(1)
 

@@ -1,4 +1,4 @@
-"""Estimators from one reward per completion and its group: (N,) advantages.
+"""Advantages (N,) from one reward per completion, compared within its group.
 
 Rows outside `keep`, and groups with equal rewards, get exactly 0.
 """
@@ -111,5 +111,5 @@ def _pair_weight(weight: PairWeight, gap: Tensor, ahead: Tensor) -> Tensor:
 
 
 def identity(rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor:
-    """Rewards that shaping has compared."""
+    """The rewards themselves, which shaping has already compared."""
     return torch.where(keep, rewards, 0.0)

@@ -15,7 +15,7 @@ StateScope = Literal["group", "batch"]
 
 @dataclass(frozen=True, slots=True)
 class TurnCredit:
-    """(S,), in the order of the turns."""
+    """Credit of the S turns, (S,), in their order."""
 
     values: Tensor
     """V(s), float64: mean discounted return over the state's kept visits."""
@@ -57,8 +57,8 @@ def gagpo(
 ) -> Tensor:
     """(N, T): each turn's advantage standardised over the turns of its group, for all its tokens.
 
-    GAGPO (2605.13217), confidence medium; gamma and lam are ours. A group without a repeated state gets GRPO's
-    advantages. Raises ValueError without `rows.turns`.
+    GAGPO (2605.13217), confidence medium; the defaults of gamma and lam are ours. A group without a repeated
+    state gets GRPO's advantages. Raises ValueError without `rows.turns`.
     """
     turns: Turns = rows.needed("turns")
     valid, group = keep[turns.row], rows.group[turns.row]
@@ -78,7 +78,7 @@ def gagpo(
 def state_visits(
     rows: Rows, rewards: Tensor, keep: Tensor, *, state_scope: StateScope = "group"
 ) -> tuple[int, int]:
-    """(turns, different states) over kept rows; GAGPO needs at least 1.5 turns per state."""
+    """Number of turns and of different states in kept rows; GAGPO needs at least 1.5 turns per state."""
     turns: Turns = rows.needed("turns")
     valid = keep[turns.row]
     scope = rows.group[turns.row] if state_scope == "group" else torch.zeros_like(turns.row)

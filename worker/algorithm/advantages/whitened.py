@@ -49,13 +49,13 @@ def reinforce_pp_baseline(
 
 
 def on_last_token(rewards: Tensor, mask: Tensor) -> Tensor:
-    """(N, T) float64: the outcome (N,) on the last token of the mask."""
+    """Token rewards, (N, T) float64: a row's reward (N,) on its last token, else 0."""
     last = mask & (mask.flip(1).cumsum(1).flip(1) == 1)
     return torch.where(last, rewards.to(torch.float64)[:, None], 0.0)
 
 
 def return_to_go(token_rewards: Tensor, mask: Tensor, gamma: float) -> Tensor:
-    """(N, T) float64: Σ_{u ≥ t} gamma^(u - t) · r_u over tokens of the mask."""
+    """Returns, (N, T) float64: Σ_{u ≥ t} gamma^(u - t) · r_u over tokens of the mask."""
     running = torch.zeros(len(mask), dtype=torch.float64)
     returns = torch.zeros(mask.shape, dtype=torch.float64)
     for column in range(mask.shape[1] - 1, -1, -1):

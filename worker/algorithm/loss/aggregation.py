@@ -16,7 +16,7 @@ class BatchTokens:
     mask: Tensor
     """(N, T) bool: tokens in the loss."""
     sampled: Tensor | None = None
-    """(N, T) bool: tokens of the policy, also of dropped rows."""
+    """(N, T) bool: tokens that the policy sampled, also in dropped rows."""
     group: Tensor | None = None
     parameters: Mapping[str, float] = field(default_factory=dict)
 
@@ -45,7 +45,7 @@ def token_mean(tokens: BatchTokens, *, denominator: str = "kept") -> TokenWeight
     """
     counted = tokens.mask if denominator == "kept" else tokens.sampled
     if counted is None:
-        raise ValueError("token_mean over all sampled tokens needs to know them")
+        raise ValueError("token_mean with denominator 'all' needs the mask of all sampled tokens")
     return TokenWeights(tokens.mask.float(), counted.sum(1, dtype=torch.float32))
 
 
@@ -109,6 +109,6 @@ def token_weights(
 
 
 def mean_over(chosen: Tensor, counts: Tensor) -> Tensor:
-    """Float32 weights with Σ weight·x / Σ counts = mean of x where `chosen`."""
+    """Float32 weights for which Σ weight·x / Σ counts is the mean of x over the `chosen` elements."""
     share = counts.sum(dtype=torch.float64) / chosen.sum().clamp(min=1)
     return chosen * share.float()

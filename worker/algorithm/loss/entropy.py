@@ -22,7 +22,7 @@ def coefficient(settings: PartSettings, state: State) -> float:
 
 
 def controlled(settings: PartSettings, state: State, measured: float | None) -> State:
-    """State after an update with this mean entropy (nats).
+    """State of the bonus after an update with this mean entropy (nats).
 
     The coefficient rises by `step` at or below the target, else falls by it, within [0, maximum].
     """
@@ -34,7 +34,7 @@ def controlled(settings: PartSettings, state: State, measured: float | None) -> 
 
 
 def quantile(values: Tensor, q: float) -> Tensor:
-    """Linear interpolation between sorted values (n,). torch's own stops at 16 million values."""
+    """The q-quantile of values (n,), linearly interpolated. `torch.quantile` stops at 16 million values."""
     ordered = values.double().sort().values
     position = round(q * (len(ordered) - 1), 9)
     below = int(position)

@@ -10,7 +10,9 @@ from torch import Tensor
 
 
 def hierarchy_correction(logits: Tensor, logprobs: Tensor, executed: Tensor) -> Tensor:
-    """c with gradient. logits, logprobs: of the execute token. executed: bool, whether it was sampled."""
+    """The correction c, with gradient. logits, logprobs: of the execute token. executed: bool, whether that
+    token was sampled.
+    """
     logprobs = logprobs.clamp(max=-1e-7)
     rest = torch.log(-torch.expm1(logprobs))
     log_z = logits - logprobs + rest

@@ -12,7 +12,7 @@ from worker.algorithm.rows import PartSettings
 
 
 def k1(x: Tensor) -> Tensor:
-    """Estimator k1, for the reward only."""
+    """x, for the reward only."""
     return x
 
 
@@ -40,7 +40,9 @@ KL_ESTIMATORS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 def kl_penalty(kl: PartSettings, logprobs: Tensor, reference: Tensor, mask: Tensor, ratio: Tensor) -> Tensor:
-    """(N, T) at level `token`; (N, 1) at level `sequence`: the estimate of each row's mean x."""
+    """KL estimate of each token (N, T) at level `token`, or of each row's mean x (N, 1) at level
+    `sequence`.
+    """
     x, estimator = logprobs - reference, KL_ESTIMATORS[kl["estimator"]]
     if kl.get("level", "token") == "token":
         return estimator(x, ratio)

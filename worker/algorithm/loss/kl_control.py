@@ -1,4 +1,4 @@
-"""KL coefficients: controlled by the measured KL, and by row."""
+"""KL coefficients β: adapted to the measured KL, or chosen by row."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,10 +9,10 @@ from torch import Tensor
 from worker.algorithm.rows import PartSettings, State
 
 LARGEST_ERROR = 0.2
-"""Limit of the relative distance from the target, for single outliers."""
+"""Limit of the KL's relative distance from the target, so that one outlier changes β little."""
 
 SMALLEST_FACTOR = 0.1
-"""Least factor of one step, or β could reach 0 and never recover."""
+"""Smallest factor of one step; without it β could reach 0 and never recover."""
 
 
 def current_beta(kl: PartSettings, state: State) -> float:
@@ -42,5 +42,5 @@ def with_current_beta(settings: Mapping[str, Any], state: State) -> dict[str, An
 
 
 def row_betas(by: Mapping[str, float], values: Sequence[object], *, otherwise: float) -> Tensor:
-    """(N,) float32: each row's β by its column's value."""
+    """β of each row, (N,) float32. by: β by value; values: each row's value of the column."""
     return torch.tensor([float(by.get(str(value), otherwise)) for value in values])

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 LOWEST = 1e-6
-"""Least h, which 1 + r·z can undercut in large groups."""
+"""Lower bound of h; 1 + r·z can be below it in large groups."""
 
 
 def length_factors(lengths: Tensor, group: Tensor, exponent: float, r: float) -> tuple[Tensor, Tensor]:

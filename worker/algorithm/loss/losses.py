@@ -2,7 +2,7 @@
 
     loss = Σ weight · (surrogate · kept · correction + β · kl) / Σ count - η · mean entropy + auxiliary terms
 
-Functions reduce to sums over (N, T), so micro-batches add up.
+Losses are sums over (N, T), so those of micro-batches can be added.
 """
 
 from collections.abc import Mapping
@@ -35,42 +35,46 @@ class LossInputs:
     token_weights: Tensor
     counts: Tensor
     old_logprobs: Tensor | None = None
-    """(N, T); None in the first update on the batch, where the ratio is 1."""
+    """Log-probabilities before the step, (N, T); None in the first update on the batch, where the
+    ratio is 1.
+    """
     reference_logprobs: Tensor | None = None
-    """(N, T); needed if beta > 0."""
+    """Log-probabilities under the reference, (N, T); needed if beta > 0."""
     sampler_logprobs: Tensor | None = None
-    """(N, T), NaN if the sampler returned none; for `mismatch`, `drpo` and `dppo`."""
+    """Log-probabilities from the sampler, (N, T), NaN if it returned none; for `mismatch`, `drpo`
+    and `dppo`.
+    """
     actions: Tensor | None = None
     """(N, T) int64: action of each token, or -1."""
     policy_tokens: Tensor | None = None
     """(N, T) bool: tokens whose policy term and entropy count; None for all."""
     betas: Tensor | None = None
     row_weights: Tensor | None = None
-    """(N,) float32, for KL level `sequence`."""
+    """Weights of the rows' KL, (N,) float32, for KL level `sequence`."""
     entropies: Tensor | None = None
     """(N, T) nats, **with gradient**, for an entropy bonus."""
     entropy_weights: Tensor | None = None
-    """(N, T) float32, multiplied by η."""
+    """Weights of the entropies times η, (N, T) float32."""
     weight_slopes: Mapping[str, Tensor] = field(default_factory=dict)
     """∂ token_weights / ∂ parameter, (N, T)."""
     pair_losses: Tensor | None = None
     """(N,): weighted DPO losses at the pairs' best rows."""
     pair_slopes: Tensor | None = None
-    """(N,): their derivatives by Σ_t logprobs."""
+    """(N,): derivatives of the pairs' losses by each row's Σ_t logprobs."""
     execute_logits: Tensor | None = None
     """(N, T) **with gradient**: logit of the execute token."""
     execute_logprobs: Tensor | None = None
-    """(N, T) **with gradient**: its log-probability."""
+    """(N, T) **with gradient**: log-probability of the execute token."""
     executed: Tensor | None = None
-    """(N, T) bool: the execute token was sampled."""
+    """(N, T) bool: whether the execute token was sampled."""
     hierarchy_weights: Tensor | None = None
-    """(N, T) float32, multiplied by λ."""
+    """Weights of IH-GRPO's term times λ, (N, T) float32."""
 
 
 @dataclass(frozen=True, slots=True)
 class LossParts:
     total: Tensor
-    """Scalar with gradient, not divided."""
+    """Sum of the losses, with gradient, not divided by Σ count."""
     metrics: dict[str, SumCount]
     gradients: dict[str, float] = field(default_factory=dict)
 
@@ -112,7 +116,7 @@ def policy_loss(logprobs: Tensor, inputs: LossInputs, loss: Mapping[str, Any]) -
 
 def _needed(tensor: Tensor | None, name: str, reader: str) -> Tensor:
     if tensor is None:
-        raise ValueError(f"{reader} needs {name}")
+        raise ValueError(f"{reader} needs {name}, which is missing")
     return tensor
 
 

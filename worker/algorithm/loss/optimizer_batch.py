@@ -1,5 +1,5 @@
-"""Constants of the loss that depend on the whole optimizer batch, by the names of `LossInputs`; derivatives are
-`slope.<parameter>`.
+"""Constants of the loss that depend on the whole optimizer batch, named like the fields of `LossInputs`;
+derivatives by a parameter of the loss are `slope.<parameter>`.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,9 @@ from worker.algorithm.rows import State
 
 SLOPE = "slope."
 SUMMED_OVER_ROWS = frozenset({"counts", "row_weights", "pair_losses"})
-"""Constants (N,) that a row of several sequences divides among them; other constants (N,) are those of each."""
+"""Constants (N,) that the loss sums: each sequence of a row gets a share. Other constants (N,) are the same
+for each sequence.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,23 +33,25 @@ class OptimizerBatch:
     sampled: Tensor | None = None
     """(N, T) bool: tokens of the policy, also of dropped rows."""
     group: Tensor | None = None
-    """(N,) int64."""
+    """Group number of each row, (N,) int64."""
     rewards: Tensor | None = None
-    """(N,), NaN if missing."""
+    """Reward of each row, (N,), NaN if missing."""
     entropies: Tensor | None = None
-    """(N, T) nats, before the update."""
+    """Token entropies before the update, (N, T) nats."""
     logprobs: Tensor | None = None
-    """(N, T), before the update."""
+    """Log-probabilities before the update, (N, T)."""
     reference_logprobs: Tensor | None = None
-    """(N, T)."""
+    """Log-probabilities under the reference, (N, T)."""
     factors: Tensor | None = None
-    """(N,): of the rows' losses; None for 1."""
+    """Factor of each row's loss, (N,); None for 1."""
     independent: Tensor | None = None
     """(N,) bool: rows that the denominator counts; None for all."""
 
 
 def loss_reads(loss: Mapping[str, Any]) -> frozenset[str]:
-    """What the loss needs besides mask, advantages and log-probabilities with gradient."""
+    """Names of the inputs that the loss needs besides mask, advantages and log-probabilities with
+    gradient.
+    """
     aux, aggregation = loss.get("aux", NONE)["type"], loss["aggregation"]
     reads = {
         "sampler_logprobs": loss.get("mismatch", NONE)["type"] != "none"

@@ -68,4 +68,4 @@ RATIOS: dict[str, Callable[[Tensor, Tensor, Tensor | None], Tensor]] = {
     "trajectory": trajectory,
     "action": action,
 }
-"""Ratio (N, T) with gradient from (log_ratio, mask, actions), each (N, T), by level."""
+"""By level, the function from (log_ratio, mask, actions), each (N, T), to the ratio (N, T) with gradient."""

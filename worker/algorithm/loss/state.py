@@ -20,7 +20,8 @@ def loss_parameters(loss: Mapping[str, Any], state: State) -> dict[str, float]:
 def advance_loss(
     loss: Mapping[str, Any], state: State, *, gradients: Mapping[str, float], entropy: float | None = None
 ) -> State:
-    """State after an optimizer update: one step of gradient descent, within ± LAMBDA_BOUND.
+    """State after an optimizer update: the loss's own parameters take a step of gradient descent, within ±
+    LAMBDA_BOUND.
 
     gradients: divided by the batch's Σ count. entropy: mean nats.
     """

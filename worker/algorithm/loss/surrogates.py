@@ -20,12 +20,14 @@ class Terms:
     log_ratio: Tensor
     mask: Tensor
     sampler_logprobs: Tensor | None = None
-    """The sampler's, or the old policy's if it returned none."""
+    """Log-probabilities from the sampler, or from the old policy where the sampler returned none."""
     mismatch: Tensor | None = None
     """(N, T) or (N, 1), constant: weights that `policy_loss` applies unless `Surrogate.corrected`."""
 
     def behaviour(self) -> tuple[Tensor, Tensor]:
-        """r = π / μ with gradient and log μ, (N, T). Raises ValueError without sampler log-probabilities."""
+        """The ratio r = π / μ to the sampler, with gradient, and log μ, (N, T). Raises ValueError without
+        sampler log-probabilities.
+        """
         if self.sampler_logprobs is None:
             raise ValueError("this surrogate compares with the sampler: it needs sampler_logprobs")
         return bounded_exp(self.logprobs - self.sampler_logprobs), self.sampler_logprobs
@@ -124,7 +126,9 @@ DIVERGENCES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "binary_tv": _binary_tv,
     "binary_kl": _binary_kl,
 }
-"""Divergences of policy and sampler for "this token or another", from two log-probabilities (N, T)."""
+"""Divergences of policy and sampler over two outcomes, the sampled token or another, from two
+log-probabilities (N, T).
+"""
 
 
 def dppo(

@@ -1,5 +1,5 @@
-"""AXPO (2605.28774), from two public notes: prompts whose tool calls all failed are sampled again after the call's
-opening marker.
+"""AXPO (2605.28774), from two public notes: for prompts whose tool calls all failed, calls are sampled again
+after their opening marker.
 """
 
 from dataclasses import dataclass
@@ -61,13 +61,15 @@ def call_confidence(rows: Rows) -> Tensor:
 class SplitCredit:
     advantages: Tensor
     trained: Tensor
-    """(N, T) bool: without the source's failed continuation and copies of its prefix."""
+    """(N, T) bool: tokens to train on, without a source's failed continuation and the branches' copies of its
+    prefix.
+    """
     weights: Tensor
     """(N,) float64: weight of a row's loss, G / K for branches, which do not count in the denominator. The factor is
     our reading of eq. 5.
     """
     recovery: Tensor
-    """(N,) float64: of a source, 1 if any branch is right, else 0; NaN for other rows."""
+    """(N,) float64: 1 for a source with a right branch, 0 for one without, NaN for other rows."""
 
 
 def split_credit(
@@ -79,10 +81,10 @@ def split_credit(
     std: StdKind = "sample",
     eps: float = 1e-4,
 ) -> SplitCredit:
-    """Credit for prefixes by recovery, and for continuations among each other (eq. 2 to 5).
+    """Advantages of the sources' prefixes and of their continuations, the branches (eq. 2 to 5).
 
-    A source's prefix gets GRPO's advantage with its reward replaced by its recovery; the K branches of a source are
-    compared among themselves.
+    A source's prefix gets GRPO's advantage with its reward replaced by its recovery; the K branches of a
+    source are compared among themselves.
     """
     source = rows.needed("source")
     branch = source >= 0

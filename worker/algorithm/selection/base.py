@@ -9,14 +9,14 @@ from worker.algorithm.rows import State
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompts:
-    """Sample groups of `count` new prompts; keep all present rows."""
+    """Request to sample groups of `count` new prompts and to keep all present rows."""
 
     count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """Replace the tail of one row and score it again."""
+    """Request to replace the tail of one row and to score the row again."""
 
     row: int
     cue: str
@@ -27,7 +27,7 @@ class Repair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """Sample `count` continuations of one row after its first `cut` tokens."""
+    """Request to sample `count` continuations of one row after its first `cut` tokens."""
 
     row: int
     cut: int
@@ -40,10 +40,10 @@ Resample = Prompts | Repair | Branch
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selected:
     keep: Tensor
-    """(N,) bool; final only if `again` is empty."""
+    """(N,) bool: rows to train on; final only if `again` is empty."""
     state: State
     counted: Tensor | None = None
-    """(N,) bool: rows to choose from, for losses that divide by all tokens."""
+    """(N,) bool: rows among which the selection chose, for losses that divide by all their tokens."""
     injected: Tensor | None = None
     """(N, T) bool: trained tokens that the policy did not write."""
     again: tuple[Resample, ...] = ()

@@ -1,4 +1,4 @@
-"""Dynamic sampling: replaces groups without signal by other prompts, up to a bound."""
+"""Dynamic sampling: replaces groups with equal rewards by other prompts, in a limited number of rounds."""
 
 import torch
 from torch import Tensor
@@ -15,9 +15,10 @@ def keep_all(rows: Rows, rewards: Tensor, state: State) -> Selected:
 def with_signal(
     rows: Rows, rewards: Tensor, *, tolerance: float = UNIFORM_STD, by: str | None = None
 ) -> Tensor:
-    """(N,) bool: rows of groups whose reward deviation (sample) exceeds `tolerance`. DAPO (2503.14476) eq. 11.
+    """(N,) bool: groups whose reward deviation (sample) exceeds `tolerance`. DAPO (2503.14476) eq. 11.
 
-    by: reward whose own values decide, so that a length penalty is no signal.
+    by: name of the reward whose values are compared instead of `rewards`, so that a length penalty is no
+    signal.
     """
     scored = ~rewards.isnan()
     values = rewards
@@ -38,9 +39,9 @@ def dynamic_sampling(
     by: str | None = None,
     max_rounds: int = 10,
 ) -> Selected:
-    """Keep groups with signal and request the missing prompts, in at most `max_rounds` rounds.
+    """Keep groups whose rewards differ and request the missing prompts, in at most `max_rounds` rounds.
 
-    Then the step trains on fewer groups (verl `max_num_gen_batches`).
+    After these the step trains on fewer groups (verl `max_num_gen_batches`).
     """
     signal = with_signal(rows, rewards, tolerance=tolerance, by=by)
     groups = torch.unique(rows.group)

@@ -26,8 +26,8 @@ def guided_correction(
 ) -> Selected:
     """Each row below `full_reward` is repaired at random by the cue, by cue and answer, or by the solution.
 
-    EDGE-GRPO (2507.21848); as in the authors' code, not for prompts of `max_prompt_tokens` or more. Inserted tokens
-    are trained on only with `train_injected`, a departure from it. State: `steps`.
+    EDGE-GRPO (2507.21848); as in the authors' code, not for prompts of `max_prompt_tokens` or more. Inserted
+    tokens are trained on only with `train_injected`, a departure from that code. State: `steps`.
     """
     scored = ~rewards.isnan()
     step = int(state.get("steps", 0))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 Sketch = list[list[float]]
 
 EXACT_UNTIL = 512
-"""Number of centroids from which they are merged."""
+"""Number of centroids above which they are merged."""
 COMPRESSION = 100
 """Bound: a centroid at quantile q holds at most 4·n·q·(1 - q) / COMPRESSION values."""
 
@@ -24,7 +24,7 @@ def count(sketch: Sequence[Sequence[float]]) -> int:
 def quantile(sketch: Sequence[Sequence[float]], q: float) -> float:
     """Value at quantile `q`, linearly interpolated. Raises ValueError for an empty sketch."""
     if not sketch:
-        raise ValueError("a quantile of no values")
+        raise ValueError("an empty sketch has no quantile")
     target = q * (count(sketch) - 1)
     before, left, at = 0.0, None, 0.0
     for mean, weight in sketch:

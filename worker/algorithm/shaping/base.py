@@ -12,16 +12,18 @@ class Combined:
     rewards: Tensor
     state: State
     reported: Tensor | None = None
-    """(N,) float64: reward on a fixed scale, if `rewards` has none."""
+    """(N,) float64: reward on a scale that is the same in every step; None if `rewards` has one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shaped:
     rewards: Tensor
     reported: Tensor
-    """(N,) float64, NaN if missing: without standardisation, reweighted criteria and KL."""
+    """(N,) float64: reward for metrics, without standardisation, reweighted criteria and KL; NaN
+    if missing.
+    """
     trained: Tensor
     """(N,) bool: rows in the loss."""
     state: State
     token_rewards: Tensor | None = None
-    """(N, T) float64, if penalties fall on tokens."""
+    """Rewards of tokens, (N, T) float64; None unless the KL is subtracted from tokens."""

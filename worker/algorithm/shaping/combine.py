@@ -9,7 +9,7 @@ from worker.algorithm.shaping.base import Combined
 
 
 def has_reward(rows: Rows) -> Tensor:
-    """(N,) bool: no reward failed, and at least one applies."""
+    """(N,) bool: rows for which no reward failed and at least one applies."""
     return ~rows.values.isnan().all(1) & rows.scorable
 
 

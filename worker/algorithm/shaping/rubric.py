@@ -11,13 +11,13 @@ from worker.algorithm.shaping.combine import sum_of, weighted_sum
 
 
 def category_sums(values: Tensor, category: Tensor) -> Tensor:
-    """(..., J) → (..., C), summed per category."""
+    """Sums of values (..., J) over each category, (..., C)."""
     out = torch.zeros((*values.shape[:-1], int(category.max()) + 1), dtype=values.dtype)
     return out.index_add(-1, category, values)
 
 
 def rubric_reward(scores: Tensor, weights: Tensor, category: Tensor) -> Tensor:
-    """(G,) from (G, J) scores: mean over categories of each category's weighted mean.
+    """Rewards (G,) from scores (G, J): mean over categories of each category's weighted mean.
 
     Violated negative criteria are subtracted from the mean of positive ones. NaN scores are left out of their
     category, empty categories out of the mean.
@@ -42,8 +42,8 @@ def updated_alpha(
     low: float,
     high: float,
 ) -> Tensor:
-    """(J,): α moved towards (1 - blend) + blend·ρ, ρ_j = variance of s_j / mean variance of its category
-    (population).
+    """Factors α (J,) after a step towards (1 - blend) + blend·ρ, with ρ_j = variance of s_j / mean variance
+    of its category (population).
     """
     ratio = variance_ratio(scores, category)
     target = (1 - blend) + blend * ratio
@@ -59,7 +59,7 @@ def variance(scores: Tensor) -> Tensor:
 
 
 def variance_ratio(scores: Tensor, category: Tensor) -> Tensor:
-    """(J,): variance / mean variance of the category; 1 if that is 0."""
+    """Variance of each criterion / mean variance of its category, (J,); 1 if that mean is 0."""
     spread = variance(scores)
     mean = category_sums(spread, category) / category_sums(torch.ones_like(spread), category).clamp(min=1)
     return torch.where(mean[category] > 0, spread / mean[category].clamp(min=1e-300), 1.0)
@@ -76,11 +76,12 @@ def pow3r(
     alpha_min: float = 0.25,
     alpha_max: float = 4.0,
 ) -> Combined:
-    """Rewards with `criteria` become Σ over categories of weighted criteria, weights w_j·α_j; then the weighted sum.
+    """Each reward with `criteria` becomes the `rubric_reward` with weights w_j·α_j; then the weighted sum of
+    rewards.
 
-    α, per prompt and criterion, starts at 1 and moves before the prompt's rewards are computed. POW3R (2605.20164):
-    constants, normaliser and negative criteria are our reading. `reported` uses the configured weights. Raises
-    ValueError if no row ever had criteria.
+    α, per prompt and criterion, starts at 1 and moves before the prompt's rewards are computed. POW3R
+    (2605.20164): constants, normaliser and negative criteria are our reading. `reported` uses the configured
+    weights. Raises ValueError if no row ever had criteria.
     """
     criteria = rows.criteria
     if criteria is None or not any(named for row in criteria for named in row):

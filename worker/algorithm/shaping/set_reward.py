@@ -17,7 +17,7 @@ def set_reward(candidates: Tensor, weights: Tensor) -> Tensor:
 
 
 def dirichlet(seed: str, alpha: float, draws: int, dimensions: int) -> Tensor:
-    """(draws, dimensions) float64: weights that sum to 1."""
+    """Weights from a Dirichlet distribution, (draws, dimensions) float64; each row sums to 1."""
     random = Random(seed)
     gammas = [[random.gammavariate(alpha, 1.0) for _ in range(dimensions)] for _ in range(draws)]
     table = torch.tensor(gammas, dtype=torch.float64).clamp(min=1e-300)
@@ -25,10 +25,11 @@ def dirichlet(seed: str, alpha: float, draws: int, dimensions: int) -> Tensor:
 
 
 def vpo(rows: Rows, state: State, *, alpha: float = 1.0, draws: int = 64) -> Combined:
-    """Rewards with `candidates` become E_w[max over them of w · scores], w ~ Dirichlet(alpha); then the weighted sum.
+    """Each reward with `candidates` becomes E_w[max over the candidates of w · scores], w ~ Dirichlet(alpha);
+    then the weighted sum of rewards.
 
-    VPO (2605.22817) eq. 1; the number of draws is ours. Draws are shared by a prompt's rows. State: `steps`. Raises
-    ValueError if no row ever had candidates, or they differ in width.
+    VPO (2605.22817) eq. 1; the number of draws is ours. Draws are shared by a prompt's rows. State: `steps`.
+    Raises ValueError if no row ever had candidates, or they differ in width.
     """
     step = int(state.get("steps", 0))
     if rows.candidates is None or not any(candidates for row in rows.candidates for candidates in row):

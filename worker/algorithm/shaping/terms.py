@@ -1,4 +1,4 @@
-"""Terms without reward functions: (N,) float64."""
+"""Terms that shaping adds to the rewards: (N,) float64."""
 
 import torch
 from torch import Tensor

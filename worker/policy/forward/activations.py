@@ -32,19 +32,21 @@ from worker.policy.forward.out_of_memory import (
 
 Result = TypeVar("Result")
 SHARE = {"cpu": 0.5, "cuda": 0.75}
-"""Usable share of free memory. On the CPU, where only saved tensors are counted, the process grew by 1.8 times."""
+"""Usable share of free memory. On the CPU, where only saved tensors are counted, the process grew by 1.8
+times their size.
+"""
 _GIB = 2**30
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
     tokens: int
-    """Most tokens of a micro-batch; a longer row is alone."""
+    """Most tokens of a micro-batch; a longer row has a micro-batch of its own."""
     checkpointing: bool
 
 
 def fit(per_token: float, room: float, *, budget: int, longest: int) -> Fit:
-    """Sizes that fit into `room` bytes if each token saves `per_token`."""
+    """Sizes that fit into `room` bytes if each token saves `per_token` bytes."""
     most = room / per_token if per_token > 0 else math.inf
     if most < longest:
         return Fit(min(budget, longest), checkpointing=True)
@@ -52,7 +54,9 @@ def fit(per_token: float, room: float, *, budget: int, longest: int) -> Fit:
 
 
 class GradientPasses:
-    """Runs micro-batches of one adapter, whose sizes are measured at the first one with gradient."""
+    """Runs the micro-batches of one adapter; measures the longest row of the first batch with gradient to
+    choose their size.
+    """
 
     def __init__(
         self,
@@ -83,7 +87,7 @@ class GradientPasses:
 
     @property
     def learned(self) -> dict[str, Any]:
-        """Sizes changed by out of memory, for `start_with` of the next attempt."""
+        """Sizes that changed because memory ran out, for `start_with` of the next attempt."""
         if not self._short:
             return {}
         return memory_facts(self._device, self.tokens, checkpointing=self.checkpointing)
@@ -151,7 +155,7 @@ class GradientPasses:
         return can_checkpoint(self._model)
 
     def prepare(self, sequences: Sequences, rows: Sequence[int], attempt: Callable[[int], None]) -> None:
-        """Choose sizes for a batch whose `rows` get a gradient."""
+        """Choose micro-batch size and checkpointing for a batch whose `rows` get a gradient."""
         if not rows:
             return
         lengths = {row: len(sequences.prompts[row]) + len(sequences.completions[row]) for row in rows}
@@ -188,7 +192,7 @@ class GradientPasses:
 def activation_bytes(
     model: torch.nn.Module, device: torch.device, attempt: Callable[[], None], room: float
 ) -> float:
-    """Bytes that `attempt` needs; infinite beyond the memory, or on the CPU beyond `room`."""
+    """Bytes that `attempt` needs; infinite if they exceed the memory, or on the CPU `room`."""
     try:
         if device.type == "cuda":
             held = torch.cuda.memory_allocated(device)

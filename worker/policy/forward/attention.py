@@ -1,5 +1,5 @@
-"""Attention over packed lines (`Spans`), registered with transformers: torch's variable-length flash attention if it
-works, otherwise a loop.
+"""Attention over packed sequences (`Spans`), registered with transformers: torch's variable-length flash
+attention where it works, otherwise a loop.
 """
 
 import inspect
@@ -21,7 +21,7 @@ from worker.policy.forward.rows import AttentionSegment, Spans
 NAME = "packed_rows"
 KEYWORD = "spans"
 Kernel = Callable[[Tensor, Tensor, Tensor, Spans, float | None], Tensor]
-"""Queries (S, H, D), keys and values (S, h, D), spans and scale → (S, H, D)."""
+"""Attention function: queries (S, H, D), keys and values (S, h, D), spans and scale → output (S, H, D)."""
 _HARMLESS = {"dropout", "position_ids", "is_causal", "use_cache", "output_attentions", "cache_position"}
 _TOLERANCE = 0.02
 """Tolerance of the kernel's output and gradients, relative to their norm."""
@@ -35,7 +35,7 @@ class CannotPack(Exception):
 
 @contextmanager
 def packed_attention(model: torch.nn.Module) -> Iterator[None]:
-    """Context in which every pass of `model`'s decoder is over a packed line. Threads may share it."""
+    """Context in which every pass of `model`'s decoder is over a packed sequence. Threads may share it."""
     config: Any = model.config.get_text_config()  # type: ignore[operator, union-attr]
     key = id(config)
     with _lock:
@@ -63,7 +63,9 @@ def _attention(
     spans: Spans | None = None,
     **others: Any,
 ) -> tuple[Tensor, None]:
-    """(1, H, S, D) → (1, S, H, D), called by transformers. Raises CannotPack."""
+    """Attention (1, H, S, D) → (1, S, H, D), called by transformers. Raises CannotPack for arguments that it
+    does not support.
+    """
     unsupported = [
         name
         for name, argument in others.items()
@@ -71,7 +73,8 @@ def _attention(
     ]
     if spans is None or attention_mask is not None or others.get("dropout") or unsupported:
         raise CannotPack(
-            f"{type(module).__name__} wants {', '.join(unsupported) or 'a mask, dropout or no spans'}"
+            f"packed attention does not support {', '.join(unsupported) or 'a mask, dropout or missing spans'}, "
+            f"which {type(module).__name__} passes"
         )
     queries, keys, values = (states.squeeze(0).transpose(0, 1) for states in (query, key, value))
     width = values.shape[-1]
@@ -181,7 +184,7 @@ def _gathered(keys: Tensor, values: Tensor, index: Tensor | None) -> tuple[Tenso
 
 
 class _Gather(torch.autograd.Function):
-    """Keys and values by position. A prompt's gradients are summed in float32."""
+    """Keys and values by position. Gradients of a repeated prompt are summed in float32."""
 
     @staticmethod
     def forward(ctx: Any, keys: Tensor, values: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,6 +1,7 @@
-"""SwiGLU and rotary positions as one kernel per direction.
+"""SwiGLU and rotary position embeddings as one kernel per forward or backward pass.
 
-Kernels get contiguous tensors without gradients: for others torch would compile again, and stop after eight times.
+Kernels get contiguous tensors without gradients: for others torch would compile again, and stop after eight
+times.
 """
 
 from collections.abc import Callable
@@ -43,7 +44,7 @@ def kernels(compiler: Compiler) -> Kernels:
 
 
 def _gate(gate: Tensor, up: Tensor) -> Tensor:
-    """SwiGLU without its products (Shazeer 2020, equation 6), of (tokens, width)."""
+    """SwiGLU without its matrix products (Shazeer 2020, equation 6), of (tokens, width)."""
     return F.silu(gate) * up
 
 
@@ -54,7 +55,9 @@ def _gate_backward(gradient: Tensor, gate: Tensor, up: Tensor) -> tuple[Tensor, 
 
 
 def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotary positions (Su et al. 2021, equation 34) of x (tokens, heads, width) by angles (tokens, width)."""
+    """Rotary position embedding (Su et al. 2021, equation 34) of x (tokens, heads, width) by angles (tokens,
+    width).
+    """
     return x * cos[:, None] + _half_turned(x) * sin[:, None]
 
 
@@ -73,7 +76,7 @@ def swiglu(gate: Tensor, up: Tensor, fused: Kernels) -> Tensor:
 
 
 def rotary(x: Tensor, cos: Tensor, sin: Tensor, fused: Kernels) -> Tensor:
-    """Rotary positions of x (rows, heads, tokens, width) by angles (rows or 1, tokens, width)."""
+    """Rotary position embedding of x (rows, heads, tokens, width) by angles (rows or 1, tokens, width)."""
     output: Tensor = _Rotary.apply(x, cos, sin, fused)  # type: ignore[no-untyped-call]
     return output
 

@@ -20,13 +20,13 @@ ROTARY = "apply_rotary_pos_emb"
 FEWEST_TOKENS = 256
 _TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-5}
 _LOW_PRECISION_TOLERANCE = 0.02
-"""Tolerance: norm of the difference relative to that of the values."""
+"""Largest norm of the difference, relative to that of the values."""
 _TOKENS = {"cuda": 1024}
 _TOKENS_ELSEWHERE = 5
 
 
 def fuse(model: torch.nn.Module, compiler: Compiler = compiled) -> dict[str, int]:
-    """Fuse code of `model`'s modules; returns how many norms, gates and rotary functions."""
+    """Replace norms, gates and rotary functions of `model` by fused kernels; returns how many of each."""
     counts = {"norms": 0, "gates": 0, "rotary": 0}
     fused = kernels(compiler)
     for module in list(model.modules()):

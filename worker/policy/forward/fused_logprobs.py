@@ -1,4 +1,4 @@
-"""Scores of a slice of logits in three passes over them, on a GPU."""
+"""Log-probabilities and entropies of a slice of logits in three passes over the logits, on a GPU."""
 
 import logging
 from functools import cache
@@ -12,12 +12,16 @@ from worker.policy.forward.fused_kernels import compiled_once
 log = logging.getLogger(__name__)
 
 Scores = tuple[Tensor, Tensor, tuple[Tensor | None, Tensor | None]]
-"""Log-probabilities (m,), entropies (m,), and minus the slopes of both with respect to the logits (m, V)."""
+"""Log-probabilities (m,), entropies (m,), and the negative gradients of both with respect to the logits (m,
+V).
+"""
 _TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 0.02, torch.float16: 0.01}
 
 
 def fused_slice(logits: Tensor, targets: Tensor, precision: torch.dtype, slope: bool) -> Scores | None:
-    """Scores of logits (m, V) float32 and targets (m,), with slopes in `precision`; None if torch cannot compile it."""
+    """Log-probabilities and entropies of logits (m, V) float32 and targets (m,), with gradients in
+    `precision`; None if torch cannot compile the kernel.
+    """
     if logits.device.type != "cuda" or not _works(logits.device, precision):
         return None
     logprobs, entropies, of_logprob = compiled_once(_with_slope if slope else _without)(

@@ -57,7 +57,9 @@ def _again(model: torch.nn.Module, forward: Callable[..., Any], *inputs: Any, **
 
 
 class _StandIn:
-    """Stand-in for a layer's cache: shows its content before the layer ran, and writes nothing."""
+    """Stand-in for the key-value cache: shows its content from before the layer ran, and only records what
+    the layer writes.
+    """
 
     def __init__(self, held: list[Pair | None]) -> None:
         self._held = held

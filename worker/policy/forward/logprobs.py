@@ -17,7 +17,9 @@ from worker.policy.forward.precision import float32_product, has_float32_output
 SLICE_BYTES = {"cpu": 2**27, "cuda": 2**30}
 """Bytes of a slice's float32 logits; peaks reach 2.5 times that."""
 FROZEN_HEADS = True
-"""False: slices are computed again in the backward pass."""
+"""Whether gradients of frozen heads are computed in the forward pass; False: slices are computed again in the
+backward pass.
+"""
 
 
 def token_scores(
@@ -62,9 +64,9 @@ def token_logits(hidden: Tensor, head: Callable[[Tensor], Tensor], token: int) -
 
 
 class _FrozenHead(torch.autograd.Function):
-    """Scores of a frozen head W with their gradients: with p the distribution over the vocabulary and τ the
-    temperature, ∂ log p_t / ∂ hidden = (W_t − Σ p W) / τ and ∂ entropy / ∂ hidden = −Σ p (log p +
-    entropy) W / τ.
+    """Log-probabilities and entropies of a frozen head W with their gradients: with p the distribution over
+    the vocabulary and τ the temperature, ∂ log p_t / ∂ hidden = (W_t − Σ p W) / τ and ∂ entropy / ∂ hidden =
+    −Σ p (log p + entropy) W / τ.
     """
 
     @staticmethod
@@ -125,8 +127,9 @@ def _logits(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 def _slice(
     logits: Tensor, targets: Tensor, gradients_needed: tuple[bool, bool]
 ) -> tuple[Tensor, Tensor, tuple[Tensor | None, Tensor | None]]:
-    """Log-probabilities (m,), entropies (m,) and, if needed, minus the slopes of both with respect to the logits (m,
-    V)."""
+    """Log-probabilities (m,), entropies (m,) and, if needed, the negative gradients of both with respect to
+    the logits (m, V).
+    """
     distribution = torch.log_softmax(logits, dim=-1)
     del logits
     logprobs = distribution.gather(-1, targets[:, None])[:, 0]

@@ -1,4 +1,6 @@
-"""Micro-batches by token budget: padded rows, rows after one long prompt, or rows packed into one line."""
+"""Micro-batches by token budget: padded rows, rows after one long prompt, or rows packed into one
+sequence.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +10,9 @@ from worker.policy.base import Sequences
 from worker.policy.forward.rows import groups
 
 Layout = Literal["padded", "prompt_once", "packed"]
-"""Layout of a forward pass: a padded line per row; completions after their common prompt; or all rows in one line."""
+"""Layout of a forward pass: padded rows; completions after their common prompt; or all rows packed into one
+sequence.
+"""
 
 LONG_PROMPT = 64
 SMALLEST = 256
@@ -58,7 +62,7 @@ def tokens_of(sequences: Sequences, part: MicroBatch) -> int:
 
 
 def lines(sequences: Sequences, rows: Sequence[int], budget: int) -> list[list[int]]:
-    """Rows of each packed line of at most `budget` tokens; a prompt counts once per line."""
+    """Rows of each packed sequence of at most `budget` tokens; a prompt counts once per sequence."""
     parts: list[list[int]] = []
     room = 0
     by_length = sorted(

@@ -1,4 +1,4 @@
-"""Reactions to out of memory: smaller micro-batches, then gradient checkpointing, then a pause."""
+"""What follows when memory runs out: smaller micro-batches, then gradient checkpointing, then a pause."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from worker.policy.forward.micro_batches import MicroBatch, tokens_of
 
 FACT = "memory"
 _LIKE = 1.05
-"""Ratio of memory above which the usual sizes are tried."""
+"""Memory relative to the earlier device's above which the usual sizes are tried."""
 
 
 @dataclass(frozen=True, slots=True)

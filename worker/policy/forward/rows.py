@@ -1,4 +1,4 @@
-"""Rows as tensors of one pass: right-padded, or packed into one line with each prompt once."""
+"""Rows as tensors of one pass: right-padded, or packed into one sequence that contains each prompt once."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -15,11 +15,11 @@ class CompletionTargets:
     ids: Tensor
     line: Tensor
     column: Tensor
-    """(M,) int64: index in the completion."""
+    """(M,) int64: index of each target in its completion."""
     shape: tuple[int, int]
 
     def spread(self, values: Tensor) -> Tensor:
-        """(M,) → (n, T), 0 at missing tokens."""
+        """Values (M,) as a matrix (n, T), 0 at missing tokens."""
         empty = torch.zeros(self.shape, dtype=values.dtype, device=values.device)
         return empty.index_put((self.line, self.column), values)
 
@@ -34,7 +34,9 @@ class Padded:
 
 @dataclass(frozen=True, slots=True)
 class AttentionSegment:
-    """Queries `start` to `stop` of a packed line attend to an earlier prompt and, causally, to each other."""
+    """Queries `start` to `stop` of a packed sequence attend to an earlier prompt and, causally, to each
+    other.
+    """
 
     start: int
     stop: int
@@ -48,7 +50,7 @@ class AttentionSegment:
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """Keys for the queries of a packed line; `index` repeats a prompt before each of its completions."""
+    """Keys for the queries of a packed sequence; `index` repeats a prompt before each of its completions."""
 
     segments: tuple[AttentionSegment, ...]
     index: Tensor | None
@@ -56,7 +58,7 @@ class Spans:
     query_starts: Tensor
     """(segments + 1,) int32: starts of the segments' queries, and the end."""
     key_starts: Tensor
-    """(segments + 1,) int32: the same for keys."""
+    """(segments + 1,) int32: starts of the segments' keys, and the end."""
     most_queries: int = field(init=False)
     most_keys: int = field(init=False)
     kernels: set[str] = field(default_factory=set, init=False)
@@ -160,7 +162,7 @@ def _ranges(starts: Sequence[int], lengths: Sequence[int]) -> Tensor:
 
 
 def _to_device(device: torch.device, *tensors: Tensor) -> list[Tensor]:
-    """Move all in one transfer, without waiting for the GPU."""
+    """Move all tensors in one transfer, without waiting for the GPU."""
     if device.type == "cpu":
         return list(tensors)
     flat = torch.cat([tensor.flatten() for tensor in tensors]).pin_memory().to(device, non_blocking=True)

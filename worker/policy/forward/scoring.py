@@ -1,4 +1,4 @@
-"""Forward passes scored at completion tokens, in each layout."""
+"""Log-probabilities, entropies and values of completion tokens by forward passes in each layout."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -32,10 +32,10 @@ def score(
     entropy_gradient: bool = False,
     execute_token: int | None = None,
 ) -> TokenScores:
-    """Scores (n, T) on the model's device, with gradient if enabled.
+    """Log-probabilities and entropies (n, T) on the model's device, with gradient if enabled.
 
-    layout: one of `layouts_of`; with `prompt_once` all rows have the same prompt. execute_token: also scored at every
-    place, which runs the head twice.
+    layout: one of `layouts_of`; with `prompt_once` all rows have the same prompt. execute_token: also scored
+    at every position, which runs the head twice.
     """
     if head is None:
         rows = padded(sequences, model.device)
@@ -71,7 +71,9 @@ def score(
 def predict_values(
     model: PreTrainedModel, sequences: Sequences, head: Head, *, layout: Layout = "padded"
 ) -> Tensor:
-    """Values (n, T) float32, with gradient if enabled: `head` (H → 1) of the state that predicts each token."""
+    """Values (n, T) float32, with gradient if enabled: `head` (H → 1) of the hidden state that predicts each
+    token.
+    """
     picked, targets = _hidden(model, sequences, layout)
     return targets.spread(head(picked.float())[:, 0])
 
@@ -157,7 +159,7 @@ def _in_line(model: PreTrainedModel, line: Packed) -> Tensor:
 
 
 def _states_after_prompt(decoder: torch.nn.Module, prompt: Sequence[int], rows: Padded) -> Tensor:
-    """Hidden states (…, H) that predict completion tokens."""
+    """Hidden states (n, T, H) that predict completion tokens; the common prompt is computed once."""
     count, longest = rows.targets.shape
     cache = DynamicCache()
     ids = torch.tensor([list(prompt)], device=rows.ids.device)

@@ -17,7 +17,9 @@ class MicroBatchThreads:
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="micro-batch") if count > 1 else None
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """Run all items at once. Raises what `function` raises, at the item's place, after all have ended."""
+        """Run all items in parallel. Results come in order; an exception is raised at its item's place, after
+        all have ended.
+        """
         if self._pool is None:
             return map(function, items)
         return _results(deque(self._pool.submit(function, item) for item in items))

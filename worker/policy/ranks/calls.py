@@ -13,7 +13,7 @@ Model = Literal["policy", "critic"]
 
 @dataclass(frozen=True, slots=True)
 class PutWeights:
-    """A broadcast of all trained weights follows. No reply."""
+    """Announces a broadcast of all trained weights of `model`. No reply."""
 
     model: Model
     reference: Mapping[str, Tensor] | None
@@ -37,7 +37,7 @@ class AddGradient:
 
 @dataclass(frozen=True, slots=True)
 class ReduceGradient:
-    """A reduction of all gradients follows. No reply."""
+    """Announces a reduction of all gradients of `model`. No reply."""
 
     model: Model
 
@@ -50,7 +50,7 @@ class RankWork:
     """Processor time of the process for its shares."""
     tokens: int = 0
     peak_bytes: int = 0
-    """Most memory: of the GPU, else of the process."""
+    """Peak memory of the GPU, or of the process if there is no GPU."""
 
 
 @dataclass(frozen=True, slots=True)

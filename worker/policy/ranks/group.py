@@ -21,13 +21,15 @@ from reinforge.errors import JobFailure
 
 RANK_LOST = "rank_lost"
 TIMEOUT_SECONDS = 1500.0
-"""Longest wait for another rank; less than the watchdog's for an update, so that the reason is named."""
+"""Longest wait for another rank; shorter than the watchdog's for an update, so that the error names the
+reason.
+"""
 _POLL_SECONDS = 0.005
 _CLOSED = "closed"
 
 
 class Store(Protocol):
-    """A store of torch.distributed."""
+    """The methods of a torch.distributed store that the ranks use."""
 
     def set(self, key: str, value: str, /) -> None: ...
 
@@ -54,10 +56,12 @@ class RankGroup:
         timeout: float = TIMEOUT_SECONDS,
         diagnose: Callable[[], str | None] = lambda: None,
     ) -> None:
-        """diagnose: says which rank ended and how, if it can. Raises JobFailure `rank_lost`."""
+        """diagnose: says which rank ended and how, if it can. Raises JobFailure `rank_lost` if a rank does
+        not start.
+        """
         self.rank, self.size = rank, size
         self.bytes_moved: Counter[str] = Counter()
-        """Bytes that passed through rank 0."""
+        """Bytes that passed through rank 0, by kind of message."""
         self._diagnose = diagnose
         self._timeout = timeout
         self._calls = _prefixed("calls", store)
@@ -73,7 +77,7 @@ class RankGroup:
             )
 
     def close(self) -> None:
-        """Rank 0 also ends the others, if it can reach them."""
+        """Leave the group. Rank 0 also ends the other ranks, if it can reach them."""
         if self.rank == 0:
             with contextlib.suppress(RuntimeError):
                 self._calls.set(_CLOSED, "")
@@ -81,7 +85,7 @@ class RankGroup:
             dist.destroy_process_group()
 
     def scatter(self, messages: Sequence[Any]) -> None:
-        """Of rank 0: send each other rank its message; the first is rank 0's own."""
+        """Called by rank 0: send each other rank its message. messages: by rank; the first is not sent."""
         with self._named():
             self._calls.set(str(self._number), "")
             self._number += 1
@@ -93,7 +97,9 @@ class RankGroup:
             self.bytes_moved["calls"] += int(sizes[1:].sum())
 
     def next_message(self) -> Any:
-        """Of the others: the next message of rank 0, however long that takes; None if it has closed the group."""
+        """Called by the other ranks: the next message of rank 0, however long that takes; None if rank 0 has
+        closed the group.
+        """
         with _ended_if_silent(self._timeout) as contact:
             while not self._calls.check([str(self._number)]):
                 if self._calls.check([_CLOSED]):
@@ -108,13 +114,13 @@ class RankGroup:
         return _unpack(packed)
 
     def reply(self, value: Any) -> None:
-        """Of the others: answer the last message."""
+        """Called by the other ranks: answer the last message."""
         packed = _pack(value)
         dist.send(torch.tensor([packed.numel()]), 0)
         dist.send(packed, 0)
 
     def replies(self) -> list[Any]:
-        """Of rank 0: the answers of the others, by rank."""
+        """Called by rank 0: the answers of the other ranks, in their order."""
         values = []
         with self._named():
             for rank in range(1, self.size):
@@ -127,13 +133,13 @@ class RankGroup:
         return values
 
     def broadcast(self, tensor: Tensor) -> None:
-        """In place, from rank 0."""
+        """Overwrite `tensor` on every rank with rank 0's."""
         with self._named():
             dist.broadcast(tensor, 0)
         self.bytes_moved["weights"] += tensor.nbytes * (self.size - 1)
 
     def reduce(self, tensor: Tensor) -> None:
-        """In place: on rank 0 the sum over all ranks."""
+        """Overwrite rank 0's `tensor` with the sum over all ranks."""
         with self._named():
             dist.reduce(tensor, 0)
         self.bytes_moved["gradients"] += tensor.nbytes * (self.size - 1)
@@ -147,12 +153,14 @@ class RankGroup:
 
 
 def refuse_start(store: Store, error: Exception) -> None:
-    """Of a rank that cannot start: the error that rank 0 is to raise."""
+    """Called by a rank that cannot start: store the error that rank 0 is to raise."""
     _prefixed("start", store).set("error", base64.b64encode(pickle.dumps(error)).decode())
 
 
 def _meet(store: Store, rank: int, size: int, timeout: float, diagnose: Callable[[], str | None]) -> None:
-    """Wait until all ranks have loaded; raises the error of one that cannot."""
+    """Announce this rank; rank 0 waits until all ranks have loaded, and raises the error of one
+    that cannot.
+    """
     store.set(str(rank), "")
     if rank > 0:
         return
@@ -178,7 +186,7 @@ def rank_lost(why: str) -> JobFailure:
 
 
 def _first_line(error: Exception) -> str:
-    """Without the place in gloo's source."""
+    """First line of the message, without the location in gloo's source."""
     return re.sub(r"^\[[^\]]*\] ", "", str(error).strip().partition("\n")[0])[:300]
 
 

@@ -1,5 +1,5 @@
-"""Policy and critic whose rows are computed by several ranks. Only rank 0 has weights that count, optimizer and
-reference: the others get weights before their next share, so ranks cannot drift apart.
+"""Policy and critic whose rows are computed by several ranks. Only rank 0's weights, optimizer and reference
+count: the other ranks get its weights before their next share, so ranks cannot drift apart.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,7 +38,7 @@ Value = TypeVar("Value")
 
 
 class Ranks:
-    """The ranks as rank 0 sees them."""
+    """The ranks of a job, for rank 0: sends calls to the others and collects their replies."""
 
     def __init__(self, group: RankGroup, note: Callable[[str], None] = lambda message: None) -> None:
         self.group = group
@@ -55,7 +55,9 @@ class Ranks:
         return [self._meter.work, *self._others]
 
     def run(self, calls: Sequence[Any], own: Callable[[], Value]) -> list[Value]:
-        """The values of all ranks. calls: of all; rank 0 runs `own`. Raises the first error of any."""
+        """Run each other rank's call, and `own` on rank 0; returns the values of all ranks. calls: by rank.
+        Raises the first error of any rank.
+        """
         self.group.scatter(calls)
         try:
             with self._meter.measured(token_count(calls[0])):
@@ -74,12 +76,12 @@ class Ranks:
         return [value, *(reply.value for reply in replies)]
 
     def send_all(self, call: Any) -> None:
-        """Send all others a call without a reply."""
+        """Send all other ranks a call without a reply."""
         self.group.scatter([call] * self.size)
 
 
 class _Ranked:
-    """What ranked policy and critic have in common."""
+    """Base of RankedPolicy and RankedCritic: divides rows and sends changed weights."""
 
     def __init__(self, model: Model, own: LoraPolicy | LoraCritic, ranks: Ranks) -> None:
         self._model, self._trained = model, own.trained
@@ -121,7 +123,7 @@ class _Ranked:
 
 
 class RankedPolicy(_Ranked):
-    """`Policy` over rank 0's own one."""
+    """`Policy` that divides its rows among ranks; `own` is rank 0's."""
 
     def __init__(self, own: LoraPolicy, ranks: Ranks) -> None:
         super().__init__("policy", own, ranks)
@@ -185,7 +187,7 @@ class RankedPolicy(_Ranked):
 
 
 class RankedCritic(_Ranked):
-    """`Critic` over rank 0's own one."""
+    """`Critic` that divides its rows among ranks; `own` is rank 0's."""
 
     def __init__(self, own: LoraCritic, ranks: Ranks) -> None:
         super().__init__("critic", own, ranks)

@@ -84,4 +84,4 @@ class RankServer:
                 # Left by a call after which another rank failed.
                 model.trained.optimizer.zero_grad(set_to_none=True)
                 return model.forward_backward(batch, loss)
-        raise TypeError(f"no call: {call!r}")
+        raise TypeError(f"unknown call: {call!r}")

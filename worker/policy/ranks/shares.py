@@ -1,4 +1,4 @@
-"""Shares of rows: as many tokens for each rank as possible, and the rows of a prompt together."""
+"""Shares of rows: about the same cost for each rank, and the rows of a prompt together where possible."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ from worker.policy.forward.micro_batches import Layout
 from worker.policy.forward.rows import groups
 
 GRADIENT_COST = 3.0
-"""Cost of a token with a backward pass, in forward passes."""
+"""Cost of a token with a backward pass, relative to one with a forward pass only."""
 
 
 def row_shares(
@@ -17,7 +17,7 @@ def row_shares(
 ) -> list[list[int]]:
     """Rows of each rank, ascending: consecutive parts of all rows by prompt, cut where the cost is even.
 
-    costs: of a token, by row; default 1 for all.
+    costs: cost of a token in each row; default 1.
     """
     order: list[int] = []
     totals: list[float] = []
@@ -43,7 +43,7 @@ def batch_costs(batch: Batch) -> list[float]:
 
 
 def part_of(batch: Batch, rows: list[int]) -> Batch:
-    """The batch of some rows, with the denominator of all."""
+    """The batch of some rows, with the denominator of the whole batch."""
     sequences = batch.sequences.take(rows)
     width = sequences.longest
     return replace(

@@ -1,4 +1,4 @@
-"""Measures what a rank does."""
+"""Measures a rank's processor time, tokens and peak memory."""
 
 import resource
 import time
