@@ -1,6 +1,6 @@
 """Client of the worker API, with three kinds of failures.
 
-BackendAway   no response, 5xx or 429: try again later, nothing is lost
+BackendAway   no response, 5xx, 408 or 429: try again later, nothing is lost
 LeaseLost     another attempt owns the job (or may soon): stop at once
 WorkerApiRefused   rejected: repeating the request is of no use
 """
@@ -98,7 +98,7 @@ class WorkerApi:
         self._post(f"/calls/{call}/answer", answer)
 
     def put_blob(self, path: Path, sha256: str, kind: str, token: str | None = None) -> None:
-        """Upload an immutable file. token: of its job; default: the worker's."""
+        """Upload an immutable file as the blob `sha256`. token: the job's token; the worker's by default."""
         url: str = f"/blobs/{sha256}"
         headers = self._headers(token) | {"content-length": str(path.stat().st_size)}
         params: dict[str, str] | None = {"kind": kind}

@@ -13,7 +13,7 @@ class GpuUnavailable(Exception):
 
 
 def compute_device() -> torch.device:
-    """Device; never the CPU in place of a broken GPU. Raises GpuUnavailable."""
+    """Device to compute on, never the CPU in place of a broken GPU. Raises GpuUnavailable."""
     demanded = settings.requested_device()
     if demanded not in ("auto", "cpu", "cuda"):
         raise GpuUnavailable(

@@ -1,4 +1,4 @@
-"""Check that an adapter's weights fit a base model, from the headers of both."""
+"""Checks that a LoRA adapter's weights fit a base model, by the headers of their files."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,9 @@ _EXPERTS = "experts"
 
 
 def check_adapter(model: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """Check `payload["adapter"]`. Raises InvalidInput `adapter_does_not_fit`, `damaged_weights`."""
+    """Check the adapter at `payload["adapter"]`. Raises InvalidInput `adapter_does_not_fit`, or
+    `damaged_weights` for an unreadable file.
+    """
     folder = Path(payload["adapter"])
     lora = read_adapter_config((folder / CONFIG).read_bytes())
     try:

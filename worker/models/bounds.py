@@ -1,4 +1,4 @@
-"""Limits on the sizes that a model's files announce, beyond those of any real model."""
+"""Limits on the sizes that a model's files declare, above those of any real model."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ MAX_ELEMENTS = 1 << 48
 MAX_TENSORS = 1_000_000
 MAX_NAME = 1000
 MAX_LINEAR_LAYERS = 256
-"""Different names, as q_proj; models have about ten."""
+"""Most different names of linear layers, such as q_proj; models have about ten."""
 MAX_CONFIG_NUMBER = (1 << 31) - 1
 _MAX_LABEL = 200
 

@@ -1,4 +1,4 @@
-"""Facts about a base model from its files' headers and configuration."""
+"""Reads facts about a base model from its configuration and the headers of its weights."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -95,7 +95,9 @@ def read_tensors(folder: Path) -> list[Tensor]:
 
 
 def linear_layers(tensors: list[Tensor]) -> list[str]:
-    """Last parts of the names of linear layers but the output's, and `experts`, which "all-linear" does not mean."""
+    """Names of linear layers, such as q_proj, except the output's; also `experts`, which "all-linear" does
+    not mean.
+    """
     names = {tensor.name.split(".")[-2] for tensor in linear_tensors(tensors)}
     return sorted(names | ({_EXPERTS} if _blocks(tensors) else set()))
 

@@ -55,7 +55,9 @@ class ProgramCall:
 
 
 async def run_programs(session: Session, call: ProgramCall, jail: str, scan: bool = True) -> ProgramsOutcome:
-    """Run a program. Raises :class:`JailDied`, and :class:`NeedsLibraries` if ``scan`` finds any."""
+    """Run a program for each of its runs. Raises :class:`JailDied`, and :class:`NeedsLibraries` if ``scan``
+    finds imports.
+    """
     end = time.monotonic() + _MOST_SECONDS
     too_large = source_too_large(call.source)
     results: list[ProgramResult] = []

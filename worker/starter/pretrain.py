@@ -19,7 +19,7 @@ IGNORED = -100
 MICRO_BATCHES = 3
 
 Segments = Iterable[tuple[str, bool]]
-"""Texts in order, and whether the model writes them."""
+"""Consecutive parts of one training text, and whether the model writes each."""
 Row = tuple[list[int], list[int]]
 """Token ids and labels of one text."""
 

@@ -26,7 +26,9 @@ RETAINED_JOBS = 20
 
 @dataclass(frozen=True)
 class RunFolder:
-    """`run.json`, dataset, rewards; then `records.jsonl`, `metrics.jsonl`, `trainer.log`, `blobs/`."""
+    """Folder with `run.json`, dataset and rewards; the trainer adds `records.jsonl`, `metrics.jsonl`,
+    `trainer.log`, `blobs/`.
+    """
 
     path: Path
     descriptor: int

@@ -1,7 +1,8 @@
 """Parses hidden tests so that their expected values stay outside of the sandbox.
 
-Accepted are forms of MBPP, HumanEval, APPS and TACO, lists of `{input, output}` or `{call, expected}`, or their JSON
-text. Only `assert call == literal` is split; other tests run beside the program, which can fool them.
+Accepted are the formats of MBPP, HumanEval, APPS and TACO, lists of `{input, output}` or `{call, expected}`,
+or their JSON text. Expected values are separated only from `assert call == literal`; other tests run in the
+program's process, which can fool them.
 """
 
 import ast
@@ -29,7 +30,7 @@ class UnreadableTests(Exception):
 @dataclass(frozen=True, slots=True)
 class HiddenTest:
     """Test with exactly one of `output` (of a script that reads `stdin`), `expected` (canonical values of
-    `call`) and `in_process` (source that judges).
+    `call`) and `in_process` (source code of a test).
     """
 
     stdin: str = ""
@@ -205,7 +206,7 @@ def _taken_apart(node: ast.stmt) -> tuple[str, set[str], str] | None:
 
 
 def _needed(setup: Sequence["_Statement"], names: set[str]) -> list["_Statement"]:
-    """Imports, and statements that a call depends on; others stay out of the sandbox."""
+    """Statements of the setup that a call depends on, and all imports; others stay outside of the sandbox."""
     chosen: set[int] = set()
     required = set(names)
     for index in reversed(range(len(setup))):

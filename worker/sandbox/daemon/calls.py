@@ -1,4 +1,4 @@
-"""Reward calls: rows in, one result per row out."""
+"""Calls of rewards and tools: rows in, one result per row out."""
 
 import json
 import time
@@ -219,7 +219,7 @@ def _parse(payload: bytes, unit: int, call: ScoringCall) -> ChildRun:
 
 
 def _check_loaded(run: ChildRun, call: ScoringCall) -> None:
-    """Raise unless the zygote observed the module's import: rows cannot forge it."""
+    """Raise unless the zygote saw the import of the module end, which untrusted code cannot forge."""
     if run.progress == region.NOT_STARTED:
         log_lines = clean_text(run.log).strip().splitlines()
         raise JailDied(

@@ -1,7 +1,7 @@
-"""Layout of all data that enters or leaves the jail, as structs that nobody interprets.
+"""Layout of all data that enters or leaves the jail, as plain structs.
 
-The host sends a *request*, the child fills a *region* of shared memory, the zygote sends a *reply* with the region's
-used part. A *unit* is what one call of the reward function scores. Times are seconds.
+The host sends a *request*, the child fills a *region* of shared memory, the zygote sends a *reply* with the
+region's used part. A *unit* is what one call of the reward function scores. Times are seconds.
 """
 
 import struct
@@ -16,7 +16,7 @@ LOG_BYTES = 16384
 FLOOD_BYTES = 8 << 20
 
 TOOL_TEXT_BYTES = STATE_BYTES = 64 << 10
-"""A tool's result and a rollout's state take the places of reason and message."""
+"""Limits of a tool's result and a rollout's state, which take the places of reason and message."""
 
 MAX_NUMBERS = MAX_PARTS + MAX_CRITERIA + 4 * MAX_STEPS + MAX_CANDIDATE_NUMBERS
 
@@ -28,7 +28,7 @@ STATUS_CODES = {"ok": 1, "not_applicable": 2, "exception": 3, "bad_value": 4, "m
 
 
 class Texts(NamedTuple):
-    """Most bytes of a row's two texts."""
+    """Limits of a row's two strings, in bytes."""
 
     reason: int
     message: int
@@ -54,7 +54,7 @@ class Header(NamedTuple):
 
 
 class RowSlot(NamedTuple):
-    """One row's outcome: counts of numbers, bytes of texts, their offset ``at``."""
+    """One row's outcome: counts of numbers, sizes of strings in bytes, and the offset ``at`` of both."""
 
     status: int
     parts: int

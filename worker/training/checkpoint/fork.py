@@ -61,7 +61,7 @@ def start_weights(content: bytes, adapter: str, expected: Mapping[str, Tensor]) 
 
 
 def from_adapter(weights: dict[str, Tensor], state: PolicyState | None = None) -> PolicyState:
-    """State of a policy that started from these weights, its reference unless `state` has one."""
+    """State of a policy that started from these weights, which are its reference unless `state` has one."""
     if state is None:
         return PolicyState(weights, {}, {}, weights)
     return state if state.reference else replace(state, reference=weights)

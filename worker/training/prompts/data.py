@@ -89,12 +89,12 @@ class JobPrompts:
 
     @property
     def different(self) -> int:
-        """Different prompts among the training rows."""
+        """Number of different prompts among the training rows."""
         return len({prompt_key(normalised(row.messages)) for row in self.train})
 
     @property
     def leaked_rows(self) -> int:
-        """Held-out rows whose prompt is trained on as well."""
+        """Number of held-out rows whose prompt is trained on as well."""
         trained = {prompt_key(normalised(row.messages)) for row in self.train} if self.held_out else set()
         return sum(prompt_key(normalised(row.messages)) in trained for row in self.held_out)
 
@@ -103,7 +103,7 @@ class JobPrompts:
         return Slices.of(column, [row.item for row in (*self.train, *self.held_out)])
 
     def check(self) -> int:
-        """Tokens of the longest prompt. Renders every row; raises JobFailure `data_error` before training."""
+        """Render every row; returns the tokens of the longest prompt. Raises JobFailure `data_error`."""
         rows, longest = [*self.train, *self.held_out], 0
         for start in range(0, len(rows), _CHECKED_AT_ONCE):
             made = self._prompts(rows[start : start + _CHECKED_AT_ONCE])
