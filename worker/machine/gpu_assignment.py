@@ -87,14 +87,14 @@ def pools(gpus: Sequence[Gpu], settings: WorkerSettings) -> Pools:
         samplers = (*free,) if trainers else tuple(gpus)
     if settings.gpus_per_job == 2 and (not samplers or len({*(trainers or gpus), *samplers}) < 2):
         raise InvalidInput(
-            f"Each job is to take 2 GPUs, and this worker sees {len(gpus)} with {len(free)} to spare.",
+            f"{PER_JOB} is 2, but this worker sees {len(gpus)} GPUs, of which {len(free)} are unassigned.",
             code="impossible_placement",
             param=PER_JOB,
-            hint="Leave it unset: trainer and vLLM then share one GPU.",
+            hint="Leave the variable unset: trainer and vLLM then share one GPU.",
         )
     if settings.gpus_per_job == 1 and samplers:
         raise InvalidInput(
-            f"{SAMPLERS} gives samplers GPUs of their own, so each job takes 2.",
+            f"{PER_JOB} is 1, but {SAMPLERS} gives samplers GPUs of their own, so each job takes 2.",
             code="impossible_placement",
             param=PER_JOB,
             hint=f"Leave {PER_JOB} unset, or {SAMPLERS}.",

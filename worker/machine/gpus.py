@@ -11,7 +11,7 @@ from worker.machine.settings import DEVICE
 
 VISIBLE = settings.VISIBLE_DEVICES
 ORDER = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-"""Setting with which CUDA numbers devices as nvidia-smi does."""
+"""Variable that makes CUDA number devices as nvidia-smi does."""
 DEVICES = Path("/dev")
 DRIVER = Path("/proc/driver/nvidia")
 _NONE = ("", "-1")
@@ -37,9 +37,9 @@ class Gpu:
     uuid: str
     name: str = "NVIDIA GPU"
     total: int = 0
-    """Bytes; 0 if unknown."""
+    """Memory in bytes; 0 if unknown."""
     free: int = 0
-    """Bytes; 0 if unknown."""
+    """Free memory in bytes; 0 if unknown."""
 
 
 def list_gpus(visible_devices: str | None = None) -> list[Gpu]:

@@ -40,7 +40,7 @@ def out_of_memory(device: torch.device, what: str) -> JobFailure:
     return JobFailure(
         f"The trainer ran out of memory: {what}.",
         code="out_of_memory",
-        hint=f"Free memory of the {place}, or give the job a worker with more, then resume it: it goes on behind its "
+        hint=f"Free memory of the {place}, or give the job a worker with more, then resume it: it continues after its "
         "last whole step. Or fork it with a smaller rollout.max_completion_tokens.",
         retryable=True,
     )

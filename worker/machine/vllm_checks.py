@@ -29,7 +29,7 @@ def check_gpu_build() -> None:
         return
     if vllm_build() == CPU_BUILD:
         raise JobFailure(
-            f"The vLLM of this worker is {CPU_BUILD}, which knows no GPU.",
+            f"The vLLM of this worker is {CPU_BUILD}, which cannot use a GPU.",
             code="engine_missing",
             hint="Remove its environment and run `make vllm` on the worker, or set REINFORGE_DEVICE=cpu; then resume.",
             retryable=True,

@@ -55,7 +55,7 @@ def check_architecture(config: dict[str, Any]) -> None:
     raise InvalidInput(
         f"A model {named} is no causal language model of this worker's transformers.",
         code="unknown_architecture",
-        hint="Models that continue a text can be trained (Qwen, Llama, Gemma, GPT-2 …); a newer one may need a newer "
+        hint="Causal language models can be trained (Qwen, Llama, Gemma, GPT-2 …); a newer one may need a newer "
         "transformers on the workers.",
         param="source",
     )

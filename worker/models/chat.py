@@ -161,9 +161,10 @@ def _load_tokenizer(path: Path) -> Any:
 
 def _unrenderable(why: str) -> InvalidInput:
     return InvalidInput(
-        f"The model's chat template does not take these messages: {why}",
+        f"The model's chat template cannot render these messages: {why}",
         code="prompt_not_renderable",
-        hint="Many templates want an optional system message, then user and assistant in turn, with texts as content.",
+        hint="Many templates need an optional system message, then user and assistant alternately, all with strings as "
+        "content.",
         param="data.dataset",
     )
 

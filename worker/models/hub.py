@@ -123,7 +123,7 @@ def fetch(
     missing = [file for file, size in pinned.files if not _has(target / file, size)]
     if missing:
         raise Unavailable(
-            f"The download of {name} is not complete: {', '.join(missing[:3])}.",
+            f"The download of {name} is not complete; missing or cut off: {', '.join(missing[:3])}.",
             code="hub_unavailable",
             hint="Add the model again: the download goes on where it stopped.",
         )

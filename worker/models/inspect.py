@@ -54,7 +54,7 @@ def read_facts(folder: Path, _: dict[str, Any]) -> dict[str, Any]:
     parameters = sum(tensor.size for tensor in tensors)
     if parameters > MAX_ELEMENTS:
         raise InvalidInput(
-            f"The weights announce {parameters:,} parameters, more than any model has.",
+            f"The weights declare {parameters:,} parameters; at most {MAX_ELEMENTS:,} are allowed.",
             code="damaged_weights",
             hint="Copy or download them again.",
             param="source",

@@ -37,7 +37,9 @@ class Scorable:
         raw: str | None = None,
         notation: str | None = None,
     ) -> Self:
-        """raw: the completion with special tokens. notation: the format of the model's tool calls."""
+        """Input of rewards for one completion. raw: the completion with special tokens. notation: the format
+        of the model's tool calls.
+        """
         fields = tool_fields(completion, tools, raw=raw, notation=notation) if tools else {}
         if messages:
             fields = fields | {"messages": [*prompt, *messages], "tool_calls": _called(messages)}

@@ -140,7 +140,6 @@ class ServerClient:
         )
 
     async def post(self, body: bytes, headers: dict[str, str], *, seconds: float) -> bytes:
-        """Send a body and return the reply. Raises RequestFailed."""
         return (await self.send(Exchange(body, headers), seconds=seconds)).content
 
     async def send(self, exchange: Exchange, *, seconds: float) -> ServerReply:
@@ -183,7 +182,9 @@ async def checked_target(guard: Guard, url: str, seconds: float) -> Target:
     except AddressRefused as error:
         raise RequestFailed("refused", str(error)) from error
     except TimeoutError as error:
-        raise RequestFailed("timeout", f"no address within {seconds:g} s", again=True) from error
+        raise RequestFailed(
+            "timeout", f"the name was not resolved within {seconds:g} s", again=True
+        ) from error
 
 
 async def send(
@@ -223,7 +224,7 @@ async def send(
 
 async def _bounded(answer: httpx.Response, exchange: Exchange) -> bytes:
     if answer.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
-        raise RequestFailed("encoded", "the answer is compressed although that was not asked for")
+        raise RequestFailed("encoded", "the answer is compressed, although the request allows no compression")
     content = bytearray()
     async for part in answer.aiter_raw():
         content += part

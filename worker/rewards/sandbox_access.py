@@ -35,7 +35,6 @@ def _key_file() -> KeyFile:
 
 
 def main() -> int:
-    """Print the jail's status as JSON."""
     address = settings.sandbox_address()
     try:
         with sandbox_client(address) as client:

@@ -57,8 +57,8 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class ProgramLimits:
-    """Limits of one run (seconds, bytes, bytes). Raises ``ValueError`` for values not positive or above their
-    cap.
+    """Limits of one run: `wall` seconds, `memory` and `output` bytes. Raises ``ValueError`` for values not
+    positive or above their cap.
     """
 
     wall: float = 5.0

@@ -88,7 +88,6 @@ def padded(rows: list[Row]) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def encode_batch(tokenizer: Tokenizer, examples: list[Example]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return token ids and labels, both (examples, longest); only completions carry labels."""
     return padded([encode(tokenizer, example_segments(example)) for example in examples])
 
 

@@ -109,7 +109,7 @@ class TrainerProcess:
                 try:
                     self._on_record(RECORD.validate_json(line))
                 except ValidationError as error:
-                    self.fault = f"The trainer wrote a record that is none: {error}"
+                    self.fault = f"The trainer wrote an invalid record: {error}"
 
 
 def child_environment() -> dict[str, str]:

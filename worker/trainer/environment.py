@@ -91,7 +91,9 @@ def agent_sampler(
 
 
 def call_texts(prompts: JobPrompts, texts: ModelTexts) -> CallTexts | None:
-    """Decoder that shows the tokens which mark calls; None if plain texts have the marks of all calls."""
+    """Decoder that keeps the special tokens which mark tool calls; None if plain texts have the marks of all
+    calls.
+    """
     if not any(prompt.tools for prompt in (*prompts.train, *prompts.held_out)):
         return None
     notation = texts.notation()

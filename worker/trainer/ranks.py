@@ -115,7 +115,7 @@ class TorchrunRanks:
         self._group: RankGroup | None = None
 
     def join(self) -> Ranks:
-        """Wait until all ranks have loaded. Raises JobFailure: that of a rank that cannot start, or `rank_lost`."""
+        """Like `RankProcesses.join`."""
         self._group = torchrun_group()
         return Ranks(self._group)
 

@@ -93,7 +93,7 @@ class StepCompletions:
         return self._prompts.for_step(current.noise_step, count, position.frontier)
 
     def _progress(self, following: Round, prompts: Sequence[Prompt]) -> ProgressCallback:
-        """Progress callback of sampling ahead, which reports only heartbeats while the update is the phase."""
+        """Progress callback of sampling ahead, which reports only heartbeats during the update."""
         reporting: ProgressCallback | None = None
 
         def show() -> None:

@@ -36,7 +36,7 @@ class Credit:
     rewards: Tensor
     """Rewards before shaping, (N,) float64; NaN if missing."""
     compared: Tensor
-    """Rewards on a fixed scale, by which a group counts as uniform, (N,) float64; NaN if missing."""
+    """Rewards on a fixed scale, by which a group's rewards count as equal, (N,) float64; NaN if missing."""
     outcomes: Tensor
     """Rewards that selection and advantage compare, (N,) float64; NaN if missing."""
     keep: Tensor

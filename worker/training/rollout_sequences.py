@@ -47,7 +47,6 @@ class RolloutSequences:
 
     @property
     def longest(self) -> int:
-        """Tokens of the longest rollout."""
         return int((self._starts + self._lengths).max()) if self._forked else self.sequences.longest
 
     def take(self, rows: Sequence[int]) -> "RolloutSequences":

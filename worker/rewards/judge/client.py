@@ -51,7 +51,7 @@ class JudgeClient:
         self, messages: list[dict[str, Any]], form: ReplyForm, params: SamplingParams
     ) -> JudgeAnswer:
         """Query the judge, once for equal concurrent questions. Raises JudgeFailed, or JobFailure
-        `judge_budget` if it is spent.
+        `judge_budget` if the budget is spent.
         """
         body = self._body(messages, form, params)
         key = cache_key(self.judge.base_url, body)

@@ -31,8 +31,8 @@ class JudgeUsage:
 
 @dataclass(slots=True)
 class Ledger:
-    """Thread-safe costs of a job's judges. granted: what may be spent; budget: what is added when a job
-    resumes with it spent.
+    """Thread-safe costs of a job's judges. granted: total that may be spent; budget: what is granted at
+    first, and again when a job resumes with all spent.
     """
 
     budget: float | None = None

@@ -45,7 +45,7 @@ class HiddenTest:
 def read_tests(value: object, entry: str | None = None) -> list[HiddenTest]:
     tests = list(_read(value, entry))
     if not 0 < len(tests) <= MAX_TESTS:
-        raise UnreadableTests(f"a row has 1 to {MAX_TESTS} tests, not {len(tests)}")
+        raise UnreadableTests(f"a row must have 1 to {MAX_TESTS} tests, not {len(tests)}")
     return tests
 
 
@@ -64,9 +64,9 @@ def _read(value: object, entry: str | None) -> Iterator[HiddenTest]:
             elif isinstance(test, Mapping):
                 yield _one(test, entry)
             else:
-                raise UnreadableTests(f"a test is text or an object, not {type(test).__name__}")
+                raise UnreadableTests(f"a test must be a string or an object, not {type(test).__name__}")
     else:
-        raise UnreadableTests(f"tests are text, a list or an object, not {type(value).__name__}")
+        raise UnreadableTests(f"tests must be a string, a list or an object, not {type(value).__name__}")
 
 
 def _json(text: str) -> object | None:
@@ -90,7 +90,7 @@ def _one(test: Mapping[str, Any], entry: str | None) -> HiddenTest:
         whole = list(split(str(fields["test"]), entry))
         return whole[0] if len(whole) == 1 else HiddenTest(in_process=str(fields["test"]))
     raise UnreadableTests(
-        f"a test is {{input, output}}, {{call, expected}} or {{test}}, not {{{', '.join(map(str, test))}}}"[
+        f"a test must be {{input, output}}, {{call, expected}} or {{test}}, not {{{', '.join(map(str, test))}}}"[
             :300
         ]
     )
@@ -99,13 +99,13 @@ def _one(test: Mapping[str, Any], entry: str | None) -> HiddenTest:
 def _pairs(tests: Mapping[str, Any]) -> Iterator[HiddenTest]:
     inputs, outputs, name = tests["inputs"], tests["outputs"], tests.get("fn_name")
     if not isinstance(inputs, list) or not isinstance(outputs, list) or len(inputs) != len(outputs):
-        raise UnreadableTests("inputs and outputs are lists of one length")
+        raise UnreadableTests("inputs and outputs must be lists of the same length")
     for argument, output in zip(inputs, outputs, strict=True):
         if name is None:
             yield HiddenTest(stdin=_lines(argument), output=_lines(output))
             continue
         if not str(name).isidentifier() or not isinstance(argument, list):
-            raise UnreadableTests("with fn_name each input is the list of the function's arguments")
+            raise UnreadableTests("fn_name must be a function's name, and each input a list of its arguments")
         # these datasets wrap some results into a list of one
         inner = output[0] if isinstance(output, list) and len(output) == 1 else output
         expected = dict.fromkeys((_loose(output), _loose(inner)))

@@ -65,7 +65,7 @@ def score_code(
         return CodeScore(
             "bad_value",
             message=f"none of the row's {inside} tests can be compared outside of the program's own process; "
-            "set in_process: count to believe them all the same",
+            "set in_process: count to include them",
         )
     program = extract_code(completion, settings.code)
     if program is None:

@@ -52,7 +52,10 @@ def parse_run(
     """
     space_at = region.DONE.size + region.space_offset(rows)
     if not space_at <= len(payload) <= region.reply_cap(rows, output, texts):
-        raise ProtocolError(f"a reply of {len(payload)} bytes for {rows} rows")
+        raise ProtocolError(
+            f"a reply of {len(payload)} bytes for {rows} rows, expected {space_at} to "
+            f"{region.reply_cap(rows, output, texts)}"
+        )
     done = region.DONE.unpack_from(payload)
     first, count, status, cause, progress, cpu, _, unit_wall, used, log_size = done
     if (

@@ -118,10 +118,10 @@ nothing.
 """
 
 HELLO = struct.Struct("<IIIBBB")
-"""pid, uid, Landlock ABI, Python major, minor, micro."""
+"""Fields: pid, uid, Landlock ABI, Python major, minor, micro."""
 
 CALL = struct.Struct("<cIIIIddd")
-"""op, rows, units, first unit, body bytes, seconds (for the call, for loading, of CPU)."""
+"""Fields: op, rows, units, first unit, body bytes, seconds (for the call, for loading, of CPU)."""
 OP_CALL, OP_RESUME, OP_FORGET, OP_PRELOAD, OP_PROGRAM, OP_TOOLS = b"C", b"R", b"F", b"P", b"X", b"T"
 """PRELOAD's body names modules, one a line. PROGRAM is a call of one row; TOOLS a call with larger texts."""
 
@@ -130,7 +130,9 @@ BODY = struct.Struct("<I")
 PROGRAM = struct.Struct("<IIQ")
 
 DONE = struct.Struct("<IIIIIdddII")
-"""First unit, rows, wait status, cause, progress, seconds (CPU, wall, last unit), bytes of rows and log."""
+"""Fields: first unit, rows, wait status, cause, progress, seconds (CPU, wall, last unit), bytes of rows and
+log.
+"""
 
 ENDED_ITSELF, UNIT_TIMEOUT, LOAD_TIMEOUT, CALL_DEADLINE, OUTPUT_FLOOD = 0, 1, 2, 3, 4
 

@@ -27,7 +27,9 @@ class NotDeterministic(Exception):
 
 @dataclass(slots=True)
 class Answer:
-    """text: what the model reads. state: JSON. value: of `get_reward`. none: the function returned None."""
+    """Result of one call. text: what the model reads. state: JSON. value: of `get_reward`. none: the function
+    returned None.
+    """
 
     text: str = ""
     state: str = ""

@@ -50,9 +50,9 @@ def decode(head: bytes) -> dict[str, Any]:
     try:
         message = json.loads(head)
     except (ValueError, RecursionError) as error:
-        raise WireError(f"not JSON: {error}") from error
+        raise WireError(f"a message is not JSON: {error}") from error
     if not isinstance(message, dict):
-        raise WireError("a message is a JSON object")
+        raise WireError("a message must be a JSON object")
     return message
 
 

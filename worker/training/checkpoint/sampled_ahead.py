@@ -28,7 +28,7 @@ class SampledAhead:
     collected: Collected
 
     def fits(self, current: Round, revisions: Mapping[str, str]) -> bool:
-        """Whether sampling and scoring in `current` would differ by the policy alone."""
+        """Whether sampling and scoring in `current` would differ only in the policy."""
         return replace(self.round, version=current.version) == current and self.revisions == revisions
 
 

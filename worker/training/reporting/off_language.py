@@ -32,9 +32,7 @@ def off_language_share(rollouts: Sequence[Rollout]) -> float | None:
 
 
 def _scripts_of_row(prompt: Prompt) -> frozenset[str]:
-    """Scripts of the prompt and the row's other strings: its answer may be in another language than its
-    question.
-    """
+    """Scripts of the prompt and the row's other strings, such as an answer in another language."""
     texts = [prompt.text, *(value for value in prompt.item.values() if isinstance(value, str))]
     characters = set().union(*(text[:MOST_CHARACTERS] for text in texts))
     return EVERYWHERE | {_script(character) for character in characters if character.isalpha()}
