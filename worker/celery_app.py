@@ -1,4 +1,4 @@
-"""The worker's Celery application: one queue of messages that wake the worker, from Redis or a polled folder."""
+"""The worker's Celery application: one queue of messages that wake it, from Redis or a polled folder."""
 
 import warnings
 from typing import Any

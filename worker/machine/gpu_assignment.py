@@ -208,7 +208,7 @@ class GpuLocks:
         self._folder = folder
 
     def take(self, available: Pools, holder: str, *, urgent: bool = False, trainers: int = 1) -> Hold | None:
-        """Lock GPUs for a job; None while too few are free. urgent: request that idle holders release theirs."""
+        """Lock GPUs for a job; None while too few are free. urgent: request idle holders to release theirs."""
         if not available.trainers:
             return Hold()
         full: set[str] = set()

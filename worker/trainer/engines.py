@@ -68,7 +68,7 @@ def rollout_engine(
     folder: Path,
     longest: int,
 ) -> RolloutEngine:
-    """Engine of a job. longest: tokens of the longest conversation. Raises JobFailure as `check_engine` does."""
+    """Engine of a job. longest: tokens of the longest conversation. Raises JobFailure like `check_engine`."""
     ahead = host.sampling_copy(policy) if spec.rollout.ahead else None
     if spec.rollout.engine == "vllm":
         check_engine(spec)

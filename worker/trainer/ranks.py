@@ -64,7 +64,7 @@ class RankProcesses:
         return [process.pid for process in self._processes]
 
     def join(self) -> Ranks:
-        """Wait until all ranks have loaded. Raises JobFailure: that of a rank that cannot start, or `rank_lost`."""
+        """Wait until all ranks have loaded. Raises JobFailure: that of one that cannot start, or `rank_lost`."""
         self._group = RankGroup(
             file_store(self._store_path, self._count),
             0,
