@@ -1,4 +1,4 @@
-"""The Celery application: one queue of wake-ups, from Redis or a polled folder."""
+"""The worker's Celery application: one queue of messages that wake it, from Redis or a polled folder."""
 
 import warnings
 from typing import Any
@@ -12,7 +12,7 @@ POLL_SECONDS = 0.1
 
 
 def broker_configuration(settings: WorkerSettings) -> dict[str, Any]:
-    """The backend's producer uses the same folders."""
+    """Broker options: Redis if configured, else folders that the backend's producer uses too."""
     if settings.redis_url:
         return {"broker_url": settings.redis_url}
     messages, control = settings.folder("broker", "queue"), settings.folder("broker", "control")
@@ -29,7 +29,9 @@ def broker_configuration(settings: WorkerSettings) -> dict[str, Any]:
 
 
 def make_app(settings: WorkerSettings) -> Celery:
-    """Acknowledges messages early and stores no result: a lost or doubled wake-up harms nothing."""
+    """Application that acknowledges messages early and stores no results: a lost or repeated message does no
+    harm.
+    """
     app = Celery("reinforge", include=["worker.tasks"])
     app.conf.update(
         **broker_configuration(settings),

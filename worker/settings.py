@@ -13,7 +13,7 @@ DEFAULT_URL = "http://127.0.0.1:8321"
 
 
 class WorkerSettings(BaseSettings):
-    """Settings, described in docs/install.md. Nothing here gives access to the database."""
+    """Settings of a worker, described in docs/install.md. None of them gives access to the database."""
 
     model_config = SettingsConfigDict(extra="ignore", populate_by_name=True, env_ignore_empty=True)
 
@@ -29,26 +29,28 @@ class WorkerSettings(BaseSettings):
         default=600.0, gt=0, validation_alias="REINFORGE_SERVING_IDLE_SECONDS"
     )
     serving_threads: int = Field(default=1, ge=1, le=256, validation_alias="REINFORGE_SERVING_THREADS")
-    """CPU threads of the sampling process; training shares the machine."""
+    """CPU threads of the sampling process, which shares the machine with training."""
     serving_adapters: int = Field(default=8, ge=1, le=256, validation_alias="REINFORGE_SERVING_ADAPTERS")
     serving_engine: Literal["auto", "transformers", "vllm"] = Field(
         default="auto", validation_alias="REINFORGE_SERVING_ENGINE"
     )
-    """Engine; `auto` is vLLM where it and an NVIDIA device are available."""
+    """Engine that samples from served models; `auto` is vLLM where it and an NVIDIA device are available."""
     stall_seconds: str = Field(default="", validation_alias="REINFORGE_STALL_SECONDS")
     """Longest silence of a trainer (`worker.supervisor.watchdog`)."""
     model_folders: str = Field(default="", validation_alias="REINFORGE_MODEL_FOLDERS")
-    """Absolute paths separated by `:`; unset: `own-models` in `home`."""
+    """Folders to read models from: absolute paths separated by `:`; unset: `own-models` in `home`."""
     device: Literal["auto", "cpu", "cuda"] = Field(default="auto", validation_alias="REINFORGE_DEVICE")
-    """Device; `auto` is a GPU if there is one, and if torch cannot open it, the job ends with `gpu_unavailable`."""
+    """Device of jobs; `auto` is a GPU if there is one. If torch cannot open it, the job ends with
+    `gpu_unavailable`.
+    """
     trainer_devices: str = Field(default="", validation_alias="REINFORGE_TRAINER_DEVICES")
-    """Comma-separated nvidia-smi numbers or ids; unset: all that samplers leave."""
+    """GPUs for trainers: comma-separated nvidia-smi numbers or ids; unset: all that samplers leave."""
     sampler_devices: str = Field(
         default="", validation_alias=AliasChoices("REINFORGE_SAMPLER_DEVICES", "REINFORGE_VLLM_DEVICES")
     )
     """GPUs for jobs' vLLM servers; unset: the trainer's own."""
     gpus_per_job: int | None = Field(default=None, ge=1, le=2, validation_alias="REINFORGE_GPUS_PER_JOB")
-    """2: each job also takes a GPU for its vLLM server."""
+    """GPUs per job: with 2, each job also takes a GPU for its vLLM server."""
     jobs_per_gpu: int = Field(default=1, ge=1, le=64, validation_alias="REINFORGE_JOBS_PER_GPU")
     """Jobs that share a GPU, the same on all workers of a machine."""
     vllm_gpu_memory: float | None = Field(
@@ -62,7 +64,7 @@ class WorkerSettings(BaseSettings):
     rank_seconds: float | None = Field(default=None, gt=0, validation_alias="REINFORGE_RANK_SECONDS")
     """Longest wait for another rank of a job; unset: 1500."""
     gpu_locks: Path | None = Field(default=None, validation_alias="REINFORGE_GPU_LOCKS")
-    """Unset: `gpus` in `home`."""
+    """Folder of the GPU locks; unset: `gpus` in `home`."""
 
     @property
     def hostname(self) -> str:
@@ -88,7 +90,9 @@ class WorkerSettings(BaseSettings):
 
 
 def read_settings() -> WorkerSettings:
-    """Settings of the environment. Raises InvalidInput `invalid_setting` with the variable as `param`."""
+    """Read the settings from the environment. Raises InvalidInput `invalid_setting`, with the variable as
+    `param`.
+    """
     try:
         return WorkerSettings()
     except ValidationError as error:

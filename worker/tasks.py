@@ -1,4 +1,4 @@
-"""The one Celery task: a wake-up, which claims jobs until none is queued."""
+"""The Celery task `wake`, which claims and runs jobs until none is queued, and the worker behind it."""
 
 import logging
 import threading
@@ -100,7 +100,9 @@ class TrainerWorker:
                     self.supervisor.run(claimed, hold)
 
     def start_polling(self) -> None:
-        """Poll in a thread that lives as long as the process: the kernel ends a trainer with its thread."""
+        """Poll for jobs in a thread that lives as long as the process: the kernel ends a trainer with its
+        thread.
+        """
         self._poller = threading.Thread(target=self._poll, name="poller", daemon=True)
         self._poller.start()
 

@@ -1,1 +1,1 @@
-"""Client side of the worker API."""
+"""Client of the worker API, outbox of records, keep-alive and cache of blobs."""

@@ -1,4 +1,4 @@
-"""Removes objects that the backend no longer uses from caches."""
+"""Thread that removes cached objects and job folders that the backend no longer uses."""
 
 import logging
 import threading

@@ -1,6 +1,6 @@
 """Client of the worker API, with three kinds of failures.
 
-BackendAway   no response, 5xx or 429: try again later, nothing is lost
+BackendAway   no response, 5xx, 408 or 429: try again later, nothing is lost
 LeaseLost     another attempt owns the job (or may soon): stop at once
 WorkerApiRefused   rejected: repeating the request is of no use
 """
@@ -98,7 +98,7 @@ class WorkerApi:
         self._post(f"/calls/{call}/answer", answer)
 
     def put_blob(self, path: Path, sha256: str, kind: str, token: str | None = None) -> None:
-        """Upload an immutable file. token: of its job; default: the worker's."""
+        """Upload an immutable file as the blob `sha256`. token: the job's token; the worker's by default."""
         url: str = f"/blobs/{sha256}"
         headers = self._headers(token) | {"content-length": str(path.stat().st_size)}
         params: dict[str, str] | None = {"kind": kind}
@@ -109,7 +109,9 @@ class WorkerApi:
                 return
             url, params = response.headers["location"], None
             headers = {"content-length": headers["content-length"]}
-        raise BackendAway("The object store redirects in circles.", code="redirect_loop")
+        raise BackendAway(
+            "The object store redirected an upload three times without accepting it.", code="redirect_loop"
+        )
 
     def get_blob(
         self,
@@ -136,7 +138,7 @@ class WorkerApi:
                     file.write(chunk)
                     on_progress()
             if digest.hexdigest() != sha256:
-                message = f"The object {sha256[:12]}… arrived damaged."
+                message = f"The object {sha256[:12]}… arrived damaged: its content has another SHA-256."
                 raise BackendAway(message, code="blob_damaged")
             part.replace(path)
         except httpx.TransportError as error:
@@ -170,7 +172,7 @@ class WorkerApi:
             return shape.model_validate_json(response.content)
         except ValidationError as error:
             # A proxy's page or another version of the backend: retry instead of ending the job.
-            raise BackendAway(f"{path} was answered with something else than {shape.__name__}.") from error
+            raise BackendAway(f"The backend's answer to {path} is not a valid {shape.__name__}.") from error
 
     def _send(self, method: str, url: str, **options: Any) -> httpx.Response:
         try:
@@ -191,7 +193,7 @@ def _raise_for(response: httpx.Response) -> None:
     status = response.status_code
     if status < 400:
         return
-    code, message, hint = None, f"{response.request.url.path} was answered with {status}.", None
+    code, message, hint = None, f"The server answered {response.request.url.path} with status {status}.", None
     try:
         inner = response.json()["error"]
         code, message, hint = inner.get("code"), inner.get("message") or message, inner.get("hint")

@@ -20,7 +20,9 @@ class _Place:
 
 
 class Outbox:
-    """Outbox with one writer and one sender; only file positions are in memory."""
+    """Outbox with one writer and one sender. In memory are only file positions, and records that the disk
+    refused.
+    """
 
     def __init__(self, path: Path) -> None:
         # Unbuffered: data refused by a full disk would stay in the buffer and fail every later seek and read.

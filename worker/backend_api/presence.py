@@ -1,4 +1,4 @@
-"""Keep-alive of this worker and its sandbox."""
+"""Keep-alive: registers this worker and the state of its sandbox at the backend."""
 
 import logging
 import secrets
@@ -21,7 +21,7 @@ RETRY_SECONDS = 1.0
 
 
 class Presence(threading.Thread):
-    """Registers the worker at the backend every `EVERY_SECONDS`; sooner while the backend cannot be reached."""
+    """Registers the worker every `EVERY_SECONDS`, and every `RETRY_SECONDS` after a failure."""
 
     def __init__(
         self,
@@ -43,7 +43,9 @@ class Presence(threading.Thread):
         self._engines, self._waits_for = engines, waits_for
         self._process = secrets.token_hex(8)
         self.registered = threading.Event()
-        """Event of the registration: earlier calls would be attributed to a former process."""
+        """Set once the worker is registered; the backend attributes calls before that to the worker's former
+        process.
+        """
         self._stopping = threading.Event()
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""Callback by which long work reports progress."""
+"""Callback, without arguments, that long work calls as it advances."""
 
 from collections.abc import Callable
 

@@ -75,7 +75,7 @@ class OutboxSender(threading.Thread):
                 return
 
     def _out_of_patience(self, error: BackendAway) -> bool:
-        """Whether the object store failed for too long; an absent backend is retried forever."""
+        """Whether the object store has failed for too long; an unreachable backend is retried forever."""
         if error.code not in _STORAGE:
             self._storage_lost_at = None
             return False

@@ -13,17 +13,17 @@ NICE = 5
 
 
 def give_way_on_processor() -> None:
-    """Lower the priority, unless on a GPU, whose trainer must not wait behind rewards."""
+    """Lower the priority of a process that computes on the CPU. On a GPU it must not wait for rewards."""
     if not torch.cuda.is_available():
         give_way(NICE)
 
 
 def set_threads(hidden_size: int, *, ranks: int = 1) -> int:
-    """Choose the threads per matrix product, unless OMP_NUM_THREADS is set; returns how many groups fit this rank's
-    part of the cores.
+    """Set torch's number of threads, unless OMP_NUM_THREADS is set. Returns how many groups of that many
+    threads fit into this rank's share of the cores.
 
-    A second thread slows narrow models down: the starter model (128 wide) generates in 0.33 s with one and in 0.65 s
-    with two.
+    A second thread slows narrow models down: the starter model (128 wide) generates in 0.33 s with one thread
+    and in 0.65 s with two.
     """
     if settings.threads_are_set():
         return 1
@@ -34,7 +34,7 @@ def set_threads(hidden_size: int, *, ranks: int = 1) -> int:
 
 
 def available_cores() -> int:
-    """Cores by affinity and a container's quota."""
+    """CPU cores allowed by this process's affinity and the container's quota."""
     cores = len(os.sched_getaffinity(0))
     try:
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()

@@ -1,4 +1,6 @@
-"""Assigns GPUs to jobs, by locks on `$REINFORGE_HOME/gpus/<uuid>`, which end with the worker and its trainer."""
+"""Assigns GPUs to jobs by file locks on `$REINFORGE_HOME/gpus/<uuid>`, which end with the worker and its
+trainer.
+"""
 
 import contextlib
 import fcntl
@@ -26,7 +28,7 @@ _REQUEST_SECONDS = 45.0
 
 @dataclass(frozen=True, slots=True)
 class Pools:
-    """GPUs for trainers, and for separate samplers."""
+    """A worker's GPUs for trainers, and those for samplers alone. seats: jobs per GPU."""
 
     trainers: tuple[Gpu, ...]
     samplers: tuple[Gpu, ...] = ()
@@ -62,7 +64,9 @@ class Placement:
 
 
 def pools(gpus: Sequence[Gpu], settings: WorkerSettings) -> Pools:
-    """Pools by the settings. Raises InvalidInput with the variable as `param`."""
+    """Divide the GPUs into pools by the settings. Raises InvalidInput, with the environment variable as
+    `param`.
+    """
     trainers = _named(gpus, settings.trainer_devices, TRAINERS)
     samplers = _named(gpus, settings.sampler_devices, SAMPLERS)
     if both := [gpu.device for gpu in samplers if gpu in trainers]:
@@ -83,14 +87,14 @@ def pools(gpus: Sequence[Gpu], settings: WorkerSettings) -> Pools:
         samplers = (*free,) if trainers else tuple(gpus)
     if settings.gpus_per_job == 2 and (not samplers or len({*(trainers or gpus), *samplers}) < 2):
         raise InvalidInput(
-            f"Each job is to take 2 GPUs, and this worker sees {len(gpus)} with {len(free)} to spare.",
+            f"{PER_JOB} is 2, but this worker sees {len(gpus)} GPUs, of which {len(free)} are unassigned.",
             code="impossible_placement",
             param=PER_JOB,
-            hint="Leave it unset: trainer and vLLM then share one GPU.",
+            hint="Leave the variable unset: trainer and vLLM then share one GPU.",
         )
     if settings.gpus_per_job == 1 and samplers:
         raise InvalidInput(
-            f"{SAMPLERS} gives samplers GPUs of their own, so each job takes 2.",
+            f"{PER_JOB} is 1, but {SAMPLERS} gives samplers GPUs of their own, so each job takes 2.",
             code="impossible_placement",
             param=PER_JOB,
             hint=f"Leave {PER_JOB} unset, or {SAMPLERS}.",
@@ -118,7 +122,7 @@ def _named(gpus: Sequence[Gpu], value: str, variable: str) -> tuple[Gpu, ...]:
 
 
 def place(available: Pools, full: Collection[str], *, trainers: int = 1) -> Placement | None:
-    """The next job's GPUs; None while too few are free. full: uuids without a free seat."""
+    """GPUs for the next job; None while too few are free. full: uuids of the GPUs without a free seat."""
     if not available.trainers:
         return Placement()
     chosen = tuple(gpu for gpu in available.trainers if gpu.uuid not in full)[:trainers]
@@ -132,7 +136,7 @@ def place(available: Pools, full: Collection[str], *, trainers: int = 1) -> Plac
 
 @dataclass(slots=True)
 class Hold:
-    """GPUs locked until `release`; may be none."""
+    """GPUs that are locked for a process until `release`; empty without GPUs."""
 
     placement: Placement = field(default_factory=Placement)
     locks: dict[str, int] = field(default_factory=dict)
@@ -151,8 +155,8 @@ class Hold:
         self.placement = Placement(self.placement.trainers)
 
     def widen(self, trainers: int) -> bool:
-        """Exchange the GPUs for so many trainers'; False while too few are free: it then holds none, so that two jobs
-        cannot wait for each other. Raises JobFailure `too_few_devices` (retryable).
+        """Exchange the GPUs for those of `trainers` trainers. False while too few are free; it then holds
+        none, so that two jobs cannot wait for each other. Raises JobFailure `too_few_devices` (retryable).
         """
         if self.available is None or self.take_again is None or not self.available.trainers:
             return True
@@ -204,7 +208,7 @@ class GpuLocks:
         self._folder = folder
 
     def take(self, available: Pools, holder: str, *, urgent: bool = False, trainers: int = 1) -> Hold | None:
-        """GPUs for a job; None while too few are free. urgent: idle holders are asked to release."""
+        """Lock GPUs for a job; None while too few are free. urgent: request idle holders to release theirs."""
         if not available.trainers:
             return Hold()
         full: set[str] = set()

@@ -11,7 +11,7 @@ from worker.machine.settings import DEVICE
 
 VISIBLE = settings.VISIBLE_DEVICES
 ORDER = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-"""Setting with which CUDA numbers devices as nvidia-smi does."""
+"""Variable that makes CUDA number devices as nvidia-smi does."""
 DEVICES = Path("/dev")
 DRIVER = Path("/proc/driver/nvidia")
 _NONE = ("", "-1")
@@ -37,9 +37,9 @@ class Gpu:
     uuid: str
     name: str = "NVIDIA GPU"
     total: int = 0
-    """Bytes; 0 if unknown."""
+    """Memory in bytes; 0 if unknown."""
     free: int = 0
-    """Bytes; 0 if unknown."""
+    """Free memory in bytes; 0 if unknown."""
 
 
 def list_gpus(visible_devices: str | None = None) -> list[Gpu]:
@@ -67,7 +67,9 @@ def visible(gpus: Sequence[Gpu], value: str | None) -> list[Gpu]:
 
 
 def parse_nvidia_smi(text: str) -> list[Gpu]:
-    """Parse `--query-gpu=index,uuid,name,memory.total,memory.free --format=csv,noheader,nounits`, in MiB."""
+    """Parse nvidia-smi's `--query-gpu=index,uuid,name,memory.total,memory.free
+    --format=csv,noheader,nounits`, in MiB.
+    """
     rows = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines())]
     return [Gpu(row[0], row[1], row[2], _mib(row[3]), _mib(row[4])) for row in rows if len(row) == 5]
 
@@ -120,7 +122,7 @@ def driver_version() -> str | None:
 
 
 def cannot_open(torch_version: str, cuda: str | None, driver: str | None, reason: str) -> tuple[str, str]:
-    """Problem and remedy if torch cannot open a device. cuda: of torch's build."""
+    """Problem and remedy, in words, if torch cannot open a GPU. cuda: the version torch is built for."""
     on_purpose = f"To compute on the CPU on purpose, set {DEVICE}=cpu on the worker."
     if cuda is None:
         return (

@@ -1,4 +1,4 @@
-"""Kind of machine that a job ran on: equal kinds give equal results to the bit."""
+"""Kind of machine that a job ran on; machines of one kind give bit-identical results."""
 
 import platform
 from pathlib import Path

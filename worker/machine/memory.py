@@ -40,7 +40,7 @@ def out_of_memory(device: torch.device, what: str) -> JobFailure:
     return JobFailure(
         f"The trainer ran out of memory: {what}.",
         code="out_of_memory",
-        hint=f"Free memory of the {place}, or give the job a worker with more, then resume it: it goes on behind its "
+        hint=f"Free memory of the {place}, or give the job a worker with more, then resume it: it continues after its "
         "last whole step. Or fork it with a smaller rollout.max_completion_tokens.",
         retryable=True,
     )
@@ -60,14 +60,14 @@ def memory_in_words(device: torch.device) -> str:
 
 
 def total_memory(device: torch.device) -> int | None:
-    """Bytes of the device, or of the machine for the CPU."""
+    """Total memory of the device in bytes; for the CPU, of the machine."""
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[1])
     return total_ram()
 
 
 def total_ram(root: Path = Path("/")) -> int | None:
-    """Bytes of this machine or container."""
+    """Total memory of this machine or container in bytes."""
     system = _field(root / "proc/meminfo", "MemTotal:")
     if system is None:
         return None
@@ -84,7 +84,7 @@ def memory_at_hand(device: torch.device) -> int | None:
 
 
 def available_ram(root: Path = Path("/")) -> int | None:
-    """Bytes that this process may still take, within a container's limit."""
+    """Memory in bytes that this process can still allocate, within a container's limit."""
     system = _field(root / "proc/meminfo", "MemAvailable:")
     if system is None:
         return None

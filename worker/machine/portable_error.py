@@ -1,4 +1,4 @@
-"""Exceptions that are sent to another process. Standard library only."""
+"""Makes exceptions picklable, to send them to another process. Standard library only."""
 
 import os
 import pickle
@@ -6,7 +6,9 @@ import traceback
 
 
 def portable(error: Exception, process: str) -> Exception:
-    """A copy that can be pickled, with the traceback as a note. process: what this one is."""
+    """Copy of `error` that can be pickled, with the traceback as a note. process: name of this process in the
+    note.
+    """
     trace = "".join(traceback.format_exception(error))
     try:
         copy: Exception = pickle.loads(pickle.dumps(error))

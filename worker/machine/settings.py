@@ -23,7 +23,7 @@ def requested_device() -> str:
 
 
 def visible_devices() -> str | None:
-    """CUDA_VISIBLE_DEVICES; empty: no device."""
+    """Value of CUDA_VISIBLE_DEVICES; empty for no device."""
     return os.environ.get(VISIBLE_DEVICES)
 
 
@@ -86,12 +86,12 @@ def take_reward_secrets() -> str:
 
 
 def plugins_enabled() -> bool:
-    """`reinforge.settings.plugins_enabled` for `worker.algorithm`, which does not import `reinforge`."""
+    """Like `reinforge.settings.plugins_enabled`, for `worker.algorithm`, which does not import `reinforge`."""
     return variable("REINFORGE_PLUGINS") != "off"
 
 
 def rank_seconds() -> float | None:
-    """Longest wait for another rank."""
+    """Longest wait for another rank, in seconds; None if unset."""
     seconds = variable("REINFORGE_RANK_SECONDS")
     return float(seconds) if seconds else None
 
@@ -116,5 +116,5 @@ def use_local_device() -> None:
 
 
 def use_loopback() -> None:
-    """Connect the ranks of one machine without its network, unless set otherwise."""
+    """Make Gloo connect the ranks over the loopback interface, unless GLOO_SOCKET_IFNAME is set."""
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")

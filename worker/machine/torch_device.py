@@ -13,11 +13,12 @@ class GpuUnavailable(Exception):
 
 
 def compute_device() -> torch.device:
-    """Device; never the CPU in place of a broken GPU. Raises GpuUnavailable."""
+    """Device to compute on, never the CPU in place of a broken GPU. Raises GpuUnavailable."""
     demanded = settings.requested_device()
     if demanded not in ("auto", "cpu", "cuda"):
         raise GpuUnavailable(
-            f"{settings.DEVICE} is {demanded!r}.", "Set it to auto, cpu or cuda, or leave it unset."
+            f"{settings.DEVICE} is {demanded!r}, an unknown device.",
+            "Set it to auto, cpu or cuda, or leave it unset.",
         )
     if demanded == "cpu":
         return torch.device("cpu")
@@ -29,7 +30,7 @@ def compute_device() -> torch.device:
         raise GpuUnavailable(*cannot_open(torch.__version__, torch.version.cuda, driver_version(), _reason()))
     if demanded == "cuda":
         raise GpuUnavailable(
-            f"{settings.DEVICE} is cuda, and no NVIDIA device is here.",
+            f"{settings.DEVICE} is cuda, but this process sees no NVIDIA device.",
             "Give this machine or container a GPU, or unset it.",
         )
     return torch.device("cpu")

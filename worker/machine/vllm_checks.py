@@ -13,7 +13,9 @@ from worker.settings import read_settings
 
 
 def check_settings() -> None:
-    """Raise JobFailure `invalid_setting`. A worker has checked them at its start, `reinforge train` has not."""
+    """Check the worker's settings, as a worker does at its start, for `reinforge train`. Raises JobFailure
+    `invalid_setting`.
+    """
     try:
         read_settings()
     except InvalidInput as error:
@@ -21,13 +23,13 @@ def check_settings() -> None:
 
 
 def check_gpu_build() -> None:
-    """Raise JobFailure `engine_missing` or `vllm_needs_compiler`."""
+    """Raise JobFailure: `engine_missing` for a CPU build of vLLM, `vllm_needs_compiler` without compiler."""
     python = vllm_python()
     if python is None:
         return
     if vllm_build() == CPU_BUILD:
         raise JobFailure(
-            f"The vLLM of this worker is {CPU_BUILD}, which knows no GPU.",
+            f"The vLLM of this worker is {CPU_BUILD}, which cannot use a GPU.",
             code="engine_missing",
             hint="Remove its environment and run `make vllm` on the worker, or set REINFORGE_DEVICE=cpu; then resume.",
             retryable=True,

@@ -1,4 +1,6 @@
-"""Whether vLLM can compile here: Triton builds a C extension when a server starts on a GPU."""
+"""Looks for the C compiler and Python headers with which Triton builds an extension when vLLM starts on a
+GPU.
+"""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Check that an adapter's weights fit a base model, from the headers of both."""
+"""Checks that a LoRA adapter's weights fit a base model, by the headers of their files."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,9 @@ _EXPERTS = "experts"
 
 
 def check_adapter(model: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """Check `payload["adapter"]`. Raises InvalidInput `adapter_does_not_fit`, `damaged_weights`."""
+    """Check the adapter at `payload["adapter"]`. Raises InvalidInput `adapter_does_not_fit`, or
+    `damaged_weights` for an unreadable file.
+    """
     folder = Path(payload["adapter"])
     lora = read_adapter_config((folder / CONFIG).read_bytes())
     try:
@@ -27,7 +29,7 @@ def check_adapter(model: Path, payload: dict[str, Any]) -> dict[str, Any]:
     for tensor in tensors:
         match = _KEY.fullmatch(tensor.name)
         if match is None:
-            raise _unfit(f"it has the weight {tensor.name[:100]}, which is not LoRA's")
+            raise _unfit(f"it has the weight {tensor.name[:100]}, which is no LoRA weight")
         if tensor.dtype not in _TYPES:
             raise _unfit(f"its weights are of type {tensor.dtype}, not {', '.join(_TYPES)}")
         halves.setdefault(match["path"], {})[match["half"]] = tensor
@@ -50,7 +52,9 @@ def _check_layer(path: str, pair: dict[str, Tensor], lora: LoraShape, base: list
     if len(a) != 2 or len(b) != 2 or a[0] != lora.rank or b[1] != lora.rank:
         raise _unfit(f"the shapes {a} and {b} of {path[:100]} are not of rank {lora.rank}")
     if (b[0], a[1]) not in (layer.shape, layer.shape[::-1]):
-        raise _unfit(f"{path[:100]} is for a layer of {b[0]} x {a[1]}, and the base model's is {layer.shape}")
+        raise _unfit(
+            f"{path[:100]} is for a layer of {b[0]} x {a[1]}, but the base model's has the shape {layer.shape}"
+        )
 
 
 def _check_complete(halves: dict[str, dict[str, Tensor]], lora: LoraShape, base: list[Tensor]) -> None:
@@ -60,7 +64,7 @@ def _check_complete(halves: dict[str, dict[str, Tensor]], lora: LoraShape, base:
         named = [path for path in linear if any(f".{path}".endswith(f".{name}") for name in lora.targets)]
     missing = [path for path in named if not any(_same_place(path, key) for key in halves)]
     if missing:
-        raise _unfit(f"it has no weights for {len(missing)} of its layers, the first is {missing[0]}")
+        raise _unfit(f"it has no weights for {len(missing)} of its target layers, the first is {missing[0]}")
 
 
 def _same_place(name: str, path: str) -> bool:

@@ -1,4 +1,4 @@
-"""Trainable architectures: causal language models of transformers, read without importing it."""
+"""Names of trainable architectures: the causal language models of transformers, read from its source code."""
 
 import ast
 from functools import cache
@@ -37,7 +37,9 @@ def _table(tree: ast.Module) -> frozenset[str]:
 
 
 def check_architecture(config: dict[str, Any]) -> None:
-    """Raise InvalidInput `unknown_architecture` or `runs_code`."""
+    """Raise InvalidInput for an unsupported architecture: `runs_code` if the model brings code, else
+    `unknown_architecture`.
+    """
     supported = causal_models()
     kind = config.get("model_type")
     if not supported or kind in supported:
@@ -53,7 +55,7 @@ def check_architecture(config: dict[str, Any]) -> None:
     raise InvalidInput(
         f"A model {named} is no causal language model of this worker's transformers.",
         code="unknown_architecture",
-        hint="Models that continue a text can be trained (Qwen, Llama, Gemma, GPT-2 …); a newer one may need a newer "
+        hint="Causal language models can be trained (Qwen, Llama, Gemma, GPT-2 …); a newer one may need a newer "
         "transformers on the workers.",
         param="source",
     )

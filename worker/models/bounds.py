@@ -1,4 +1,4 @@
-"""Limits on the sizes that a model's files announce, beyond those of any real model."""
+"""Limits on the sizes that a model's files declare, above those of any real model."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ MAX_ELEMENTS = 1 << 48
 MAX_TENSORS = 1_000_000
 MAX_NAME = 1000
 MAX_LINEAR_LAYERS = 256
-"""Different names, as q_proj; models have about ten."""
+"""Most different names of linear layers, such as q_proj; models have about ten."""
 MAX_CONFIG_NUMBER = (1 << 31) - 1
 _MAX_LABEL = 200
 
@@ -31,10 +31,10 @@ def check_config(config: dict[str, Any]) -> None:
                 raise _refused(f"{key} is not between 0 and {MAX_CONFIG_NUMBER:,}")
         kind = part.get("model_type", "")
         if not isinstance(kind, str) or len(kind) > _MAX_LABEL:
-            raise _refused(f"model_type is not a text of at most {_MAX_LABEL} characters")
+            raise _refused(f"model_type is not a string of at most {_MAX_LABEL} characters")
     listed = config.get("architectures") or [""]
     if not isinstance(listed, list) or not isinstance(listed[0], str) or len(listed[0]) > _MAX_LABEL:
-        raise _refused(f"architectures is not a list of texts of at most {_MAX_LABEL} characters")
+        raise _refused(f"architectures is not a list of strings of at most {_MAX_LABEL} characters")
 
 
 def check_linear_layers(names: list[str]) -> None:

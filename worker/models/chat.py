@@ -28,7 +28,7 @@ _REASONING = ("reasoning_content", "thinking", "reasoning")
 
 
 class PromptRenderer:
-    """Template and tokenizer of one model. Raises InvalidInput."""
+    """Chat template and tokenizer of one model. Raises InvalidInput if they cannot be read."""
 
     def __init__(self, folder: Path) -> None:
         if not (folder / "tokenizer.json").is_file():
@@ -63,7 +63,8 @@ class PromptRenderer:
         *,
         generation: bool = True,
     ) -> str:
-        """The prompt up to where the assistant begins; without a template, the bare texts. Raises InvalidInput.
+        """The prompt up to the beginning of the assistant's turn; without a template, the joined contents.
+        Raises InvalidInput.
 
         generation: False leaves out the beginning of the assistant's turn.
         """
@@ -110,7 +111,7 @@ class PromptRenderer:
         return ids
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Text with special tokens."""
+        """Text of the token ids, with special tokens."""
         text: str = self._tokenizer.decode(list(ids), skip_special_tokens=False)
         return text
 
@@ -124,7 +125,7 @@ def has_place_for_tools(template: str) -> bool:
 
 
 def renderer(folder: Path) -> PromptRenderer:
-    """Renderer, cached until a file changes."""
+    """Renderer of a model's folder, cached until one of its files changes."""
     names = (
         "tokenizer.json",
         "tokenizer_config.json",
@@ -160,9 +161,10 @@ def _load_tokenizer(path: Path) -> Any:
 
 def _unrenderable(why: str) -> InvalidInput:
     return InvalidInput(
-        f"The model's chat template does not take these messages: {why}",
+        f"The model's chat template cannot render these messages: {why}",
         code="prompt_not_renderable",
-        hint="Many templates want an optional system message, then user and assistant in turn, with texts as content.",
+        hint="Many templates need an optional system message, then user and assistant alternately, all with strings as "
+        "content.",
         param="data.dataset",
     )
 

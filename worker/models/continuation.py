@@ -1,8 +1,9 @@
-"""What a chat template writes between a sampled turn and the next one: the suffix of new messages.
+"""Computes the suffix of a sampled turn: what a chat template writes after it for new messages, up to the
+next turn.
 
-The history is never rendered again: templates drop reasoning from it, or write it in another way than the model did.
-A suffix is the text that follows the sampled turn however the conversation began. Runs templates of strangers:
-use it in `worker.isolated` only.
+The history is never rendered again: templates drop reasoning from it, or write it differently from the model.
+A suffix must not depend on how the conversation began. Runs untrusted templates: use it in `worker.isolated`
+only.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +16,7 @@ from reinforge.tool_calls import NOTATIONS
 Message = dict[str, Any]
 Tools = list[dict[str, Any]]
 Render = Callable[[list[Message], Tools | None, bool], str]
-"""(messages, tools, whether to open the assistant's turn) → text. May raise anything."""
+"""Renders (messages, tools, whether to open the assistant's turn) as text. May raise anything."""
 
 CODE = "template_not_continuable"
 _PROBES = ("plain", '{"a": [1, null]}', "é 'x' \"y\"\n  z", "1")
@@ -27,33 +28,37 @@ _MARK = "rfsentinel"
 class ContinuationProof:
     notation: str
     parallel_calls: bool
-    """Whether a turn may have several calls."""
+    """Whether a turn may have several tool calls."""
     reply: bool
     """Whether a user's reply may follow an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """What precedes the suffix behind the first of the fixed histories, by the token that ended the turn."""
+    """Rendered text before the suffix, after one of the fixed histories, by the token that ended the turn."""
 
     by_end: dict[int, str]
     open: str
-    """The same without the end of the turn."""
+    """The same text without the token that ends the turn."""
 
 
 @dataclass
 class TemplateContinuation:
-    """Continuation of conversations with some tools by one template. Raises InvalidInput `template_not_continuable`."""
+    """Continues conversations with these tools by one chat template. Raises InvalidInput
+    `template_not_continuable` if it cannot.
+    """
 
     render: Render
     encode: Callable[[str], Sequence[int]]
     ends: Mapping[int, str]
-    """Tokens that end the model's turn, and their texts."""
+    """Text of each token that ends the model's turn, by token id."""
     tools: Tools
     _heads: dict[tuple[tuple[str, str], ...], _Head] = field(default_factory=dict)
 
     def prove(self, *, reply: bool = False) -> ContinuationProof:
-        """Try every kind of turn. reply: whether a user's reply has to be possible. Without tools nothing else is."""
+        """Check that every kind of turn can be continued. reply: whether a user's reply must be possible;
+        without tools it must.
+        """
         name = self._first_name
         if name is None:
             return ContinuationProof("", parallel_calls=False, reply=self._checked_reply(required=True))
@@ -67,11 +72,11 @@ class TemplateContinuation:
 
     @property
     def _first_name(self) -> str | None:
-        """Name of the first tool."""
         return _name(self.tools[0]) if self.tools else None
 
     def suffix(self, messages: Sequence[Message], ended_by: int | None) -> list[int]:
-        """Tokens that follow a turn: its end, if `ended_by` is no end of the template's, and the messages.
+        """Token ids that follow a turn: the template's end of the turn, unless `ended_by` is one, and the
+        messages.
 
         ended_by: the turn's last token if it ends turns.
         """
@@ -84,7 +89,7 @@ class TemplateContinuation:
         return ids[1:]
 
     def ends_of(self, messages: Sequence[Message]) -> list[int]:
-        """Tokens by which the template ends a turn before these messages."""
+        """Ids of the tokens with which the template ends a turn before these messages."""
         return list(self._head(_shape(messages)).by_end)
 
     def _checked_reply(self, required: bool) -> bool:
@@ -118,7 +123,7 @@ class TemplateContinuation:
     def _suffix_text(
         self, messages: Sequence[Message], ended_by: int | None, history: int
     ) -> tuple[str, int | None]:
-        """The text, and the end that precedes it."""
+        """Text of the suffix, and the token that ended the turn; None if the text includes it."""
         shape = _shape(messages)
         head = self._head(shape, history)
         before = head.by_end.get(ended_by) if ended_by is not None else None
@@ -160,7 +165,7 @@ class TemplateContinuation:
     def _conversation(
         self, shape: tuple[tuple[str, str], ...], history: int, contents: Sequence[str]
     ) -> list[Message]:
-        """One of three fixed histories, and messages with these contents."""
+        """One of three fixed histories, followed by messages with these contents."""
         calls = [name or self._first_name or "" for role, name in shape if role == "tool"]
         messages = _history(history, calls, self._first_name)
         results = 0
@@ -177,7 +182,9 @@ class TemplateContinuation:
 
 
 def choose_notation(render: Render) -> str:
-    """The first notation in which the template's own call is read back. Raises InvalidInput."""
+    """The first notation that parses the tool calls which the template writes. Raises InvalidInput if none
+    does.
+    """
     user = {"role": "user", "content": f"{_MARK}u"}
     refusal: InvalidInput | None = None
     for calls in (_PROBE_CALLS, _PROBE_CALLS[:1]):
@@ -208,8 +215,6 @@ def rendered(render: Render, messages: list[Message], tools: Tools | None, gener
 
 
 class NotContinuable(InvalidInput):
-    """`template_not_continuable`."""
-
     def __init__(self, reason: str, *, what: str, hint: str, param: str) -> None:
         message = f"The model's chat template cannot continue {what}: {reason}."
         super().__init__(
@@ -255,7 +260,9 @@ _PROBE_CALLS: list[tuple[str, dict[str, Any]]] = [
 
 
 def _history(number: int, calls: Sequence[str], name: str | None) -> list[Message]:
-    """Histories that differ in length, texts and reasoning, up to the last turn's end. name: of a tool, if any."""
+    """One of three histories, which differ in length, texts and reasoning, up to the last turn's end. name:
+    of a tool, if any.
+    """
     if number == 0:
         return [{"role": "user", "content": "x"}, _turn(calls, 1)]
     if number == 1:
@@ -294,7 +301,6 @@ def _id(place: int) -> str:
 
 
 def _common(first: str, second: str) -> int:
-    """Length of the common beginning."""
     pairs = zip(first, second, strict=False)
     return next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(first), len(second)))
 

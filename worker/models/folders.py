@@ -1,4 +1,4 @@
-"""Folders allowed as models: those below configured roots, with links resolved."""
+"""Decides which folders may be read as models: those below configured roots, with symbolic links resolved."""
 
 import os
 from collections.abc import Iterable
@@ -17,7 +17,9 @@ class ModelFolders:
 
     @classmethod
     def configured(cls, setting: str, home: Path) -> "ModelFolders":
-        """Folders from absolute paths, separated by `:`. Raises InvalidInput `model_folders_invalid`."""
+        """Roots from REINFORGE_MODEL_FOLDERS, absolute paths separated by `:`. Raises InvalidInput
+        `model_folders_invalid` for a relative path.
+        """
         named = [Path(name) for entry in setting.split(os.pathsep) if (name := entry.strip())]
         roots = tuple(Path(os.path.realpath(path)) for path in named or [home / OWN])
         if not all(path.is_absolute() for path in named):

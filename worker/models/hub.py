@@ -1,4 +1,6 @@
-"""Models from the hub: a revision is pinned to its commit, then downloaded, resumably, and checked by size."""
+"""Downloads models from the hub: pins a revision to its commit, resumes downloads and checks the files'
+sizes.
+"""
 
 import hashlib
 import os
@@ -13,7 +15,7 @@ from worker.backend_api.progress_callback import ProgressCallback, ignore_progre
 from worker.machine import settings
 
 FILES = ["*.safetensors", "*.json", "*.jinja", "tokenizer.model", "*.txt", "README.md", "LICENSE*"]
-"""Downloaded files, never pickles."""
+"""Patterns of the files to download, never pickles."""
 COMMIT = re.compile(r"[0-9a-f]{40}\Z")
 _COMPLETE = ".reinforge-complete"
 _ACCESS = ".reinforge-access"
@@ -22,7 +24,7 @@ _AT_ONCE = 4
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
-    """A repository at a commit, and its files: name and bytes."""
+    """A repository at a commit, and its files as (name, bytes)."""
 
     repository: str
     commit: str
@@ -60,7 +62,7 @@ def pin(repository: str, revision: str | None, token: str | None) -> Pinned:
 
 
 def check_access(repository: str, commit: str, target: Path, token: str | None) -> None:
-    """Check once that the hub lets this token read a download, which may be another token's. Raises
+    """Check once that this token may read a model, which another token may have downloaded. Raises
     InvalidInput, Unavailable.
     """
     from huggingface_hub import get_hf_file_metadata, hf_hub_url
@@ -121,7 +123,7 @@ def fetch(
     missing = [file for file, size in pinned.files if not _has(target / file, size)]
     if missing:
         raise Unavailable(
-            f"The download of {name} is not complete: {', '.join(missing[:3])}.",
+            f"The download of {name} is not complete; missing or cut off: {', '.join(missing[:3])}.",
             code="hub_unavailable",
             hint="Add the model again: the download goes on where it stopped.",
         )

@@ -1,4 +1,4 @@
-"""Facts about a base model from its files' headers and configuration."""
+"""Reads facts about a base model from its configuration and the headers of its weights."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -54,7 +54,7 @@ def read_facts(folder: Path, _: dict[str, Any]) -> dict[str, Any]:
     parameters = sum(tensor.size for tensor in tensors)
     if parameters > MAX_ELEMENTS:
         raise InvalidInput(
-            f"The weights announce {parameters:,} parameters, more than any model has.",
+            f"The weights declare {parameters:,} parameters; at most {MAX_ELEMENTS:,} are allowed.",
             code="damaged_weights",
             hint="Copy or download them again.",
             param="source",
@@ -95,7 +95,9 @@ def read_tensors(folder: Path) -> list[Tensor]:
 
 
 def linear_layers(tensors: list[Tensor]) -> list[str]:
-    """Last parts of the names of linear layers but the output's, and `experts`, which "all-linear" does not mean."""
+    """Names of linear layers, such as q_proj, except the output's; also `experts`, which "all-linear" does
+    not mean.
+    """
     names = {tensor.name.split(".")[-2] for tensor in linear_tensors(tensors)}
     return sorted(names | ({_EXPERTS} if _blocks(tensors) else set()))
 

@@ -1,4 +1,4 @@
-"""Licence of a model."""
+"""Finds a model's licence in its card or LICENSE file."""
 
 from pathlib import Path
 

@@ -29,7 +29,7 @@ class Renderer(Protocol):
 
 
 class ChatRenderer:
-    """Renderer that joins texts by blank lines without a chat template."""
+    """Renders by the tokenizer's chat template; without one, joins the messages' contents by blank lines."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
@@ -42,7 +42,9 @@ class ChatRenderer:
     def conversation_text(
         self, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, generation: bool
     ) -> str:
-        """A conversation, up to its end or to where the assistant begins. Raises anything."""
+        """Text of a conversation. generation: whether to add the beginning of the assistant's turn. May raise
+        anything.
+        """
         return self._text(messages, tools, generation=generation)
 
     def plain_ids(self, text: str) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Names, types and shapes in a safetensors file's header."""
+"""Reads tensors' names, types and shapes from a safetensors file's header."""
 
 import json
 import math
@@ -34,7 +34,10 @@ def read_header(path: Path) -> list[Tensor]:
         with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
             if not 2 <= length <= min(_MAX_HEADER_BYTES, total - 8):
-                raise _Damaged(f"its header would be {length} bytes long")
+                raise _Damaged(
+                    f"its header's length, {length} bytes, is not between 2 and "
+                    f"{min(_MAX_HEADER_BYTES, total - 8)}"
+                )
             header = json.loads(file.read(length))
         tensors: list[Tensor] = []
         end = 0
@@ -57,11 +60,7 @@ def read_header(path: Path) -> list[Tensor]:
         OverflowError,
     ) as error:
         # Other errors quote the file.
-        text = (
-            f"{error}"
-            if isinstance(error, _Damaged | json.JSONDecodeError)
-            else "its header has another form"
-        )
+        text = f"{error}" if isinstance(error, _Damaged | json.JSONDecodeError) else "its header is malformed"
         raise InvalidInput(
             f"{path.name} is not a whole safetensors file: {text}.",
             code="damaged_weights",
@@ -76,10 +75,10 @@ def _tensor(name: str, entry: dict[str, Any]) -> Tensor:
     if len(name) > MAX_NAME:
         raise _Damaged(f"a tensor's name has {len(name):,} characters, at most {MAX_NAME:,} are allowed")
     if not isinstance(dtype, str) or len(dtype) > _MAX_DTYPE:
-        raise _Damaged(f"the type of {name} is not a short text")
+        raise _Damaged(f"the type of {name} is not a string of at most {_MAX_DTYPE} characters")
     if len(shape) > MAX_DIMENSIONS:
         raise _Damaged(f"{name} has {len(shape):,} dimensions, at most {MAX_DIMENSIONS} are allowed")
     tensor = Tensor(name, dtype, tuple(int(length) for length in shape))
     if not all(0 <= length <= MAX_ELEMENTS for length in tensor.shape) or tensor.size > MAX_ELEMENTS:
-        raise _Damaged(f"{name} has a shape beyond that of any weight")
+        raise _Damaged(f"{name} has a negative dimension or more than {MAX_ELEMENTS:,} elements")
     return tensor

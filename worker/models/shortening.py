@@ -13,7 +13,7 @@ Ids = Sequence[int]
 def shortened_result(
     text: str, most: int, encode: Callable[[str], Ids], decode: Callable[[list[Ids]], Sequence[str]]
 ) -> tuple[str, bool]:
-    """The text within `most` tokens, cut in the middle; and whether it is cut."""
+    """The text, with its middle cut out if it has more than `most` tokens; and whether it was cut."""
     if not needs_tokens(text, most):
         return text, False
     ids = encode(text)
@@ -24,12 +24,12 @@ def shortened_result(
 
 
 def needs_tokens(text: str, most: int) -> bool:
-    """Whether only the tokenizer says if the text has more than `most` tokens."""
+    """Whether the text has more than `most` bytes, and so may have more than `most` tokens."""
     return len(text.encode()) > most
 
 
 def shorten(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """{texts, most} → {texts: [[text, cut]]}, in a child process."""
+    """Shorten texts in a child process: {texts, most} → {texts: [[text, whether it was cut]]}."""
     prompts = renderer(folder)
 
     def decode(rows: list[Ids]) -> list[str]:

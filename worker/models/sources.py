@@ -22,7 +22,7 @@ _HUB = re.compile(
     r"(?P<repository>[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@(?P<revision>[A-Za-z0-9][\w./-]*))?\Z"
 )
 _CONTENT = ("*.safetensors", "*.json", "*.jinja", "tokenizer.model", "merges.txt", "vocab.txt")
-"""Files that decide what the model does."""
+"""Patterns of the files that determine a model's output."""
 _CHUNK = 1 << 20
 
 OnDownload = Callable[[Path, int], None]
@@ -47,8 +47,8 @@ class ModelStore:
         added: bool = False,
         on_progress: ProgressCallback = ignore_progress,
     ) -> Path:
-        """The folder of a source; `token` opens private models of the hub. Raises InvalidInput, Unavailable
-        `hub_unavailable`.
+        """Folder of a source, downloaded from the hub if needed. token: for private models. Raises
+        InvalidInput, Unavailable `hub_unavailable`.
         """
         return self.find(source, token=token, added=added, on_progress=on_progress).folder
 
@@ -214,7 +214,7 @@ def _absolute(source: str) -> Path:
 
 
 def check_folder(folder: Path, source: str) -> None:
-    """Raise InvalidInput without a configuration and safetensors weights."""
+    """Raise InvalidInput unless the folder has a config.json and safetensors weights."""
     try:
         _check_folder(folder, source)
     except OSError as error:  # a part of the path may not be read

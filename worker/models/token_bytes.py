@@ -1,4 +1,4 @@
-"""Tokens as text and as bytes, in the spellings of vocabularies."""
+"""Text and bytes of tokens, decoded from the forms in which vocabularies write them."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
 
 def token_entries(tokenizer: Any, ids: Sequence[int]) -> Iterator[tuple[str, list[int] | None]]:
-    """(text, bytes) of each id; bytes is None for tokens without text."""
+    """(text, bytes) of each token id; bytes is None for special and unknown tokens."""
     specials = set(tokenizer.all_special_ids)
     decoder = getattr(getattr(tokenizer, "backend_tokenizer", None), "decoder", None)
     byte_level = decoder is not None and b"ByteLevel" in decoder.__getstate__()

@@ -1,4 +1,4 @@
-"""Chat template and special tokens from a tokenizer's files."""
+"""Reads chat template, special tokens and stop tokens from a model's files."""
 
 import json
 from dataclasses import dataclass
@@ -32,7 +32,9 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def chat_template(folder: Path, *, tools: bool = False) -> ChatTemplate | None:
-    """The default template; `chat_template.jinja` precedes `tokenizer_config.json`."""
+    """The default template, or the one for tools; chat_template.jinja takes precedence over
+    tokenizer_config.json.
+    """
     apart = folder / "additional_chat_templates" / "tool_use.jinja"
     if tools and apart.is_file():
         return ChatTemplate(apart.read_text(encoding="utf-8"), f"{apart.parent.name}/{apart.name}")
@@ -47,7 +49,7 @@ def chat_template(folder: Path, *, tools: bool = False) -> ChatTemplate | None:
 
 
 def stop_ids(folder: Path) -> list[int]:
-    """Ids that end the model's output, by its configuration files."""
+    """Ids of the tokens that end the model's output, from its configuration files."""
     ids: set[int] = set()
     for name in ("config.json", "generation_config.json"):
         value = read_json(folder / name).get("eos_token_id")

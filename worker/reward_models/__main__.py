@@ -1,4 +1,4 @@
-"""The process: one JSON request per input line, one answer per output line, until EOF.
+"""Process of reward checkpoints: one JSON request per input line, one answer per output line, until EOF.
 
 {"op": "classify", "path", "texts", "pairs", "max_tokens", "batch_size"}        → {"answers": [{label: probability}]}
 {"op": "score", "path", "texts" | "conversations", "tools", …}                  → {"answers": [number]}

@@ -17,8 +17,8 @@ def label_probabilities(
     max_tokens: int,
     batch_size: int,
 ) -> list[dict[str, float]]:
-    """Label → probability per text, or pair of texts (NLI); exclusive unless the checkpoint says
-    otherwise.
+    """Probability of each label, per text or pair of texts (NLI); they add up to 1 unless the checkpoint is
+    multi-label.
     """
     config = loaded.model.config
     names = [str(config.id2label[index]) for index in range(config.num_labels)]
@@ -55,7 +55,7 @@ def reference_logprobs(
     max_tokens: int,
     batch_size: int,
 ) -> list[tuple[float, int]]:
-    """(sum of log-probabilities, tokens) per reference after its context."""
+    """(sum of log-probabilities, number of tokens) of each reference after its context."""
     ids = loaded.texts.join(contexts, references, _room(loaded, max_tokens))
     _check_ids([row for row, _ in ids], loaded)
     results: list[tuple[float, int]] = []
@@ -103,7 +103,7 @@ def _filled(rows: Sequence[Sequence[int]], value: int, loaded: LoadedRewardModel
 
 
 def _check_ids(rows: Sequence[Sequence[int]], loaded: LoadedRewardModel) -> None:
-    """Check ids: on a GPU one beyond the vocabulary would end the process and all its checkpoints."""
+    """Reject token ids beyond the vocabulary: on a GPU one would end the process and all its checkpoints."""
     embeddings: torch.nn.Embedding = loaded.model.get_input_embeddings()
     largest = max(map(max, filter(None, rows)), default=0)
     if largest >= embeddings.num_embeddings:

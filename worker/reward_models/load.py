@@ -1,4 +1,4 @@
-"""Cache of loaded reward checkpoints."""
+"""Loads reward checkpoints, and keeps the latest in memory."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -42,7 +42,9 @@ class LoadedRewardModel:
 
 
 class Shelf:
-    """The newest `MAX_CHECKPOINTS` checkpoints. Its methods raise ModelLoadFailed, GpuUnavailable."""
+    """The `MAX_CHECKPOINTS` most recently used checkpoints. Its methods raise ModelLoadFailed,
+    GpuUnavailable, TextFailed.
+    """
 
     def __init__(self) -> None:
         self._loaded: OrderedDict[tuple[str, str], LoadedRewardModel] = OrderedDict()

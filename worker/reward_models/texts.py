@@ -1,5 +1,5 @@
-"""A checkpoint's chat template and tokenizer, in a limited child process: a hostile one fails only
-its own request.
+"""Runs a checkpoint's chat template and tokenizer in a limited child process, so that a malicious one fails
+only its own request.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ class TextFailed(Exception):
 
 
 class CheckpointTexts:
-    """Texts of one checkpoint as token ids. Every method raises TextFailed."""
+    """Renders and tokenizes texts for one checkpoint. Every method raises TextFailed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -42,7 +42,7 @@ class CheckpointTexts:
     def encode(
         self, texts: Sequence[str], pairs: Sequence[str] | None, max_tokens: int
     ) -> list[tuple[list[int], list[int] | None]]:
-        """(token ids, token types where the model reads them) per text."""
+        """(token ids, token types, or None if the model reads none) of each text or pair."""
         rows: list[tuple[list[int], list[int] | None]] = []
         for part in batches(list(zip(texts, texts if pairs is None else pairs, strict=True))):
             second = None if pairs is None else [pair for _, pair in part]
@@ -54,7 +54,7 @@ class CheckpointTexts:
     def join(
         self, contexts: Sequence[str], references: Sequence[str], max_tokens: int
     ) -> list[tuple[list[int], int]]:
-        """(token ids of context and reference, tokens of the reference) per row."""
+        """(token ids of context and reference, number of the reference's tokens) of each row."""
         rows: list[tuple[list[int], int]] = []
         for part in batches(list(zip(contexts, references, strict=True))):
             payload = {

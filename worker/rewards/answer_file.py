@@ -1,11 +1,11 @@
-"""SQLite files of answers that cost something to get."""
+"""Opens the SQLite files that cache answers of paid or slow services."""
 
 import sqlite3
 from pathlib import Path
 
 
 def open_answers(path: Path | None, table: str) -> sqlite3.Connection:
-    """A database with a table, in memory if `path` is None; a damaged file begins empty."""
+    """Open a database with `table`, in memory if `path` is None. An empty file replaces a damaged one."""
     if path is not None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     database = sqlite3.connect(path or ":memory:", isolation_level=None)

@@ -1,4 +1,4 @@
-"""Construction of a job's scorer."""
+"""Builds a job's scorer from its rewards."""
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -108,7 +108,9 @@ def unknown_judge(name: str, judges: Mapping[str, Any]) -> InvalidInput:
 
 
 def rater(grader: Grader | Part, services: RaterServices, name: str = "reward") -> Rater:
-    """Rater of a grader. Raises InvalidInput, JobFailure."""
+    """Build a grader's rater. Raises InvalidInput for an unknown judge or checkpoint, JobFailure without
+    torch.
+    """
     if isinstance(grader, StringCheck | TextSimilarity):
         return DeclarativeRater(grader)
     if isinstance(grader, ScoreModel | LabelModel):

@@ -12,7 +12,7 @@ from reinforge.grading.samples import tool_fields
 
 FINE = frozenset({"ok", "not_applicable"})
 STRANGERS = frozenset({"sandbox_error", "judge_error", "endpoint_error"})
-"""Errors of a service, never counted as 0."""
+"""Statuses of errors in a service, which never count as 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Scorable:
     sample: Mapping[str, Any] = field(default_factory=dict)
     tools: list[dict[str, Any]] | None = None
     messages: Sequence[dict[str, Any]] = ()
-    """All messages after the prompt's, where an environment has turns."""
+    """Messages after the prompt, in an environment with turns."""
 
     @classmethod
     def of_row(
@@ -37,7 +37,9 @@ class Scorable:
         raw: str | None = None,
         notation: str | None = None,
     ) -> Self:
-        """raw: the completion with special tokens. notation: of the model's tool calls."""
+        """Input of rewards for one completion. raw: the completion with special tokens. notation: the format
+        of the model's tool calls.
+        """
         fields = tool_fields(completion, tools, raw=raw, notation=notation) if tools else {}
         if messages:
             fields = fields | {"messages": [*prompt, *messages], "tool_calls": _called(messages)}
@@ -80,7 +82,7 @@ class RewardResult:
     revision: str | None = None
     code: str | None = None
     labels: dict[str, str] = field(default_factory=dict)
-    """Labels by part of a multi; `""` is the reward itself."""
+    """Labels by part of a multi grader; `""` is the reward itself."""
     part_status: dict[str, str] = field(default_factory=dict)
     usage: dict[str, dict[str, float]] = field(default_factory=dict)
     """`prompt_tokens, completion_tokens, cached_tokens, cost, calls, cached_calls` by judge."""
@@ -116,7 +118,7 @@ RESUME_HINT = (
 
 
 class RewardsFailed(JobFailure):
-    """Failure that pauses the job; `traceback` is the most frequent one."""
+    """Failure that pauses the job. traceback: the most frequent one among the failed results."""
 
     def __init__(
         self, message: str, *, traceback: str | None, hint: str | None = None, code: str = "reward_errors"
@@ -136,7 +138,7 @@ class Scorer(Protocol):
     def revisions(self) -> dict[str, str]: ...
 
     def score(self, groups: AsyncIterable[Group]) -> AsyncGenerator[tuple[int, list[Score]], None]:
-        """Scores of each group as it finishes. Raises JobFailure, always retryable."""
+        """Yield (key, scores) of each group as it finishes. Raises JobFailure, always retryable."""
 
     def metrics(self) -> dict[str, float]:
         """Metrics since the last call."""

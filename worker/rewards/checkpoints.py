@@ -1,4 +1,4 @@
-"""Rewards from a local checkpoint, whose child process imports torch."""
+"""Rewards computed by a local checkpoint, in a child process that imports torch."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ _ENVIRONMENT_PREFIXES = ("CUDA_", "NVIDIA_", "OMP_", "MKL_", "TORCH_", "PYTORCH_
 
 
 class ModelProcess:
-    """Child process for checkpoint rewards."""
+    """Child process that computes checkpoint rewards, started when first needed."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class ModelProcess:
         order_seconds: float | None = None,
         places: Callable[[str], Launch] = lambda _: Launch(),
     ) -> None:
-        """Process that `places` launches, by folder; `places` may raise Unavailable."""
+        """places: where to launch the process, by the checkpoint's folder; may raise Unavailable."""
         self._command, self._places = tuple(command), places
         self._launch = Launch()
         self._idle_seconds, self._idle = idle_seconds, threading.Timer(0, lambda: None)

@@ -1,4 +1,4 @@
-"""Circuit breaker for reward errors."""
+"""Pauses a job when too many completions fail to score."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Column checks of jobs without a server."""
+"""Checks that data have the columns that prompts and rewards read, for jobs without a server."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,7 +18,9 @@ from worker.sandbox.client import SandboxClient
 def check_columns(
     spec: JobSpec, manifest: RunManifest, client: SandboxClient, data: Sequence[tuple[str, Sequence[str]]]
 ) -> None:
-    """Check the columns of data, which are (file name, columns). Raises JobFailure `data_error`."""
+    """Check the columns of each data file, (file name, columns). Raises JobFailure `data_error` if one is
+    missing.
+    """
     paths = {entry.name: Path(entry.path) for entry in manifest.rewards}
     for name, row_columns in data:
         try:

@@ -1,4 +1,4 @@
-"""Combination of a job's rewards; applies `on_error`."""
+"""Combines a job's rewards into one scorer, which applies their `on_error`."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping, Sequence

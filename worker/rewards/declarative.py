@@ -1,4 +1,4 @@
-"""Rewards computed from texts alone."""
+"""Rewards computed from strings alone: string checks and text similarity."""
 
 import time
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Status of the sandbox's jail."""
+"""Queries the sandbox for its jail."""
 
 from reinforge.errors import InvalidInput
 from worker.rewards.sandbox_access import sandbox_client

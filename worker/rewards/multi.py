@@ -1,4 +1,4 @@
-"""`multi`: a formula over parts, some only for rows where their gate is open."""
+"""Grader `multi`: a formula over other graders, some of which run only on rows whose gate is open."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

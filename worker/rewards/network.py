@@ -23,7 +23,7 @@ _CONNECT_SECONDS = 10.0
 
 
 class NetworkLoop:
-    """Event loop in a thread: decoding would block the trainer's loop beyond timeouts."""
+    """Event loop in a thread of its own: decoding would block the trainer's loop beyond timeouts."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -31,11 +31,11 @@ class NetworkLoop:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> Awaitable[T]:
-        """Run; cancelling the returned awaitable cancels the work."""
+        """Run a coroutine on the loop; cancelling the returned awaitable cancels it."""
         return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run from a thread without a loop."""
+        """Run a coroutine from a thread without a loop; returns its result."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def close(self) -> None:
@@ -113,7 +113,9 @@ class ServerReply:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What is sent and how much of the answer is read: `whole(content, headers)` ends a stream that stays open."""
+    """A request. whole: tells from (content, headers) whether a reply is complete, which ends a stream that
+    stays open.
+    """
 
     body: bytes
     headers: dict[str, str]
@@ -123,7 +125,7 @@ class Exchange:
 
 
 class ServerClient:
-    """Requests to a user's server, without following redirects."""
+    """Client of a user's server, which does not follow redirects."""
 
     def __init__(self, url: str, guard: Guard | None, *, proxied: bool) -> None:
         self._url, self._guard = url, guard
@@ -138,11 +140,10 @@ class ServerClient:
         )
 
     async def post(self, body: bytes, headers: dict[str, str], *, seconds: float) -> bytes:
-        """Send a body and return the reply. Raises RequestFailed."""
         return (await self.send(Exchange(body, headers), seconds=seconds)).content
 
     async def send(self, exchange: Exchange, *, seconds: float) -> ServerReply:
-        """Raises RequestFailed."""
+        """Try the server's addresses until one connects. Raises RequestFailed."""
         target = await self._target(seconds)
         if target is None:
             return await send(self._client, self._url, exchange, seconds=seconds)
@@ -172,7 +173,7 @@ class ServerClient:
 
 
 async def checked_target(guard: Guard, url: str, seconds: float) -> Target:
-    """Raises RequestFailed."""
+    """Resolve a URL to allowed addresses. Raises RequestFailed."""
     try:
         async with asyncio.timeout(seconds):
             return await guard.target(url)
@@ -181,7 +182,9 @@ async def checked_target(guard: Guard, url: str, seconds: float) -> Target:
     except AddressRefused as error:
         raise RequestFailed("refused", str(error)) from error
     except TimeoutError as error:
-        raise RequestFailed("timeout", f"no address within {seconds:g} s", again=True) from error
+        raise RequestFailed(
+            "timeout", f"the name was not resolved within {seconds:g} s", again=True
+        ) from error
 
 
 async def send(
@@ -221,7 +224,7 @@ async def send(
 
 async def _bounded(answer: httpx.Response, exchange: Exchange) -> bytes:
     if answer.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
-        raise RequestFailed("encoded", "the answer is compressed although that was not asked for")
+        raise RequestFailed("encoded", "the answer is compressed, although the request allows no compression")
     content = bytearray()
     async for part in answer.aiter_raw():
         content += part

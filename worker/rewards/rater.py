@@ -1,4 +1,4 @@
-"""Protocol of one reward."""
+"""Base class of raters, which compute one reward each."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -30,14 +30,16 @@ class RewardInput:
 class Rater(ABC):
     @abstractmethod
     async def rate(self, rows: Sequence[RewardInput]) -> list[RewardResult]:
-        """One result per row, in order; a row's failure is its result. Raises JobFailure if none can be scored."""
+        """Score rows, one result per row in order; a row that fails has a failed result. Raises JobFailure if
+        none can be scored.
+        """
 
     def spared(self, rows: int) -> None:  # noqa: B027 - most raters cost nothing
         """Count rows that a closed gate skipped."""
 
 
 async def side_by_side(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """Run concurrently; the first exception cancels the others."""
+    """Run coroutines concurrently; the first exception cancels the others."""
     tasks = [asyncio.ensure_future(coroutine) for coroutine in work]
     try:
         return list(await asyncio.gather(*tasks))

@@ -1,4 +1,4 @@
-"""The sandbox that SANDBOX_URL or SANDBOX_SOCKET names."""
+"""Client of the sandbox that SANDBOX_URL or SANDBOX_SOCKET names, and a command that prints its status."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from worker.sandbox.transport.tls import KeyFile
 
 
 def sandbox_client(address: str | os.PathLike[str], *, patience: float = 0.0) -> SandboxClient:
-    """Client of a sandbox. Raises InvalidInput `sandbox_misconfigured`."""
+    """Client of a sandbox. Raises InvalidInput `sandbox_misconfigured` for an unusable address or key file."""
     try:
         remote = Address.parse(os.fspath(address)).path is None
         return SandboxClient(address, _key_file() if remote else None, patience=patience)
@@ -35,7 +35,6 @@ def _key_file() -> KeyFile:
 
 
 def main() -> int:
-    """Print the jail's status as JSON."""
     address = settings.sandbox_address()
     try:
         with sandbox_client(address) as client:

@@ -36,7 +36,7 @@ Call = Callable[[CodeReward, list[RewardRow]], CallOutcome]
 
 
 def sandbox_call(client: SandboxClient) -> Call:
-    """A `Call` limited to the time of 16 rows, within 30 to 120 s."""
+    """A `Call` to the sandbox, limited to the timeouts of 16 rows, at least 30 and at most 120 s."""
 
     def call(reward: CodeReward, rows: list[RewardRow]) -> CallOutcome:
         whole = min(120.0, max(30.0, ROWS_PER_CALL * reward.timeout_seconds))
@@ -164,7 +164,7 @@ def _result(scored: RewardRow, row: RowResult) -> RewardResult:
 
 
 def _turns(row: RewardRow) -> int:
-    """Turns of the policy in what is scored."""
+    """Number of the policy's turns in the scored completion."""
     before = 1 if isinstance(row.prompt, str) else len(row.prompt)
     later: Sequence[Mapping[str, Any]] = (row.sample.get("messages") or ())[before:]
     return max(1, sum(1 for message in later if message["role"] == "assistant"))

@@ -14,7 +14,7 @@ class Secrets:
     signing: str | None = field(default=None, repr=False)
     backend_url: str | None = None
     job_token: str | None = field(default=None, repr=False)
-    """With `backend_url`, for jobs whose trainer answers model calls of runners."""
+    """The job's token, set with `backend_url` for jobs whose trainer answers model calls of runners."""
 
     def environment(self) -> dict[str, str]:
         values = {name: value for name, value in asdict(self).items() if value}
@@ -22,7 +22,7 @@ class Secrets:
 
 
 def take_secrets() -> Secrets:
-    """Remove the secrets from the environment: child processes do not inherit them."""
+    """Read the secrets and remove them from the environment, so that child processes do not inherit them."""
     values = json.loads(settings.take_reward_secrets())
     return Secrets(
         dict(values.get("judges") or {}),

@@ -1,6 +1,6 @@
 """Sandbox for reward code, with a daemon that runs jails, and its client. Standard library only.
 
-Untrusted code runs nowhere else. A reward may lie about the rows of its own call (or unit, with
+Untrusted code runs nowhere else. A reward can falsify only the results of its own call (or unit, with
 ``isolate="sample"``).
 """
 

@@ -31,14 +31,15 @@ from worker.sandbox.transport.tls import KeyFile
 
 ROWS_PER_CALL = 16
 _ROWS_PER_FAST_CALL, _CALL_SECONDS = 256, 0.1
-"""Starting a process costs more than 16 rows of a fast reward."""
+"""Bounds on a call of a fast reward: starting a process takes longer than 16 of its rows."""
 _SPLIT_SECONDS = 0.012
-"""Rows that need more processor time together go in two calls, which run side by side."""
+"""Rows that together need more CPU time are split into two calls, which run concurrently."""
 _RUNS_PER_CALL = 16
 _BYTES_PER_CALL = MAX_REQUEST_BYTES // 4
 _MAX_PACES = 256
 _TOOLS = "tools in a module"
-"""Distinguishes the pace of a source's tools from that of its rewards: no name of a function."""
+"""Marks the measured speed of a source's tools, as distinct from its rewards; no function can have this name.
+"""
 _RETRY_SECONDS = 0.25
 
 _Answer = TypeVar("_Answer")

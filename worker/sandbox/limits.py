@@ -57,7 +57,9 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class ProgramLimits:
-    """Limits of one run of a program. Raises ``ValueError``."""
+    """Limits of one run: `wall` seconds, `memory` and `output` bytes. Raises ``ValueError`` for values not
+    positive or above their cap.
+    """
 
     wall: float = 5.0
     memory: int = 512 << 20

@@ -1,4 +1,4 @@
-"""Inputs and outcomes of a call: rows, results, statuses."""
+"""Inputs and outcomes of a call of the sandbox: rows, results, statuses."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -70,7 +70,7 @@ class CallOutcome:
 class ProgramRun:
     """One run: a script that reads ``stdin``, or a program followed by a call or a test.
 
-    call: an expression, as ``f(3)``. loose: tuples count as lists in its value. test: source in the same process,
+    call: an expression, such as ``f(3)``. loose: tuples count as lists in its value. test: source in the same process,
     which the program can fool.
     """
 
@@ -82,7 +82,7 @@ class ProgramRun:
 
 @dataclass(frozen=True, slots=True)
 class ProgramResult:
-    """End of a run; ``bad_value``: a call's value has no canonical form."""
+    """Result of one run. The status ``bad_value`` means that a call's value has no canonical form."""
 
     status: ProgramStatus
     output: str = ""

@@ -44,7 +44,7 @@ class ProgramCall:
         except (TypeError, ValueError, RecursionError) as error:
             raise BadRequest(f"not a request to run programs: {error}") from error
         if not isinstance(request.get("source"), str) or not 0 < len(runs) <= MAX_RUNS:
-            raise BadRequest(f"source must be text and runs 1 to {MAX_RUNS}")
+            raise BadRequest(f"source must be a string, and the number of runs 1 to {MAX_RUNS}")
         return cls(request["source"], runs, limits)
 
     async def serve(self, session: Session, jail: str, scan: bool) -> ProgramsOutcome:
@@ -55,7 +55,9 @@ class ProgramCall:
 
 
 async def run_programs(session: Session, call: ProgramCall, jail: str, scan: bool = True) -> ProgramsOutcome:
-    """Run a program. Raises :class:`JailDied`, and :class:`NeedsLibraries` if ``scan`` finds any."""
+    """Run a program for each of its runs. Raises :class:`JailDied`, and :class:`NeedsLibraries` if ``scan``
+    finds imports.
+    """
     end = time.monotonic() + _MOST_SECONDS
     too_large = source_too_large(call.source)
     results: list[ProgramResult] = []
@@ -110,5 +112,5 @@ def _ending(report: ChildRun, limits: ProgramLimits) -> tuple[ProgramStatus, str
         return status, message  # type: ignore[return-value]
     row = report.rows[0]
     if row is None or row.status not in _OWN_WORD:
-        return "bad_value", "the program damaged what was said of it"
+        return "bad_value", "the program damaged the report of its run"
     return _OWN_WORD[row.status], row.message

@@ -1,4 +1,4 @@
-"""The starter's model card; every number is from `figures` or the recipe."""
+"""Writes the starter's model card, whose numbers all come from `figures` or the training recipe."""
 
 from pathlib import Path
 

@@ -43,7 +43,7 @@ class Example:
 
 
 def is_held_out(a: int, b: int) -> bool:
-    """Hold out a tenth of the pairs of two-digit numbers, always with (b, a)."""
+    """Whether a pair is held out: a tenth of the two-digit pairs, (a, b) together with (b, a)."""
     low, high = sorted((a, b))
     return low >= 10 and zlib.crc32(f"{low}+{high}".encode()) % 10 == 0
 

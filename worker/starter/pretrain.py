@@ -19,7 +19,7 @@ IGNORED = -100
 MICRO_BATCHES = 3
 
 Segments = Iterable[tuple[str, bool]]
-"""Texts in order, and whether the model writes them."""
+"""Consecutive parts of one training text, and whether the model writes each."""
 Row = tuple[list[int], list[int]]
 """Token ids and labels of one text."""
 
@@ -88,7 +88,6 @@ def padded(rows: list[Row]) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def encode_batch(tokenizer: Tokenizer, examples: list[Example]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return token ids and labels, both (examples, longest); only completions carry labels."""
     return padded([encode(tokenizer, example_segments(example)) for example in examples])
 
 

@@ -1,4 +1,6 @@
-"""Trace of one attempt at a job: its steps and their phases, as the trainer's records tell them."""
+"""OpenTelemetry trace of one attempt at a job, with its steps and their phases, made from the trainer's
+records.
+"""
 
 import time
 
@@ -8,7 +10,7 @@ from reinforge.system import tracing
 from reinforge.system.tracing import Attributes, TraceSpan
 
 PREPARING = "preparing"
-"""Downloads, and the start of the trainer until its first phase."""
+"""Phase of the downloads and of the trainer's start, before the trainer's first own phase."""
 
 
 class AttemptTrace:
@@ -34,7 +36,7 @@ class AttemptTrace:
                 self._close(record.ts, record.reason if record.outcome == "failed" else None)
 
     def end(self, outcome: str) -> None:
-        """outcome: of the supervisor; the trainer's own wins."""
+        """End the trace. outcome: the supervisor's; the trainer's own takes precedence."""
         failure = None if self._outcome else outcome
         self._close(time.time(), failure)
         self._attempt.set({"reinforge.outcome": self._outcome or outcome})

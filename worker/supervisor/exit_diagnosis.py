@@ -1,4 +1,4 @@
-"""Diagnosis of a trainer's unreported end."""
+"""Diagnoses why a trainer ended without a report."""
 
 import signal
 import sys

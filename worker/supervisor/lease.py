@@ -26,7 +26,7 @@ class Lease:
         self._lost: str | None = None
 
     def renew(self, sent_at: float, seconds: float) -> None:
-        """Renew from the heartbeat's sending, so that the backend's lease never ends earlier."""
+        """Renew the lease from when the heartbeat was sent, so that it never outlasts the backend's."""
         self._deadline = max(self._deadline, sent_at + seconds)
 
     def lose(self, why: str) -> None:

@@ -26,7 +26,9 @@ RETAINED_JOBS = 20
 
 @dataclass(frozen=True)
 class RunFolder:
-    """`run.json`, dataset, rewards; then `records.jsonl`, `metrics.jsonl`, `trainer.log`, `blobs/`."""
+    """Folder with `run.json`, dataset and rewards; the trainer adds `records.jsonl`, `metrics.jsonl`,
+    `trainer.log`, `blobs/`.
+    """
 
     path: Path
     descriptor: int
@@ -152,7 +154,7 @@ def _place_resume_state(
         raise JobFailure(
             f"The resume state cannot be read: {error.message}",
             code="resume_state_invalid",
-            hint="Bring it back from a backup of the object store, or start the job again from its last checkpoint.",
+            hint="Restore it from a backup of the object store, or start the job again from its last checkpoint.",
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""Numbered slots of worker processes, and their leftover trainers."""
+"""Numbered slots of worker processes, and the trainers that their former holders left running."""
 
 import fcntl
 import hashlib
@@ -31,7 +31,7 @@ class WorkerSlot:
 
 
 def take_slot(workers: Path, kind: str, hostname: str) -> WorkerSlot:
-    """The first free slot; its worker id survives restarts."""
+    """Lock the first free slot; its worker id survives restarts."""
     home = hashlib.sha256(os.fsencode(workers.resolve())).hexdigest()[:6]
     host = re.sub(r"[^A-Za-z0-9_-]", "-", hostname)[:40]
     for number in range(_SLOTS):
@@ -64,7 +64,7 @@ def forget_process(slot: WorkerSlot) -> None:
 
 
 def end_leftover(slot: WorkerSlot) -> list[int]:
-    """Kill what the slot's former holder left; returns process ids."""
+    """Kill the processes that the slot's former worker left running; returns their ids."""
     try:
         note = json.loads(slot.pid_file.read_text())
         leader, start, boot, run = int(note["pid"]), note["start"], note["boot"], str(note["run"])

@@ -154,7 +154,9 @@ class _Attempt:
             self.folder.outbox.unlink(missing_ok=True)
 
     def _prepare(self) -> bool:
-        """Fetch the inputs in an own thread, so that a cancel need not wait; returns whether to train."""
+        """Fetch the inputs in a thread of its own, so that a cancellation need not wait; returns whether to
+        train.
+        """
         failure: list[Exception] = []
         watch = PreparationWatchdog(self.parent.silence_limits)
 

@@ -75,7 +75,7 @@ class TrainerProcess:
         return self._process.wait(seconds)
 
     def command(self, command: Command) -> bool:
-        """Send; False if the trainer no longer listens."""
+        """Send a command; False if the trainer no longer reads commands."""
         return self._process.send(command.model_dump_json().encode() + b"\n")
 
     def dump_stacks(self) -> None:
@@ -83,7 +83,7 @@ class TrainerProcess:
         self.wait(SAY_SECONDS)
 
     def end(self, grace: float) -> None:
-        """Close its standard input; SIGKILL its group after `grace` seconds."""
+        """End the trainer: close its standard input, and after `grace` seconds kill its process group."""
         if self._closed:
             return
         self._process.close_input()
@@ -109,7 +109,7 @@ class TrainerProcess:
                 try:
                     self._on_record(RECORD.validate_json(line))
                 except ValidationError as error:
-                    self.fault = f"The trainer wrote a record that is none: {error}"
+                    self.fault = f"The trainer wrote an invalid record: {error}"
 
 
 def child_environment() -> dict[str, str]:

@@ -22,7 +22,7 @@ SECONDS: Mapping[str, float] = {
     "saving": 600.0,  # files on the worker's own disk, without uploads
     BETWEEN: 600.0,
 }
-"""Longest silence, by phase."""
+"""Longest silence of a trainer, in seconds by phase."""
 _HINT = (
     "The end of the log shows what its threads were doing. The job goes on from its newest resume state, a few times. "
     "If this really takes longer here, set REINFORGE_STALL_SECONDS={phase}=SECONDS on the worker."

@@ -1,4 +1,4 @@
-"""Construction of the rollout engine."""
+"""Builds a job's rollout engine."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -68,7 +68,7 @@ def rollout_engine(
     folder: Path,
     longest: int,
 ) -> RolloutEngine:
-    """Engine of a job. longest: tokens of the longest conversation. Raises like `check_engine`."""
+    """Engine of a job. longest: tokens of the longest conversation. Raises JobFailure like `check_engine`."""
     ahead = host.sampling_copy(policy) if spec.rollout.ahead else None
     if spec.rollout.engine == "vllm":
         check_engine(spec)
@@ -143,8 +143,9 @@ def own_engine(
     *,
     ahead: SamplingCopy | None = None,
 ) -> RolloutEngine:
-    """Engine in this process, with forks on idle cores. prompts, completions: sampled at once. ahead: what samples
-    while `policy` is trained: forks of its own, so that the two share no interpreter, where they can be forked.
+    """Engine in this process, with forks on idle cores. prompts, completions: prompts sampled at once,
+    completions of each. ahead: what samples while `policy` is trained, where possible in forks of its own,
+    so that the two share no interpreter.
     """
     forkable = torch.get_num_threads() == 1 and base.model.device.type == "cpu"
     processes = process_count(host.threads.count if forkable else 1, prompts, completions)

@@ -1,4 +1,4 @@
-"""Construction of a job's environment."""
+"""Builds a job's environment, and connects its tool servers."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -37,7 +37,9 @@ def job_environment(
     servers: ToolServers,
     context: int,
 ) -> Environment:
-    """context: most tokens of a conversation. Raises JobFailure `template_not_continuable`."""
+    """Environment of a job. context: most tokens of a conversation. Raises JobFailure
+    `template_not_continuable`.
+    """
     environment = spec.environment
     if not isinstance(environment, ToolsSpec):
         return SingleTurn()
@@ -65,7 +67,9 @@ def agent_sampler(
     context: int,
     warn: Callable[[str], None],
 ) -> AgentSampler | None:
-    """Sampler of a job with environment `agent`. Raises JobFailure `environment_needs_server`."""
+    """Sampler of environment `agent`, None for others. Raises JobFailure `environment_needs_server` without a
+    backend.
+    """
     environment = spec.environment
     if not isinstance(environment, AgentSpec):
         return None
@@ -87,7 +91,9 @@ def agent_sampler(
 
 
 def call_texts(prompts: JobPrompts, texts: ModelTexts) -> CallTexts | None:
-    """None if the texts of completions have the marks of all calls."""
+    """Decoder that keeps the special tokens which mark tool calls; None if plain texts have the marks of all
+    calls.
+    """
     if not any(prompt.tools for prompt in (*prompts.train, *prompts.held_out)):
         return None
     notation = texts.notation()
@@ -99,7 +105,9 @@ def call_texts(prompts: JobPrompts, texts: ModelTexts) -> CallTexts | None:
 def connected(
     spec: JobSpec, *, guard: Guard | None, signing: str | None, record: str | None
 ) -> tuple[JobSpec, ToolServers]:
-    """The job with the tools of its servers, and their connections. Raises JobFailure, retryable."""
+    """Connect the job's tool servers; returns the job with their tools, and the connections. Raises
+    JobFailure (retryable).
+    """
     environment = spec.environment
     sources = environment.servers if isinstance(environment, ToolsSpec) else {}
 

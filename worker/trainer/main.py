@@ -102,7 +102,7 @@ def main() -> None:
 
 
 class TrainerJob:
-    """One attempt. Parts are attributes, so that a failure can save those that exist."""
+    """One attempt at a job. Its parts are attributes, so that a failure can save those that exist."""
 
     def __init__(self, manifest: RunManifest, reporter: FolderReporter, *, offline: bool = False) -> None:
         self.manifest = manifest
@@ -412,7 +412,7 @@ async def _closing(
 
 
 def proved_jail(client: SandboxClient) -> str:
-    """The jail of rewards. Raises JobFailure `sandbox_unavailable` (retryable)."""
+    """The jail that rewards run in. Raises JobFailure `sandbox_unavailable` (retryable) without one."""
     status = client.status()
     if not status.available or status.jail is None:
         raise JobFailure(
@@ -442,7 +442,9 @@ def pipe_reporter(folder: Path, manifest: RunManifest) -> Iterator[FolderReporte
 
 @contextmanager
 def offline_reporter(folder: Path, manifest: RunManifest) -> Iterator[FolderReporter]:
-    """The first Ctrl-C or SIGTERM ends the job after the current step, the second at once."""
+    """Reporter of an offline job. The first Ctrl-C or SIGTERM ends the job after the current step, the second
+    at once.
+    """
     with ProgressDisplay() as display:
         reporter = LocalReporter(folder, show=display.show, first_sequence=manifest.first_sequence)
 

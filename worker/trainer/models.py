@@ -22,7 +22,7 @@ class TrainedModels:
 
 
 def trained_models(spec: JobSpec, base: LoadedModel, folder: Path, *, ranks: int = 1) -> TrainedModels:
-    """New adapters on `base`. folder: the base model's."""
+    """Policy and critic, if any, as new adapters on `base`. folder: the base model's."""
     threads = set_threads(base.model.config.get_text_config().hidden_size, ranks=ranks)
     host = LocalHost(base, threads if base.model.device.type == "cpu" else 1, ranks=ranks)
     adapter = spec.adapter

@@ -1,5 +1,5 @@
-"""One further rank of a job: `python -m worker.trainer.rank --run DIR --rank N --size N`; without the numbers one that
-torchrun started.
+"""Process of one further rank of a job: `python -m worker.trainer.rank --run DIR --rank N --size N`; without
+the numbers, a process that torchrun started.
 """
 
 import argparse

@@ -24,11 +24,11 @@ from worker.policy.ranks.ranked import Ranks
 
 STORE = "ranks.store"
 _EXIT_SECONDS = 2.0
-"""Time from a closed connection to the exit status behind it."""
+"""Longest wait for the exit status of a rank whose connection has closed."""
 
 
 def check_devices(count: int) -> None:
-    """Raises JobFailure `too_few_devices` (retryable)."""
+    """Check that the machine has `count` devices. Raises JobFailure `too_few_devices` (retryable)."""
     on_gpu = job_device().type == "cuda"
     available = torch.cuda.device_count() if on_gpu else available_cores()
     if count > available:
@@ -46,7 +46,7 @@ class RankProcesses:
     """Ranks 1 and up, which end with the thread that starts them."""
 
     def __init__(self, count: int, folder: Path) -> None:
-        """folder: the run folder. Raises OSError."""
+        """Start the processes. folder: the run folder. Raises OSError."""
         self._count, self._folder = count, folder
         self._processes: list[ChildProcess] = []
         self._group: RankGroup | None = None
@@ -64,7 +64,7 @@ class RankProcesses:
         return [process.pid for process in self._processes]
 
     def join(self) -> Ranks:
-        """All ranks, once they have loaded. Raises JobFailure: the one of a rank that cannot start, or `rank_lost`."""
+        """Wait until all ranks have loaded. Raises JobFailure: that of one that cannot start, or `rank_lost`."""
         self._group = RankGroup(
             file_store(self._store_path, self._count),
             0,
@@ -115,7 +115,7 @@ class TorchrunRanks:
         self._group: RankGroup | None = None
 
     def join(self) -> Ranks:
-        """All ranks, once they have loaded. Raises JobFailure: the one of a rank that cannot start, or `rank_lost`."""
+        """Like `RankProcesses.join`."""
         self._group = torchrun_group()
         return Ranks(self._group)
 
@@ -129,7 +129,7 @@ OtherRanks = RankProcesses | TorchrunRanks
 
 @contextlib.contextmanager
 def rank_processes(count: int, folder: Path) -> Iterator[OtherRanks | None]:
-    """The other ranks; None for a job of one. Raises JobFailure `too_few_devices`, OSError."""
+    """The other ranks; None for a job with one rank. Raises JobFailure `too_few_devices`, OSError."""
     if count == 1:
         yield None
         return
@@ -161,7 +161,7 @@ def file_store(path: Path, size: int) -> Any:
 
 
 def _one_device(rank: int) -> dict[str, str]:
-    """Rank 0 computes on the first of all visible GPUs."""
+    """Variables that show a rank its own GPU only. Rank 0 computes on the first of all."""
     if not torch.cuda.is_available():
         return {}
     names = settings.visible_devices()

@@ -170,7 +170,7 @@ class PipeReporter(FolderReporter):
             try:
                 self.receive(Command.model_validate_json(line))
             except ValidationError as error:
-                print(f"ignored a command that is none: {error}", flush=True)  # noqa: T201 - the trainer's log
+                print(f"ignored an invalid command: {error}", flush=True)  # noqa: T201 - the trainer's log
         os._exit(EXIT_ORPHANED)
 
 

@@ -20,7 +20,9 @@ Result = TypeVar("Result")
 
 
 class StepCompletions:
-    """The engine has one version at a time: one is published after `finish` only."""
+    """Completions of each step. The engine has one version of the policy at a time: publish one after
+    `finish` only.
+    """
 
     def __init__(
         self, collector: Collector, scorer: Scorer, prompts: JobPrompts, job_reporter: JobReporter
@@ -31,8 +33,8 @@ class StepCompletions:
         self._show_progress: Callable[[], None] = lambda: None
 
     async def take(self, spec: JobSpec, current: Round, position: Position) -> Collected:
-        """The round's completions: those sampled ahead, unless a change of the running job makes them unfit. Raises
-        what sampling them raised.
+        """Completions of a round: those sampled ahead, unless a change of the running job makes them
+        unusable, else new ones. Raises what sampling raised.
         """
         task, self._task = self._task, None
         if task is not None:
@@ -56,13 +58,15 @@ class StepCompletions:
     async def beside(
         self, function: Callable[Parameters, Result], *arguments: Parameters.args, **named: Parameters.kwargs
     ) -> Result:
-        """The function's result; it runs in a thread while completions are sampled."""
+        """Call a function and return its result; it runs in a thread while completions are sampled."""
         if self._task is None:
             return function(*arguments, **named)
         return await asyncio.to_thread(function, *arguments, **named)
 
     async def finish(self) -> SampledAhead | None:
-        """Wait for the completions that were begun; None without any, or if `take` will raise."""
+        """Wait for the completions that `begin` samples; None without any, or if sampling failed, which
+        `take` then raises.
+        """
         if self._task is None:
             return None
         if not self._task.done():
@@ -89,7 +93,7 @@ class StepCompletions:
         return self._prompts.for_step(current.noise_step, count, position.frontier)
 
     def _progress(self, following: Round, prompts: Sequence[Prompt]) -> ProgressCallback:
-        """Progress, of which nothing but heartbeats is reported while the update is the phase."""
+        """Progress callback of sampling ahead, which reports only heartbeats during the update."""
         reporting: ProgressCallback | None = None
 
         def show() -> None:

@@ -1,4 +1,4 @@
-"""Attack on the rewards of a pre-flight: wrong completions, scored as the job would score its own."""
+"""Attacks the rewards in a pre-flight run: scores wrong completions as the job would score its own."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -20,7 +20,9 @@ ROWS = 6
 
 
 def attack_facts(spec: JobSpec, scorer: Scorer, rows: Sequence[PromptRow]) -> dict[str, Any]:
-    """Facts of a pre-flight whose rewards are code: nothing for other jobs, and for rewards that cost money."""
+    """Facts of a pre-flight run whose rewards are code; empty for other jobs, and for rewards that cost
+    money.
+    """
     if spec.optimizer.learning_rate != NO_LEARNING or isinstance(spec.environment, ToolsSpec):
         return {}
     if not all(isinstance(reward, PythonReward) and not reward.judges for reward in spec.rewards):
@@ -68,7 +70,6 @@ async def _scored(
 
 
 def _total(score: Score, weights: Sequence[float]) -> RewardResult:
-    """The weighted sum of a completion's rewards, as one result."""
     if score.error is not None:
         failed = next(result for result in score.results if result.failed)
         return RewardResult(name="rewards", status=score.error, value=None, message=failed.message)

@@ -22,9 +22,9 @@ class StepBatch:
     rows: Rows
     sequences: RolloutSequences
     sampler_logprobs: Tensor
-    """(N, T) float32, 0 outside the mask."""
+    """Log-probabilities under the sampler, (N, T) float32, 0 outside the mask."""
     sampler_entropies: Tensor
-    """(N, T) float32 nats, 0 outside the mask; NaN if unknown."""
+    """Entropies of the sampler, (N, T) float32 nats, 0 outside the mask; NaN if unknown."""
     execute_token: int | None = None
     """First token of the text that decides to call a tool, where the loss reads it."""
 
@@ -88,7 +88,7 @@ def _entropies(conversation: Rollout) -> Sequence[float]:
 
 
 def _before(rollout: Rollout) -> int:
-    """Tokens of its row before the conversation that rewards read."""
+    """Number of tokens in a rollout's row before the conversation that rewards read."""
     return sum(len(other.token_ids) for other in rollout.others)
 
 
@@ -128,7 +128,7 @@ def _turn_end(rollout: Rollout, turn: int) -> int:
 
 
 def _turns(rollouts: Sequence[Rollout], weights: Sequence[float]) -> Turns | None:
-    """The policy's turns as actions. A reward without values of turns is that of the rollout's last turn."""
+    """The policy's turns as actions. A reward without values of turns counts for the rollout's last turn."""
     if not any(rollout.turns for rollout in rollouts):
         return None
     entries = [
@@ -145,7 +145,7 @@ def _turns(rollouts: Sequence[Rollout], weights: Sequence[float]) -> Turns | Non
 
 
 def _actions(rollout: Rollout, weights: Sequence[float]) -> Iterator[tuple[int, int, float, int]]:
-    """Start, end, reward and state of each turn."""
+    """Yield start, end, reward and state of each turn."""
     prompt_hash, before = rollout.prompt.prompt_hash, 0
     for conversation in rollout.conversations:
         is_rewarded = conversation is rollout
@@ -175,7 +175,6 @@ def _sources(rollouts: Sequence[Rollout]) -> Tensor | None:
 
 
 def _turn_rewards(rollout: Rollout, weights: Sequence[float]) -> dict[int, float]:
-    """Weighted sums of the rewards, by number of the turn."""
     sums: dict[int, float] = {}
     for result, weight in zip(_results(rollout), weights, strict=False):
         outcome = [] if result.value is None else [(result.value, rollout.turns[-1].no)]
@@ -185,13 +184,15 @@ def _turn_rewards(rollout: Rollout, weights: Sequence[float]) -> dict[int, float
 
 
 def _state(prompt_hash: str, ids: Sequence[int]) -> int:
-    """Number of a state: what the environment wrote before the turn."""
+    """Number that identifies a state, which is what the environment wrote before the turn."""
     digest = hashlib.sha256(f"{prompt_hash}:{','.join(map(str, ids))}".encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1
 
 
 def end_token(rollout: Rollout, end: int, decode: Decode) -> int:
-    """Tokens up to the one that completes character `end` (1-based) of the last turn; at its end with the end token."""
+    """Tokens up to the one that completes character `end` (1-based) of the last turn; at its text's end, the
+    end token included.
+    """
     before = rollout.turns[-1].start if rollout.turns else 0
     last = rollout.turns[-1].end if rollout.turns else len(rollout.token_ids)
     return before + _end_token(rollout.token_ids[before:last], rollout.text, end, decode)

@@ -29,7 +29,9 @@ class Changes:
                 self._requested.append((command.id, command.change))
 
     def apply(self, step: int, spec: JobSpec) -> JobSpec:
-        """Apply earlier attempts' changes due before `step`, then requested ones; returns the step's specification."""
+        """Apply earlier attempts' changes due at `step` or before, then requested ones; returns the step's
+        specification.
+        """
         due = [scheduled for scheduled in self._scheduled if scheduled.step <= step]
         self._scheduled = [scheduled for scheduled in self._scheduled if scheduled.step > step]
         for scheduled in due:

@@ -34,22 +34,22 @@ class StepSelection:
 @dataclass(frozen=True, slots=True)
 class Credit:
     rewards: Tensor
-    """(N,) float64 before shaping; NaN if missing."""
+    """Rewards before shaping, (N,) float64; NaN if missing."""
     compared: Tensor
-    """(N,) float64 on a fixed scale, by which a group counts as uniform; NaN if missing."""
+    """Rewards on a fixed scale, by which a group's rewards count as equal, (N,) float64; NaN if missing."""
     outcomes: Tensor
-    """(N,) float64: rewards compared by selection and advantage; NaN if missing."""
+    """Rewards that selection and advantage compare, (N,) float64; NaN if missing."""
     keep: Tensor
     trained: Tensor
-    """(N, T) bool: tokens in the loss."""
+    """Tokens in the loss, (N, T) bool."""
     counted: Tensor
     advantages: Tensor
-    """(N,) or (N, T) float64, 0 outside `keep`."""
+    """Advantages, (N,) or (N, T) float64, 0 outside `keep`."""
     returns: Tensor | None = None
     state: dict[str, Any] = field(default_factory=dict)
     metrics: dict[str, SumCount] = field(default_factory=dict)
     weights: Tensor | None = None
-    """(N,) float64: factors of the rows' losses; None for 1."""
+    """Factors of the rows' losses, (N,) float64; None for 1."""
 
 
 def choose(
@@ -121,7 +121,6 @@ def assign_credit(
 
 
 def _split(spec: JobSpec, rows: Rows, rewards: Tensor, keep: Tensor) -> SplitCredit | None:
-    """Credit of rows and of their continuations, where there are any."""
     selection, advantage = spec.algorithm.selection, spec.algorithm.advantage
     if rows.source is None or not isinstance(selection, Axpo) or not isinstance(advantage, GrpoAdvantage):
         return None
@@ -137,7 +136,9 @@ def no_credit(batch: StepBatch) -> Credit:
 
 
 def user_rewards(rows: Rows) -> Tensor:
-    """(N,) float64: Σ_k weight_k · r_{i,k} without shaping; NaN if missing. Comparable between algorithms."""
+    """Rewards of rows without shaping, (N,) float64: Σ_k weight_k · r_{i,k}, NaN if missing. Comparable
+    between algorithms.
+    """
     return sum_of(rows, rows.values)
 
 

@@ -25,7 +25,7 @@ def update_critic(
     learning_rate: float,
     done: Update,
 ) -> None:
-    """One optimizer update per mini-batch of whole groups. learning_rate: the policy's."""
+    """Update the critic once per mini-batch of whole groups. learning_rate: the policy's."""
     settings, optimizer = spec.algorithm.critic, spec.optimizer
     returns, old = credit.returns, passes.values
     if not isinstance(settings, ValueHead) or returns is None or old is None:
@@ -56,7 +56,7 @@ def update_critic(
 
 @dataclass(frozen=True, slots=True)
 class ClippedValueLoss:
-    """`value_loss` as a `ValueFunction` that other processes can be sent."""
+    """`value_loss` as a `ValueFunction` that can be sent to other processes."""
 
     clip_range: float | None
 

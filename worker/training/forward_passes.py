@@ -13,13 +13,15 @@ from worker.training.rollout_sequences import RolloutSequences
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """Scores of N rows under the weights that sampled them; None if not needed."""
+    """Log-probabilities, entropies and values of N rows under the weights that sampled them; None if not
+    needed.
+    """
 
     old: TokenScores | None = None
     reference: Tensor | None = None
-    """(N, T) float32."""
+    """Log-probabilities under the reference, (N, T) float32."""
     values: Tensor | None = None
-    """(N, T) float32, of a critic."""
+    """Values by the critic, (N, T) float32."""
 
 
 def reward_passes(spec: JobSpec, policy: Policy, sequences: RolloutSequences) -> Passes:
@@ -62,7 +64,9 @@ def update_passes(
 
 
 def reads_old_policy(spec: JobSpec) -> bool:
-    """Whether scores of the weights that sampled are needed; otherwise the policy is the old policy."""
+    """Whether log-probabilities under the weights that sampled are needed; otherwise the policy itself is the
+    old policy.
+    """
     algorithm = spec.algorithm
     return (
         algorithm.updates_per_step > 1

@@ -65,10 +65,10 @@ class RolloutSource:
     stop_ids: tuple[int, ...]
     call_texts: CallTexts | None = None
     sampler: GroupSampler | None = None
-    """Samples in place of the engine's turns with the environment."""
+    """Samples groups in place of the engine and the environment."""
 
     def collector(self, reporter: Reporter) -> Collector:
-        """The collector, which a cancel interrupts."""
+        """Collector of completions, which a cancellation interrupts."""
         collector = Collector(
             self.engine, self.environment, self.scorer, self.decode, self.call_texts, self.sampler
         )
@@ -94,7 +94,9 @@ async def train(
     position: Position,
     control: Control,
 ) -> TrainingOutcome:
-    """Train from `position`, updated in place. After an error, it and the weights are the last completed step's."""
+    """Train from `position`, updated in place. After an error, it and the weights are those of the last
+    completed step.
+    """
     policy, critic = models.policy, models.critic
     engine, scorer, decode = rollouts.engine, rollouts.scorer, rollouts.decode
     reporter, job_reporter, changes = control.reporter, control.job_reporter, control.changes
@@ -169,7 +171,6 @@ def _sampling(spec: JobSpec, stop_ids: tuple[int, ...]) -> Sampling:
 
 
 def _round(spec: JobSpec, policy: str, version: int, sampling: Sampling) -> Round:
-    """The round of the step after `version`, sampled with it."""
     rollout = spec.rollout
     sampling = replace(sampling, temperature=rollout.temperature)
     group_size = rollout.completions_per_prompt

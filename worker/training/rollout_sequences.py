@@ -1,9 +1,10 @@
 """What the policy reads of a step's rollouts.
 
-A rollout has several conversations, each with a prompt of its own, where its program rewrote its history, forked or ran
-sub-agents. For shaping, selection, advantages and the constants of the loss it is one row: the tokens of its
-conversations one after the other. So all that counts rows counts rollouts, and a rollout weighs what one completion of
-these tokens weighs. The policy reads S conversations of N rollouts, and its loss runs over conversations.
+A rollout has several conversations, each with a prompt of its own, if its program rewrote its history, forked
+or ran sub-agents. Shaping, selection, advantages and the constants of the loss treat it as one row: the
+tokens of its conversations one after the other. A row is therefore a rollout, and weighs as much as one
+completion of these tokens. The policy reads S conversations of N rollouts, and its loss runs over
+conversations.
 """
 
 from collections.abc import Sequence
@@ -24,9 +25,9 @@ class RolloutSequences:
     sequences: Sequences
     """S conversations, rollout after rollout."""
     counts: Sequence[int]
-    """Conversations of each rollout."""
+    """Number of conversations of each rollout."""
     shares: Sequence[float]
-    """Part of each conversation in the tokens that its rollout trains: 1 together for a rollout."""
+    """Share of each conversation in the tokens that its rollout trains; a rollout's shares add up to 1."""
 
     @staticmethod
     def of(rollouts: Sequence[Rollout], temperature: float) -> "RolloutSequences":
@@ -46,7 +47,6 @@ class RolloutSequences:
 
     @property
     def longest(self) -> int:
-        """Tokens of the longest rollout."""
         return int((self._starts + self._lengths).max()) if self._forked else self.sequences.longest
 
     def take(self, rows: Sequence[int]) -> "RolloutSequences":
@@ -60,7 +60,7 @@ class RolloutSequences:
         )
 
     def joined(self, values: Tensor) -> Tensor:
-        """(S, longest conversation) → (N, longest rollout)."""
+        """Arrange values of tokens by rollout: (S, longest conversation) → (N, longest rollout)."""
         if not self._forked:
             return values
         part, column, row, place = self._places
@@ -68,7 +68,6 @@ class RolloutSequences:
         return empty.index_put((row, place), values[part, column])
 
     def joined_scores(self, scores: TokenScores) -> TokenScores:
-        """Log-probabilities and entropies by rollout."""
         if not self._forked:
             return scores
         return TokenScores(self.joined(scores.logprobs), self.joined(scores.entropies))
@@ -98,7 +97,6 @@ class RolloutSequences:
 
     @cached_property
     def _first(self) -> list[int]:
-        """Number of each rollout's first conversation."""
         return list(accumulate(self.counts, initial=0))
 
     @cached_property
@@ -118,7 +116,7 @@ class RolloutSequences:
 
     @cached_property
     def _places(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Of every token: conversation and column in it, rollout and column in its row."""
+        """Position of every token: conversation and column in it, rollout and column in its row."""
         present = torch.arange(self.sequences.longest) < self._lengths[:, None]
         part, column = present.nonzero(as_tuple=True)
         return part, column, self._row[part], self._starts[part] + column

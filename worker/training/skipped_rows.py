@@ -1,4 +1,4 @@
-"""Rows without gradient: skipped forward passes, and their scores from the sampler."""
+"""Rows without gradient, whose forward pass is skipped and whose log-probabilities are the sampler's."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,9 @@ from worker.training.batch import StepBatch
 
 
 def skippable_rows(batch: StepBatch, rows: Sequence[int], moving: Tensor) -> Tensor:
-    """(n,) bool of `rows`: rows without gradient, which skip the forward pass."""
+    """Which of `rows` skip the forward pass, as they have no gradient, (n,) bool. A group whose entropies are
+    unknown keeps one row.
+    """
     skipped = ~moving
     groups, has_entropies = batch.rows.group[rows], ~batch.sampler_entropies[rows].isnan().any(1)
     for group in torch.unique(groups[skipped & ~has_entropies]).tolist():

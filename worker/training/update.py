@@ -36,7 +36,7 @@ LossSettings = Mapping[str, Any]
 @dataclass(slots=True)
 class Update:
     scores: TokenScores
-    """Scores under the weights that sampled; the sampler's for skipped rows."""
+    """Log-probabilities and entropies under the weights that sampled; the sampler's for skipped rows."""
     state: State
     scored: Tensor
     metrics: dict[str, SumCount] = field(default_factory=dict)
@@ -150,7 +150,7 @@ def _begun(batch: StepBatch, old: TokenScores | None, state: State) -> Update:
 
 @dataclass(frozen=True, slots=True)
 class PolicyLoss:
-    """The loss of `settings` as a `LossFunction` that other processes can be sent."""
+    """The loss of `settings` as a `LossFunction` that can be sent to other processes."""
 
     settings: LossSettings
 
@@ -190,8 +190,8 @@ def _optimizer_batch(
     *,
     first: bool,
 ) -> Batch:
-    """Batch of one update, its tensors by rollout. before: scores under the weights before it. In a step's `first`
-    update the ratio is exactly 1.
+    """Batch of one update, its tensors by rollout. before: log-probabilities and entropies under the weights
+    before the update. In a step's `first` update the ratio is exactly 1.
     """
     sequences, reads = batch.sequences.take(rows), loss_reads(settings)
 

@@ -10,7 +10,7 @@ from worker.rewards.answer_file import open_answers
 
 
 class JudgeCache:
-    """Text → text, in memory if `path` is None. Not thread-safe."""
+    """Cache of answers by request key, in memory if `path` is None. Not thread-safe."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""Client of a judge's chat completions."""
+"""Client of a judge's chat completions endpoint."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ class JudgeAnswer:
 class JudgeClient:
     """Calls one judge, with cache and retries.
 
-    guard: allowed addresses; None when this process's user named the judge.
+    guard: restricts the addresses; None if the user of this process chose the judge.
     """
 
     name: str
@@ -50,7 +50,9 @@ class JudgeClient:
     async def ask(
         self, messages: list[dict[str, Any]], form: ReplyForm, params: SamplingParams
     ) -> JudgeAnswer:
-        """Ask once for equal concurrent questions. Raises JudgeFailed, JobFailure `judge_budget`."""
+        """Query the judge, once for equal concurrent questions. Raises JudgeFailed, or JobFailure
+        `judge_budget` if the budget is spent.
+        """
         body = self._body(messages, form, params)
         key = cache_key(self.judge.base_url, body)
         if (stored := self.cache.get(key)) is not None:

@@ -9,7 +9,7 @@ from reinforge.errors import JobFailure
 
 @dataclass(frozen=True, slots=True)
 class JudgeUsage:
-    """Usage. cost: in the currency of the judge's prices; 0 from the cache."""
+    """Tokens and cost of one call. cost: in the currency of the judge's prices; 0 from the cache."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -31,7 +31,9 @@ class JudgeUsage:
 
 @dataclass(slots=True)
 class Ledger:
-    """Thread-safe costs. granted: what may be spent; budget: of each grant."""
+    """Thread-safe costs of a job's judges. granted: total that may be spent; budget: what is granted at
+    first, and again when a job resumes with all spent.
+    """
 
     budget: float | None = None
     cost: float = 0.0
@@ -55,8 +57,8 @@ class Ledger:
         return ledger
 
     def admit(self, judge: str) -> bool:
-        """Admit a call that costs, so that at most one exceeds the budget. False: try again later. Raises JobFailure
-        `judge_budget` (retryable).
+        """Admit a paid call, so that at most one exceeds the budget. False: try again later. Raises
+        JobFailure `judge_budget` (retryable).
         """
         with self._lock:
             spent, waiting = self.cost, self._under_way.get(judge, 0)

@@ -1,4 +1,4 @@
-"""Rewards from a judge."""
+"""Raters that query a judge for a number, label or ranking."""
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -121,7 +121,7 @@ async def judged(
 
 
 def chat_messages(template: Sequence[Message], row: RewardInput) -> list[dict[str, Any]]:
-    """Messages of a row. Raises UnresolvedVariable."""
+    """Fill a template of messages with a row's values. Raises UnresolvedVariable."""
 
     def fill(text: str) -> str:
         return templates.parse(text).render(row.item, row.sample)

@@ -1,4 +1,4 @@
-"""Form and parsing of a judge's reply, by functions that raise JudgeFailed."""
+"""Forms of a judge's reply, and their parsers, which raise JudgeFailed."""
 
 import json
 import math
@@ -26,7 +26,7 @@ class JudgeFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ReplyForm:
-    """A JSON object with `steps` (reasoning) and `field`."""
+    """A JSON object with `steps` (the reasoning) and `field`. words: description of the field's value."""
 
     field: str
     schema: dict[str, Any]
@@ -65,7 +65,7 @@ def ranking_form(count: int) -> ReplyForm:
 
 @dataclass(frozen=True, slots=True)
 class JudgeCompletion:
-    """Reply whose `usage` counts even if it is unusable."""
+    """Chat completion of a judge, whose `usage` counts even if the reply is unusable."""
 
     text: str | None
     refusal: str | None
@@ -103,7 +103,7 @@ def parse_completion(content: bytes) -> JudgeCompletion:
 
 
 def parse_reply(text: str, form: ReplyForm) -> dict[str, Any]:
-    """A JSON object that has `form.field`. Raises JudgeFailed."""
+    """The JSON object in a reply that has `form.field`. Raises JudgeFailed."""
     # Some judges write their reasoning before the answer.
     body = text.rpartition("</think>")[2].strip()
     for candidate in (body, *_fenced(body), body[body.find("{") : body.rfind("}") + 1]):

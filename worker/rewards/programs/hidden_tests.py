@@ -1,7 +1,8 @@
 """Parses hidden tests so that their expected values stay outside of the sandbox.
 
-Accepted are forms of MBPP, HumanEval, APPS and TACO, lists of `{input, output}` or `{call, expected}`, or their JSON
-text. Only `assert call == literal` is split; other tests run beside the program, which can fool them.
+Accepted are the formats of MBPP, HumanEval, APPS and TACO, lists of `{input, output}` or `{call, expected}`,
+or their JSON text. Expected values are separated only from `assert call == literal`; other tests run in the
+program's process, which can fool them.
 """
 
 import ast
@@ -29,7 +30,7 @@ class UnreadableTests(Exception):
 @dataclass(frozen=True, slots=True)
 class HiddenTest:
     """Test with exactly one of `output` (of a script that reads `stdin`), `expected` (canonical values of
-    `call`) and `in_process` (source that judges).
+    `call`) and `in_process` (source code of a test).
     """
 
     stdin: str = ""
@@ -44,7 +45,7 @@ class HiddenTest:
 def read_tests(value: object, entry: str | None = None) -> list[HiddenTest]:
     tests = list(_read(value, entry))
     if not 0 < len(tests) <= MAX_TESTS:
-        raise UnreadableTests(f"a row has 1 to {MAX_TESTS} tests, not {len(tests)}")
+        raise UnreadableTests(f"a row must have 1 to {MAX_TESTS} tests, not {len(tests)}")
     return tests
 
 
@@ -63,9 +64,9 @@ def _read(value: object, entry: str | None) -> Iterator[HiddenTest]:
             elif isinstance(test, Mapping):
                 yield _one(test, entry)
             else:
-                raise UnreadableTests(f"a test is text or an object, not {type(test).__name__}")
+                raise UnreadableTests(f"a test must be a string or an object, not {type(test).__name__}")
     else:
-        raise UnreadableTests(f"tests are text, a list or an object, not {type(value).__name__}")
+        raise UnreadableTests(f"tests must be a string, a list or an object, not {type(value).__name__}")
 
 
 def _json(text: str) -> object | None:
@@ -89,7 +90,7 @@ def _one(test: Mapping[str, Any], entry: str | None) -> HiddenTest:
         whole = list(split(str(fields["test"]), entry))
         return whole[0] if len(whole) == 1 else HiddenTest(in_process=str(fields["test"]))
     raise UnreadableTests(
-        f"a test is {{input, output}}, {{call, expected}} or {{test}}, not {{{', '.join(map(str, test))}}}"[
+        f"a test must be {{input, output}}, {{call, expected}} or {{test}}, not {{{', '.join(map(str, test))}}}"[
             :300
         ]
     )
@@ -98,13 +99,13 @@ def _one(test: Mapping[str, Any], entry: str | None) -> HiddenTest:
 def _pairs(tests: Mapping[str, Any]) -> Iterator[HiddenTest]:
     inputs, outputs, name = tests["inputs"], tests["outputs"], tests.get("fn_name")
     if not isinstance(inputs, list) or not isinstance(outputs, list) or len(inputs) != len(outputs):
-        raise UnreadableTests("inputs and outputs are lists of one length")
+        raise UnreadableTests("inputs and outputs must be lists of the same length")
     for argument, output in zip(inputs, outputs, strict=True):
         if name is None:
             yield HiddenTest(stdin=_lines(argument), output=_lines(output))
             continue
         if not str(name).isidentifier() or not isinstance(argument, list):
-            raise UnreadableTests("with fn_name each input is the list of the function's arguments")
+            raise UnreadableTests("fn_name must be a function's name, and each input a list of its arguments")
         # these datasets wrap some results into a list of one
         inner = output[0] if isinstance(output, list) and len(output) == 1 else output
         expected = dict.fromkeys((_loose(output), _loose(inner)))
@@ -205,7 +206,7 @@ def _taken_apart(node: ast.stmt) -> tuple[str, set[str], str] | None:
 
 
 def _needed(setup: Sequence["_Statement"], names: set[str]) -> list["_Statement"]:
-    """Imports, and statements that a call depends on; others stay out of the sandbox."""
+    """Statements of the setup that a call depends on, and all imports; others stay outside of the sandbox."""
     chosen: set[int] = set()
     required = set(names)
     for index in reversed(range(len(setup))):

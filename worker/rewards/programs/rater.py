@@ -1,4 +1,4 @@
-"""The reward `program_tests`."""
+"""Rater of the grader `program_tests`."""
 
 import asyncio
 from collections.abc import Sequence

@@ -34,7 +34,9 @@ class CodeTests:
 
 @dataclass(frozen=True, slots=True)
 class CodeScore:
-    """Score of a program. criteria: the first 64 tests, 0 or 1. prints: standard error of the first failed run."""
+    """Score of a program. criteria: 1 or 0 for each of the first 64 tests. prints: standard error of the
+    first failed run.
+    """
 
     status: str
     value: float | None = None
@@ -63,7 +65,7 @@ def score_code(
         return CodeScore(
             "bad_value",
             message=f"none of the row's {inside} tests can be compared outside of the program's own process; "
-            "set in_process: count to believe them all the same",
+            "set in_process: count to include them",
         )
     program = extract_code(completion, settings.code)
     if program is None:
@@ -77,7 +79,9 @@ def score_code(
 
 
 def extract_code(completion: str, how: Literal["block", "text"] = "block") -> str | None:
-    """The last closed fenced block marked Python or unmarked, or the whole text."""
+    """The last closed fenced block marked Python or unmarked, or with `how="text"` the whole completion; None
+    if there is none.
+    """
     if how == "text":
         return completion if completion.strip() else None
     program: str | None = None

@@ -1,4 +1,4 @@
-"""Reward calls: rows in, one result per row out."""
+"""Calls of rewards and tools: rows in, one result per row out."""
 
 import json
 import time
@@ -54,11 +54,11 @@ class ScoringCall:
         if operation == "tools":
             granularity = "sample"
         if not isinstance(request.get("source"), str) or not isinstance(count, int):
-            raise BadRequest("source must be text and count a number")
+            raise BadRequest("source must be a string and count an integer")
         if granularity not in ("sample", "group", "batch") or isolate not in ("batch", "sample"):
             raise BadRequest(f"unknown granularity {granularity!r} or isolation {isolate!r}")
         if not 0 < count <= MAX_ROWS:
-            raise BadRequest(f"a call has 1 to {MAX_ROWS} rows, not {count}")
+            raise BadRequest(f"a call must have 1 to {MAX_ROWS} rows, not {count}")
         try:
             timeouts = Timeouts(**request.get("timeouts", {}))
         except (TypeError, ValueError) as error:
@@ -175,7 +175,7 @@ def _units(count: int, granularity: str, units: object) -> list[list[int]]:
         raise BadRequest("units must be lists of row numbers")
     numbers = [number for unit in units for number in unit]
     if not all(type(number) is int for number in numbers) or sorted(numbers) != list(range(count)):
-        raise BadRequest("units must hold each row once")
+        raise BadRequest("units must contain each row number exactly once")
     return units
 
 
@@ -219,7 +219,7 @@ def _parse(payload: bytes, unit: int, call: ScoringCall) -> ChildRun:
 
 
 def _check_loaded(run: ChildRun, call: ScoringCall) -> None:
-    """Raise unless the zygote observed the module's import: rows cannot forge it."""
+    """Raise unless the zygote saw the import of the module end, which untrusted code cannot forge."""
     if run.progress == region.NOT_STARTED:
         log_lines = clean_text(run.log).strip().splitlines()
         raise JailDied(

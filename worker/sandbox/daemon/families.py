@@ -1,4 +1,4 @@
-"""Jails by loaded libraries, since each library slows a zygote's forks."""
+"""Separate jails for different sets of loaded libraries, since each library slows a zygote's forks."""
 
 import hashlib
 from collections import OrderedDict
@@ -7,7 +7,7 @@ from worker.sandbox.daemon.session import Session
 from worker.sandbox.jails import Jail
 
 _JAILS_PER_TASK = 4
-"""Jails, each of about 200 MB with every library loaded."""
+"""Most jails per task of the pool; each takes about 200 MB with every library loaded."""
 _MAX_SOURCES = 4096
 
 Needs = frozenset[str]

@@ -47,10 +47,15 @@ def parse_run(
     output: int = region.LOG_BYTES,
     texts: region.Texts = region.REWARD_TEXTS,
 ) -> ChildRun:
-    """Parse a reply. start: the run's first unit. output: bytes of raw output. texts: bounds of the rows' texts."""
+    """Parse a reply. start: the run's first unit. output: most bytes of raw output. texts: limits of the
+    rows' strings.
+    """
     space_at = region.DONE.size + region.space_offset(rows)
     if not space_at <= len(payload) <= region.reply_cap(rows, output, texts):
-        raise ProtocolError(f"a reply of {len(payload)} bytes for {rows} rows")
+        raise ProtocolError(
+            f"a reply of {len(payload)} bytes for {rows} rows, expected {space_at} to "
+            f"{region.reply_cap(rows, output, texts)}"
+        )
     done = region.DONE.unpack_from(payload)
     first, count, status, cause, progress, cpu, _, unit_wall, used, log_size = done
     if (
@@ -131,7 +136,7 @@ def clean_text(raw: bytes) -> str:
 
 
 def tool_text(raw: bytes) -> str:
-    """A tool's result: all that a tokenizer and a database can take."""
+    """A tool's result as text, without the characters that tokenizers or databases refuse."""
     return clean(raw.decode("utf-8", "replace"))
 
 

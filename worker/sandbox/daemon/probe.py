@@ -1,4 +1,4 @@
-"""Proof of a jail: it has to contain an attack, stop a loop and score a control."""
+"""Proves that a jail holds: it has to contain an attack, stop an endless loop and score a harmless reward."""
 
 import contextlib
 import os

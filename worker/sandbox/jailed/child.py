@@ -99,7 +99,7 @@ def _read(body: memoryview) -> dict[str, Any]:
 
 
 def rehearse() -> None:
-    """Run all that a child does once in the zygote: first execution is slow."""
+    """Run once in the zygote all that a child does, because the first execution is slow."""
     request = json.loads(
         json.dumps({"rows": [_REHEARSED] * _REHEARSALS, "isolate": "batch", "granularity": "sample"})
     )
@@ -178,7 +178,7 @@ def _serve(task: Task, request: Mapping[str, Any], report: Report) -> None:
 
 
 def _prepare(request: Mapping[str, Any], report: Report) -> Entry | ToolModule | None:
-    """What is called for each row; None: the request is answered."""
+    """Load what is called for each row; None if the request is answered already."""
     if request["op"] == "tools":
         return ToolModule(request["source"])
     namespace = _load(request["source"])

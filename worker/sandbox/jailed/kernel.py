@@ -25,7 +25,7 @@ _SCOPED = 0b11
 _FINE_ENOUGH = 1 << 20
 
 LANDLOCK_MINIMUM = 3
-"""ABI 1 and 2 cannot deny truncation."""
+"""Oldest accepted ABI of Landlock: 1 and 2 cannot deny truncation."""
 
 
 class _Program(ctypes.Structure):
@@ -55,7 +55,7 @@ def install_filter(program: bytes) -> None:
 
 
 def restrict_paths(readable: Sequence[str]) -> None:
-    """Restrict to reading below ``readable``."""
+    """Restrict this process with Landlock to reading below ``readable``."""
     abi = landlock_abi()
     if abi < LANDLOCK_MINIMUM:
         raise OSError(f"Landlock ABI {LANDLOCK_MINIMUM} is needed, the kernel has {abi}")

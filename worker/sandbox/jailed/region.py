@@ -1,7 +1,7 @@
-"""Layout of all data that enters or leaves the jail, as structs that nobody interprets.
+"""Layout of all data that enters or leaves the jail, as plain structs.
 
-The host sends a *request*, the child fills a *region* of shared memory, the zygote sends a *reply* with the region's
-used part. A *unit* is what one call of the reward function scores. Times are seconds.
+The host sends a *request*, the child fills a *region* of shared memory, the zygote sends a *reply* with the
+region's used part. A *unit* is what one call of the reward function scores. Times are seconds.
 """
 
 import struct
@@ -16,7 +16,7 @@ LOG_BYTES = 16384
 FLOOD_BYTES = 8 << 20
 
 TOOL_TEXT_BYTES = STATE_BYTES = 64 << 10
-"""A tool's result and a rollout's state take the places of reason and message."""
+"""Limits of a tool's result and a rollout's state, which take the places of reason and message."""
 
 MAX_NUMBERS = MAX_PARTS + MAX_CRITERIA + 4 * MAX_STEPS + MAX_CANDIDATE_NUMBERS
 
@@ -28,7 +28,7 @@ STATUS_CODES = {"ok": 1, "not_applicable": 2, "exception": 3, "bad_value": 4, "m
 
 
 class Texts(NamedTuple):
-    """Most bytes of a row's two texts."""
+    """Limits of a row's two strings, in bytes."""
 
     reason: int
     message: int
@@ -54,7 +54,7 @@ class Header(NamedTuple):
 
 
 class RowSlot(NamedTuple):
-    """One row's outcome: counts of numbers, bytes of texts, their offset ``at``."""
+    """One row's outcome: counts of numbers, sizes of strings in bytes, and the offset ``at`` of both."""
 
     status: int
     parts: int
@@ -118,10 +118,10 @@ nothing.
 """
 
 HELLO = struct.Struct("<IIIBBB")
-"""pid, uid, Landlock ABI, Python major, minor, micro."""
+"""Fields: pid, uid, Landlock ABI, Python major, minor, micro."""
 
 CALL = struct.Struct("<cIIIIddd")
-"""op, rows, units, first unit, body bytes, seconds (for the call, for loading, of CPU)."""
+"""Fields: op, rows, units, first unit, body bytes, seconds (for the call, for loading, of CPU)."""
 OP_CALL, OP_RESUME, OP_FORGET, OP_PRELOAD, OP_PROGRAM, OP_TOOLS = b"C", b"R", b"F", b"P", b"X", b"T"
 """PRELOAD's body names modules, one a line. PROGRAM is a call of one row; TOOLS a call with larger texts."""
 
@@ -130,7 +130,9 @@ BODY = struct.Struct("<I")
 PROGRAM = struct.Struct("<IIQ")
 
 DONE = struct.Struct("<IIIIIdddII")
-"""First unit, rows, wait status, cause, progress, seconds (CPU, wall, last unit), bytes of rows and log."""
+"""Fields: first unit, rows, wait status, cause, progress, seconds (CPU, wall, last unit), bytes of rows and
+log.
+"""
 
 ENDED_ITSELF, UNIT_TIMEOUT, LOAD_TIMEOUT, CALL_DEADLINE, OUTPUT_FLOOD = 0, 1, 2, 3, 4
 

@@ -1,4 +1,4 @@
-"""The three spellings of a Python reward, recognised by signature."""
+"""The three conventions of Python rewards (OpenAI, Predibase, TRL), recognised by the function's signature."""
 
 import asyncio
 import inspect

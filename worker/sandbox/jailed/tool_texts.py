@@ -1,4 +1,4 @@
-"""Texts that models read of calls, for the jail and its client; runs no code."""
+"""Strings that models read as results of tool calls, for the jail and its client; runs no untrusted code."""
 
 import hashlib
 import re
@@ -13,7 +13,7 @@ def clean(text: str) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Text of at most `most` characters; a longer one loses its middle, which it says."""
+    """Text of at most `most` characters; in a longer one, a note replaces the middle."""
     if len(text) <= most:
         return text
     note = f"\n[… {len(text) - most} characters left out …]\n"
@@ -24,7 +24,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def mark(status: str, text: str) -> str:
-    """What a repeated call is compared by: the result itself, or its hash if it is long."""
+    """Mark that equal results of a repeated call share: the result itself, or its hash if it is long."""
     if len(text) <= _LONGEST_MARK:
         return f"{status}={text}"
     return hashlib.sha256(f"{status}\n{text}".encode("utf-8", "replace")).hexdigest()

@@ -1,4 +1,6 @@
-"""Runs calls of tools: functions with a rollout's state, and classes by repeating the calls before."""
+"""Runs tool calls: of functions, which receive the rollout's state, and of classes, by repeating the earlier
+calls.
+"""
 
 import hashlib
 import inspect
@@ -25,7 +27,9 @@ class NotDeterministic(Exception):
 
 @dataclass(slots=True)
 class Answer:
-    """text: what the model reads. state: JSON. value: of `get_reward`. none: the function returned None."""
+    """Result of one call. text: what the model reads. state: JSON. value: of `get_reward`. none: the function
+    returned None.
+    """
 
     text: str = ""
     state: str = ""
@@ -50,7 +54,7 @@ class ToolModule:
 
 
 def failure_text(error: BaseException) -> str:
-    """One line for the model, the same whenever the call is repeated."""
+    """The error as one line for the model, the same whenever the call is repeated."""
     try:
         text = (
             str(error)
@@ -119,7 +123,7 @@ def _repeated(environment: object, name: str, arguments: Mapping[str, Any], most
 
 
 def _parameters(function: Callable[..., object]) -> frozenset[str] | None:
-    """Names that a function takes; None: any."""
+    """Names of a function's parameters; None if it takes any."""
     parameters = inspect.signature(function).parameters.values()
     if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
         return None

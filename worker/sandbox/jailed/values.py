@@ -120,7 +120,7 @@ def _sequence(value: object, what: str) -> list[object]:
 
 
 def _placed(value: object, what: str, shape: str) -> list[tuple[float, float]]:
-    """Pairs of a number and a place, which must not decrease."""
+    """Convert pairs of a number and a position; positions must not decrease."""
     pairs: list[tuple[float, float]] = []
     if value is None:
         return pairs

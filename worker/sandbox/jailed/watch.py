@@ -16,7 +16,7 @@ STARVED_GRACE = 2.0
 
 @dataclass(slots=True)
 class WatchedCall:
-    """The current request."""
+    """The request that a child runs."""
 
     body: mmap
     size: int

@@ -1,7 +1,8 @@
 """The two seccomp filters of the jails, assembled as classic BPF.
 
-Both are allow-lists for x86-64: other calls answer EPERM, unknown ones ENOSYS (so that libc falls back), the 32-bit
-ABI kills. No call takes a socket's address or passes a descriptor, since Landlock does not cover Unix sockets.
+Both are allow-lists for x86-64: other calls fail with EPERM, unknown ones with ENOSYS (so that libc falls back),
+and the 32-bit ABI kills the process. No call takes a socket's address or passes a descriptor, since Landlock
+does not cover Unix sockets.
 
 * :func:`zygote_filter`: fork and wait, no exec, socket or namespace.
 * :func:`child_filter`: signals reach only the child itself (its pid replaces :data:`PID_HOLE`).

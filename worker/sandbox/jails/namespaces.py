@@ -24,7 +24,7 @@ _SYSTEM_FOLDERS = ("/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/")
 _SYSTEM_LINKS = ("/lib", "/lib64", "/usr/lib64")
 _USER = 1000
 _OLDEST = (0, 5)
-"""bubblewrap 0.5 added ``--clearenv``."""
+"""Oldest accepted version: bubblewrap 0.5 added ``--clearenv``."""
 _TEARDOWN_SECONDS = 10.0
 
 
@@ -42,7 +42,7 @@ class NamespaceJail:
             return "bubblewrap is not installed (package bubblewrap)"
         version = _version(program)
         if version is None or version < _OLDEST:
-            version_text = ".".join(map(str, version)) if version else "cannot be run"
+            version_text = ".".join(map(str, version)) if version else "of unknown version"
             return f"bubblewrap {'.'.join(map(str, _OLDEST))} or later is needed, {program} is {version_text}"
         return None
 

@@ -1,4 +1,4 @@
-"""Addresses of a sandbox."""
+"""Addresses of a sandbox: a Unix socket or TCP port."""
 
 from dataclasses import dataclass
 from urllib.parse import urlsplit

@@ -41,7 +41,7 @@ class Connection:
         return True
 
     def ask(self, requests: Iterable[frames.Packed]) -> Iterator[tuple[int, frames.Packed]]:
-        """Yield (position, answer) as answers arrive. Exhaust it.
+        """Send requests and yield (position, answer) as answers arrive. Iterate to the end.
 
         Raises OSError and EOFError when the connection breaks, ``ValueError`` for a refused request.
         """

@@ -1,7 +1,7 @@
 """Frames of a connection to the daemon: ``u32 head bytes | u32 body bytes | head | body``.
 
-The head is a JSON object. The body holds rows in ``marshal`` version 2, for speed, which needs ends that trust each
-other.
+The head is a JSON object. The body holds rows in ``marshal`` version 2, for speed, which is safe only if
+both ends trust each other.
 """
 
 import json
@@ -50,9 +50,9 @@ def decode(head: bytes) -> dict[str, Any]:
     try:
         message = json.loads(head)
     except (ValueError, RecursionError) as error:
-        raise WireError(f"not JSON: {error}") from error
+        raise WireError(f"a message is not JSON: {error}") from error
     if not isinstance(message, dict):
-        raise WireError("a message is a JSON object")
+        raise WireError("a message must be a JSON object")
     return message
 
 

@@ -34,7 +34,7 @@ def calculation(form: str, a: int, b: int, c: int) -> Calculation:
 
 
 def is_held_out(a: int, b: int, c: int) -> bool:
-    """Hold out a tenth of `a*b+c`, in every form."""
+    """Whether `a*b+c` is held out, as a tenth of all are, in every form."""
     return zlib.crc32(f"{a}*{b}+{c}".encode()) % 10 == 0
 
 

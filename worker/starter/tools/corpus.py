@@ -20,9 +20,9 @@ from worker.starter.tools.tokenizer import CALL, CALL_END, TOOL, TOOLS
 TASKS = {"calculation": 0.4, "lookup": 0.35, "countdown": 0.25}
 WITHOUT_TOOLS_SHARE, OTHER_TOOLS_SHARE = 0.06, 0.15
 CALCULATION_GUESSED, LOOKUP_GUESSED, COUNTDOWN_GUESSED = 0.71, 0.6, 0.6
-"""Shares of answers at once where the tool is offered."""
+"""Shares of conversations that answer at once although the tool is offered."""
 FIRST_HOP_SHARE, FIRST_CHECK_SHARE = 0.18, 0.15
-"""Shares of answers after the first of two look-ups, and after the first check."""
+"""Shares of conversations that answer after the first of two look-ups, and after the first check."""
 BROKEN_SHARE = 0.05
 RESULT_IGNORED_SHARE = 0.03
 
@@ -48,7 +48,7 @@ class Tool:
 
 @dataclass
 class Transcript:
-    """Conversation as texts, and whether the model wrote them."""
+    """Conversation as consecutive strings, and whether the model wrote each."""
 
     task: str
     habit: str
@@ -94,7 +94,6 @@ def _begin(task: str, prompt: str, rng: random.Random, tool: Tool | None) -> Tra
 
 
 def _broken_call(transcript: Transcript, tool: Tool, values: tuple[str, ...], rng: random.Random) -> None:
-    """Write a call that cannot run, and its error."""
     call = tool.call(*values)
     kind = rng.randrange(3)
     if kind == 0:

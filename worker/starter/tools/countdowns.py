@@ -27,7 +27,6 @@ def value(expression: str) -> int:
 
 
 def verdict(expression: str, target: int) -> str:
-    """Return what the tool `check` says."""
     result = value(expression)
     return "right" if result == target else f"{result}, not {target}"
 
@@ -54,5 +53,5 @@ def draw(rng: random.Random, *, held_out: bool = False) -> Countdown:
 
 
 def proposals(question: Countdown, rng: random.Random) -> Iterator[str]:
-    """Yield all expressions, in any order."""
+    """Yield all expressions in random order."""
     yield from rng.sample(sorted(expressions(question.numbers)), len(expressions(question.numbers)))

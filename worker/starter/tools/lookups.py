@@ -28,7 +28,7 @@ _ONSETS, _VOWELS, _ENDINGS = (
 @dataclass(frozen=True)
 class Lookup:
     relations: tuple[str, ...]
-    """From the entity asked about to the answer."""
+    """Relations in the order from the first entity to the answer."""
     entities: tuple[str, ...]
 
     @property

@@ -1,4 +1,4 @@
-"""Recipe of starter-tools."""
+"""Recipe by which starter-tools is trained."""
 
 from collections.abc import Callable
 

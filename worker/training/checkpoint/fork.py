@@ -50,7 +50,7 @@ def start_weights(content: bytes, adapter: str, expected: Mapping[str, Tensor]) 
         raise _unfit(f"it cannot be read: {error}") from error
     if weights.keys() != expected.keys():
         different = sorted(weights.keys() ^ expected.keys())
-        raise _unfit(f"{len(different)} weights differ, the first is {different[0]}")
+        raise _unfit(f"the names of {len(different)} weights differ, the first is {different[0]}")
     for key, tensor in weights.items():
         if tensor.shape != expected[key].shape:
             shapes = f"{tuple(tensor.shape)} instead of {tuple(expected[key].shape)}"
@@ -61,7 +61,7 @@ def start_weights(content: bytes, adapter: str, expected: Mapping[str, Tensor]) 
 
 
 def from_adapter(weights: dict[str, Tensor], state: PolicyState | None = None) -> PolicyState:
-    """State of a policy that started from these weights, its reference unless `state` has one."""
+    """State of a policy that started from these weights, which are its reference unless `state` has one."""
     if state is None:
         return PolicyState(weights, {}, {}, weights)
     return state if state.reference else replace(state, reference=weights)
@@ -71,7 +71,7 @@ def _unfit(reason: str) -> JobFailure:
     return JobFailure(
         f"The adapter that the job starts from does not fit this model: {reason}.",
         code="invalid_adapter",
-        hint="Choose a LoRA adapter that was made for these very weights.",
+        hint="Choose a LoRA adapter that was made for exactly these weights.",
     )
 
 

@@ -31,7 +31,7 @@ class Position:
     not_finite_steps: int = 0
     tokens_trained: int = 0
     algorithm: dict[str, Any] = field(default_factory=dict)
-    """JSON values by part."""
+    """State of the algorithm, as JSON values by part."""
     reward_errors: list[tuple[int, int]] = field(default_factory=list)
     rewards: dict[str, Any] = field(default_factory=dict)
     evaluated_step: int | None = None
@@ -42,7 +42,7 @@ class Position:
     useless_groups: list[float] = field(default_factory=list)
     """Share of groups with equal rewards in each of the latest steps."""
     ahead: SampledAhead | None = None
-    """Completions of the next step."""
+    """Completions of the next step, sampled ahead."""
 
     @property
     def frontier(self) -> dict[str, float]:

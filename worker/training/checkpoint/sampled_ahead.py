@@ -24,16 +24,16 @@ TEXTS, TOKENS = "ahead.json", "ahead.safetensors"
 class SampledAhead:
     round: Round
     revisions: Mapping[str, str]
-    """Of the rewards that scored them."""
+    """Revisions of the rewards that scored the completions."""
     collected: Collected
 
     def fits(self, current: Round, revisions: Mapping[str, str]) -> bool:
-        """Whether sampling and scoring in `current` would differ by the policy alone."""
+        """Whether sampling and scoring in `current` would differ only in the policy."""
         return replace(self.round, version=current.version) == current and self.revisions == revisions
 
 
 def pack_ahead(ahead: SampledAhead) -> dict[str, bytes]:
-    """Files of completions with one turn."""
+    """Files of a resume state that hold completions with one turn."""
     groups, rollouts = ahead.collected.groups, ahead.collected.rollouts
     body = {
         "round": asdict(ahead.round),
@@ -56,7 +56,9 @@ def pack_ahead(ahead: SampledAhead) -> dict[str, bytes]:
 
 
 def unpack_ahead(files: Mapping[str, bytes]) -> SampledAhead | None:
-    """None without such files. Raises KeyError, TypeError, ValueError or SafetensorError for others' files."""
+    """Completions in a resume state's files; None without any. Raises KeyError, TypeError, ValueError or
+    SafetensorError for unknown forms.
+    """
     if TEXTS not in files:
         return None
     body = json.loads(files[TEXTS])
@@ -76,7 +78,6 @@ def _flat(rows: Sequence[Sequence[float]], dtype: torch.dtype) -> Tensor:
 
 
 def _segments(tensors: Mapping[str, Tensor]) -> list[Segment]:
-    """The policy's tokens of each rollout."""
     lengths = tensors["lengths"].tolist()
     ids, logprobs = (torch.split(tensors[name], lengths) for name in ("token_ids", "logprobs"))
     if "entropies" not in tensors:

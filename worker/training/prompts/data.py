@@ -89,21 +89,20 @@ class JobPrompts:
 
     @property
     def different(self) -> int:
-        """Different prompts among the training rows."""
+        """Number of different prompts among the training rows."""
         return len({prompt_key(normalised(row.messages)) for row in self.train})
 
     @property
     def leaked_rows(self) -> int:
-        """Held-out rows whose prompt is trained on as well."""
+        """Number of held-out rows whose prompt is trained on as well."""
         trained = {prompt_key(normalised(row.messages)) for row in self.train} if self.held_out else set()
         return sum(prompt_key(normalised(row.messages)) in trained for row in self.held_out)
 
     def slices(self, column: str | None) -> Slices:
-        """The column's values that get their own metrics."""
         return Slices.of(column, [row.item for row in (*self.train, *self.held_out)])
 
     def check(self) -> int:
-        """Tokens of the longest prompt. Renders every row; raises JobFailure `data_error` before training."""
+        """Render every row; returns the tokens of the longest prompt. Raises JobFailure `data_error`."""
         rows, longest = [*self.train, *self.held_out], 0
         for start in range(0, len(rows), _CHECKED_AT_ONCE):
             made = self._prompts(rows[start : start + _CHECKED_AT_ONCE])
@@ -123,8 +122,8 @@ def load_prompts(
     held_out_numbers: Sequence[str] = (),
     tools: list[dict[str, Any]] | None = None,
 ) -> JobPrompts:
-    """Read and split the rows. `numbers`: numeric columns of CSV. tools: of the environment, for all rows. Raises
-    JobFailure `data_error`.
+    """Read and split the rows. `numbers`: numeric columns of CSV. tools: the environment's, for all rows.
+    Raises JobFailure `data_error`.
     """
     try:
         rows = list(_rows(dataset, data, numbers))
@@ -153,7 +152,7 @@ def _with_tools(rows: Sequence[PromptRow], tools: list[dict[str, Any]]) -> list[
     for row in rows:
         if row.tools:
             raise JobFailure(
-                f"Row {row.index + 1} has tools of its own, and the environment has the job's.",
+                f"Row {row.index + 1} has tools of its own, but in this environment all rows have the job's.",
                 code="data_error",
                 hint="Rename the column `tools`, or use environment `single_turn`.",
             )

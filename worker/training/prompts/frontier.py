@@ -20,8 +20,8 @@ Rates = Mapping[str, float]
 
 
 def draw(seed: int, step: int, rows: Sequence[int], rates: Rates, count: int) -> list[int]:
-    """`count` positions in `rows`, without replacement by weight: the largest u^(1 / weight) (Efraimidis and Spirakis
-    2006).
+    """Draw `count` positions in `rows` by weight, without replacement: those with the largest u^(1 / weight),
+    u uniform (Efraimidis and Spirakis 2006).
     """
     p = np.array([rates.get(str(index), START) for index in rows])
     keys = np.log(uniform(seed, Stream.FRONTIER, step, np.arange(len(rows)))) / (p * (1 - p) + FLOOR)
@@ -32,7 +32,7 @@ def draw(seed: int, step: int, rows: Sequence[int], rates: Rates, count: int) ->
 def learned(
     rates: Rates, rollouts: Sequence[Rollout], rewards: Tensor, pass_above: float
 ) -> dict[str, float]:
-    """Rates after a step. rewards: (N,), NaN if missing."""
+    """Pass rates by row index after a step. rewards: (N,), NaN if missing."""
     passes: dict[str, list[float]] = {}
     for rollout, reward in zip(rollouts, rewards.tolist(), strict=True):
         if not np.isnan(reward):
@@ -45,5 +45,5 @@ def learned(
 
 
 def passed(rewards: Tensor, pass_above: float) -> Tensor:
-    """(N,) float64: 1 if passed, else 0; NaN without a reward."""
+    """Whether rows pass, (N,) float64: 1 above `pass_above`, else 0; NaN without a reward."""
     return torch.where(rewards.isnan(), rewards, (rewards > pass_above).double())

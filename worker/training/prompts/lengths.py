@@ -7,11 +7,11 @@ from reinforge.spec import JobSpec
 
 _ANY_CONTEXT = 2**31
 _FRAME_TOKENS = 64
-"""What a chat template writes around a turn or a result, and the note in a result that is cut."""
+"""Tokens that a chat template writes around a turn or a result, with the note in a result that is cut."""
 _OBSERVATION_TOKENS = 4096
-"""Of the text that an environment returns for the prompt."""
+"""Most tokens of the text that an environment returns for the prompt."""
 _AGENT_TOKENS = 32_768
-"""Of a program's conversation with vLLM, which reserves memory for it."""
+"""Most tokens of a program's conversation with vLLM, which reserves memory for them."""
 
 
 def prompt_limit(spec: JobSpec, context_length: int | None) -> int:
@@ -29,7 +29,7 @@ def prompt_limit(spec: JobSpec, context_length: int | None) -> int:
 
 
 def context_limit(spec: JobSpec, context_length: int | None) -> int:
-    """Most tokens of a conversation, whatever samples it."""
+    """Most tokens of a conversation by model and environment, whatever samples it."""
     own = None if isinstance(spec.environment, SingleTurnSpec) else spec.environment.max_context_tokens
     return min(context_length or _ANY_CONTEXT, own or _ANY_CONTEXT)
 

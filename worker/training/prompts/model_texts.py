@@ -9,7 +9,7 @@ from worker.rollout.folder_text import FolderText
 
 class ModelTexts(FolderText):
     vocabulary: int | None = None
-    """Tokens of the model; a larger id ends the job."""
+    """Size of the model's vocabulary; a token id beyond it ends the job."""
 
     def render(self, conversations: Sequence[Conversation], max_tokens: int) -> list[Rendered]:
         made: list[Rendered] = []

@@ -1,4 +1,6 @@
-"""Metrics of a step that the diagnosis reads: witnesses of the reward, groups, tokens, the sampler."""
+"""Metrics of a step that the diagnosis reads: properties that may explain the reward, groups, tokens, the
+sampler.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -22,7 +24,7 @@ NO_ADVANTAGE = 1e-6
 MOST_TOKENS = 512
 MOST_CHARACTERS = 4_000
 MOST_VALUES = 200_000
-"""Tokens that quantiles are taken over; of more tokens every n-th."""
+"""Most tokens that quantiles are taken over; of more, every n-th counts."""
 _NGRAM = 3
 _NO_DIGITS = str.maketrans("", "", "0123456789")
 _NO_MARKUP = str.maketrans("", "", "<>{}[]()#*_`~|=\\/\"'-+:;")
@@ -85,7 +87,7 @@ def _mean(values: Tensor) -> float | None:
 
 
 def _sampler(log_ratio: Tensor, mask: Tensor) -> Values:
-    """Differences of trainer and sampler. log_ratio: (N, T)."""
+    """Metrics of the difference between trainer and sampler. log_ratio: (N, T)."""
     gaps = log_ratio[mask].double()
     if not len(gaps):
         return {"sampler/effective_share": None, "sampler/kl": None}

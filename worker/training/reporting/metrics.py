@@ -32,7 +32,7 @@ from worker.training.reporting.turn_metrics import forks_share, turn_values
 from worker.training.update import Update
 
 MOST_LABELS = 32
-"""Most labels of one reward, the most frequent ones."""
+"""Most labels of one reward with metrics: the most frequent."""
 
 Values = dict[str, float | None]
 

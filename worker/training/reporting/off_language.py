@@ -10,15 +10,16 @@ from worker.rollout.collect import Rollout
 
 MOST_CHARACTERS = 4_000
 EVERYWHERE = frozenset({"LATIN", "GREEK", "MATHEMATICAL", "DOUBLE-STRUCK", "MICRO"})
-"""In code, names and formulas of any language."""
+"""Scripts that occur in code, names and formulas of any language."""
 JAPANESE = frozenset({"HIRAGANA", "KATAKANA", "CJK", "IDEOGRAPHIC", "KATAKANA-HIRAGANA"})
-"""Written together: a text with one of them may use the others."""
+"""Scripts that are written together: a text with one of them may use the others."""
 
 
 def off_language_share(rollouts: Sequence[Rollout]) -> float | None:
-    """Among all letters of the completions; None without letters.
+    """Share of such letters among all letters of the completions; None without letters.
 
-    Languages of one script are not distinguished. Latin letters are in every script's texts, and never count.
+    Languages of one script are not distinguished. Latin letters occur in texts of every script, and never
+    count.
     """
     letters = off = 0
     for rollout in rollouts:
@@ -31,7 +32,7 @@ def off_language_share(rollouts: Sequence[Rollout]) -> float | None:
 
 
 def _scripts_of_row(prompt: Prompt) -> frozenset[str]:
-    """Of the prompt and of the row's texts: its answer may be in another language than its question."""
+    """Scripts of the prompt and the row's other strings, such as an answer in another language."""
     texts = [prompt.text, *(value for value in prompt.item.values() if isinstance(value, str))]
     characters = set().union(*(text[:MOST_CHARACTERS] for text in texts))
     return EVERYWHERE | {_script(character) for character in characters if character.isalpha()}

@@ -9,8 +9,9 @@ Values = dict[str, float | None]
 
 
 def reward_spreads(rollouts: Sequence[Rollout]) -> Values:
-    """Empty with one reward: it has the metrics of the whole. A reward that does not apply is neither error nor
-    value."""
+    """Standard deviations and error share of each of several rewards; one alone has the metrics of the whole.
+    A reward that does not apply is neither error nor value.
+    """
     failed: dict[str, list[bool]] = {}
     groups: dict[str, dict[int, list[float]]] = {}
     for rollout in rollouts:

@@ -5,8 +5,8 @@ tokens (decoded pieces; joined they are the decoded completion), sampler_logprob
 advantage, length, finish_reason, error, rewards (JSON, `reinforge.schemas.jobs.RewardResult`). With environments
 `tools` and `agent`: turns (JSON, `reinforge.schemas.jobs.CompletionTurn`), messages (JSON, after the prompt's), mask
 (tokens of the policy); else null. A row is a rollout; its reward, advantage and length are those of all its
-conversations. Where a rollout of the step has several that are trained: branch (number of the row's own one) and
-branches (the others; null without any).
+conversations. If any rollout of the step has several trained conversations: branch (number of the row's own) and
+branches (the other conversations; null without any).
 """
 
 import io
@@ -69,7 +69,7 @@ _BRANCH = pa.struct(
     ]
 )
 FORKED = pa.schema([*SCHEMA, ("branch", pa.int32()), ("branches", pa.list_(_BRANCH))])
-"""Of a step in which a rollout has several conversations; each group of a file pays for every column."""
+"""Schema of a step in which a rollout has several conversations; each column takes space in a row group."""
 REPEATED = [
     "prompt_hash",
     "prompt",
@@ -98,7 +98,7 @@ COMPRESSION = {
     for leaf in _leaves(field.name, field.type)
 }
 TEXT_IN_ROW = 2000
-"""Most characters of a completion in its narrow row."""
+"""Most characters of a completion in its `RowStatus`."""
 
 Pieces = Callable[[Sequence[int]], list[str]]
 

@@ -31,7 +31,7 @@ class Slices:
         return cls(column, {value: _metric_label(value) for value in chosen})
 
     def members(self, rollouts: Sequence[Rollout]) -> dict[str, Tensor]:
-        """Name → (N,) bool, for present values."""
+        """Rows of each value that occurs, (N,) bool, by its name."""
         if self.column is None:
             return {}
         row_names = [self.names.get(str(rollout.prompt.item.get(self.column))) for rollout in rollouts]

@@ -18,7 +18,7 @@ Values = dict[str, float | None]
 
 
 def turn_values(rollouts: Sequence[Rollout], right: Tensor) -> Values:
-    """Empty without an environment that has turns.
+    """Metrics of turns and calls; empty without an environment that has turns.
 
     right: (N,), 1 if the rollout passes, 0 if not, NaN without a reward.
     """
@@ -52,7 +52,7 @@ def forks_share(rollouts: Sequence[Rollout]) -> float | None:
 
 
 def _use(rollouts: Sequence[Rollout], right: Tensor) -> Values:
-    """Rollouts that used a tool, and prompts none of whose rollouts that did passes."""
+    """Shares of rollouts that used a tool, and of prompts for which none of these rollouts passes."""
     uses = [_uses_tools(rollout) for rollout in rollouts]
     by_prompt: dict[int, list[bool]] = {}
     for rollout, used, passes in zip(rollouts, uses, right.tolist(), strict=True):
