@@ -1,4 +1,4 @@
-"""`reinforge chat`"""
+"""Command `reinforge chat`: streams the answer of a base model or a checkpoint."""
 
 import sys
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""`reinforge deploy …`"""
+"""Commands under `reinforge deploy`: create, point, start, stop and list deployments."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Hints for unknown commands."""
+"""Hints that name the right command when one does not exist, such as `reinforge logs`."""
 
 import re
 from typing import Any

@@ -1,1 +1,1 @@
-"""`reinforge up`, `top`, `train`, `backup`, `project …`, `webhook …` and `worker …`."""
+"""Commands that run and administer the platform, such as `reinforge up`, `backup` and `project`."""

@@ -1,4 +1,4 @@
-"""`reinforge budget …` and `reinforge audit`."""
+"""Commands `reinforge budget`, for limits on usage, and `reinforge audit`, for the log of changes."""
 
 from itertools import islice
 from typing import Annotated, cast

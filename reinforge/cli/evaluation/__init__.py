@@ -1,1 +1,1 @@
-"""`reinforge eval`, `gate`, `reward …` and `judge …`."""
+"""Commands that evaluate models and test rewards: `reinforge eval`, `gate`, `reward` and `judge`."""

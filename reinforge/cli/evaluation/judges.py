@@ -1,4 +1,4 @@
-"""`reinforge judge …`"""
+"""Commands under `reinforge judge`: add, list and remove judge models."""
 
 from typing import Annotated, Any
 

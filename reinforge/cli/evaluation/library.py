@@ -1,4 +1,4 @@
-"""`reinforge reward library …`"""
+"""Commands under `reinforge reward library`: list, show and copy ready-made rewards."""
 
 import json as jsonlib
 import shlex

@@ -1,1 +1,1 @@
-"""`reinforge job …`, `preflight` and `presets`."""
+"""Commands that start and watch jobs, such as `reinforge job`, `sweep` and `preflight`."""

@@ -1,4 +1,4 @@
-"""`reinforge presets …`"""
+"""Commands `reinforge presets list` and `reinforge presets show`."""
 
 from dataclasses import asdict
 from typing import Annotated, Any

@@ -1,1 +1,1 @@
-"""`reinforge adapter merge` and `reinforge push`."""
+"""Commands that merge and publish adapters: `reinforge adapter merge` and `reinforge push`."""

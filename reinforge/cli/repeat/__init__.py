@@ -1,1 +1,1 @@
-"""`reinforge bundle`, `reproduce`, `diverge` and `bisect`."""
+"""Commands that repeat and compare runs: `reinforge bundle`, `reproduce`, `diverge` and `bisect`."""
