@@ -1,4 +1,4 @@
-"""Rewards and their revisions."""
+"""Resource `rewards`: push, check, test and attack rewards, and run their golden cases."""
 
 import builtins
 from collections.abc import AsyncIterator, Sequence

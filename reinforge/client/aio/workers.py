@@ -1,4 +1,4 @@
-"""Workers that train, serve and answer RPCs."""
+"""Resource `workers`: lists the processes that train, serve and answer calls of the server."""
 
 from reinforge.client.aio.transport import AsyncTransport
 from reinforge.schemas.common import Page
