@@ -1,4 +1,4 @@
-"""Command `reinforge chat`: streams the answer of a base model or a checkpoint."""
+"""Command `reinforge chat`."""
 
 import sys
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""Commands under `reinforge deploy`: create, point, start, stop and list deployments."""
+"""Commands under `reinforge deploy`."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Hints that name the right command when one does not exist, such as `reinforge logs`."""
+"""Hints that name the right command for an unknown one."""
 
 import re
 from typing import Any

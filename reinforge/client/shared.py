@@ -1,4 +1,4 @@
-"""Constants and functions of resources that the sync and async clients share."""
+"""Constants and functions that the sync and async clients share."""
 
 from collections.abc import Callable
 from typing import IO, Any, TypeVar

@@ -1,4 +1,4 @@
-"""Commands `reinforge budget`, for limits on usage, and `reinforge audit`, for the log of changes."""
+"""Commands under `reinforge budget`, and `reinforge audit`."""
 
 from itertools import islice
 from typing import Annotated, cast

@@ -1,4 +1,4 @@
-"""Commands under `reinforge tracker`: experiment trackers, and exports of jobs to them."""
+"""Commands under `reinforge tracker`, also for exports of jobs."""
 
 from typing import Annotated, Literal
 

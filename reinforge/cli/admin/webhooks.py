@@ -1,4 +1,4 @@
-"""Commands under `reinforge webhook`: create, test, list and delete webhooks."""
+"""Commands under `reinforge webhook`."""
 
 import time
 from typing import Annotated

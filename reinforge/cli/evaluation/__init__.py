@@ -1,1 +1,0 @@
-"""Commands that evaluate models and test rewards: `reinforge eval`, `gate`, `reward` and `judge`."""

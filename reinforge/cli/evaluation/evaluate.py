@@ -1,4 +1,4 @@
-"""Command `reinforge eval`: evaluates a model on a dataset."""
+"""Command `reinforge eval`."""
 
 from pathlib import Path
 from typing import Annotated, Any

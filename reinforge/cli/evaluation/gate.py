@@ -1,4 +1,4 @@
-"""Command `reinforge gate`: checks an evaluation against a minimum, a baseline or a report card."""
+"""Command `reinforge gate`."""
 
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""Commands under `reinforge reward golden`: list, add, remove and run golden cases of a reward."""
+"""Commands under `reinforge reward golden`."""
 
 import json as jsonlib
 from pathlib import Path

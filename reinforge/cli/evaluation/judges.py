@@ -1,4 +1,4 @@
-"""Commands under `reinforge judge`: add, list and remove judge models."""
+"""Commands under `reinforge judge`."""
 
 from typing import Annotated, Any
 

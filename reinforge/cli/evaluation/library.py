@@ -1,4 +1,4 @@
-"""Commands under `reinforge reward library`: list, show and copy ready-made rewards."""
+"""Commands under `reinforge reward library`."""
 
 import json as jsonlib
 import shlex

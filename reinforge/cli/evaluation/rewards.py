@@ -1,4 +1,4 @@
-"""Commands under `reinforge reward`: push, list, test and attack rewards."""
+"""Commands under `reinforge reward`, other than `golden` and `library`."""
 
 import json as jsonlib
 from itertools import islice

@@ -1,4 +1,4 @@
-"""Commands under `reinforge example`: list, start, show and copy examples."""
+"""Commands under `reinforge example`."""
 
 import shutil
 from pathlib import Path

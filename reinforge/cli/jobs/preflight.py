@@ -1,4 +1,4 @@
-"""Command `reinforge preflight`: tries a few steps of a job without training."""
+"""Command `reinforge preflight`."""
 
 from pathlib import Path
 from typing import Annotated

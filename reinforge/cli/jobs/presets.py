@@ -1,4 +1,4 @@
-"""Commands `reinforge presets list` and `reinforge presets show`."""
+"""Commands under `reinforge presets`."""
 
 from dataclasses import asdict
 from typing import Annotated, Any

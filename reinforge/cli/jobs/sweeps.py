@@ -1,4 +1,4 @@
-"""Commands under `reinforge sweep`: start, list, show, cancel and delete sweeps."""
+"""Commands under `reinforge sweep`."""
 
 from collections.abc import Iterator
 from pathlib import Path

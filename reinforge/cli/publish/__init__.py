@@ -1,1 +1,0 @@
-"""Commands that merge and publish adapters: `reinforge adapter merge` and `reinforge push`."""

@@ -1,4 +1,4 @@
-"""Command `reinforge adapter merge`: merges an adapter into its base model."""
+"""Command `reinforge adapter merge`."""
 
 import tempfile
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Command `reinforge job card`: prints, writes or verifies the report card of a job."""
+"""Command `reinforge job card`."""
 
 from pathlib import Path
 from typing import Annotated, Literal, cast

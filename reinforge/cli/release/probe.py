@@ -1,4 +1,4 @@
-"""Command `reinforge job probe`: measures a skill that a job did not train."""
+"""Command `reinforge job probe`."""
 
 import json as jsonlib
 import tempfile

@@ -1,1 +1,0 @@
-"""Commands that repeat and compare runs: `reinforge bundle`, `reproduce`, `diverge` and `bisect`."""

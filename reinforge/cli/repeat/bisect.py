@@ -1,4 +1,4 @@
-"""Command `reinforge bisect`: finds the step at which a job turned bad."""
+"""Command `reinforge bisect`."""
 
 import time
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""Command `reinforge diverge`: shows where two jobs begin to differ."""
+"""Command `reinforge diverge`."""
 
 from typing import Annotated
 

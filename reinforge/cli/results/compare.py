@@ -1,4 +1,4 @@
-"""Command `reinforge compare`: shows rewards, settings and costs of jobs side by side."""
+"""Command `reinforge compare`."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""Command `reinforge job completions`: shows or searches a job's completions."""
+"""Command `reinforge job completions`."""
 
 from collections.abc import Sequence
 from typing import Annotated, get_args

@@ -1,4 +1,4 @@
-"""Command `reinforge job findings`: shows what is wrong with a job, and applies remedies."""
+"""Command `reinforge job findings`."""
 
 import json as json_format
 import shlex

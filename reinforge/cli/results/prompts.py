@@ -1,4 +1,4 @@
-"""Command `reinforge job prompts`: lists a job's prompts with their rewards over all steps."""
+"""Command `reinforge job prompts`."""
 
 from typing import Annotated, get_args
 

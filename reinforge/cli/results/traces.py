@@ -1,4 +1,4 @@
-"""Command `reinforge job traces`: makes a dataset of a job's best completions."""
+"""Command `reinforge job traces`."""
 
 import json as jsonlib
 import tempfile

@@ -1,4 +1,4 @@
-"""Methods of the resource `jobs` that compare jobs."""
+"""Methods of `jobs` that compare jobs."""
 
 from collections.abc import Sequence
 

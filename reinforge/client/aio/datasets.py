@@ -1,4 +1,4 @@
-"""Resource `datasets`: upload, read, render, report and delete datasets."""
+"""Datasets: upload, read, render and report."""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-"""Resource `models`: register, share, list and remove base models."""
+"""Base models: register, share, list, remove."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

@@ -1,4 +1,4 @@
-"""Pre-flights: a few steps of a job without training, to estimate reward, time and memory."""
+"""Pre-flights: estimates of a job from a few steps without training."""
 
 import asyncio
 import time

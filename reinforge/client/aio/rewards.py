@@ -1,4 +1,4 @@
-"""Resource `rewards`: push, check, test and attack rewards, and run their golden cases."""
+"""Rewards: push, check, test and attack; golden cases."""
 
 import builtins
 from collections.abc import AsyncIterator, Sequence

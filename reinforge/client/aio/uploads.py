@@ -53,7 +53,7 @@ async def send(
 async def send_part(
     transport: AsyncTransport, upload: DatasetUpload, number: int, data: bytes, direct: bool
 ) -> bool:
-    """Send one part; returns True if it went directly to the storage bucket, False if through the server."""
+    """Send one part; returns whether it went directly to the storage bucket."""
     sha256 = hashlib.sha256(data).hexdigest()
     place = f"/uploads/{upload.id}/parts/{number}"
     if direct:

@@ -1,4 +1,4 @@
-"""Resource `workers`: lists the processes that train, serve and answer calls of the server."""
+"""Workers: the processes that train, serve and answer calls."""
 
 from reinforge.client.aio.transport import AsyncTransport
 from reinforge.schemas.common import Page
