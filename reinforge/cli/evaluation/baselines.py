@@ -110,7 +110,7 @@ def differences(old: About, new: About) -> list[str]:
     notes = []
     if same_dataset(old, new) is None:
         notes.append(
-            "The dataset of one of the results is not known: rows were compared by their numbers alone."
+            "It is not known of which dataset both results are: rows were compared by their numbers alone."
         )
     before, now = old.scored_by(), new.scored_by()
     if before is not None and now is not None and before != now:
