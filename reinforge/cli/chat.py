@@ -1,4 +1,4 @@
-"""`reinforge chat`"""
+"""Command `reinforge chat`."""
 
 import sys
 from typing import Annotated, Any

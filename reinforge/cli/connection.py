@@ -1,4 +1,4 @@
-"""Client of the commands, and the credentials file of `reinforge login`."""
+"""The API client that commands use, and the credentials file that `reinforge login` writes."""
 
 import json
 from pathlib import Path

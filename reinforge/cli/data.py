@@ -1,4 +1,4 @@
-"""`reinforge dataset …`, `reinforge models …`, `reinforge adapter …`"""
+"""Commands under `reinforge dataset`, `reinforge models` and `reinforge adapter`."""
 
 from enum import StrEnum
 from functools import partial
@@ -108,7 +108,7 @@ def render_dataset(
     system_prompt: SystemPrompt = None,
     json: Json = False,
 ) -> None:
-    """Print rows as rendered prompts."""
+    """Print the prompts that a model reads, rendered from a dataset's rows."""
     view = prompt_view(column, prompt_template, system_prompt) or {}
     with connect() as client:
         id = dataset_id(client, dataset)

@@ -1,4 +1,4 @@
-"""`reinforge deploy …`"""
+"""Commands under `reinforge deploy`."""
 
 from typing import Annotated
 

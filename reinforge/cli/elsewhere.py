@@ -1,4 +1,4 @@
-"""Hints for unknown commands."""
+"""Hints that name the right command for an unknown one."""
 
 import re
 from typing import Any

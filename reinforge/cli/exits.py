@@ -1,4 +1,4 @@
-"""Exit codes of the command line, and their errors."""
+"""Exit codes of the command line, and the code of each error class."""
 
 from enum import IntEnum
 
@@ -21,13 +21,13 @@ class Exit(IntEnum):
     OK = 0
     FAILED = 1
     USAGE = 2
-    """Bad arguments or input, or cancelled."""
+    """The arguments or input are invalid, or the job was cancelled."""
     GATE = 3
     AUTH = 4
     CONFLICT = 5
-    """Not found, or not possible in its state."""
+    """The object does not exist, or its state does not allow the operation."""
     SERVER = 6
-    """Server or network, after retries."""
+    """The server or the network failed, even after retries."""
     TIMEOUT = 124
     INTERRUPTED = 130
     """Ctrl-C detached the command; the job keeps running."""

@@ -143,7 +143,7 @@ def whoami(json: Json = False) -> None:
 
 
 def _server_of(key: str) -> str:
-    """The configured server address. Raises NotAuthenticated if it does not accept the key, ServerUnreachable."""
+    """Address of the configured server. Raises NotAuthenticated if it refuses the key, ServerUnreachable."""
     with Reinforge(api_key=key, retries=0) as client:
         hint = "If it is for another server, give its address: reinforge login URL --key rf-…"
         try:

@@ -1,4 +1,4 @@
-"""`reinforge rollout`: run a program of yours for the rollouts of a job."""
+"""Command `reinforge rollout serve`: runs the user's program for the rollouts of a job."""
 
 import signal
 from types import FrameType
@@ -28,8 +28,8 @@ def serve(
 ) -> None:
     """Run FUNCTION(task) for each rollout of a job, until the job has ended.
 
-    Each runs in a process of its own with OPENAI_BASE_URL and OPENAI_API_KEY set. The runner connects to the server,
-    never the other way round. Ctrl-C or SIGTERM gives unfinished rollouts back.
+    Each rollout runs in its own process with OPENAI_BASE_URL and OPENAI_API_KEY set. The runner connects to
+    the server, never the other way round. Ctrl-C or SIGTERM returns unfinished rollouts to the server.
     """
     with connect() as client:
         runner = RolloutRunner(

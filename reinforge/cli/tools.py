@@ -1,4 +1,4 @@
-"""`reinforge tools …`"""
+"""Commands `reinforge tools schema` and `reinforge tools try`."""
 
 import json as jsonlib
 from pathlib import Path
@@ -25,7 +25,7 @@ IsClass = Annotated[bool, typer.Option("--class", help="The file has an environm
 
 @app.command("schema")
 def schema(file: File, is_class: IsClass = False, json: Json = False) -> None:
-    """What the model reads of each tool. Exit 1 if the source has a problem."""
+    """Print what the model reads of each tool. Exit 1 if the source has a problem."""
     with connect() as client:
         checked = client.tools.check([_source(file, is_class)])
     if json:
@@ -51,7 +51,7 @@ def try_call(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Run one call in the sandbox now: status, result, time, prints. Exit 1 if it fails."""
+    """Run one tool call in the sandbox and print status, result, time and output. Exit 1 if it fails."""
     row, values = _object(item, "--item"), _object(arguments, "the arguments")
     environment = {"type": "tools", "sources": [_source(file, is_class)]}
     options = {} if model is None else {"model": model}

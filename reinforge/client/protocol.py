@@ -1,4 +1,4 @@
-"""Rules of both clients: which responses are errors, and when to retry."""
+"""Rules that the sync and async clients share: which responses are errors, and when to retry."""
 
 import logging
 import random
@@ -26,10 +26,10 @@ log = logging.getLogger("reinforge.client")
 RETRIED = frozenset({408, 409, 429, 500, 502, 503, 504})
 MAX_WAIT_SECONDS = 120.0
 OUTAGE_SECONDS = 600.0
-"""How long a wait survives a server that no longer answers."""
+"""How long a wait goes on while the server does not answer."""
 OUTAGE_POLL_SECONDS = 5.0
 WORKER_SECONDS = 300.0
-"""For requests that need a worker; the server gives up earlier."""
+"""Time-out of requests that need a worker; the server gives up earlier."""
 _BY_STATUS: dict[int, type[ReinforgeError]] = {
     400: InvalidInput,
     401: NotAuthenticated,
@@ -48,7 +48,7 @@ _BY_STATUS: dict[int, type[ReinforgeError]] = {
 
 
 class ServerUnreachable(Unavailable):
-    """No connection, or a broken one, after all retries."""
+    """The connection failed or broke, even after all retries."""
 
     default_code = "server_unreachable"
 
@@ -122,9 +122,9 @@ def not_json(cause: ValueError) -> InvalidInput:
 
 
 class Outage:
-    """Lets a wait survive an outage for `OUTAGE_SECONDS`, logged once.
+    """Outage of the server during a wait, which goes on for up to `OUTAGE_SECONDS`; logged once.
 
-    A server that never answered is not waited for: its address may be wrong.
+    If the server has never answered, the wait ends at once: its address may be wrong.
     """
 
     def __init__(self) -> None:
@@ -134,7 +134,7 @@ class Outage:
         self._answered, self._since = True, 0.0
 
     def pause(self, error: Unavailable, deadline: float | None = None) -> float:
-        """Seconds until the next try. Raises `error` after too long, TimeoutError at `deadline` (monotonic)."""
+        """Seconds until a retry. Raises `error` to end the wait, TimeoutError at `deadline` (monotonic)."""
         now = time.monotonic()
         if deadline is not None and now >= deadline:
             raise TimeoutError(f"{error.message} Timed out.") from error
@@ -158,7 +158,7 @@ def without_none(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def patient(own: httpx.Timeout, at_least: float) -> httpx.Timeout:
-    """`own` with at least `at_least` seconds for the response."""
+    """The time-out `own`, with at least `at_least` seconds for the response."""
     read = None if own.read is None else max(own.read, at_least)
     return httpx.Timeout(connect=own.connect, read=read, write=own.write, pool=own.pool)
 

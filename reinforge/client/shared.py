@@ -1,4 +1,4 @@
-"""Parts of resources that both clients share."""
+"""Constants and functions that the sync and async clients share."""
 
 from collections.abc import Callable
 from typing import IO, Any, TypeVar
@@ -19,7 +19,7 @@ M = TypeVar("M", bound=BaseModel)
 
 CHUNK = 1 << 20
 Progress = Callable[[int, int | None], None]
-"""Receives the bytes so far and the total, None if unknown."""
+"""Callback that receives the bytes so far and the total, None if unknown."""
 
 RESTS = FINAL | {JobStatus.PAUSED}
 """Job states that do not change by themselves."""
@@ -32,7 +32,7 @@ _TEMPORARY = ("call_timeout", "hub_unavailable", "interrupted", "no_worker", "wo
 
 
 class StreamRefused(Exception):
-    """Error response to a request for a stream, its body read."""
+    """Error response to a request for a stream; the body of `answer` has been read."""
 
     def __init__(self, answer: httpx.Response) -> None:
         super().__init__(f"{answer.status_code}")

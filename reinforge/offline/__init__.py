@@ -1,1 +1,1 @@
-"""Jobs without a server, and the demo."""
+"""Jobs that run without a server, job files, examples and the demo."""

@@ -1,4 +1,4 @@
-"""A bundle as the input of a trainer process: its files, the base model and `run.json`."""
+"""Preparation of the job of a bundle for a trainer process: base model, rows and `run.json`."""
 
 import hashlib
 from dataclasses import dataclass
@@ -66,7 +66,7 @@ def check_repeatable(manifest: BundleManifest, folder: Path) -> None:
         if reward.kind == "grader":
             grader = parse_grader((folder / reward.path).read_text(encoding="utf-8", errors="replace"))
             if any(isinstance(part, EndpointGrader) for part in leaves(grader).values()):
-                raise _not_repeatable(f"the reward {reward.name} asks an endpoint")
+                raise _not_repeatable(f"the reward {reward.name} asks an endpoint, whose replies may vary")
     if manifest.fork is not None and manifest.fork.path is None:
         raise _not_repeatable(
             f"it continued from step {manifest.fork.start.step} of {manifest.fork.job}, which was no longer stored"

@@ -55,7 +55,7 @@ def with_engine(spec: JobSpec, engine: str | None) -> JobSpec:
 
 
 def demo_key(home: Path) -> str:
-    """The demo's own API key, private to its user; `REINFORGE_BOOTSTRAP_API_KEY` wins."""
+    """`REINFORGE_BOOTSTRAP_API_KEY`, else the demo's own API key, in a file that only its user can read."""
     api_key = settings.bootstrap_api_key()
     if api_key:
         return api_key
@@ -73,7 +73,7 @@ def demo_key(home: Path) -> str:
 def find_or_start(
     client: Reinforge, spec: JobSpec, push: Callable[[Reinforge, JobSpec], JobSpec], *, again: bool
 ) -> tuple[JobDetail, bool]:
-    """The demo job, and whether one of the same specification existed, which is resumed if paused."""
+    """The demo job, and whether one of the same specification existed; a paused one is resumed."""
     mark, name = spec_hash(spec), spec.name or NAME
     if not again:
         for job in client.jobs.list():
@@ -98,7 +98,7 @@ def held_out(metrics: Metrics, key: str) -> tuple[float | None, float | None]:
 def examples(
     client: Reinforge, job: JobDetail, count: int = 2
 ) -> list[tuple[str, CompletionRow, CompletionRow]]:
-    """`(prompt, before, after)` of held-out rows, if possible wrong before and right after."""
+    """`(prompt, before, after)` of held-out rows, if possible with a higher reward after."""
     steps = client.jobs.completions(job.id, split="held_out", limit=1).steps
     if len(steps) < 2:
         return []
@@ -133,7 +133,7 @@ def chosen_checkpoint(client: Reinforge, job: JobDetail) -> Checkpoint:
 
 
 def summary(client: Reinforge, job: JobDetail, home: Path) -> dict[str, Any]:
-    """Contents of `demo-summary.json`; the best adapter is unpacked below `home`. Raises `JobFailure`."""
+    """Contents of `demo-summary.json`; unpacks the best adapter below `home`. Raises `JobFailure`."""
     if job.status != JobStatus.SUCCEEDED:
         state = f"it is {job.status}" + (f", {job.reason}" if job.reason else "")
         message = job.error.message if job.error else state

@@ -20,7 +20,7 @@ _CHECKPOINTS = ("classifier", "reward_model", "reference_logprob")
 
 
 def load(path: str | Path) -> JobSpec:
-    """The validated specification, with absolute paths of files that exist beside it."""
+    """Read a job file as a validated specification, with absolute paths of files that exist beside it."""
     path = Path(path)
     return validate(absolute(read(path), path.resolve().parent, path.name))
 
@@ -213,7 +213,7 @@ def _with_code(source: Any, folder: Path, name: str, param: str) -> Any:
 
 
 def _absolute_reward(reward: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Code and grader files become absolute, checkpoints only if there is such a folder."""
+    """The reward with an absolute path of its code or grader, and of its checkpoint if that is a folder."""
     resolved = expanded(reward) if "ready" in reward else dict(reward)
     if isinstance(resolved.get("path"), str):
         resolved["path"] = str(folder / resolved["path"])

@@ -1,4 +1,4 @@
-"""Base models on this machine, found by a process of the worker's package, which this one does not import."""
+"""Base models on this machine, located by a subprocess because this package does not import `worker`."""
 
 import json
 import subprocess
@@ -26,11 +26,11 @@ except ReinforgeError as error:
 class LocatedModel:
     folder: Path
     sha256: str
-    """Over names and contents of its files, as a job pins it."""
+    """SHA-256 over the names and contents of its files, as jobs store it."""
 
 
 def locate(source: str, downloads: Path, param: str) -> LocatedModel:
-    """source: a folder, `builtin:NAME` or `hub:ORG/NAME@REVISION`, downloaded below `downloads`.
+    """Locate a folder, `builtin:NAME` or `hub:ORG/NAME@REVISION`, which is downloaded below `downloads`.
 
     Raises InvalidInput `unknown_model`.
     """

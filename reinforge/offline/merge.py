@@ -1,4 +1,4 @@
-"""`reinforge adapter merge`: an adapter merged into its base model by a process of its own."""
+"""`reinforge adapter merge`: merges an adapter into its base model in a subprocess."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ class MergedModel(BaseModel):
     out: str
     precision: list[str]
     largest_difference: float
-    """Of log-probabilities (nats) on random tokens, from the base model with the adapter beside it in float32."""
+    """Largest difference of log-probabilities (nats) on random tokens from the unmerged model in float32."""
     archive: str | None = None
 
 
@@ -25,7 +25,7 @@ def merge(
 ) -> MergedModel:
     """Write a model folder to the new folder `out`, with the text `card` as README.md; `archive`: also `out.tar`.
 
-    Raises InvalidInput `merge_failed`.
+    Raises InvalidInput or StateConflict `merge_failed`.
     """
     if out.exists():
         raise InvalidInput(f"{out} exists.", code="out_exists", hint="Choose another folder with --out.")

@@ -1,4 +1,4 @@
-"""`reinforge reproduce`: the job of a bundle once more, compared record by record as it runs."""
+"""`reinforge reproduce`: repeats the job of a bundle and compares it record by record as it runs."""
 
 import json
 import subprocess
@@ -37,7 +37,7 @@ class Reproduction(BaseModel):
     steps: int
     """Steps that were repeated."""
     compared: dict[str, int]
-    """Completions, metrics (points) and checkpoints that are the same."""
+    """Numbers of completions, metric points and checkpoints that are the same."""
     difference: RowDifference | MetricDifference | CheckpointDifference | None = None
     adapter: bool | None = None
     """Whether the final adapter is the same to the bit; None: not compared."""
@@ -49,7 +49,7 @@ class Reproduction(BaseModel):
 
 
 class Comparison:
-    """Compares records with the bundle's; `difference` is the first."""
+    """Compares records with the bundle's; `difference` is the first difference."""
 
     def __init__(self, manifest: BundleManifest, records: BundleRecords, run: Path) -> None:
         self._manifest, self._records, self._run = manifest, records, run
@@ -109,8 +109,9 @@ class Comparison:
 
 
 def reproduce(bundle: Path, out: Path, inputs: Inputs, *, steps: int | None = None) -> Reproduction:
-    """Repeat the job in the new folder `out`, up to its first difference or so many steps. Raises
-    InvalidInput, Unavailable.
+    """Repeat the job in the new folder `out`, up to its first difference or for `steps` steps.
+
+    Raises InvalidInput, or Unavailable if the sandbox does not start.
     """
     if out.exists() and any(out.iterdir()):
         raise InvalidInput(

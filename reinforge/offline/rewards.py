@@ -1,4 +1,4 @@
-"""Rewards of a job without a server."""
+"""Rewards of a job that runs without a server: code, graders, secrets and checkpoints."""
 
 import hashlib
 import shutil
@@ -67,13 +67,13 @@ def tool_servers(spec: JobSpec) -> dict[int, McpSource | OpenEnvSource]:
 
 
 def check_server_secrets(spec: JobSpec) -> None:
-    """Raises InvalidInput with the field at fault."""
+    """Check that the secrets of tool servers are set. Raises InvalidInput with the field at fault."""
     for number, server in tool_servers(spec).items():
         _check_variable(server.secret_env, f"environment.sources[{number}].secret_env")
 
 
 def checkpoints(code: list[RewardCode], base_model: Path) -> dict[str, str]:
-    """Folders of graders' checkpoints; the base model's name is empty. Raises InvalidInput."""
+    """Folders of the checkpoints that graders name; the base model's name is empty. Raises InvalidInput."""
     folders = {}
     for index, reward in enumerate(code):
         if reward.kind != "grader":
@@ -136,7 +136,7 @@ def _check_variable(name: str | None, param: str) -> None:
 
 def _stored(id: str | None, param: str) -> InvalidInput:
     return InvalidInput(
-        f"The reward {id} is stored on a server.",
+        f"The reward {id} is stored on a server, which is not read offline.",
         code="offline_reward",
         param=f"{param}.reward",
         hint="Offline, give `path` or write it out.",

@@ -1,4 +1,4 @@
-"""Start of an offline job: a PEFT folder on this machine."""
+"""Start adapter of an offline job: a PEFT folder on this machine."""
 
 import tarfile
 from pathlib import Path

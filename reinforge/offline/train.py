@@ -51,7 +51,7 @@ def train(spec: JobSpec, out: Path) -> dict[str, Any]:
     ended = last_record(out / "records.jsonl")
     if ended is None or ended.get("kind") != "ended":
         return {"kind": "ended", "outcome": "failed", "reason": "trainer_crashed", "step": 0,
-                "message": f"The trainer stopped with status {status} and no word; see its output above."}  # fmt: skip
+                "message": f"The trainer ended with status {status} and no result; see its output above."}  # fmt: skip
     return ended
 
 
@@ -141,7 +141,7 @@ def model_folder(model: str) -> Path:
 
 @contextmanager
 def sandbox(socket_path: Path, out: Path, *, without: frozenset[str] = frozenset()) -> Iterator[None]:
-    """A sandbox daemon that lives no longer than this process."""
+    """Run a sandbox daemon, which ends with the block and with this process."""
     if settings.sandbox_url():  # one on another machine
         yield
         return
@@ -173,7 +173,7 @@ def _run(command: list[str]) -> int:
 
 
 def die_with_parent() -> Callable[[], None] | None:
-    """A `preexec_fn`, since a trainer left alone would wait for the ended sandbox; None off Linux."""
+    """A `preexec_fn` that kills the child when this process, and so its sandbox, ends; None off Linux."""
     us = os.getpid()
     return partial(end_with_parent, us, signal.SIGKILL) if sys.platform == "linux" else None
 

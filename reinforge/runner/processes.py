@@ -23,16 +23,16 @@ class RolloutProcess(Protocol):
     def start(self, id: str, task: Task) -> None: ...
 
     def outcome(self, seconds: float, stop: threading.Event | None = None) -> Outcome | None:
-        """None after `seconds`, or soon after `stop`."""
+        """Wait for the rollout's outcome; None after `seconds`, or soon after `stop` is set."""
 
     def cancel(self) -> None:
-        """End the rollout that runs."""
+        """Cancel the running rollout."""
 
     def close(self) -> None: ...
 
 
 class OwnProcess:
-    """A process of `reinforge.runner.slot`, which forks for each rollout; it starts again after it has ended."""
+    """Runs rollouts in a process of `reinforge.runner.slot`, which forks for each; restarts an ended one."""
 
     def __init__(self, target: str) -> None:
         self._target = target
@@ -59,7 +59,7 @@ class OwnProcess:
 
 
 class SharedProcess:
-    """A process of `reinforge.runner.shared` for all rollouts of a runner; it starts again after it has ended."""
+    """Runs all rollouts of a runner in one process of `reinforge.runner.shared`; restarts it if it has ended."""
 
     def __init__(self, target: str) -> None:
         self._target, self._lock = target, threading.Lock()
@@ -104,7 +104,7 @@ class SharedProcess:
 
 
 class SharedRollout:
-    """A rollout at a time in a shared process."""
+    """Runs one rollout at a time in a `SharedProcess`."""
 
     def __init__(self, process: SharedProcess) -> None:
         self._process, self._id = process, ""
@@ -125,7 +125,7 @@ class SharedRollout:
 
 
 class _Child:
-    """A Python process in a session of its own, with lines of JSON in and out."""
+    """A Python child process in its own session, which reads and writes JSON lines."""
 
     def __init__(
         self, module: str, target: str, read: Callable[[dict[str, Any]], None], ended: Callable[[], None]

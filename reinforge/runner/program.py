@@ -1,4 +1,4 @@
-"""The user's function: how it is loaded, called, and what its end becomes."""
+"""The user's function: loading it, and the outcomes of its result and of its exceptions."""
 
 import importlib
 import inspect
@@ -8,20 +8,20 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 MOST_MESSAGE = 4000
-"""Characters of an error, each at most 12 bytes of JSON: less than the 64 KiB of a pipe's buffer."""
+"""Maximum characters of an error; as JSON, of at most 12 bytes each, they fit a pipe's 64 KiB buffer."""
 
 Task = dict[str, Any]
 Outcome = dict[str, Any]
-"""`{"reward": number or None}` or `{"error": text}`."""
+"""How a rollout ended: `{"reward": number or None}` or `{"error": text}`."""
 Program = Callable[[Task], Any]
 _F = TypeVar("_F", bound=Program)
 _MARK = "reads_task"
 
 
 def reads_task(function: _F) -> _F:
-    """Decorator of a function that takes address and key from `task["base_url"]` and `task["api_key"]`.
+    """Decorator of a function that reads API address and key from `task["base_url"]` and `task["api_key"]`.
 
-    Its rollouts share one process: threads, or tasks of one event loop if it is a coroutine function.
+    Its rollouts share one process: they run in threads, or in one event loop if it is a coroutine function.
     """
     setattr(function, _MARK, True)
     return function
@@ -32,7 +32,7 @@ def shares_process(function: Program) -> bool:
 
 
 def load(target: str) -> Program:
-    """target: `MODULE:FUNCTION`. Raises TypeError, and whatever the module's import raises."""
+    """Import `MODULE:FUNCTION`. Raises TypeError if it is not callable, and whatever the import raises."""
     module, _, name = target.partition(":")
     function = getattr(importlib.import_module(module), name, None)
     if not callable(function):
@@ -46,14 +46,14 @@ def is_coroutine(function: Program) -> bool:
 
 
 def succeeded(value: Any) -> Outcome:
-    """Raises TypeError unless it is a finite number or None."""
+    """Outcome of a returned value. Raises TypeError unless it is a finite number or None."""
     if value is None:
         return {"reward": None}
     if isinstance(value, bool | int | float) and math.isfinite(value):
         return {"reward": float(value)}
-    raise TypeError(f"the function returned {str(value)[:200]!r}; it returns a finite number, or None")
+    raise TypeError(f"the function returned {str(value)[:200]!r}; it must return a finite number or None")
 
 
 def failed() -> Outcome:
-    """Of the exception that is being handled."""
+    """Outcome of the exception that is being handled."""
     return {"error": traceback.format_exc(limit=-8)[-MOST_MESSAGE:]}

@@ -29,7 +29,7 @@ class RunnerCounts:
     succeeded: int = 0
     failed: int = 0
     ended_elsewhere: int = 0
-    """The server ended them: time was over, or the attempt has ended."""
+    """Rollouts that the server ended, because their time was over or the job's attempt had ended."""
 
 
 class RolloutRunner:
@@ -42,7 +42,7 @@ class RolloutRunner:
         concurrency: int = 1,
         note: Note = lambda line: None,
     ) -> None:
-        """target: `MODULE:FUNCTION`. note: gets lines for people."""
+        """target: `MODULE:FUNCTION`. note: receives progress messages."""
         self._client, self._job, self._target, self._note = client, job, target, note
         self._concurrency = concurrency
         self._name = f"{socket.gethostname()}-{os.getpid()}"
@@ -55,7 +55,10 @@ class RolloutRunner:
         self.counts = RunnerCounts()
 
     def run(self) -> RunnerCounts:
-        """Until the job has ended, or `stop`. Raises InvalidInput `agent_not_importable`, and errors of the server."""
+        """Run rollouts until the job ends or `stop` is called.
+
+        Raises InvalidInput `agent_not_importable`, and errors of the server.
+        """
         processes = self._processes()
         threads = [
             threading.Thread(target=self._guarded, args=(process,), name=f"rollout-{number}")
@@ -79,11 +82,11 @@ class RolloutRunner:
         return self.counts
 
     def stop(self) -> None:
-        """End running programs and give their rollouts back."""
+        """End running programs and return their rollouts to the server."""
         self._stop.set()
 
     def _processes(self) -> Sequence[RolloutProcess]:
-        """One for each rollout at once. Raises InvalidInput `agent_not_importable`."""
+        """One process for each concurrent rollout. Raises InvalidInput `agent_not_importable`."""
         first = OwnProcess(self._target)
         outcome: Outcome | None = {"error": "it is not MODULE:FUNCTION"}
         try:
@@ -126,7 +129,7 @@ class RolloutRunner:
             process.close()
 
     def _take(self) -> AgentTasks | None:
-        """None while the server is away."""
+        """Take rollouts from the server; None if it does not answer."""
         body = TakeRollouts(runner=self._name, wait_seconds=TAKE_SECONDS)
         try:
             reply = self._client.transport.post(
@@ -167,13 +170,13 @@ class RolloutRunner:
 
 
 class RolloutConnection:
-    """What a runner tells the server about a rollout: that it goes on, and how it ended."""
+    """Reports a rollout to the server: that it still runs, and how it ended."""
 
     def __init__(self, http: httpx.Client, api_key: str) -> None:
         self._http, self._headers = http, {"authorization": f"Bearer {api_key}"}
 
     def renewed(self) -> bool:
-        """Whether the rollout is still this runner's; a server that does not answer may come back."""
+        """Send a heartbeat; True if the rollout is still this runner's or the server does not answer."""
         try:
             status = self._http.post("/heartbeat", headers=self._headers).status_code
         except httpx.TransportError:
@@ -181,9 +184,9 @@ class RolloutConnection:
         return status not in (401, 403, 404, 409)
 
     def end(self, body: EndRollout) -> EndRollout | None:
-        """The end that the server takes, if it does; a server that is away gets it once it is back.
+        """Report the end of the rollout, for a minute if needed; returns what the server accepted, or None.
 
-        An error of a program whose server is away is not the program's: the rollout is given back.
+        An error while the server does not answer is not the program's: the rollout is returned instead.
         """
         until = time.monotonic() + (_GRACE_SECONDS if body.released else _END_SECONDS)
         while True:

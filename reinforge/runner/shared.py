@@ -1,8 +1,9 @@
 """`python -m reinforge.runner.shared MODULE:FUNCTION`: runs all rollouts of a runner in one process.
 
-For functions with the mark `reads_task`. Reads `{"id", "task"}` and `{"id", "cancel"}`, and writes `{"id", "outcome"}`,
-a line of JSON each. A coroutine function runs in one event loop, another one in a thread for each rollout. A thread
-cannot be cancelled: its next model call is refused, and its outcome is ignored.
+For functions decorated with `reads_task`. Reads `{"id", "task"}` and `{"id", "cancel"}` from standard input
+and writes `{"id", "outcome"}` to standard output, as JSON lines. Coroutine functions run in one event loop,
+other functions in a thread for each rollout. A thread cannot be cancelled: the server refuses its next model
+call, and its outcome is ignored.
 """
 
 import asyncio
@@ -65,7 +66,7 @@ class _Threads:
         threading.Thread(target=self._run, args=(id, task), daemon=True, name=id).start()
 
     def cancel(self, id: str) -> None:
-        """A thread cannot be cancelled."""
+        """Do nothing: a thread cannot be cancelled."""
 
     def _run(self, id: str, task: Task) -> None:
         try:

@@ -44,7 +44,7 @@ def _import_client() -> None:
 
 
 def _apart(target: str, task: Task) -> Outcome:
-    """The outcome of a task in a fork. One that dies is an outcome, too."""
+    """Run a task in a fork and return its outcome; a fork that dies has an error as its outcome."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -71,7 +71,7 @@ def _apart(target: str, task: Task) -> Outcome:
 
 
 def _status(pid: int) -> int:
-    """Exit status of the fork. A runner that has ended ends it, too: nobody would take its outcome."""
+    """Exit status of the fork. If the runner ends first, kills this process group and so the fork."""
     if hasattr(os, "pidfd_open"):
         process = os.pidfd_open(pid)
         try:
@@ -85,7 +85,7 @@ def _status(pid: int) -> int:
 
 
 def run(target: str, task: Task) -> Outcome:
-    """`{"check": true}` imports the function without calling it, and says whether its rollouts share a process."""
+    """Outcome of a task; `{"check": true}` only imports the function and checks if it shares a process."""
     check = bool(task.get("check"))
     task = _CHECK if check else task
     settings.use_openai(task["base_url"], task["api_key"])

@@ -1,1 +1,0 @@
-"""`reinforge up`, `top`, `train`, `backup`, `project …`, `webhook …` and `worker …`."""

@@ -1,4 +1,4 @@
-"""`reinforge backup` and `reinforge restore`."""
+"""Commands `reinforge backup` and `reinforge restore`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""`reinforge budget …` and `reinforge audit`."""
+"""Commands under `reinforge budget`, and `reinforge audit`."""
 
 from itertools import islice
 from typing import Annotated, cast

@@ -1,4 +1,4 @@
-"""`reinforge project …`, `key …`, `member …` and `usage`."""
+"""Commands under `reinforge project`, `key` and `member`, and `reinforge usage`."""
 
 from pathlib import Path
 from typing import Annotated, cast
@@ -74,7 +74,7 @@ def export_project(
     id: Annotated[str, typer.Argument(help="Its id.")],
     path: Annotated[Path, typer.Argument(help="The tar to write.")],
 ) -> None:
-    """Export all data of a project without secrets, completions and evaluations included."""
+    """Export all data of a project, including completions and evaluations but no secrets."""
     with connect() as client:
         client.projects.export(id, path)
     out.print(str(path))
@@ -216,7 +216,7 @@ def remove_member(
 
 
 def _member(client: Reinforge, who: str) -> Member:
-    """The member with this id, name or e-mail address. Raises NotFound, or InvalidInput if several have the name."""
+    """The member with this id, name or address. Raises NotFound if there is none, InvalidInput if several."""
     matches = [member for member in client.members.list() if who in (member.id, member.name, member.email)]
     hint = (
         "`reinforge member list` shows ids and names. People become members when they accept an invitation."

@@ -1,4 +1,4 @@
-"""`reinforge up`, `demo`, `doctor` and `train`."""
+"""Commands that run on this machine: `reinforge up`, `demo`, `doctor` and `train`."""
 
 import importlib.util
 import json as jsonlib
@@ -38,7 +38,7 @@ def _say(sentence: str) -> None:
 
 
 def need(*rooms: str) -> None:
-    """Raises Unavailable `platform_not_installed` if only the client is installed."""
+    """Raises Unavailable `platform_not_installed` if a package, such as `worker`, is not installed."""
     missing = [room for room in rooms if importlib.util.find_spec(room) is None]
     if missing:
         raise Unavailable(
@@ -217,7 +217,7 @@ def train(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Train without a server: the same loop, with records as JSONL and the adapter in a folder."""
+    """Train without a server, in the same loop. Records (JSONL) and adapter are written to a folder."""
     need("worker")
     spec = jobfile.load(file)
     folder = (out_folder or Path("runs") / time.strftime("%Y%m%d-%H%M%S")).resolve()

@@ -1,4 +1,4 @@
-"""`reinforge top`: workers, running jobs and the queue, live."""
+"""Command `reinforge top`: a live view of workers, running jobs and the queue."""
 
 import time
 from datetime import UTC, datetime
@@ -34,7 +34,7 @@ def top(
     every: Annotated[float, typer.Option(help="Seconds between updates.", min=0.5)] = 2.0,
     json: Json = False,
 ) -> None:
-    """Show workers, running jobs and the queue until Ctrl-C. Elsewhere than on a terminal: once."""
+    """Show workers, running jobs and the queue until Ctrl-C. If stdout is no terminal, print them once."""
     with connect() as client:
         if json:
             print_json(snapshot(client))
@@ -45,7 +45,7 @@ def top(
 
 
 def snapshot(client: Reinforge) -> Snapshot:
-    """Workers of the last week that are online or hold a job, and the project's unfinished jobs."""
+    """Workers of the last week that are online or run a job, and up to 50 running and 50 queued jobs."""
     workers = client.workers.list()
     running = _first(client, _RUNNING)
     holders = {worker.job: worker for worker in workers if worker.job}

@@ -1,4 +1,4 @@
-"""`reinforge tracker …`"""
+"""Commands under `reinforge tracker`, also for exports of jobs."""
 
 from typing import Annotated, Literal
 
@@ -84,7 +84,7 @@ def list_trackers(json: Json = False) -> None:
 
 @app.command()
 def remove(name: Annotated[str, typer.Argument(help="Name or id.")]) -> None:
-    """Remove a tracker: exports to it end, its runs stay. For owners."""
+    """Remove a tracker. Exports to it stop; the runs stored there remain. For owners."""
     with connect() as client:
         client.trackers.remove(name)
     err.print(f"{name} is removed.")

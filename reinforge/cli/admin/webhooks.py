@@ -1,4 +1,4 @@
-"""`reinforge webhook …`"""
+"""Commands under `reinforge webhook`."""
 
 import time
 from typing import Annotated
@@ -53,7 +53,7 @@ def create_webhook(
     description: Annotated[str | None, typer.Option(help="What it is for.")] = None,
     json: Json = False,
 ) -> None:
-    """Create a webhook and print the secret that signs its requests, once."""
+    """Create a webhook and print the secret that signs its requests, which is shown only once."""
     with connect() as client:
         created = client.webhooks.create(url, events=event or (), description=description)
     if json:

@@ -1,4 +1,4 @@
-"""`reinforge worker list`."""
+"""Command `reinforge worker list`."""
 
 import typer
 

@@ -1,1 +1,0 @@
-"""`reinforge eval`, `gate`, `reward …` and `judge …`."""

@@ -36,7 +36,7 @@ class About(BaseModel):
     prompt_view: dict[str, Any] | None = None
 
     def scored_by(self) -> tuple[str, ...] | None:
-        """The reward's content hash, else its stored revision. None if unknown."""
+        """What identifies the reward: its content hash, else its stored revision. None if unknown."""
         if self.reward_sha256 is not None:
             return (self.reward_sha256, self.entry or "")
         return None if self.stored is None else (self.stored, str(self.revision), self.entry or "")
@@ -57,7 +57,7 @@ class Result:
 def result(file_or_id: str) -> Result:
     """Load a result from a file of `reinforge eval --out` or from the server.
 
-    Raises InvalidInput, NotFound, JobFailure.
+    Raises InvalidInput if it is no stand-alone evaluation, NotFound, JobFailure if it has not succeeded.
     """
     if Path(file_or_id).is_file():
         return _read(Path(file_or_id))
@@ -95,7 +95,7 @@ def baseline(reference: str, new: About, *, optional: bool) -> Result | None:
 
 
 def same_dataset(old: About, new: About) -> bool | None:
-    """Compare datasets by id, then by content hash. None if unknown."""
+    """Whether both have the same dataset, by id or else by content hash. None if unknown."""
     if old.dataset is not None and old.dataset == new.dataset:
         return True
     if (old.dataset is None and old.dataset_sha256 is None) or (
@@ -129,12 +129,12 @@ def differences(old: About, new: About) -> list[str]:
         if changed:
             notes.append(f"The completions were sampled in another way: {', '.join(changed)}.")
     if old.prompt_view is not None and new.prompt_view is not None and old.prompt_view != new.prompt_view:
-        notes.append("The rows became prompts in another way, or the answers are of another column.")
+        notes.append("The rows became prompts in another way, or the answers come from another column.")
     return notes
 
 
 def _named(client: Reinforge, name: str, new: About) -> Iterator[tuple[Evaluation, About]]:
-    """Newest first, without `new`, which may have its baseline's name."""
+    """Succeeded evaluations of this name, newest first, without `new`, which may have the same name."""
     for evaluation in client.evaluations.list(name=name, status="succeeded"):
         if evaluation.id != new.id:
             yield evaluation, _about(evaluation)
@@ -188,7 +188,7 @@ def _read(path: Path) -> Result:
 def _require_success(evaluation: Evaluation) -> None:
     if evaluation.kind != "stand_alone":
         raise InvalidInput(
-            f"{evaluation.id} is a replay; a gate wants a stand-alone evaluation.",
+            f"{evaluation.id} is a replay; a gate needs a stand-alone evaluation.",
             code="not_stand_alone",
             hint="Make one with `reinforge eval`.",
         )

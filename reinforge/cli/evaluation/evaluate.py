@@ -1,4 +1,4 @@
-"""`reinforge eval`"""
+"""Command `reinforge eval`."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -83,7 +83,7 @@ def evaluate(
 
 
 def _taken_up(client: Reinforge, id: str, ctx: typer.Context) -> Evaluation:
-    """The evaluation of `--resume`. Raises InvalidInput if options that define an evaluation are set."""
+    """The evaluation that `--resume` names. Raises InvalidInput if options that define one are set."""
     sources = {name: ctx.get_parameter_source(name) for name in ctx.params if name not in WITH_RESUME}
     conflicting = [
         name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"

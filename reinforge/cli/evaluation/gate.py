@@ -1,4 +1,4 @@
-"""`reinforge gate`"""
+"""Command `reinforge gate`."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -103,7 +103,7 @@ def _check_usage(
 ) -> None:
     if require_card is not None:
         if least is not None or baseline is not None:
-            raise InvalidInput("--require-card goes without --min and --baseline.", code="usage")
+            raise InvalidInput("--require-card cannot be used with --min or --baseline.", code="usage")
         return
     change = "--max-regression" if max_regression is not None else "--min-improvement"
     compares = max_regression is not None or min_improvement is not None

@@ -1,4 +1,4 @@
-"""`reinforge reward golden …`"""
+"""Commands under `reinforge reward golden`."""
 
 import json as jsonlib
 from pathlib import Path
@@ -113,7 +113,7 @@ def run(
 
 
 def read_cases(path: Path) -> list[GoldenCase]:
-    """Read `{item, prompt, completion, expect, note}`. Raises InvalidInput with the location."""
+    """Read a list of `{item, prompt, completion, expect, note}`. Raises InvalidInput with the location."""
     try:
         raw = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
@@ -157,7 +157,7 @@ def _run_from_file(
     reward: str, stored: bool, path: Path | None, granularity: str
 ) -> tuple[list[GoldenCase], list[GoldenOutcome], str | None]:
     if path is None:
-        raise InvalidInput("A file has no cases of its own: give --cases.", code="usage", param="--cases")
+        raise InvalidInput("A .py file has no golden cases: give --cases.", code="usage", param="--cases")
     cases = read_cases(path)
     source = None if stored else read_source(reward, "reward")
     with connect() as client:

@@ -1,4 +1,4 @@
-"""`reinforge judge …`"""
+"""Commands under `reinforge judge`."""
 
 from typing import Annotated, Any
 

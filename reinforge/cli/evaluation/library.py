@@ -1,4 +1,4 @@
-"""`reinforge reward library …`"""
+"""Commands under `reinforge reward library`."""
 
 import json as jsonlib
 import shlex

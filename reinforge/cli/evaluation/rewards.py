@@ -1,4 +1,4 @@
-"""`reinforge reward …`"""
+"""Commands under `reinforge reward`, other than `golden` and `library`."""
 
 import json as jsonlib
 from itertools import islice
@@ -83,7 +83,7 @@ def test(
     granularity: Granularity = "sample",
     json: Json = False,
 ) -> None:
-    """Score completions in the sandbox now: value, parts, reason, prints, time, status. Exit 1 if a row errs."""
+    """Score completions in the sandbox: value, parts, reason, prints, time, status. Exit 1 if a row fails."""
     if item is not None and dataset is not None:
         raise InvalidInput("Give --item or --dataset, not both.", code="usage")
     if dataset is not None:

@@ -1,4 +1,4 @@
-"""`reinforge reward attack --train`: what does a policy learn to write that the reward pays for?"""
+"""`reinforge reward attack --train`: trains the starter model on a reward to see what it exploits."""
 
 import json
 from pathlib import Path
@@ -23,12 +23,12 @@ HACKS: frozenset[FindingCode] = frozenset(
         "reward_follows_length", "reward_follows_repetition", "reward_hacking", "witness_disagrees",
     }
 )  # fmt: skip
-"""Findings that say that the reward pays for something else than right answers."""
+"""Codes of findings that show that the reward pays for something other than right answers."""
 LONGEST_TEXT = 80
 
 
 class TrainedAttack(BaseModel):
-    """A training job that attacked a reward."""
+    """Result of a training job that attacked a reward."""
 
     job: str
     status: str
@@ -36,11 +36,11 @@ class TrainedAttack(BaseModel):
     reward: tuple[float, float] | None
     """Mean reward of the first and the last step."""
     right: tuple[float, float] | None
-    """Share of completions with the declared answer, likewise; None without such a column."""
+    """Share of completions with the declared answer, first and last step; None without an answer column."""
     findings: list[FindingEntry]
-    """Those of `HACKS`."""
+    """The job's findings with a code in `HACKS`."""
     best: str | None
-    """A best-paid completion of the last step."""
+    """A completion of the last step with the highest reward."""
 
     @property
     def broken(self) -> bool:
@@ -57,7 +57,7 @@ def spec_of(
     entry: str | None,
     steps: int = STEPS,
 ) -> JobSpec:
-    """A job of the starter model with this reward alone. reward: from `reward_of`."""
+    """A job that trains the starter model on this reward alone. reward: fields that `reward_of` returns."""
     chosen = {key: value for key, value in reward.items() if value is not None}
     if chosen.get("source", "").lstrip().startswith("{"):
         chosen = json.loads(chosen["source"])  # a grader

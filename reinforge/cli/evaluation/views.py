@@ -1,4 +1,4 @@
-"""Options for prompts, columns and rewards."""
+"""Command-line options that choose prompts, columns and rewards."""
 
 import json
 from pathlib import Path
@@ -46,7 +46,7 @@ def roles(options: list[str] | None) -> ColumnRoles:
 def prompt_view(
     columns: list[str] | None, template: str | None, system_prompt: str | None
 ) -> dict[str, Any] | None:
-    """The `prompt_view` of a request; None means the dataset's own."""
+    """The `prompt_view` of a request; None, for the dataset's own, if no option is set."""
     if columns is None and template is None and system_prompt is None:
         return None
     return {
@@ -57,9 +57,9 @@ def prompt_view(
 
 
 def reward_of(reward: str) -> dict[str, Any]:
-    """`reward` and `revision` of a stored reward (`rew_…[@REVISION]`), else `source` and any `granularity`.
+    """Fields of a request: `reward` and `revision` of a stored reward, else `source` and any `granularity`.
 
-    reward: a file, a stored reward's id, or a ready reward's name. Raises InvalidInput.
+    reward: a file, a stored reward (`rew_…[@REVISION]`) or a ready reward's name. Raises InvalidInput.
     """
     if Path(reward).is_file():
         return {"source": read_source(reward)}

@@ -1,1 +1,0 @@
-"""`reinforge job …`, `preflight` and `presets`."""

@@ -1,4 +1,4 @@
-"""`reinforge job …`"""
+"""Commands `reinforge job create`, `schema`, `show`, `watch`, `cancel`, `delete` and `resume`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -74,7 +74,7 @@ def create(
     """Start a job. Dataset and reward files named in it are pushed first (also with --dry-run)."""
     _check_timeout(timeout, wait)
     if dry_run and wait:
-        raise InvalidInput("--dry-run makes no job to wait for.", code="usage")
+        raise InvalidInput("--dry-run creates no job, so --wait cannot be used with it.", code="usage")
     spec = with_settings(load(file), set)
     if name:
         spec = spec.model_copy(update={"name": name})
@@ -172,7 +172,7 @@ def resume(
 
 
 def report(job: JobDetail, changes: Sequence[JobChangeView]) -> None:
-    """changes: of its learning rate."""
+    """Print the state of a job. changes: the changes of its learning rate."""
     out.print(f"[bold]{escape(job.name)}[/bold]  {job.id}")
     if job.tags or job.archived:
         out.print(

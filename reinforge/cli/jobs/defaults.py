@@ -1,4 +1,4 @@
-"""`reinforge job defaults`, and `reinforge job create --suggested`"""
+"""Command `reinforge job defaults`, and the values of `reinforge job create --suggested`."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,7 +23,7 @@ MINUTE = 60.0
 
 
 def push_parts(client: Reinforge, spec: JobSpec) -> JobSpec:
-    """Push datasets and rewards that are files; returns the specification with their ids."""
+    """Upload the dataset and reward files of a job; returns the specification with their ids."""
     raw = spec.model_dump(mode="json", exclude_unset=True)
     push_files(client, raw)
     return JobSpec.model_validate(raw)
@@ -37,8 +37,8 @@ def defaults(
 ) -> None:
     """Suggest values for what a job file leaves open, with reasons, and estimate the job's time.
 
-    By the base model, the dataset, the online workers and the newest pre-flight of the same job. Creates no job;
-    dataset and reward files are pushed first.
+    They depend on the base model, the dataset, the online workers and the newest pre-flight of the same job.
+    Creates no job; dataset and reward files are pushed first.
     """
     with connect() as client:
         spec = push_parts(client, with_settings(load(file), set))
@@ -51,7 +51,7 @@ def defaults(
 
 
 def with_suggested(client: Reinforge, spec: JobSpec, *, quiet: bool = False) -> JobSpec:
-    """The specification with suggested values where the file has none; prints them to stderr."""
+    """Fill in suggested values where the specification has none; prints them to stderr unless `quiet`."""
     raw, suggested = document(spec), client.jobs.defaults(spec)
     if not quiet:
         for default in suggested.data:

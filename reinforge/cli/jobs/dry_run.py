@@ -1,4 +1,4 @@
-"""`reinforge job create --dry-run`"""
+"""Check and estimate of `reinforge job create --dry-run`."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from reinforge.spec import JobSpec
 
 
 def run(client: Reinforge, spec: JobSpec, *, file: Path, json: bool) -> None:
-    """Check and estimate `spec`, whose files are replaced by ids. Exit 2 if the server would refuse it."""
+    """Check a job and print its estimated size and time. Exits with 2 if the server would refuse the job."""
     check = client.jobs.check(spec)
     figures, time = estimate(client, check), None
     if check.ok and check.spec is not None:

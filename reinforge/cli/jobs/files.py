@@ -1,4 +1,4 @@
-"""Pushing of the files that a job names."""
+"""Uploads of the files that a job names."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ from reinforge.client import Reinforge
 
 
 def push_files(client: Reinforge, job: dict[str, Any]) -> None:
-    """Push datasets and rewards that are files, and put their ids in place of the paths."""
+    """Upload the dataset and reward files of a job, and replace their paths in `job` by ids."""
     data, rewards = job.get("data"), job.get("rewards")
     for key in ("dataset", "held_out"):
         if isinstance(data, dict) and key in data:
@@ -22,7 +22,7 @@ def push_files(client: Reinforge, job: dict[str, Any]) -> None:
 
 
 def push_dataset(client: Reinforge, value: Any) -> Any:
-    """The dataset's id for a path of a file, else the value."""
+    """Upload the dataset if `value` is the path of a file, and return its id; else return `value`."""
     if isinstance(value, str) and value and Path(value).is_file():
         return client.datasets.push(value).id
     return value

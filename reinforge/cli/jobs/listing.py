@@ -1,4 +1,4 @@
-"""`reinforge job list|rename|note|tag|archive|unarchive`"""
+"""Commands `reinforge job list`, `rename`, `note`, `tag`, `archive` and `unarchive`."""
 
 from typing import Annotated, Any
 
@@ -124,7 +124,7 @@ def archive(ids: Ids, json: Json = False) -> None:
 
 @app.command()
 def unarchive(ids: Ids, json: Json = False) -> None:
-    """List archived jobs again."""
+    """Show archived jobs in lists again."""
     _archive(ids, False, json=json)
 
 

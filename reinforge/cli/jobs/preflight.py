@@ -1,4 +1,4 @@
-"""`reinforge preflight JOB`"""
+"""Command `reinforge preflight`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -28,7 +28,7 @@ def preflight(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Sample and score a few steps without learning: pass rates, costs, a verdict. Exit 1 if the verdict is stop."""
+    """Sample and score a few steps without training: pass rates, costs, a verdict. Exit 1 if it is stop."""
     from reinforge.preflight.offline import preflight as run
 
     spec = jobfile.load(file)

@@ -1,4 +1,4 @@
-"""`reinforge presets …`"""
+"""Commands under `reinforge presets`."""
 
 from dataclasses import asdict
 from typing import Annotated, Any

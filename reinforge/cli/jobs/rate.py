@@ -12,16 +12,16 @@ SETTING = "optimizer.learning_rate"
 
 
 def changes_of_rate(client: Reinforge, job: JobDetail) -> list[JobChangeView]:
-    """The oldest first. A job whose rate is not settled yet has none."""
+    """Changes of the job's learning rate, oldest first; empty while the rate itself is not determined."""
     if not _created_with(job):
         return []
     return [change for change in client.jobs.changes(job.id) if change.setting == SETTING]
 
 
 def learning_rate(job: JobDetail, changes: Sequence[JobChangeView]) -> str:
-    """Empty if the job has no rate yet.
+    """The learning rate in use and where it changed, as text; empty while it is not determined.
 
-    Of the applied changes the newest holds: a later change with an earlier step is that of a roll back.
+    The newest applied change counts, even if its step is earlier than another's: the job was rolled back.
     """
     text = _created_with(job)
     applied = [change for change in changes if change.step is not None]

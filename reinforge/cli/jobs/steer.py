@@ -1,4 +1,4 @@
-"""`reinforge job pause|change|change-reward|checkpoint|fork`"""
+"""Commands `reinforge job pause`, `change`, `change-reward`, `checkpoint` and `fork`."""
 
 from typing import Annotated, Any
 
@@ -33,7 +33,7 @@ def change_reward(
     revision: Annotated[int | None, typer.Option(help="Default: the newest.", min=1)] = None,
     json: Json = False,
 ) -> None:
-    """Score with another stored revision from the next step on; its golden cases have to pass."""
+    """Score with another stored revision of a reward from the next step on. Its golden cases must pass."""
     with connect() as client:
         change = client.jobs.change_reward(id, reward=reward, stored=stored, revision=revision)
     output.result(change, f"{change.reward} is {change.revision} from the next step on.", json=json)
@@ -158,7 +158,7 @@ def place(text: str) -> tuple[str, Any]:
 
 
 def with_settings(spec: JobSpec, settings: list[str] | None) -> JobSpec:
-    """Apply `PATH=VALUE` settings. Raises InvalidInput."""
+    """Apply `PATH=VALUE` settings to a specification. Raises InvalidInput if one cannot be applied."""
     raw = spec.model_dump(mode="json", exclude_unset=True)
     for path, value in map(place, settings or []):
         *parents, last = path.split(".")
@@ -167,7 +167,7 @@ def with_settings(spec: JobSpec, settings: list[str] | None) -> JobSpec:
             inner = target.setdefault(part, {})
             if not isinstance(inner, dict):
                 raise InvalidInput(
-                    f"{path}: {part} has no fields by name.", code="usage", hint="Change it in the job file."
+                    f"{path}: {part} is not an object.", code="usage", hint="Change it in the job file."
                 )
             target = inner
         target[last] = value

@@ -1,4 +1,4 @@
-"""`reinforge sweep …`"""
+"""Commands under `reinforge sweep`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +26,7 @@ SweepId = Annotated[str, typer.Argument(help="Id of the sweep (sweep_…).")]
 
 
 class FileOrCommand(TyperGroup):
-    """`reinforge sweep FILE` is `reinforge sweep start FILE`."""
+    """Command group that reads `reinforge sweep FILE` as `reinforge sweep start FILE`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         options_first = args and args[0].startswith("-") and args[0] != "--help"
@@ -57,9 +57,9 @@ def start(
 ) -> None:
     """Start a sweep. Dataset and reward files that it names are pushed first (also with --dry-run)."""
     if timeout is not None and not wait:
-        raise InvalidInput("--timeout is for --wait.", code="usage")
+        raise InvalidInput("--timeout needs --wait.", code="usage")
     if dry_run and wait:
-        raise InvalidInput("--dry-run makes no sweep to wait for.", code="usage")
+        raise InvalidInput("--dry-run creates no sweep, so --wait cannot be used with it.", code="usage")
     spec = load(file)
     with connect() as client:
         push(client, spec)
@@ -82,7 +82,7 @@ def start(
 
 
 def _report_check(check: SweepCheck, *, json: bool) -> None:
-    """Exit 2 if the server would refuse it."""
+    """Print the check of a sweep. Exits with 2 if the server would refuse the sweep."""
     if json:
         output.print_json(check)
     else:
@@ -154,7 +154,7 @@ def delete(id: SweepId) -> None:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """A sweep file; `job` is a job, or the path of a job file beside it. Raises InvalidInput."""
+    """Read a sweep file, whose `job` is a job or the path of a job file. Raises InvalidInput."""
     raw = read(path)
     folder, name, job = path.resolve().parent, path.name, raw.get("job")
     if isinstance(job, str):
@@ -222,7 +222,7 @@ def report(sweep: SweepDetail, server: str) -> None:
 
 
 def comparison(sweep: SweepDetail, server: str) -> str | None:
-    """Address of the page that compares the jobs, the first trial's as the baseline; seeds are one group."""
+    """URL of the page that compares the jobs with the first trial's, grouped over seeds; None for one job."""
     first = sweep.trials[:1]
     ids = [trial.job for trial in [*first, *(trial for trial in _ranked(sweep) if trial not in first)]]
     jobs = [id for id in ids if id][:MOST_COMPARED]

@@ -1,4 +1,4 @@
-"""Live display of a job on a terminal; elsewhere one line per step."""
+"""Live display of a job on a terminal; without a terminal, one line per step."""
 
 import queue
 import threading
@@ -25,7 +25,7 @@ CURVES = (
 
 
 def sparkline(values: list[float], width: int = 32) -> str:
-    """Bars of the last `width` values."""
+    """Block characters that chart the last `width` values, scaled from the lowest to the highest."""
     values = values[-width:]
     low, high = min(values, default=0.0), max(values, default=0.0)
     span = high - low
@@ -129,7 +129,7 @@ def follow(
 
 
 def until(deadline: float, events: Iterable[JobEvent]) -> Iterator[JobEvent]:
-    """Events up to `deadline` (`time.monotonic`), then TimeoutError. A thread reads them, because reads block."""
+    """Yield events, read by a thread, until `deadline` (`time.monotonic`); then raise TimeoutError."""
     arrived: queue.Queue[JobEvent | Exception | None] = queue.Queue()
 
     def read() -> None:

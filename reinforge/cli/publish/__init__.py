@@ -1,1 +1,0 @@
-"""`reinforge adapter merge` and `reinforge push`."""

@@ -1,4 +1,4 @@
-"""Model card of a published adapter: what is stored about it, and nothing else."""
+"""Model card of a published adapter, made only of stored facts."""
 
 import json
 import re
@@ -17,11 +17,11 @@ _LICENCE = re.compile(r"[a-z0-9][a-z0-9.-]{0,60}")
 class CardFacts:
     name: str
     base: str
-    """Its name on the hub, or its id."""
+    """Name of the base model on the hub, or its id."""
     revision: str | None = None
     base_sha256: str | None = None
     licence: str | None = None
-    """Of the base model."""
+    """Licence of the base model."""
     job: str | None = None
     step: int | None = None
     steps: int | None = None
@@ -61,7 +61,7 @@ def facts_of(
 
 
 def base_name(source: str, id: str) -> tuple[str, str | None]:
-    """Name on the hub and revision; the id of a model that is not of the hub."""
+    """Name on the hub and revision of a model with this source; its id and None if it is not from the hub."""
     plain = source.partition("#")[0]
     if not plain.startswith("hub:"):
         return id, None
@@ -70,7 +70,7 @@ def base_name(source: str, id: str) -> tuple[str, str | None]:
 
 
 def write_card(facts: CardFacts, *, merged: str | None = None) -> str:
-    """Markdown with the hub's metadata. merged: precision of the merged weights; None: the adapter alone."""
+    """The card as Markdown with metadata. merged: precision of the merged weights; None for an adapter."""
     rows = [f"| {name} | {_cell(value)} |" for name, value in _table(facts, merged) if value]
     what = "the base model with the adapter merged into its weights" if merged else "a LoRA adapter"
     return "\n".join([

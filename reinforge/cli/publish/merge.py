@@ -1,4 +1,4 @@
-"""`reinforge adapter merge`."""
+"""Command `reinforge adapter merge`."""
 
 import tempfile
 from pathlib import Path
@@ -44,7 +44,7 @@ def merge(
 ) -> None:
     """Merge an adapter into its base model: a model folder without LoRA, as fast as the base model.
 
-    Computed in float32 on this machine and cast to the base model's precision.
+    The merge is computed in float32 on this machine and cast to the base model's precision.
     """
     need("worker")
     with tempfile.TemporaryDirectory(prefix="rf-merge-") as folder:
@@ -65,7 +65,7 @@ def merge(
 def merge_fetched(
     adapter: FetchedAdapter, base: Path | None, to: Path, *, archive: bool = False
 ) -> MergedModel:
-    """The merged model with a card, in the new folder `to`."""
+    """Merge an adapter and write the merged model with a model card to the new folder `to`."""
     to = to.resolve()
     model = locate(base_source(adapter, base), settings.model_cache(), "--base")
     return merge_weights(model.folder, adapter.folder, to, archive=archive, card=_card(adapter))

@@ -1,4 +1,4 @@
-"""`reinforge push`: an adapter or a merged model to a repository of the Hugging Face Hub."""
+"""Command `reinforge push`: uploads an adapter or a merged model to the Hugging Face Hub."""
 
 import tempfile
 from pathlib import Path
@@ -33,7 +33,7 @@ def push(
     step: Step = None,
     json: Json = False,
 ) -> None:
-    """Push an adapter, or with --merged the merged model, to the Hugging Face Hub with a card made of its facts.
+    """Push an adapter, or with --merged the merged model, with a model card to the Hugging Face Hub.
 
     A new repository is private unless --public. HF_ENDPOINT names another hub.
     """
@@ -60,7 +60,7 @@ def push(
 
 
 def _card(adapter: FetchedAdapter, merged: bool) -> str | None:
-    """None: the folder's own card, if it has one."""
+    """The model card; None to keep the card that the folder may have."""
     if adapter.facts is None:
         return None
     return write_card(adapter.facts, merged="as the base model" if merged else None)
@@ -69,7 +69,7 @@ def _card(adapter: FetchedAdapter, merged: bool) -> str | None:
 def _upload(
     folder: Path, repository: str, token: str, *, private: bool, revision: str | None, card: str | None
 ) -> str:
-    """One commit with the folder's files; returns its address."""
+    """Upload the folder's files in one commit; returns the commit's URL."""
     from huggingface_hub import CommitOperationAdd, HfApi
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
     from huggingface_hub.utils import disable_progress_bars, filter_repo_objects

@@ -1,4 +1,4 @@
-"""Adapters for merging and publishing: a folder, or downloaded from a server with the facts about it."""
+"""Adapters to merge or publish: a local folder, or a download from a server with facts for the model card."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +15,12 @@ from reinforge.schemas.resources import BaseModelInfo, Dataset
 class FetchedAdapter:
     folder: Path
     model: BaseModelInfo | None
-    """None for a local folder."""
+    """The base model; None for a local folder."""
     facts: CardFacts | None
 
 
 def fetch(id: str, to: Path, *, final: bool, step: int | None) -> FetchedAdapter:
-    """A local folder as it is; an adapter (adp_…) or a job's checkpoint (ftjob-…) is unpacked into `to`."""
+    """Use a local folder, or unpack an adapter (adp_…) or a job's checkpoint (ftjob-…) into `to`."""
     if Path(id).is_dir():
         return FetchedAdapter(Path(id).resolve(), None, None)
     require_job(id, final=final, step=step)
@@ -55,7 +55,7 @@ def _dataset(client: Reinforge, id: str) -> Dataset | None:
 
 
 def base_source(adapter: FetchedAdapter, base: Path | None) -> str:
-    """Raises InvalidInput `model_needed`."""
+    """Source of the base model. Raises InvalidInput `model_needed` for a local folder without `base`."""
     if base is not None:
         return str(base)
     if adapter.model is None:

@@ -1,4 +1,4 @@
-"""`reinforge promote` and `reinforge alias …`."""
+"""Commands `reinforge promote` and `reinforge alias`, for names that point to adapters."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`reinforge job card`."""
+"""Command `reinforge job card`."""
 
 from pathlib import Path
 from typing import Annotated, Literal, cast
@@ -52,7 +52,7 @@ def job_card(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Report card of a job: base against adapter on held-out rows, with intervals; what got worse; hack witnesses."""
+    """Show a job's report card: base against adapter on held-out rows, what got worse, hack witnesses."""
     with connect() as client:
         if check is not None:
             _verify(client, id, check)
@@ -85,7 +85,7 @@ def _format(format: str | None, to: Path | None, *, json: bool) -> CardFormat | 
 
 
 def report_requirement(requirement: CardRequirement) -> None:
-    """Raises Exit 3 if a condition is not met."""
+    """Print which conditions the report card meets. Exits with 3 if one is not met."""
     for condition in requirement.conditions:
         word = "[green]met[/green]" if condition.met else "[red]not met[/red]"
         err.print(f"{word}  ", end="")

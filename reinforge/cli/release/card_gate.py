@@ -1,4 +1,4 @@
-"""Gate on a report card, for `reinforge gate --require-card`."""
+"""Check of a report card against conditions, for `reinforge gate --require-card`."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from reinforge.schemas.report_card import ReportCard
 
 
 def card_gate(file_or_job: str, require: str) -> GateReport:
-    """Raises InvalidInput, NotFound."""
+    """Check the report card of a file or a job against conditions. Raises InvalidInput, NotFound."""
     parsed = conditions.parse(require)
     card = _card(file_or_job)
     requirement = conditions.check(card, require)

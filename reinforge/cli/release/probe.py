@@ -1,4 +1,4 @@
-"""`reinforge job probe`."""
+"""Command `reinforge job probe`."""
 
 import json as jsonlib
 import tempfile
@@ -43,7 +43,7 @@ def probe_job(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Ability probe: evaluate base and trained weights on other rows, for the report card. Exit 3 if it got worse."""
+    """Evaluate base and trained weights on another skill, for the report card. Exit 3 if it got worse."""
     with connect() as client:
         fields = _fields(client, id, dataset, reward) | {"rows": rows, "samples_per_row": samples}
         job = client.jobs.get(id)
@@ -91,7 +91,7 @@ def _fields(client: Reinforge, id: str, dataset: str | None, reward: str | None)
 
 
 def _starter_dataset(client: Reinforge) -> str:
-    """Equal content is stored once."""
+    """Upload the rows of the starter model's probe, if not stored yet; returns the dataset's id."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "starter-additions.jsonl"
         path.write_text("".join(f"{jsonlib.dumps(row)}\n" for row in starter.starter_rows()), "utf-8")
@@ -99,7 +99,7 @@ def _starter_dataset(client: Reinforge) -> str:
 
 
 def _checkpoint(client: Reinforge, id: str) -> str:
-    """The weights that the report card is about."""
+    """Id of the checkpoint that the report card describes."""
     step = client.jobs.card(id).subject.step
     checkpoints = {checkpoint.step: checkpoint.id for checkpoint in client.jobs.checkpoints(id)}
     if step not in checkpoints:

@@ -1,1 +1,0 @@
-"""`reinforge bundle`, `reproduce`, `diverge` and `bisect`."""

@@ -1,4 +1,4 @@
-"""`reinforge bisect`."""
+"""Command `reinforge bisect`."""
 
 import time
 from typing import Annotated, Any
@@ -17,7 +17,7 @@ from reinforge.schemas.jobs import CompletionRow, JobDetail
 
 POLL_SECONDS = 1.0
 MOST_STEPS = 20
-"""Steps of a wide range whose completions are looked at, the last ones."""
+"""Number of steps, at the end of a wide range, whose completions are read."""
 HEAD = 160
 
 
@@ -36,7 +36,7 @@ def bisect(
 ) -> None:
     """Name the step at which a job turned bad, and the completions that its update reinforced most.
 
-    Without --rerun the answer is as fine as the stored evaluations.
+    Without --rerun, a held-out condition is only located between two stored evaluations.
     """
     condition = read_condition(bad)
     with connect() as client:
@@ -56,7 +56,7 @@ def bisect(
 
 
 def _turn(client: Reinforge, id: str, condition: BadCondition) -> Turn:
-    """Raises InvalidInput `unknown_metric`, `no_turn`."""
+    """Find where the metric turned from good to bad. Raises InvalidInput `unknown_metric`, `no_turn`."""
     [*series] = (
         one for one in client.jobs.metrics(id, keys=[condition.key]).series if one.kind == condition.kind
     )
@@ -78,7 +78,7 @@ def _turn(client: Reinforge, id: str, condition: BadCondition) -> Turn:
 
 
 def _repeat(client: Reinforge, job: JobDetail, turn: Turn) -> JobDetail:
-    """A job with the same dice up to the bad step, evaluated after every step."""
+    """Repeat the job up to the bad step with the same random numbers and an evaluation after every step."""
     start = next(
         (one.step for one in client.jobs.starts(job.id) if one.whole and one.step <= turn.good), None
     )
@@ -108,7 +108,7 @@ def _repeat(client: Reinforge, job: JobDetail, turn: Turn) -> JobDetail:
 
 
 def _reinforced(client: Reinforge, id: str, turn: Turn, count: int) -> list[CompletionRow]:
-    """Completions of the updates in between with the highest advantage."""
+    """The `count` completions with the highest positive advantage of the steps in `turn.updates`."""
     first, last = turn.updates
     rows: list[CompletionRow] = []
     for step in range(max(first, last - MOST_STEPS + 1, 1), last + 1):

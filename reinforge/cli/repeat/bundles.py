@@ -1,4 +1,4 @@
-"""`reinforge bundle` and `reinforge reproduce`."""
+"""Commands `reinforge bundle` and `reinforge reproduce`."""
 
 import re
 import time
@@ -34,9 +34,10 @@ def bundle(
     ] = True,
     json: Json = False,
 ) -> None:
-    """Write everything that repeats an ended job to one file, for `reinforge reproduce`.
+    """Write everything needed to repeat an ended job to one file, for `reinforge reproduce`.
 
-    Specification, dataset, reward sources, seeds, versions, metrics and completions as Parquet, adapters, checksums.
+    It holds specification, dataset, reward sources, seeds, versions, adapters, checksums, and metrics and
+    completions as Parquet.
     """
     with connect() as client:
         if to is None:
@@ -67,8 +68,8 @@ def reproduce(
 ) -> None:
     """Repeat the job of a bundle on this machine, without a server, and compare it step by step.
 
-    It runs the bundle's reward code in the sandbox. Exit 0: everything is the same, to the bit. Exit 1: the first
-    difference is printed.
+    It runs the bundle's reward code in the sandbox. Exit 0 if all results are bitwise identical, else 1 with
+    the first difference.
     """
     need("worker")
     folder = (out_folder or Path("runs") / f"reproduce-{time.strftime('%Y%m%d-%H%M%S')}").resolve()

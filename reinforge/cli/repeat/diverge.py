@@ -1,4 +1,4 @@
-"""`reinforge diverge`."""
+"""Command `reinforge diverge`."""
 
 from typing import Annotated
 
@@ -15,9 +15,9 @@ def diverge(
     second: Annotated[str, typer.Argument(help="Id of another job, such as a fork with one change.")],
     json: Json = False,
 ) -> None:
-    """Show where two jobs part: the first metric, prompt and token that differ, and the held-out effect.
+    """Show where two jobs begin to differ: the first metric, prompt and token; compare held-out rewards.
 
-    Forks of one job with one change share prompts and sampling noise, so that the effect is that of the change.
+    Forks of one job with one change share prompts and sampling noise: this change causes the difference.
     """
     with connect() as client:
         divergence = client.jobs.diverge(first, second)

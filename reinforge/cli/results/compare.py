@@ -1,4 +1,4 @@
-"""`reinforge compare`."""
+"""Command `reinforge compare`."""
 
 from typing import Annotated, Any
 
@@ -16,7 +16,7 @@ from reinforge.schemas.comparison import (
 )
 
 HEAD = 60
-"""Characters of a prompt in the table."""
+"""Maximum characters of a prompt in the table."""
 
 
 def compare(

@@ -1,4 +1,4 @@
-"""`reinforge job completions`."""
+"""Command `reinforge job completions`."""
 
 from collections.abc import Sequence
 from typing import Annotated, get_args
@@ -41,7 +41,7 @@ def completions(
     limit: Annotated[int, typer.Option(help="How many.", min=1, max=1000)] = 32,
     json: Json = False,
 ) -> None:
-    """Show one step's completions with reward and advantage; with a filter matching ones of all steps."""
+    """Show a step's completions with reward and advantage; with a filter, the matching ones of all steps."""
     sort = "reward" if worst else "-reward" if best else None
     split, many = "held_out" if held_out else None, worst or best or limit
     filters = {"tool": tool, "tool_status": tool_status, "turns_min": turns_min, "finish_reason": finish}

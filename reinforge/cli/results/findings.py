@@ -1,4 +1,4 @@
-"""`reinforge job findings`"""
+"""Command `reinforge job findings`."""
 
 import json as json_format
 import shlex
@@ -20,7 +20,7 @@ app = typer.Typer()
 
 
 LONGEST_COMMAND = 200
-"""Characters; the command of a longer remedy names the finding instead."""
+"""Maximum characters of a remedy's command; a longer one is replaced by one with `--apply`."""
 
 
 @app.command()
@@ -31,7 +31,7 @@ def findings(
     ] = None,
     json: Json = False,
 ) -> None:
-    """What is wrong with a job, the most important first, with evidence and the commands that remedy it."""
+    """Show what is wrong with a job, most important first, with evidence and the commands that remedy it."""
     with connect() as client:
         entries = client.jobs.findings(id)
         if apply is not None:

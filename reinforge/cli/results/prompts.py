@@ -1,4 +1,4 @@
-"""`reinforge job prompts`."""
+"""Command `reinforge job prompts`."""
 
 from typing import Annotated, get_args
 
@@ -81,7 +81,7 @@ def _line(prompt: JobPrompt) -> list[str]:
 
 
 def sparkline(values: list[float]) -> str:
-    """From the lowest to the highest value; values from 0 to 1 from 0 to 1."""
+    """Block characters that chart the values, scaled from min(0, lowest) to max(1, highest)."""
     if not values:
         return ""
     low, high = min(0.0, *values), max(1.0, *values)

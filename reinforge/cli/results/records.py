@@ -1,4 +1,4 @@
-"""`reinforge job logs` and `reinforge job metrics`."""
+"""Commands `reinforge job logs` and `reinforge job metrics`."""
 
 import csv
 import sys
@@ -147,7 +147,7 @@ def _summary(series: Series) -> list[str]:
 
 
 def _figure(value: float | None) -> str:
-    """Four decimals, or significant digits for small values such as 1e-5."""
+    """Format with four decimals, or three significant digits below 0.001, such as 1e-05."""
     return f"{value:.3g}" if value is not None and 0 < abs(value) < 0.001 else number(value, 4)
 
 

@@ -1,4 +1,4 @@
-"""`reinforge job export`, `share`, `shares` and `unshare`."""
+"""Commands `reinforge job export`, `share`, `shares` and `unshare`."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`reinforge job traces`."""
+"""Command `reinforge job traces`."""
 
 import json as jsonlib
 import tempfile
@@ -60,7 +60,7 @@ def make_dataset(
 
 
 def write_chats(rows: Path, to: Path) -> None:
-    """JSONL of `messages` that end with the completion as the assistant's."""
+    """Write rows as JSONL of `messages`: the prompt, then the completion as the assistant's message."""
     with rows.open(encoding="utf-8") as source, to.open("w", encoding="utf-8") as chats:
         for line in source:
             row = jsonlib.loads(line)

@@ -21,7 +21,8 @@ Step = Annotated[int | None, typer.Option("--step", help="Of a job: the checkpoi
 def choose(client: Reinforge, id: str, *, final: bool = False, step: int | None = None) -> Checkpoint:
     """The job's best, final or numbered checkpoint. Prints how it compares with the base model.
 
-    Raises StateConflict `no_better_checkpoint` or `no_adapter`, NotFound.
+    Raises StateConflict `no_adapter` before the job has one, `no_better_checkpoint` if none is better than
+    the base model, NotFound if `step` has no checkpoint.
     """
     if final and step is not None:
         raise InvalidInput("Give --final or --step, not both.", code="usage")
@@ -32,7 +33,7 @@ def choose(client: Reinforge, id: str, *, final: bool = False, step: int | None 
 
 
 def choose_any(client: Reinforge, id: str) -> Checkpoint:
-    """Like `choose`, but falls back to the final checkpoint: to measure it is no risk."""
+    """Like `choose`, but takes the final checkpoint if none is better than the base model, to measure it."""
     try:
         return choose(client, id)
     except StateConflict as error:

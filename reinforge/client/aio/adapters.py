@@ -37,7 +37,7 @@ class AsyncAdapters:
         return AliasInfo.model_validate(await self._transport.get(f"/adapters/aliases/{name}"))
 
     async def alias_history(self, name: str) -> builtins.list[AliasChange]:
-        """Newest first."""
+        """Changes of an alias, newest first."""
         answer = await self._transport.get(f"/adapters/aliases/{name}/history")
         return AliasChangeList.model_validate(answer).data
 
@@ -67,7 +67,7 @@ class AsyncAdapters:
         return Adapter.model_validate(answer.json())
 
     async def delete(self, id: str) -> None:
-        """The job that trained it keeps its checkpoints. Adapters of jobs: owners only."""
+        """Delete an adapter. The job that trained it keeps its checkpoints. Adapters of jobs: owners only."""
         await self._transport.request("DELETE", f"/adapters/{id}")
 
     async def download(self, id: str, to: str | Path, *, progress: Progress | None = None) -> Path:

@@ -1,4 +1,4 @@
-"""`Reinforge`: one connection with all resources."""
+"""The client: a connection to a server, with all resources."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Self

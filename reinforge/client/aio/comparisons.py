@@ -1,4 +1,4 @@
-"""Comparison of jobs."""
+"""Methods of `jobs` that compare jobs."""
 
 from collections.abc import Sequence
 
@@ -45,7 +45,7 @@ class AsyncComparisons:
         limit: int = 20,
         after: str | None = None,
     ) -> ComparedPromptPage:
-        """One page of the prompts that jobs share. sort: `difference` or `reward`, falling with `-` in front."""
+        """One page of the prompts that jobs share. sort: `difference` or `reward`; with `-`, descending."""
         query = {
             "job": list(ids),
             "split": split,
@@ -71,7 +71,7 @@ class AsyncComparisons:
         return PromptComparison.model_validate(await self._transport.get("/compare/completions", **query))
 
     async def diverge(self, first: str, second: str) -> Divergence:
-        """Where two jobs part: the first metric, prompt and token that differ, and the held-out effect."""
+        """Where two jobs begin to differ: the first metric, prompt and token, and their held-out rewards."""
         return Divergence.model_validate(
             await self._transport.get("/compare/divergence", job=[first, second])
         )

@@ -1,4 +1,4 @@
-"""Downloads, written completely or not at all."""
+"""Downloads of files, written completely or not at all."""
 
 import tarfile
 from pathlib import Path
@@ -28,7 +28,7 @@ async def save(
 
 
 async def extract(transport: AsyncTransport, path: str, to: str | Path) -> Path:
-    """Unpack the `.tar.gz` at `path` into the folder `to`; returns the adapter's folder."""
+    """Download the `.tar.gz` at `path` and unpack it into the folder `to`; returns the adapter's folder."""
     to = Path(to)
     archive = await save(transport, path, to.parent / f".{to.name}.tar.gz")
     try:

@@ -58,7 +58,7 @@ class AsyncEvaluations:
         return Evaluation.model_validate(await self._transport.post(f"/evaluations/{id}/resume"))
 
     async def wait(self, id: str, *, timeout: float | None = None, every: float = 1.0) -> Evaluation:
-        """Wait for its end. Raises TimeoutError."""
+        """Wait until the evaluation has ended. Raises TimeoutError after `timeout` seconds."""
         deadline, outage = time.monotonic() + (float("inf") if timeout is None else timeout), Outage()
         while True:
             document = await self._transport.get_through_outage(f"/evaluations/{id}", outage, deadline)

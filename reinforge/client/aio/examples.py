@@ -18,6 +18,6 @@ class AsyncExamples:
         return ExampleDetail.model_validate(await self._transport.get(f"/examples/{name}"))
 
     async def start(self, name: str) -> JobDetail:
-        """Create its datasets, reward and job, or return its unfinished job."""
+        """Create the example's datasets, reward and job, or return its unfinished job."""
         answer = await self._transport.post(f"/examples/{name}/start", at_least=WORKER_SECONDS)
         return JobDetail.model_validate(answer)

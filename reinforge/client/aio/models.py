@@ -1,4 +1,4 @@
-"""Base models."""
+"""Base models: register, share, list, remove."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -26,7 +26,8 @@ class AsyncModels:
     ) -> BaseModelInfo:
         """Register a folder on the worker, or `hub:org/name@revision`, and wait until a worker has inspected it.
 
-        `token` opens a private model, `chat_template` is for a model without one. Raises the worker's refusal.
+        `token` opens a private model, `chat_template` is for a model without one. Raises InvalidInput or
+        Unavailable if the worker refuses the model.
         """
         body = {"id": id, "source": source, "token": token, "chat_template": chat_template}
         model = BaseModelInfo.model_validate(

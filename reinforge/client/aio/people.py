@@ -24,7 +24,7 @@ class AsyncProjects:
         return Page[ProjectAccess].model_validate(await self._transport.get("/projects")).data
 
     async def create(self, name: str, *, with_key: bool = False) -> ProjectCreated:
-        """Create a project; `with_key`: with a new owner's key."""
+        """Create a project; `with_key` also creates an owner key for it."""
         body = {"name": name, "with_key": with_key}
         return ProjectCreated.model_validate(await self._transport.post("/projects", body))
 
@@ -103,11 +103,11 @@ class AsyncMembers:
         await self._transport.delete(f"/members/{id}")
 
     async def sign_in_link(self, id: str) -> MemberInvited:
-        """A new one-time address for a member."""
+        """Create a one-time address at which a member signs in."""
         return MemberInvited.model_validate(await self._transport.post(f"/members/{id}/sign-in-link"))
 
     async def reset_password(self, id: str) -> MemberInvited:
-        """A one-time address for setting a new password."""
+        """Create a one-time address at which a member sets a new password."""
         return MemberInvited.model_validate(await self._transport.post(f"/members/{id}/password-reset"))
 
 
@@ -145,7 +145,7 @@ class AsyncUsageReports:
         self._transport = transport
 
     async def get(self, days: int = 30) -> ProjectUsage:
-        """The last `days` days in UTC, including today."""
+        """Usage of the last `days` days in UTC, including today."""
         return ProjectUsage.model_validate(await self._transport.get("/usage", days=days))
 
     async def set_budget(

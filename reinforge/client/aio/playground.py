@@ -1,4 +1,4 @@
-"""Sampling on demand."""
+"""Streaming of completions of a base model or a checkpoint."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -13,7 +13,7 @@ from reinforge.schemas.playground import SampleEvent
 
 
 async def sample(transport: AsyncTransport, body: dict[str, Any]) -> AsyncIterator[SampleEvent]:
-    """Events up to `end`; raises an `error` event."""
+    """Yield events up to `end`. Raises ReinforgeError for an `error` event and for a broken stream."""
     own = transport.http.timeout
     timeout = httpx.Timeout(SAMPLE_READ_SECONDS, connect=own.connect)
     try:

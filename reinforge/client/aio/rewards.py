@@ -1,4 +1,4 @@
-"""Rewards and their revisions."""
+"""Rewards: push, check, test and attack; golden cases."""
 
 import builtins
 from collections.abc import AsyncIterator, Sequence

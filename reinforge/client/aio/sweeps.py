@@ -29,11 +29,11 @@ class AsyncSweeps:
         )
 
     async def check(self, spec: SweepSpec | dict[str, Any]) -> SweepCheck:
-        """Problems of a sweep, its number of jobs and the first of them."""
+        """Check a sweep: its problems, its number of jobs and the first of them."""
         return SweepCheck.model_validate(await self._transport.post("/sweeps/check", _body(spec)))
 
     def list(self, *, status: str | None = None) -> AsyncIterator[Sweep]:
-        """Newest first."""
+        """Sweeps, newest first."""
         return iterate(self._transport, "/sweeps", Sweep, status=status)
 
     async def get(self, id: str) -> SweepDetail:
@@ -48,7 +48,7 @@ class AsyncSweeps:
         await self._transport.delete(f"/sweeps/{id}")
 
     async def wait(self, id: str, *, timeout: float | None = None, every: float = 2.0) -> SweepDetail:
-        """Wait for its end. Raises TimeoutError."""
+        """Wait until the sweep has ended. Raises TimeoutError after `timeout` seconds."""
         deadline, outage = time.monotonic() + (float("inf") if timeout is None else timeout), Outage()
         while True:
             answer = await self._transport.get_through_outage(f"/sweeps/{id}", outage, deadline)

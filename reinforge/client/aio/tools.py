@@ -1,4 +1,4 @@
-"""Tools of environments, before a job has them."""
+"""Checks and runs of the tools of an environment, without a job."""
 
 import json
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ class AsyncTools:
         self._transport = transport
 
     async def check(self, sources: Sequence[dict[str, Any]]) -> ToolsCheckResult:
-        """Schemas that the model reads, or problems by source and line. Sources are those of a job file."""
+        """Schemas that the model reads, or problems by source and line. sources: as in a job file."""
         return ToolsCheckResult.model_validate(
             await self._transport.post("/tools/check", {"sources": list(sources)}, at_least=WORKER_SECONDS)
         )

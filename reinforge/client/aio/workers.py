@@ -1,4 +1,4 @@
-"""Workers that train, serve and answer RPCs."""
+"""Workers: the processes that train, serve and answer calls."""
 
 from reinforge.client.aio.transport import AsyncTransport
 from reinforge.schemas.common import Page
