@@ -22,7 +22,7 @@ RECENT = 5
 TRUNCATED = 0.9
 FOLLOWS_LENGTH = 0.7
 IS_LENGTH = 0.95
-"""Higher correlations are no side effect of right answers being longer."""
+"""Correlation above which longer right answers cannot be the reason."""
 STEPS_WITH_SPREAD = 3
 """Steps with a correlation before it counts."""
 ERRORS = 0.02
@@ -55,7 +55,7 @@ class Verdict(_Report):
     outcome: Outcome
     message: str
     note: str | None = None
-    """Short addition to the job's state, if no plain success."""
+    """Short addition to the job's state, unless it is a plain success."""
     change: Change | None = None
     """Newest held-out reward minus the base's."""
     rows: int = 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict
 
 ENOUGH = 30
-"""Labels from which the agreement's standard error is below 0.05."""
+"""Number of labels from which on the standard error of the agreement is below 0.1."""
 
 
 @dataclass(frozen=True, slots=True)

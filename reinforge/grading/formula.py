@@ -124,7 +124,7 @@ class _Parser:
     def expression(self) -> _Node:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise self.fault("parentheses are nested too deeply")
+            raise self.fault(f"parentheses are nested more than {MAX_DEPTH} levels deep")
         node = self.term()
         while sign := self.take("+", "-"):
             node = _binary(sign, node, self.term(), self.text)
@@ -140,7 +140,7 @@ class _Parser:
     def unary(self) -> _Node:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise self.fault("signs and powers are nested too deeply")
+            raise self.fault(f"signs and powers are nested more than {MAX_DEPTH} levels deep")
         sign = self.take("+", "-")
         node = self.unary() if sign else self.power()
         self.depth -= 1
@@ -193,7 +193,7 @@ class _Parser:
 def _variable(name: str) -> _Node:
     def value(numbers: Numbers) -> float:
         if name not in numbers:
-            raise FormulaError(f"there is no score {name}")
+            raise FormulaError(f"the formula uses {name}, which has no score")
         return float(numbers[name])
 
     return value
