@@ -83,7 +83,7 @@ class RowStatus(RecordModel):
     error: str | None = None
     """Status of the first failed reward, from the list in `worker.rewards`."""
     text: str = ""
-    """First 2,000 characters."""
+    """First 2,000 characters of the completion."""
     turns: Count = 1
     """Turns of the policy."""
     tool_calls: Count = 0
@@ -295,5 +295,5 @@ class RunManifest(RecordModel):
     """Archive of the adapter that training starts from."""
     fork: ForkStart | None = None
     changes: list[ScheduledChange] = Field(default_factory=list)
-    """In the order of application."""
+    """Changes in the order of application."""
     first_sequence: int = 1

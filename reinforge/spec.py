@@ -231,7 +231,7 @@ class LimitsSpec(SpecModel):
     steps: int = Field(default=100, ge=1, le=1_000_000)
     """Rounds of sample, score and update."""
     max_seconds: float | None = Field(default=None, gt=0)
-    """Wall time of one attempt; the job then ends after the current step."""
+    """Maximum wall time of one attempt; the job then ends after the current step."""
     early_stop: EarlyStop = EarlyStop()
     """Conditions for ending before the last step."""
     checkpoint_every: int = Field(default=10, ge=1)

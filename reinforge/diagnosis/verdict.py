@@ -24,7 +24,7 @@ FOLLOWS_LENGTH = 0.7
 IS_LENGTH = 0.95
 """Correlation above which longer right answers cannot be the reason."""
 STEPS_WITH_SPREAD = 3
-"""Steps with a correlation before it counts."""
+"""Minimum steps with a correlation, before it counts."""
 ERRORS = 0.02
 MANY_ERRORS = 0.2
 """Share of missing rewards above which means are unreliable."""
@@ -74,7 +74,7 @@ class Evidence:
     """Stored series of a job; missing ones are empty."""
 
     held_out: Sequence[HeldOutScore] = ()
-    """The first is the base."""
+    """Evaluations; the first is of the base."""
     answers: Sequence[HeldOutScore] = ()
     """Share of right answers, where an answer column is declared."""
     rows: int = 0

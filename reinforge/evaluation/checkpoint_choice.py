@@ -12,7 +12,7 @@ Which = Literal["best", "final"]
 
 def pick_checkpoint(job: Job, checkpoints: Sequence[Checkpoint], which: Which = "best") -> Checkpoint:
     """Best or final checkpoint; without held-out rewards the final. Raises StateConflict `no_adapter` before
-    the job has succeeded, `no_better_checkpoint` if the best is wanted and none is above the base.
+    the job has succeeded, `no_better_checkpoint` if `which` is best and none is above the base.
     """
     final = next((checkpoint for checkpoint in checkpoints if checkpoint.final), None)
     if job.adapter is None or final is None:

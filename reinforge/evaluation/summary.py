@@ -45,7 +45,7 @@ class EvaluationSummary(_Report):
     completions: int
     error_share: float
     truncated_share: float
-    """Share cut off at the token limit."""
+    """Share of completions cut off at the token limit."""
     tokens_mean: float
     metrics: dict[str, Estimate]
 

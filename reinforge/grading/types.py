@@ -152,7 +152,7 @@ class EndpointGrader(GraderBase):
     """Additional headers. They are stored unencrypted, so they must hold no passwords; requests are signed.
     """
     timeout_s: float = Field(default=30.0, gt=0, le=300)
-    """For one try, from connecting to the last byte."""
+    """Time of one try, from connecting to the last byte."""
     retries: int = Field(default=3, ge=0, le=10)
     """Retries after a time-out, 429 or 5xx, with growing pauses."""
     range: tuple[float, float] | None = None

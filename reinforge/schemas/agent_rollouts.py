@@ -135,7 +135,7 @@ class ChatAnswer(Request):
     """Result of a model call of kind `chat`."""
 
     message: dict[str, Any]
-    """OpenAI's message of the assistant."""
+    """The assistant's message, in OpenAI's format."""
     finish_reason: Literal["stop", "length", "tool_calls"]
     prompt_tokens: int
     completion_tokens: int

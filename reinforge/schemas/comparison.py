@@ -108,7 +108,7 @@ class JobComparison(Response):
     baseline: str
     at: Moment
     jobs: list[ComparedJob]
-    """In the order of the request."""
+    """Jobs in the order of the request."""
     settings: list[SettingDifference]
     """Settings that differ."""
     group: str | None = None
@@ -145,7 +145,7 @@ class CurveComparison(Response):
     object: Literal["curve_comparison"] = "curve_comparison"
     buckets: int
     data: list[MetricCurves]
-    """In the order of the request."""
+    """Metrics in the order of the request."""
 
 
 class PromptResult(Response):
@@ -177,7 +177,7 @@ class ComparedPrompt(Response):
     difference: float
     """Highest minus lowest mean reward of a job."""
     results: list[PromptResult]
-    """In the order of the request; jobs without the prompt are absent."""
+    """One per job, in the order of the request; jobs without the prompt are absent."""
 
 
 class ComparedPromptPage(Response):
@@ -196,7 +196,7 @@ class ComparedCompletion(Response):
     finish_reason: str
     error: str | None
     text: str
-    """First 2,000 characters."""
+    """First 2,000 characters of the completion."""
 
 
 class PromptSamples(PromptResult):
@@ -211,4 +211,4 @@ class PromptComparison(Response):
     prompt: str | None
     answer: str | None
     results: list[PromptSamples]
-    """In the order of the request; jobs without the prompt are absent."""
+    """One per job, in the order of the request; jobs without the prompt are absent."""

@@ -108,7 +108,7 @@ class CheckpointView(WireObject):
     fine_tuning_job_id: str
     step_number: int
     metrics: dict[str, float]
-    """Only those defined at the step."""
+    """Metrics that are defined at the step."""
 
 
 class PermissionsCreate(Request):

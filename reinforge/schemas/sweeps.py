@@ -110,7 +110,7 @@ class SweepDetail(Sweep):
     spec: SweepSpec
     trials: list[SweepTrial]
     settings: list[SweepSetting]
-    """Best first; those without an objective last."""
+    """Settings, the best first; those without an objective last."""
     importance: ParameterImportance | None
     importance_note: str | None
     """Why there is no importance."""

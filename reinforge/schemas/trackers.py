@@ -140,7 +140,7 @@ class JobExport(Response):
     url: str | None = None
     """The run at the tracker."""
     error: str | None = None
-    """Why the newest attempt failed; it is repeated."""
+    """Why the newest attempt failed; the export is tried again."""
     tries: int
     """Failed attempts in a row."""
     next_at: Timestamp | None = None

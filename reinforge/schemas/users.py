@@ -14,7 +14,7 @@ Email = Annotated[
         strip_whitespace=True, to_lower=True, max_length=254, pattern=r"^[^@\s\x00]+@[^@\s\x00]+$"
     ),
 ]
-"""Lower-cased. Only the form is checked: no mail is sent."""
+"""Lower-cased. Only its format is checked: no mail is sent."""
 Password = Annotated[SecretStr, Field(min_length=10, max_length=200)]
 
 

@@ -104,4 +104,4 @@ class WebhookDeliveryInfo(Response):
 class WebhookDeliveryDetail(WebhookDeliveryInfo):
     body: dict[str, Any]
     log: list[DeliveryTry]
-    """Oldest first."""
+    """Tries, the oldest first."""

@@ -132,7 +132,7 @@ class MetricColumns(RecordModel):
     kind: Literal["metric_columns"] = "metric_columns"
     sequence: int = Field(ge=1)
     step: list[int] = Field(min_length=1, max_length=1000)
-    """Ascending."""
+    """Steps, ascending."""
     ts: list[float]
     values: dict[str, list[float | None]]
 

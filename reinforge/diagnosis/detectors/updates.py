@@ -132,7 +132,7 @@ def _abrupt(job: JobInput, onset: int) -> bool:
 
 
 def _ratio(points: Points) -> float:
-    """Recent level over the first value."""
+    """Ratio of a curve's recent level to its first value."""
     if len(points) < 2 or points[0][1] <= 0:
         return 1.0
     return fmean(value for _, value in points[1:][-5:]) / points[0][1]
