@@ -213,4 +213,4 @@ def _change(
 def _notes(rows: int) -> list[str]:
     if rows >= FEW_ROWS:
         return []
-    return [f"Only {rows} rows were scored: bootstrap intervals are too narrow below {FEW_ROWS}."]
+    return [f"Only {rows} rows were scored: bootstrap intervals are too narrow below {FEW_ROWS} rows."]

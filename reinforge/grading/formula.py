@@ -124,7 +124,7 @@ class _Parser:
     def expression(self) -> _Node:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise self.fault(f"parentheses are nested more than {MAX_DEPTH} levels deep")
+            raise self.fault("parentheses are nested too deeply")
         node = self.term()
         while sign := self.take("+", "-"):
             node = _binary(sign, node, self.term(), self.text)
@@ -140,7 +140,7 @@ class _Parser:
     def unary(self) -> _Node:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise self.fault(f"signs and powers are nested more than {MAX_DEPTH} levels deep")
+            raise self.fault("signs and powers are nested too deeply")
         sign = self.take("+", "-")
         node = self.unary() if sign else self.power()
         self.depth -= 1
