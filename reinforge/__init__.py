@@ -1,6 +1,6 @@
-"""Shared core, SDK and command line: no web framework, queue or torch.
+"""Shared core, SDK and command line, without a web framework, queue or torch.
 
-`backend` and `worker` both build on it and never on each other.
+`backend` and `worker` both import it, and never each other.
 """
 
 from typing import TYPE_CHECKING

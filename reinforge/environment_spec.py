@@ -1,4 +1,4 @@
-"""`environment:` of a job file: what happens around a completion."""
+"""`environment:` of a job file: one turn, several turns with tools, or a program of the user's own."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -14,7 +14,7 @@ from reinforge.tools import TOOL_NAME, ToolSchema, ToolSourceError, check_reply,
 SINGLE_TURN, TOOLS, AGENT = "single_turn", "tools", "agent"
 
 _KEYS = {"python": "path", "class": "path", "mcp": "url", "openenv": "url"}
-"""Short key of a source, `- python: tools.py`, and the field that it fills."""
+"""Short key of a source, as in `- python: tools.py` → field that takes its value."""
 USER_FILE = "user.py"
 """Name of the simulated user's code in messages and tracebacks."""
 _SENDER_HEADERS = frozenset({"accept", "x-reinforge-rollout"})
@@ -65,22 +65,26 @@ class SimulatedUserSpec(_JailedSource):
 
 
 class ServerSource(SpecModel):
-    """A server of tools. The worker calls it, under the address rules of judges."""
+    """A server of tools. The worker calls it; addresses are restricted as for judges."""
 
     url: str = Field(max_length=2048)
     """Address of the server, such as `https://example.com/mcp`."""
     include: list[str] = Field(default_factory=list, max_length=128)
     """Names of the tools to offer; default all."""
     headers: dict[str, str] = Field(default_factory=dict, max_length=16)
-    """Additional headers, stored unencrypted: no passwords. Requests are signed."""
+    """Additional headers. They are stored unencrypted, so they must hold no passwords; requests are signed.
+    """
     secret_env: str | None = Field(default=None, pattern=r"^[A-Za-z_]\w{0,99}$")
-    """Offline: environment variable with the signing secret; a server uses the project's."""
+    """Environment variable with the signing secret, for training offline; a server uses the project's secret.
+    """
     timeout_seconds: float = Field(default=30.0, gt=0, le=300)
     """Wall time of one request."""
     concurrency: int = Field(default=8, ge=1, le=64)
     """Maximum concurrent calls."""
     tools: list[ToolSchema] | None = Field(default=None, max_length=128)
-    """Filled when the job is created: what the server lists. Given in a job file, the server has to list the same."""
+    """Tools that the server lists, filled in when the job is created. If a job file has them, the server must
+    list the same.
+    """
 
     @field_validator("url")
     @classmethod
@@ -96,21 +100,24 @@ class ServerSource(SpecModel):
 
 
 class McpSource(ServerSource):
-    """A server that offers tools by the Model Context Protocol over HTTP. The worker calls it, under the address rules
-    of judges.
+    """A server that offers tools by the Model Context Protocol over HTTP. The worker calls it; addresses are
+    restricted as for judges.
     """
 
     type: Literal["mcp"] = "mcp"
 
 
 class OpenEnvSource(ServerSource):
-    """An environment that an OpenEnv server runs: each rollout has a session there, begun by `reset`. Its action is one
-    tool, or its own tools are. The worker calls it, under the address rules of judges.
+    """An environment on an OpenEnv server, with a session for each rollout that `reset` begins. The policy
+    calls the environment's own tools, or one tool that takes its action. The worker calls the server;
+    addresses are restricted as for judges.
     """
 
     type: Literal["openenv"] = "openenv"
     action: str = Field(default="step", pattern=TOOL_NAME)
-    """Name of the tool that takes the environment's action. An environment with tools of its own has their names."""
+    """Name of the tool that takes the environment's action. Environments with tools of their own keep those
+    names.
+    """
     columns: list[str] = Field(default_factory=list, max_length=32)
     """Columns of the row that `reset` receives besides `seed` and `episode_id`."""
 
@@ -123,8 +130,8 @@ class OpenEnvSource(ServerSource):
 
 
 def _by_short_key(value: Any) -> Any:
-    """Reads `- python: tools.py`, `- class: game.py`, `- mcp: https://…` and `- openenv: https://…`; a discriminator
-    needs `type`.
+    """Adds the `type` that the discriminated union needs to `- python: tools.py`, `- class: game.py`, `- mcp:
+    https://…` and `- openenv: https://…`.
     """
     if not isinstance(value, dict) or "type" in value:
         return value
@@ -147,7 +154,7 @@ ToolSource = Annotated[
 
 
 class ToolsSpec(SpecModel):
-    """The policy calls tools, or talks with a simulated user, over several turns, which the platform runs."""
+    """Several turns, run by the platform, in which the policy calls tools or talks with a simulated user."""
 
     type: Literal["tools"]
     sources: list[ToolSource] = Field(default_factory=list, max_length=16)
@@ -155,26 +162,32 @@ class ToolsSpec(SpecModel):
     `- openenv: https://…`.
     """
     reply: Annotated[SimulatedUserSpec, BeforeValidator(_by_python_key)] | None = None
-    """A simulated user, `python: user.py`: its function `reply` answers each turn without a call."""
+    """Code of a simulated user, `python: user.py`: its function `reply` answers each turn that calls no tool.
+    """
     max_turns: int = Field(default=8, ge=1, le=256)
-    """Turns of the policy in a rollout, answers to a simulated user among them."""
+    """Maximum turns of the policy in a rollout, including its answers to a simulated user."""
     max_tool_calls: int = Field(default=16, ge=0, le=4096)
-    """Tool calls of a rollout. The rollout ends at the first call beyond."""
+    """Maximum tool calls of a rollout, which ends at the first call beyond."""
     max_turn_tokens: int | None = Field(default=None, ge=1, le=1_048_576)
-    """Tokens of one turn; default: no limit but `rollout.max_completion_tokens`, which counts what the policy
-    writes in all turns.
+    """Maximum tokens of one turn. Default: no limit other than `rollout.max_completion_tokens`, which counts
+    what the policy writes in all turns.
     """
     max_result_tokens: int = Field(default=512, ge=16, le=65_536)
-    """Tokens of a result or a user's reply; longer ones are cut in the middle, and the text says so."""
+    """Maximum tokens of a result or a user's reply; longer ones are cut in the middle, and the text says so.
+    """
     max_context_tokens: int | None = Field(default=None, ge=16, le=1_048_576)
-    """Tokens of the prompt and all turns together, results included; a conversation that reaches it ends. Default: the
-    model's context, and with vLLM what the other limits allow, for which the server reserves memory.
+    """Maximum tokens of the prompt and all turns together, including results; a conversation that reaches it
+    ends. Default: the model's context, with vLLM what the other limits allow, because the server reserves
+    memory for it.
     """
     invalid_call: Literal["tell", "end"] = "tell"
-    """What a call does that cannot be read, or has wrong arguments: its error is the result, or the rollout ends."""
+    """What happens if a call cannot be read or has wrong arguments: the model receives the error as the
+    result (`tell`), or the rollout ends.
+    """
     tool_failure: Literal["tell", "end", "drop"] = "tell"
-    """What a tool does that fails: its error is the result, the rollout ends, or it is dropped from statistics and
-    loss. A user's reply that fails drops the rollout, too, unless this is `end`.
+    """What happens if a tool fails: the model receives the error as the result (`tell`), the rollout ends, or
+    it is dropped from statistics and loss. If a user's reply fails, the rollout is dropped, too, unless this
+    is `end`.
     """
 
     @model_validator(mode="after")
@@ -202,7 +215,7 @@ class ToolsSpec(SpecModel):
 
     @property
     def servers(self) -> dict[int, McpSource | OpenEnvSource]:
-        """Sources that are servers, by number."""
+        """Place in `sources` → source, for those that are servers."""
         return {
             number: source
             for number, source in enumerate(self.sources)
@@ -214,7 +227,9 @@ class ToolsSpec(SpecModel):
         return self.reply is not None or len(self.servers) < len(self.sources)
 
     def schemas(self) -> tuple[ToolSchema, ...]:
-        """The tools of all sources, in order; those of servers once they are listed. Raises ToolSourceError."""
+        """Schemas of the tools of all sources, in order; a server has none before its tools are listed.
+        Raises ToolSourceError.
+        """
         return unique_schemas(
             {
                 source_name(number, source): schemas_of_source(number, source)
@@ -223,7 +238,9 @@ class ToolsSpec(SpecModel):
         )
 
     def listing(self, tools: Mapping[int, Sequence[ToolSchema]]) -> "ToolsSpec":
-        """With the tools that servers list, by number of the source. Raises ToolSourceError `tool_name_twice`."""
+        """A copy with the tools that servers list, by the server's place in `sources`. Raises ToolSourceError
+        `tool_name_twice` if two tools share a name.
+        """
         sources = [
             source.model_copy(update={"tools": list(tools[number])}) if number in tools else source
             for number, source in enumerate(self.sources)
@@ -238,29 +255,33 @@ class AgentSpec(SpecModel):
 
     type: Literal["agent"]
     max_model_calls: int = Field(default=32, ge=1, le=1024)
-    """Model calls of a rollout; later ones are answered with 429 `rollout_budget`. What the policy writes in all of
-    them counts towards `rollout.max_completion_tokens`.
+    """Maximum model calls of a rollout; later ones are answered with 429 `rollout_budget`. What the policy
+    writes in all of them counts towards `rollout.max_completion_tokens`.
     """
     max_turn_tokens: int | None = Field(default=None, ge=1, le=1_048_576)
-    """Tokens of one answer; default: no limit but `rollout.max_completion_tokens`."""
+    """Maximum tokens of one answer. Default: no limit other than `rollout.max_completion_tokens`."""
     max_context_tokens: int | None = Field(default=None, ge=16, le=1_048_576)
-    """Tokens of a call's messages and its answer; a longer call is refused with `context_length_exceeded`. Default: the
-    model's context, with vLLM at most 32,768, for which the server reserves memory.
+    """Maximum tokens of a call's messages and its answer; a longer call is refused with
+    `context_length_exceeded`. Default: the model's context, with vLLM at most 32,768, because the server
+    reserves memory for it.
     """
     rollout_seconds: float = Field(default=600.0, ge=1, le=86_400)
-    """Wall time of a rollout, from the moment a runner takes it; then it is dropped from statistics and loss."""
+    """Maximum wall time of a rollout, from the moment a runner takes it; a longer rollout is dropped from
+    statistics and loss.
+    """
     heartbeat_seconds: float = Field(default=30.0, ge=2, le=600)
     """Time without a heartbeat after which a runner is lost."""
     lost: Literal["retry_once", "drop"] = "retry_once"
-    """What becomes of the rollout of a lost runner: another try by any runner, or it is dropped."""
+    """What happens to the rollout of a lost runner: any runner tries it once more, or it is dropped."""
     forks: Literal["train", "first_only"] = "train"
-    """What is trained of a rollout whose calls do not all continue each other, because its program rewrote its history,
-    forked, or ran sub-agents. `train`: all its conversations; `first_only`: the one with most tokens of the policy.
-    Rewards read that one with either. A rollout counts once in all statistics, and its conversations have its
-    advantage. In the loss they weigh together what one completion weighs: aggregations `seq_mean`, `seq_sum_mean`,
-    `constant`, `lambda` and those of packages count the rollout as one completion of their length together;
-    `token_mean` counts each of their tokens once. What the loss computes for a whole completion, such as ratios and a
-    KL of level `sequence`, `off_policy_mask` and surrogate `gmpo`, it computes for each conversation.
+    """What is trained of a rollout whose calls form several conversations, because its program rewrote its
+    history, forked, or ran sub-agents. `train`: all conversations; `first_only`: the one with the most tokens
+    of the policy. In both cases rewards read only that one. The rollout counts once in all statistics, and
+    its conversations share its advantage. In the loss they together weigh as much as one completion:
+    aggregations `seq_mean`, `seq_sum_mean`, `constant`, `lambda` and those of packages count the rollout as
+    one completion of their total length; `token_mean` counts each of their tokens once. What the loss
+    computes per completion, such as ratios and a KL of level `sequence`, `off_policy_mask` and surrogate
+    `gmpo`, it computes per conversation.
     """
 
 
@@ -277,7 +298,7 @@ def source_name(number: int, source: ToolFunctions | ToolClass | McpSource | Ope
 def schemas_of_source(
     number: int, source: ToolFunctions | ToolClass | McpSource | OpenEnvSource
 ) -> tuple[ToolSchema, ...]:
-    """Those of a server once they are listed. Raises ToolSourceError."""
+    """Schemas of a source's tools; a server has none before its tools are listed. Raises ToolSourceError."""
     if isinstance(source, McpSource | OpenEnvSource):
         return tuple(source.tools or ())
     return _schemas_of_code(source_name(number, source), source.type, source.source)
@@ -285,7 +306,7 @@ def schemas_of_source(
 
 @lru_cache(maxsize=64)
 def _schemas_of_code(file: str, kind: str, code: str | None) -> tuple[ToolSchema, ...]:
-    """Empty for a path, which is not read here."""
+    """Schemas of the tools in `code`; empty for a source with a path, which is not read here."""
     if code is None:
         return ()
     return schemas_of(code, file=file, kind="class" if kind == "class" else "functions")

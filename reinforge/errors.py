@@ -46,9 +46,11 @@ class ReinforgeError(Exception):
         self.param = param
         self.errors = errors or []
         self.current = current
-        """Present state, if the request was refused for being stale."""
+        """Present state of the object, if the request was based on an older one."""
         self.faults = faults
-        """Of a file: `bad_rows`, `good_rows`, and whether they are `skippable`; `errors` lists the first ones."""
+        """Of a file: the numbers `bad_rows` and `good_rows`, and whether the bad ones are `skippable`;
+        `errors` lists the first faults.
+        """
 
     def envelope(self, request_id: str | None = None) -> dict[str, Any]:
         error = {
@@ -123,7 +125,9 @@ class TooManyRequests(ReinforgeError):
 
 
 class BudgetSpent(TooManyRequests):
-    """Waiting does not help; sent with `x-should-retry: false`, because the OpenAI SDK retries every other 429."""
+    """The budget of a rollout is used up, so waiting does not help. Sent with `x-should-retry: false`,
+    because the OpenAI SDK retries every other 429.
+    """
 
     default_code = "rollout_budget"
 
@@ -133,7 +137,7 @@ class Unavailable(ReinforgeError):
 
 
 class JobFailure(ReinforgeError):
-    """End or pause of a job, raised inside the worker; `retryable` pauses it."""
+    """Failure that ends a job, or pauses it if `retryable`; raised inside the worker."""
 
     default_code = "trainer_failed"
 
@@ -148,6 +152,6 @@ class JobFailure(ReinforgeError):
 
 def deleted_meanwhile() -> DeletedMeanwhile:
     return DeletedMeanwhile(
-        "Something that this request is about has been deleted, or is used by something new, since it began.",
-        hint="Look at what is there now, and send the request again.",
+        "An object that this request uses was deleted, or came into use, while the request ran.",
+        hint="Look at its present state, and send the request again.",
     )

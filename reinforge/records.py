@@ -33,7 +33,7 @@ class Blob(RecordModel):
 
 class BaseRecord(RecordModel):
     sequence: int = Field(ge=1, le=2**31 - 1)
-    """From 1, without gaps inside an attempt."""
+    """Number of the record: from 1, without gaps inside an attempt."""
     ts: float = Field(allow_inf_nan=False)
     """Unix seconds on the worker."""
 
@@ -46,7 +46,7 @@ class Phase(BaseRecord):
     done: Large | None = None
     total: Large | None = None
     rows: list[Count] = Field(default_factory=list)
-    """First dataset rows that are waited for."""
+    """First dataset rows whose completions or rewards are awaited."""
 
 
 class Started(BaseRecord):
@@ -64,7 +64,7 @@ class StepMetrics(BaseRecord):
     kind: Literal["step_metrics"] = "step_metrics"
     step: Count
     values: dict[str, float | None]
-    """None: not defined at this step (never NaN)."""
+    """Metric key → value; None: not defined at this step (never NaN)."""
 
 
 class RowStatus(RecordModel):
@@ -75,7 +75,7 @@ class RowStatus(RecordModel):
     prompt_hash: str
     row_index: Count
     reward: float | None
-    """None: failed (see `error`), not part of group statistics and loss."""
+    """None if scoring failed (see `error`); the completion is then not part of group statistics and loss."""
     advantage: float | None
     length: Count
     """Tokens of the policy, including the end token."""
@@ -83,7 +83,7 @@ class RowStatus(RecordModel):
     error: str | None = None
     """Status of the first failed reward, from the list in `worker.rewards`."""
     text: str = ""
-    """First 2,000 characters."""
+    """First 2,000 characters of the completion."""
     turns: Count = 1
     """Turns of the policy."""
     tool_calls: Count = 0
@@ -113,7 +113,7 @@ class Rollouts(BaseRecord):
     revisions: dict[str, str] = Field(default_factory=dict)
     """Reward name → `rew_…@revision` (or hash)."""
     prompts: list[PromptHead] = Field(default_factory=list)
-    """Rows that the attempt has not reported in this split before."""
+    """Beginnings of the prompts that the attempt has not reported in this split before."""
 
 
 class Evaluated(BaseRecord):
@@ -127,7 +127,7 @@ class Evaluated(BaseRecord):
 
 
 class CheckpointSaved(BaseRecord):
-    """Servable adapter, as a PEFT folder in an uncompressed tar."""
+    """A checkpoint was saved: a servable adapter, as a PEFT folder in an uncompressed tar."""
 
     kind: Literal["checkpoint_saved"] = "checkpoint_saved"
     step: Count
@@ -137,7 +137,7 @@ class CheckpointSaved(BaseRecord):
 
 
 class ResumeStateSaved(BaseRecord):
-    """Everything the next attempt needs to continue after `step`."""
+    """A resume state was saved: everything the next attempt needs to continue after `step`."""
 
     kind: Literal["resume_state_saved"] = "resume_state_saved"
     step: Count
@@ -173,7 +173,7 @@ class Ended(BaseRecord):
 
 
 class RewardChange(RecordModel):
-    """Another revision that scores under a reward's name from some step on."""
+    """Replacement of a reward by another revision, under the same name, from some step on."""
 
     type: Literal["reward"] = "reward"
     name: str
@@ -184,7 +184,7 @@ class RewardChange(RecordModel):
 
 
 class SettingChange(RecordModel):
-    """Another number in the specification from some step on (`reinforge.algorithm.live_settings`)."""
+    """Replacement of a number in the specification from some step on (`reinforge.algorithm.live_settings`)."""
 
     type: Literal["setting"] = "setting"
     setting: str
@@ -235,7 +235,7 @@ class Command(RecordModel):
     id: str
     kind: Literal["cancel", "pause", "checkpoint", "change"]
     change: Change | None = None
-    """For kind `change`; `id` is the change's."""
+    """The change, for kind `change`; `id` is then the id of the change."""
 
 
 class ScheduledChange(RecordModel):
@@ -247,13 +247,13 @@ class ScheduledChange(RecordModel):
 
 
 Carried = Literal["weights", "optimizer", "algorithm", "critic", "reference", "order"]
-"""State that a fork takes over; `algorithm`: of the slots; `reference`: one other than the base
-model; `order`: of prompts and sampling noise.
+"""State that a fork takes over. `algorithm`: state of the algorithm's slots; `reference`: a reference other
+than the base model; `order`: order of prompts, and sampling noise.
 """
 
 
 class ForkStart(RecordModel):
-    """Marks `resume_path` as another job's: a resume state, or else a checkpoint."""
+    """Set if `resume_path` comes from another job: a resume state, or else a checkpoint."""
 
     step: int
     carried: list[Carried]
@@ -286,7 +286,7 @@ class RunManifest(RecordModel):
     judges: dict[str, Judge] = Field(default_factory=dict)
     """Name → connection; keys are passed separately (`worker.rewards.secrets`)."""
     judge_cache: str | None = None
-    """File with judges' answers; None: memory."""
+    """File that caches judges' answers; None: they are cached in memory."""
     tool_record: str | None = None
     """File with results of servers' tools; None: a resumed step calls them again."""
     checkpoints: dict[str, str] = Field(default_factory=dict)
@@ -295,5 +295,5 @@ class RunManifest(RecordModel):
     """Archive of the adapter that training starts from."""
     fork: ForkStart | None = None
     changes: list[ScheduledChange] = Field(default_factory=list)
-    """In the order of application."""
+    """Changes in the order of application."""
     first_sequence: int = 1

@@ -12,7 +12,7 @@ DEFAULT_PREFIX = "/var/lib/reinforge"
 
 
 def variable(name: str) -> str | None:
-    """A variable that the user names, as a judge's `api_key_env`."""
+    """Value of an environment variable, such as the one that a judge's `api_key_env` names; None if empty."""
     return os.environ.get(name) or None
 
 
@@ -21,7 +21,7 @@ def home() -> Path:
 
 
 def prefix() -> Path:
-    """Folder that every user can reach, if the platform is started as root."""
+    """Folder for files that every user must reach, if the platform is started as root."""
     return Path(variable("REINFORGE_PREFIX") or DEFAULT_PREFIX).resolve()
 
 
@@ -39,7 +39,7 @@ def config_folder() -> Path:
 
 
 def model_cache() -> Path:
-    """Base models that commands download from the hub."""
+    """Folder of the base models that commands download from the hub."""
     return Path(variable("XDG_CACHE_HOME") or Path.home() / ".cache") / "reinforge" / "models"
 
 
@@ -125,5 +125,5 @@ def columns_are_set() -> bool:
 
 
 def use_openai(base_url: str, api_key: str) -> None:
-    """Let OpenAI's clients of this process and its children call an address."""
+    """Sets the variables by which OpenAI's clients in this process and its children call `base_url`."""
     os.environ.update(OPENAI_BASE_URL=base_url, OPENAI_API_KEY=api_key)

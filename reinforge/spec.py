@@ -1,6 +1,6 @@
 """`JobSpec`: the job as declared, shared by API, SDK, command line, worker and form.
 
-Unknown keys are errors. It is stored as given and as resolved (`JobSpec.resolved`).
+Unknown keys are errors. A job is stored with its specification as sent and as resolved (`JobSpec.resolved`).
 """
 
 from typing import Annotated, Any, Literal, Self
@@ -34,7 +34,7 @@ class DataSpec(SpecModel):
     split_by: Literal["row", "prompt"] = "row"
     """`prompt`: rows with equal prompts (ignoring white space and case) stay on one side of the split."""
     columns: ColumnRoles = ColumnRoles()
-    """Roles of the columns."""
+    """Which columns hold the prompt, messages, answer and slice."""
     prompt_template: str | None = Field(default=None, min_length=1, max_length=65_536)
     """User message with `{column}` placeholders, for datasets without a prompt column."""
     system_prompt: str | None = Field(default=None, max_length=65_536)
@@ -49,7 +49,7 @@ class DataSpec(SpecModel):
 
 
 MOST_COMPLETIONS_PER_STEP = 262_144
-"""A whole step is held in memory."""
+"""Limit on the completions of a step, which are all held in memory."""
 
 
 class RolloutSpec(SpecModel):
@@ -60,10 +60,12 @@ class RolloutSpec(SpecModel):
     prompts_per_step: int = Field(default=16, ge=1, le=65_536)
     """Rows sampled in each step."""
     completions_per_prompt: int = Field(default=8, ge=1, le=1024)
-    """G. At least 2, except for advantages that do not compare completions (`gae`, `reinforce_pp`)."""
+    """Size of a group (G). At least 2, except for advantages that do not compare completions (`gae`,
+    `reinforce_pp`).
+    """
     max_prompt_tokens: int | None = Field(default=None, ge=1)
-    """Default: the model's context less `max_completion_tokens`. Longer prompts are refused at
-    creation.
+    """Maximum tokens of a prompt; longer prompts are refused when the job is created. Default: the model's
+    context less `max_completion_tokens`.
     """
     max_completion_tokens: int = Field(default=256, ge=1, le=1_048_576)
     """Tokens at which a completion is cut off."""
@@ -72,7 +74,7 @@ class RolloutSpec(SpecModel):
     top_p: float = Field(default=1.0, gt=0, le=1)
     """Sample among the likeliest tokens with this total probability; 1 for all."""
     stop: list[str] = Field(default_factory=list, max_length=16)
-    """Texts that end a completion."""
+    """Strings that end a completion."""
     ahead: int = Field(default=0, ge=0, le=1)
     """1: while a step is trained, the next step's completions are sampled and scored, by the policy from
     before the update. Saves time where sampler and trainer have processors of their own.
@@ -119,8 +121,9 @@ class BaseSpec(SpecModel):
     """The frozen base model during training."""
 
     precision: Precision = "full"
-    """`full`: float32 on the CPU, bfloat16 on a GPU. `nf4`: linear layers in 4 bits by bitsandbytes (QLoRA), which
-    takes about a quarter of bfloat16's memory and more time. Not with experts, and not sampled with vLLM.
+    """`full`: float32 on the CPU, bfloat16 on a GPU. `nf4`: linear layers in 4 bits by bitsandbytes (QLoRA),
+    which takes about a quarter of bfloat16's memory and more time. `nf4` excludes adapters on experts, and
+    sampling with vLLM.
     """
 
 
@@ -133,7 +136,7 @@ class Lora(SpecModel):
     rank: int = Field(default=16, ge=1, le=512)
     """Rank of the adapter matrices: more can learn more and takes more memory."""
     alpha: float | None = Field(default=None, gt=0)
-    """Scale is alpha / rank; default 2 × rank."""
+    """The adapter's output is scaled by alpha / rank; default 2 × rank."""
     dropout: Literal[0] = 0
     """Fixed at 0: otherwise the trainer's and the sampler's log-probabilities would differ."""
     targets: Literal["all-linear"] | list[str] = "all-linear"
@@ -143,7 +146,7 @@ class Lora(SpecModel):
 
 
 def _auto_or_number(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
-    """Replaces one error per branch of the union by one error."""
+    """Reports one error instead of one per branch of the union."""
     try:
         return validate(value)
     except ValidationError as error:
@@ -160,9 +163,9 @@ class Optimizer(SpecModel):
     learning_rate: Annotated[
         Literal["auto"] | Annotated[float, Field(gt=0, le=1)], WrapValidator(_auto_or_number)
     ] = AUTO
-    """`auto` becomes a number at creation: 0.16 ÷ the base model's hidden size ÷
-    `algorithm.updates_per_step` (128 and 1 → 1.25e-3). Above a hidden size of 512 it stays within 2e-5
-    and 1e-4, which was not measured.
+    """`auto` becomes a number at creation: 0.16 ÷ the base model's hidden size ÷ `algorithm.updates_per_step`
+    (128 and 1 → 1.25e-3). Above a hidden size of 512 it stays between 2e-5 and 1e-4; these bounds were not
+    measured.
     """
     initial_learning_rate: float | None = Field(default=None, gt=0, le=1)
     """Learning rate of the first step after the warm-up. It falls to `learning_rate`: half of the way
@@ -180,7 +183,7 @@ class Optimizer(SpecModel):
     warmup_steps: int = Field(default=0, ge=0)
     """Steps over which the learning rate rises from 0."""
     schedule: Literal["constant", "linear", "cosine"] = "constant"
-    """Learning rate after the warm-up."""
+    """Course of the learning rate after the warm-up; `linear` and `cosine` fall to 0."""
 
     @property
     def rate(self) -> float:
@@ -217,24 +220,24 @@ class EarlyStop(SpecModel):
     min_delta: float = Field(default=0.0, ge=0, le=1e6)
     """Minimum improvement over the best held-out reward."""
     no_signal_steps: int | None = Field(default=None, ge=1, le=100_000)
-    """End when, over this many steps, the share of groups with equal rewards is `no_signal_share`;
+    """End when, over this many steps, at least the share `no_signal_share` of groups has equal rewards;
     default never.
     """
     no_signal_share: float = Field(default=1.0, gt=0, le=1)
-    """Share of groups at which the job ends."""
+    """Share of groups with equal rewards at which the job ends."""
 
 
 class LimitsSpec(SpecModel):
     steps: int = Field(default=100, ge=1, le=1_000_000)
     """Rounds of sample, score and update."""
     max_seconds: float | None = Field(default=None, gt=0)
-    """Wall time of one attempt; the job then ends after the current step."""
+    """Maximum wall time of one attempt; the job then ends after the current step."""
     early_stop: EarlyStop = EarlyStop()
     """Conditions for ending before the last step."""
     checkpoint_every: int = Field(default=10, ge=1)
     """Steps between checkpoints and resume states."""
     error_share: Probability = 0.2
-    """Reward errors on a larger share of rows over three steps pause the job."""
+    """The job pauses if rewards fail on a larger share of rows over three steps."""
     judge_budget: float | None = Field(default=None, gt=0)
     """Maximum cost of judges, by their prices; the job then pauses, and resuming allows the same
     again.
@@ -248,9 +251,9 @@ class DiagnosisSpec(SpecModel):
     """What the server does by itself when the diagnosis reports a problem; by default nothing."""
 
     on_finding: dict[FindingCode, FindingAction] = Field(default_factory=dict)
-    """Code of a finding → `stop` (cancel the job), `pause`, `lower_rate` (the automatic learning rate, or a tenth), or
-    `roll_back` (continue from the step saved before the finding, with the lower rate). Once for each finding that
-    follows from no other. `reinforge train` ignores it.
+    """Code of a finding → `stop` (cancel the job), `pause`, `lower_rate` (to the automatic learning rate, or
+    to a tenth), or `roll_back` (continue from the step saved before the finding, with the lower rate). Each
+    action runs once for each finding that is not the consequence of another. `reinforge train` ignores it.
     """
 
 
@@ -266,20 +269,20 @@ class JobSpec(SpecModel):
     data: DataSpec
     """Rows to train on, and how they become prompts."""
     environment: EnvironmentSpec = SingleTurnSpec()
-    """What happens around a completion: nothing, calls of tools over several turns, or your own program."""
+    """How completions come about: in one turn, in several turns with tools, or through your own program."""
     rewards: list[Reward] = Field(min_length=1, max_length=16)
     """Scores of a completion; the reward is their weighted sum."""
     judges: dict[Name, Judge] = Field(default_factory=dict, max_length=16)
     """Name → judge, for `reinforge train`; on a server graders name the project's judges."""
     algorithm: Algorithm = Algorithm()
-    """From rewards to a loss."""
+    """How rewards become a loss."""
     rollout: RolloutSpec = RolloutSpec()
     """How completions are sampled."""
     base: BaseSpec = BaseSpec()
-    """How the frozen base model is held."""
+    """Precision of the frozen base model."""
     devices_per_job: int = Field(default=1, ge=1, le=64)
-    """GPUs that train the job together, each with a copy of the base model. On a worker without a GPU: processes that
-    share its cores. More than the worker has pause the job with `too_few_devices`.
+    """GPUs that train the job together, each with a copy of the base model. On a worker without a GPU:
+    processes that share its cores. If the worker has fewer, the job pauses with `too_few_devices`.
     """
     adapter: Lora = Lora()
     """Trained weights on top of the frozen base model."""
@@ -294,16 +297,16 @@ class JobSpec(SpecModel):
     seed: int = Field(default=0, ge=0, le=2**31 - 1)
     """Seed of held-out split, row order and sampling."""
     metadata: dict[str, str] = Field(default_factory=dict, max_length=16)
-    """Texts of your own, kept with the job."""
+    """Strings of your own, stored with the job."""
     export: list[Name] = Field(default_factory=list, max_length=20)
-    """Trackers of the project that get the job, by name. Those for every job get it anyway; `reinforge train` ignores
-    the list.
+    """Names of the project's experiment trackers that get the job, besides those that get every job.
+    `reinforge train` ignores the list.
     """
 
     @model_validator(mode="before")
     @classmethod
     def fill_preset(cls, value: Any) -> Any:
-        """Expands `algorithm: {preset: dr_grpo}`; given slots stay."""
+        """Expands `algorithm: {preset: dr_grpo}`; slots that are set beside it stay."""
         return apply_preset(value)
 
     @model_validator(mode="after")
@@ -334,8 +337,8 @@ class JobSpec(SpecModel):
         if self.rollout.engine == "vllm" and self.rollout.top_p < 1:
             raise fault_at(
                 "rollout.top_p",
-                "vLLM tells the log-probabilities of the truncated distribution, so that the loss could not be "
-                "corrected for it: leave rollout.top_p at 1, or take engine `transformers`",
+                "vLLM returns log-probabilities of the truncated distribution, which the loss cannot correct for: "
+                "leave rollout.top_p at 1, or use engine `transformers`",
             )
         if self.limits.early_stop.patience is not None and 0 in (
             self.evaluation.rows,
@@ -354,7 +357,7 @@ class JobSpec(SpecModel):
         return self
 
     def resolved(self, *, engine: str = "transformers", hidden_size: int | None = None) -> "JobSpec":
-        """The specification without "auto" and without defaults that depend on other fields.
+        """The specification with values in place of "auto" and of defaults that depend on other fields.
 
         engine: what `rollout.engine: auto` becomes; transformers where vLLM cannot sample as specified.
         hidden_size: the base model's; without it `optimizer.learning_rate: auto` stays.

@@ -44,14 +44,18 @@ FINAL = frozenset({S.SUCCEEDED, S.FAILED, S.CANCELLED})
 """States that never change."""
 
 LEASED = frozenset({S.STARTING, S.RUNNING, S.PAUSING, S.CANCELLING})
-"""A worker may hold the job: heartbeats and records are accepted, expired leases acted upon."""
+"""States in which a worker may hold the job: heartbeats and records are accepted, and expired leases are
+handled.
+"""
 
 CANCELLABLE = frozenset(set(JobStatus) - FINAL - {S.CANCELLING})
 """States in which `POST …/cancel` is allowed."""
 
 
 PAUSABLE = frozenset({S.QUEUED, S.STARTING, S.RUNNING})
-"""`POST …/pause` changes these states; pausing and paused jobs stay, others are a state conflict."""
+"""States that `POST …/pause` changes; pausing and paused jobs stay as they are, for others it is a state
+conflict.
+"""
 
 
 def check_transition(old: JobStatus, new: JobStatus) -> None:

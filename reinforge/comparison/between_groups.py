@@ -21,9 +21,11 @@ class GroupResampler:
     def difference(
         self, baseline: Sequence[int], other: Sequence[int], *, same_dataset: bool = True
     ) -> Difference | None:
-        """Mean reward of the jobs `other` minus that of `baseline`, paired by prompt where all jobs share them.
+        """Mean reward of the jobs `other` minus that of `baseline`, paired by prompt where all jobs share
+        them.
 
-        The deviation of resampled jobs is scaled by √(n / (n - 1)), against the bootstrap's bias for few jobs.
+        The deviation of resampled jobs is scaled by √(n / (n - 1)), which corrects the bootstrap's bias for
+        few jobs.
         """
         baseline = [job for job in baseline if self._jobs[job]]
         other = [job for job in other if self._jobs[job]]

@@ -1,4 +1,4 @@
-"""The first difference between two runs: completions and metrics of one step, to the bit."""
+"""The first difference between two runs: completions and metrics of one step, compared bit by bit."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ COLUMNS = (
 )  # fmt: skip
 MOST_CHARACTERS = 500
 _MEASURED = frozenset({"s", "ms", "1/s", "tokens/s", "GiB"})
-"""Units of time and memory, which no two runs share."""
+"""Units of time and memory, which differ between any two runs."""
 _STAGES: tuple[tuple[DifferenceKind, str], ...] = (
     ("prompt", "prompt_hash"),
     ("token", "token_ids"),
@@ -34,7 +34,7 @@ _STAGES: tuple[tuple[DifferenceKind, str], ...] = (
 def row_difference(
     step: int, split: Split, first: Sequence[Row], second: Sequence[Row]
 ) -> RowDifference | None:
-    """What a step computed first of all that differs; rows in the order of prompt and sample."""
+    """The difference that a step computed first. first, second: rows in the order of prompt and sample."""
     first, second = _conversations(first), _conversations(second)
     places = [[(row["prompt_no"], row["sample_no"]) for row in rows] for rows in (first, second)]
     if places[0] != places[1]:
@@ -52,7 +52,7 @@ def row_difference(
 
 
 def _conversations(rows: Sequence[Row]) -> list[Row]:
-    """A row for each conversation of a rollout."""
+    """One row for each conversation of a rollout."""
     return [dict(row) | dict(part) for row in rows for part in (*(row.get("branches") or ()), row)]
 
 

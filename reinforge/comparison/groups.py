@@ -69,7 +69,7 @@ def _without_seeds(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _labels_of_differences(settings: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Labels of the settings in which the groups differ, a preset first, as few as make them unique."""
+    """Labels made of settings in which the groups differ: a preset first, and as few as make labels unique."""
     if len(settings) == 1:
         return ["All jobs"]
     rows = differences(settings)

@@ -37,7 +37,9 @@ def interval(values: Sequence[float]) -> Interval | None:
 def difference(
     baseline: Mapping[str, float], other: Mapping[str, float], *, same_dataset: bool = True
 ) -> Difference | None:
-    """Mean reward of `other` minus that of `baseline`, by prompt hash; paired if the jobs share at least half."""
+    """Mean reward of `other` minus that of `baseline`, by prompt hash; paired if they share at least half of
+    the prompts.
+    """
     if not baseline or not other:
         return None
     shared = sorted(baseline.keys() & other.keys())

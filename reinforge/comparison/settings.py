@@ -7,7 +7,7 @@ IGNORED = frozenset({"name", "metadata", "export"})
 
 
 def differences(specs: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Values of each specification by dotted path, where they differ; None where there is none."""
+    """Dotted path → value in each specification, where they differ; None where one has no value."""
     flat = [
         dict(leaves("", {key: value for key, value in spec.items() if key not in IGNORED})) for spec in specs
     ]

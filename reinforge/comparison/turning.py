@@ -31,7 +31,7 @@ class BadCondition:
 class Turn:
     good: int
     bad: int
-    """Steps of successive points: the last good one and the first bad one."""
+    """`good` and `bad` are steps of successive points: the last good one and the first bad one."""
     values: tuple[float, float]
     kind: Literal["train", "held_out"]
 
@@ -45,7 +45,9 @@ class Turn:
 
 
 def read_condition(text: str) -> BadCondition:
-    """`held_out<0.6`, or a metric's key. Raises InvalidInput `invalid_condition`."""
+    """Parses a condition such as `held_out<0.6`, or one on a metric's key. Raises InvalidInput
+    `invalid_condition`.
+    """
     name, sign, number = parse(text, "--bad")[0]
     return BadCondition(HELD_OUT.get(name, name), sign, number)
 

@@ -57,7 +57,7 @@ class DatasetTooLarge(TooLarge, DatasetError):
 
 
 def excerpt(text: str, column: int) -> tuple[str, int]:
-    """At most `EXCERPT_CHARACTERS` around a 1-based column, and the fault's offset."""
+    """At most `EXCERPT_CHARACTERS` of a text around a 1-based column, and the offset of that column in them."""
     text = text.rstrip("\r\n")
     start = max(0, min(column - 1 - EXCERPT_CHARACTERS // 2, len(text) - EXCERPT_CHARACTERS))
     stop = start + EXCERPT_CHARACTERS

@@ -1,4 +1,4 @@
-"""All faults of a file, with bounded memory."""
+"""Collects the faults of a file's rows, with bounded memory."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -9,7 +9,9 @@ from reinforge.dataset.errors import DatasetError
 from reinforge.dataset.rows import SourceRow
 
 OnFault = Callable[[DatasetError, int, int, int], None]
-"""(fault, first line of the bad row, its lines, its characters). Raises to end reading."""
+"""Called with (fault, first line of the bad row, number of its lines, number of its characters). Raises to
+end reading.
+"""
 
 LISTED = 20
 MOST_BAD_ROWS = 10_000

@@ -1,4 +1,4 @@
-"""Inspection of a dataset file in one pass."""
+"""Reads a dataset file in one pass, and reports its columns, prompts and faults."""
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping
@@ -58,7 +58,9 @@ def inspect(
     preview_rows: int = 20,
     bad_rows: Mapping[int, int] | None = None,
 ) -> DatasetReport:
-    """Read the whole file once, with bounded memory, and report on it. Raises the first fault, with the others."""
+    """Read the whole file once, with bounded memory, and report on it. Raises DatasetError: the first fault,
+    with the others.
+    """
     path, limits = Path(path), limits or DatasetLimits()
     name = filename or path.name
     size = path.stat().st_size

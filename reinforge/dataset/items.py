@@ -27,7 +27,7 @@ def item_columns(columns: Collection[str], roles: ColumnRoles | Mapping[str, Any
 
 
 def answer_column(roles: ColumnRoles | Mapping[str, Any] | None) -> str | None:
-    """The column that fills `item.answer`; None if it is the row's own."""
+    """The column that fills `item.answer`; None if the row's own `answer` does."""
     named = roles.answer if isinstance(roles, ColumnRoles) else (roles or {}).get(ANSWER)
     return None if named == ANSWER else named
 

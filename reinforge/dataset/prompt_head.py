@@ -1,4 +1,4 @@
-"""Beginnings of a prompt and its reference answer, for lists."""
+"""Beginnings of a prompt and of its reference answer, to show in lists."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -24,6 +24,6 @@ def answer_head(item: Mapping[str, Any]) -> str | None:
 
 
 def _storable(text: str, most: int) -> str:
-    """Text without NUL and half characters, which the database refuses."""
+    """Beginning of a text, without the NUL characters and lone surrogates that the database refuses."""
     text = text if len(text) <= most else text[: most - 1] + "…"
     return text.replace("\0", "\ufffd").encode(errors="replace").decode()

@@ -45,7 +45,9 @@ class PromptTemplate:
         return tuple(dict.fromkeys(self.pieces[1::2]))
 
     def render(self, row: Row) -> str:
-        """Insert columns, lists and objects as JSON. Raises DatasetError `unknown_column`, `missing_value`."""
+        """Inserts the row's columns, with lists and objects as JSON. Raises DatasetError `unknown_column` for
+        a missing column, `missing_value` for null.
+        """
         parts = list(self.pieces)
         size = 0
         for index in range(1, len(parts), 2):
@@ -77,7 +79,9 @@ def render_messages(
 def check_roles(
     columns: Collection[str], roles: ColumnRoles | None = None, template: str | PromptTemplate | None = None
 ) -> None:
-    """Refuse roles or a template that name missing columns, and datasets without prompt. Raises DatasetError."""
+    """Raises DatasetError for roles or a template that name missing columns, and for a dataset without
+    prompt.
+    """
     roles = roles or _NO_ROLES
     for part in ("prompt", "messages", "answer", "slice"):
         name = getattr(roles, part)

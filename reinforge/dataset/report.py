@@ -110,7 +110,7 @@ class ColumnStatistics:
             self.first_others.append((line, text[:MOST_CHARACTERS]))
 
     def use_numbers(self) -> bool:
-        """Turn a column of texts that are all numbers into one of numbers; whether it is one."""
+        """Turns a column of strings that are all numbers into one of numbers. Returns whether it did."""
         strings = self.types["string"]
         if not strings or self.nulls or self.numbers.total() != strings:
             return False

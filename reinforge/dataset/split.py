@@ -12,8 +12,8 @@ DEFAULT_MOST = 256
 def split(rows_count: int, held_out: int | float | None, seed: int) -> tuple[list[int], list[int]]:
     """(training indices, held-out indices), 0-based, ascending. Raises DatasetError `invalid_held_out`.
 
-    held_out: a number of rows (int), a share (float), or None: a tenth, at most 256. Only `Random.random` is the same
-    on every Python version.
+    held_out: a number of rows (int), a share (float), or None: a tenth, at most 256. Only `Random.random` is
+    used, because it is the same on every Python version.
     """
     count = held_out_count(rows_count, held_out)
     drawn = _drawn(rows_count, seed)

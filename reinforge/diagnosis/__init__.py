@@ -1,1 +1,1 @@
-"""Conclusions from a job's stored series."""
+"""Findings, training check and verdict from a job's stored metrics."""

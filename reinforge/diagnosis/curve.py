@@ -14,7 +14,7 @@ MIN_TREND_POINTS = 5
 
 @dataclass(frozen=True)
 class Trend:
-    """Means of both ends, and whether they differ by more than the scatter."""
+    """Mean at each end of a curve, and whether they differ by more than its scatter."""
 
     start: float
     end: float

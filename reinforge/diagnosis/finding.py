@@ -68,7 +68,7 @@ class JobFinding(_Part):
     severity: Severity
     title: str
     step: int
-    """Since when."""
+    """Step at which the problem began."""
     message: str
     why: str
     advice: str | None = None

@@ -49,7 +49,7 @@ _CHART_MARGIN = 2
 class JobInput:
     series: Series
     spec: Mapping[str, Any] = field(default_factory=dict)
-    """Resolved."""
+    """The resolved specification."""
     held_out_rows: int | None = None
     leaked_rows: int | None = None
     training_prompts: int | None = None
@@ -165,7 +165,7 @@ class JobInput:
         return max((start for start in self.starts if start < step), default=0)
 
     def fork(self, step: int, changes: Mapping[str, Any], label: str) -> Remedy:
-        """A fork from before `step`."""
+        """Remedy: a fork from the newest stored step before `step`."""
         start = self.start_before(min(step, self.setting("limits.steps", step)))
         where = f"from step {start}" if start else "from the base"
         return Remedy(kind="fork", label=f"{label}, {where}", step=start, set=dict(changes))

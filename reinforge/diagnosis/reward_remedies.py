@@ -54,7 +54,8 @@ def grade(sample, item):
     expected = str(item["answer"]).rpartition("####")[2].strip()
     return float(bool(lines) and same(lines[-1], expected, bool(marked)))
 '''
-"""Rewards read the declared column as `answer`, whatever its name."""
+"""Code of a reward for the declared answer. Rewards read the declared column as `answer`, whatever its name.
+"""
 
 
 def reward_remedies(job: JobInput) -> tuple[Remedy | None, ...]:
@@ -88,8 +89,8 @@ def reward_answers(job: JobInput) -> Remedy | None:
 
 
 def trust_witness(job: JobInput) -> Remedy | None:
-    """A new job that is paid by the witness that disagrees, and by nothing else: beside it the present rewards would
-    disagree again.
+    """A new job whose only reward is the witness that disagrees; the present rewards beside it would disagree
+    again.
     """
     disagreement = disagreeing_witness(job)
     if disagreement is None:

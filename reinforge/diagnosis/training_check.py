@@ -1,4 +1,4 @@
-"""Training check: whether a job is training, at any time, with the findings and what is going well; `verdict` judges
+"""Training check of a job at any time: whether it learns, its findings, and what goes well. `verdict` judges
 ended jobs.
 """
 
@@ -27,7 +27,7 @@ EARLY_CODES = frozenset(
         "answers_disagree", "worse_than_base", "reward_follows_length",
     }
 )  # fmt: skip
-"""Reported before the job has enough steps for trends."""
+"""Codes of findings that are reported before the job has enough steps for trends."""
 _ORDER = {"error": 0, "warning": 1, "success": 2, "info": 3}
 
 
@@ -35,14 +35,14 @@ class Observation(BaseModel):
     model_config = ConfigDict(extra="ignore", use_attribute_docstrings=True)
 
     code: str
-    """A finding's, or of what goes well."""
+    """Code of a finding, or of what goes well."""
     severity: Literal["error", "warning", "success", "info"]
     """`error`: act now. `warning`: watch it. `success`, `info`: for understanding."""
     title: str
     message: str
     hint: str | None = None
     step: int | None = None
-    """Where it began, if known."""
+    """Step at which it began, if known."""
 
 
 LOSS = Observation(
@@ -97,8 +97,8 @@ class TrainingCheck(BaseModel):
     model_config = ConfigDict(extra="ignore", use_attribute_docstrings=True)
 
     state: State
-    """`nothing`: no step yet. `early`: too few steps. `yes`, `no`, `unsure`. `stuck`: little is left
-    to learn.
+    """Whether the job learns. `nothing`: no step yet. `early`: too few steps. `yes`, `no`, `unsure`. `stuck`:
+    little is left to learn.
     """
     message: str
     summary: Observation

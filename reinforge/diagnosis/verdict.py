@@ -22,9 +22,9 @@ RECENT = 5
 TRUNCATED = 0.9
 FOLLOWS_LENGTH = 0.7
 IS_LENGTH = 0.95
-"""Higher correlations are no side effect of right answers being longer."""
+"""Correlation above which longer right answers cannot be the reason."""
 STEPS_WITH_SPREAD = 3
-"""Steps with a correlation before it counts."""
+"""Minimum steps with a correlation, before it counts."""
 ERRORS = 0.02
 MANY_ERRORS = 0.2
 """Share of missing rewards above which means are unreliable."""
@@ -55,7 +55,7 @@ class Verdict(_Report):
     outcome: Outcome
     message: str
     note: str | None = None
-    """Short addition to the job's state, if no plain success."""
+    """Short addition to the job's state, unless it is a plain success."""
     change: Change | None = None
     """Newest held-out reward minus the base's."""
     rows: int = 0
@@ -74,7 +74,7 @@ class Evidence:
     """Stored series of a job; missing ones are empty."""
 
     held_out: Sequence[HeldOutScore] = ()
-    """The first is the base."""
+    """Evaluations; the first is of the base."""
     answers: Sequence[HeldOutScore] = ()
     """Share of right answers, where an answer column is declared."""
     rows: int = 0

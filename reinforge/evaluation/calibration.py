@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict
 
 ENOUGH = 30
-"""Labels from which the agreement's standard error is below 0.05."""
+"""Number of labels from which on the standard error of the agreement is below 0.1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
     right: bool
     value: float | None
-    """None: it failed or does not apply."""
+    """Reward; None if it failed or does not apply."""
     wall_ms: float = 0.0
     cost: float | None = None
 
@@ -26,16 +26,16 @@ class CalibrationReport(BaseModel):
     compared: int
     """Labels with a reward; everything below is about them."""
     agreement: float | None
-    """Share on which person and reward agree."""
+    """Share of labels on which person and reward agree."""
     interval: tuple[float, float] | None
     """Wilson's 95 % interval of the agreement."""
     kappa: float | None
     """Cohen's κ: agreement beyond chance; None where chance alone explains everything."""
     right_passed: int
     right_failed: int
-    """Labelled right, not rewarded."""
+    """Completions labelled right, but not rewarded."""
     wrong_passed: int
-    """Labelled wrong, rewarded: what training will exploit."""
+    """Completions labelled wrong, but rewarded: what training will exploit."""
     wrong_failed: int
     right_share: float | None
     passed_share: float | None

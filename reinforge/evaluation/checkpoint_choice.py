@@ -1,4 +1,4 @@
-"""Choice of a job's checkpoint."""
+"""Choice of a job's best or final checkpoint, and its description in words."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -11,8 +11,8 @@ Which = Literal["best", "final"]
 
 
 def pick_checkpoint(job: Job, checkpoints: Sequence[Checkpoint], which: Which = "best") -> Checkpoint:
-    """Best or final checkpoint; without held-out rewards the final. Raises StateConflict `no_adapter`,
-    `no_better_checkpoint`.
+    """Best or final checkpoint; without held-out rewards the final. Raises StateConflict `no_adapter` before
+    the job has succeeded, `no_better_checkpoint` if `which` is best and none is above the base.
     """
     final = next((checkpoint for checkpoint in checkpoints if checkpoint.final), None)
     if job.adapter is None or final is None:
@@ -46,7 +46,7 @@ def none_better(job: Job, checkpoints: Sequence[Checkpoint]) -> str:
 
 
 def describe_checkpoint(job: Job, checkpoint: Checkpoint) -> str:
-    """`step 20, the best checkpoint: held-out reward 0.96, +0.38 over the base …`."""
+    """`step 20, the best checkpoint: held-out reward 0.96, +0.38 from the base …`."""
     mark = (
         ", the best checkpoint" if checkpoint.best else ", the final checkpoint" if checkpoint.final else ""
     )

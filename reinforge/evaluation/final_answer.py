@@ -23,7 +23,9 @@ Reference = float | str
 
 
 def reference(value: Any) -> Reference | None:
-    """Number or short text, for a worked solution what follows `####`; else None."""
+    """Reference answer of a row: a number or a short text, which follows `####` in a worked solution; else
+    None.
+    """
     if value is None or isinstance(value, bool | list | dict):
         return None
     if isinstance(value, int | float):

@@ -50,7 +50,7 @@ class ReplayReport(BaseModel):
     rank_correlation: float | None
     """Spearman's ρ over completions, ties at their mean rank; None where one side is constant."""
     same_order: float | None
-    """Share of pairs of a group, different under the old revision, that keep their order."""
+    """Share of pairs of completions in a group, unequal under the old revision, that keep their order."""
     old_useful: float
     new_useful: float
     """Share of groups with different rewards."""

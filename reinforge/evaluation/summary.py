@@ -45,7 +45,7 @@ class EvaluationSummary(_Report):
     completions: int
     error_share: float
     truncated_share: float
-    """Share cut off at the token limit."""
+    """Share of completions cut off at the token limit."""
     tokens_mean: float
     metrics: dict[str, Estimate]
 
@@ -55,7 +55,7 @@ class Condition(_Report):
     """`min`, `max_regression`, `min_improvement`, `max_errors`, or a condition on a report card."""
     met: bool
     value: float | None
-    """None: the report card does not have it."""
+    """Measured value; None if the report card does not have it."""
     bound: float | None
     """Lower bound of the value with the gate's confidence (for `max_errors` and report cards the value)."""
     required: float
@@ -213,4 +213,4 @@ def _change(
 def _notes(rows: int) -> list[str]:
     if rows >= FEW_ROWS:
         return []
-    return [f"Only {rows} rows were scored: a bootstrap over fewer than {FEW_ROWS} is too sure of itself."]
+    return [f"Only {rows} rows were scored: bootstrap intervals are too narrow below {FEW_ROWS} rows."]

@@ -20,7 +20,7 @@ TemplateText = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(_readab
 
 class GraderBase(SpecModel):
     name: str = Field(default="", max_length=100)
-    """Shown beside its scores."""
+    """Name that is shown beside its scores."""
 
     def templates(self) -> tuple[str, ...]:
         return ()
@@ -29,7 +29,7 @@ class GraderBase(SpecModel):
 class TextPart(SpecModel):
     type: Literal["input_text", "output_text"] = "input_text"
     text: TemplateText
-    """The text."""
+    """Text, which may contain `{{ … }}`."""
 
 
 class ImagePart(SpecModel):
@@ -50,7 +50,7 @@ class Audio(SpecModel):
 class AudioPart(SpecModel):
     type: Literal["input_audio"]
     input_audio: Audio
-    """The sound."""
+    """Data and format of the sound."""
 
 
 Part = Annotated[TextPart | ImagePart | AudioPart, Field(discriminator="type")]

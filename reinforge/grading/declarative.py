@@ -1,4 +1,4 @@
-"""Scores of graders that need only texts."""
+"""Scores of the graders `string_check` and `text_similarity`, which only compare texts."""
 
 from collections.abc import Mapping
 from typing import Any

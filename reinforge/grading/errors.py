@@ -1,4 +1,4 @@
-"""Errors of writing and applying graders."""
+"""Errors in the definition of a grader, and in its use."""
 
 
 class GradingError(ValueError):

@@ -193,7 +193,7 @@ class _Parser:
 def _variable(name: str) -> _Node:
     def value(numbers: Numbers) -> float:
         if name not in numbers:
-            raise FormulaError(f"there is no score {name}")
+            raise FormulaError(f"the formula uses {name}, which has no score")
         return float(numbers[name])
 
     return value

@@ -1,4 +1,4 @@
-"""`multi`, and the union of all grader types."""
+"""The grader `multi`, and the union of all grader types."""
 
 import json
 import re
@@ -36,9 +36,9 @@ class Gate(SpecModel):
     part: str
     """The deciding part, which should be the cheaper one."""
     above: float = 0.0
-    """The part runs where the deciding one scored more."""
+    """The part runs where the deciding part scored more than this."""
     otherwise: float = 0.0
-    """Score in the formula where the part did not run."""
+    """Score that the formula uses where the part did not run."""
 
 
 def _type_of(value: Any) -> Any:

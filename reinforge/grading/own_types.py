@@ -1,4 +1,4 @@
-"""Our grader types."""
+"""Grader types that OpenAI does not have."""
 
 from typing import Annotated, Literal
 
@@ -17,13 +17,13 @@ class CheckpointGrader(GraderBase):
     model: str = Field(min_length=1, max_length=4096)
     """Folder on the worker with config.json and .safetensors files, or `hub:org/name@revision`."""
     max_tokens: int = Field(default=1024, ge=8, le=131_072)
-    """Longer texts lose their beginning."""
+    """Maximum tokens of a text; longer ones lose their beginning."""
     batch_size: int = Field(default=16, ge=1, le=1024)
     """Texts per batch."""
 
 
 class Classifier(CheckpointGrader):
-    """Value of the label from a sequence-classification or NLI checkpoint."""
+    """Value of the label that a sequence-classification or NLI checkpoint predicts."""
 
     type: Literal["classifier"] = "classifier"
     input: TemplateText = "{{ sample.output_text }}"
@@ -40,7 +40,7 @@ class Classifier(CheckpointGrader):
 
 
 class RewardModel(CheckpointGrader):
-    """A sequence-classification checkpoint with one output."""
+    """Score of a sequence-classification checkpoint with one output."""
 
     type: Literal["reward_model"] = "reward_model"
     input: TemplateText | None = None
@@ -86,7 +86,7 @@ class RankingJudge(GraderBase):
     sampling_params: SamplingParams = SamplingParams()
     """How the judge samples."""
     max_characters: int = Field(default=8000, ge=100, le=200_000)
-    """Maximum per completion; longer ones are cut in the middle, with a note to the judge."""
+    """Maximum characters of a completion; longer ones are cut in the middle, with a note to the judge."""
 
     @field_validator("criteria")
     @classmethod
@@ -102,8 +102,8 @@ class RankingJudge(GraderBase):
 class ProgramTests(GraderBase):
     """Share of the row's hidden tests that the completion's program passes, in the sandbox.
 
-    Expected outputs stay outside of it. Formats: MBPP, HumanEval, APPS, or lists of `{input,
-    output}` and `{call, expected}`.
+    Expected outputs stay outside the sandbox. Formats: MBPP, HumanEval, APPS, or lists of `{input, output}`
+    and `{call, expected}`.
     """
 
     type: Literal["program_tests"] = "program_tests"
@@ -120,7 +120,7 @@ class ProgramTests(GraderBase):
     output: Literal["lines", "words", "exact"] = "lines"
     """Comparison of a script's output: lines without trailing blanks, words, or exact bytes."""
     tolerance: float = Field(default=0.0, ge=0)
-    """Absolute and relative, for numbers in outputs (`words`) and values."""
+    """Absolute and relative tolerance, for numbers in outputs (`words`) and in values."""
     in_process: Literal["leave_out", "count"] = "leave_out"
     """Tests that run in the program's process, which a program can fool: left out, or counted."""
     timeout_seconds: float = Field(default=5.0, gt=0, le=30)
@@ -128,4 +128,4 @@ class ProgramTests(GraderBase):
     memory_mib: int = Field(default=512, ge=32, le=2048)
     """Memory of one test."""
     output_kib: int = Field(default=64, ge=1, le=1024)
-    """Output of one test; more fails it."""
+    """Maximum output of one test, which fails with more."""

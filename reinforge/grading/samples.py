@@ -1,4 +1,4 @@
-"""Builds `sample`, a completion in templates and OpenAI's python graders."""
+"""Builds `sample`, which stands for a completion in templates and in OpenAI's python graders."""
 
 import json
 from collections.abc import Mapping
@@ -27,8 +27,8 @@ def make_sample(text: str, extra: Mapping[str, Any] | None = None) -> dict[str, 
 def tool_fields(
     text: str, tools: Tools | None = None, *, raw: str | None = None, notation: str | None = None
 ) -> dict[str, Any]:
-    """Fields of `sample` for the calls of a completion. raw: the text with special tokens, which is read where the
-    model's notation marks calls by these.
+    """Fields of `sample` for the calls of a completion. raw: the text with special tokens, read instead of
+    `text` if the model's notation marks calls by them.
     """
     if raw is not None and notation is not None and NOTATIONS[notation].special_tokens:
         rest, calls = openai.split(raw, notation, tools)

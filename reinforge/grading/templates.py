@@ -29,7 +29,9 @@ _STEP = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """`{{ sample.output_tools[0].function }}`: ("sample", ("output_tools", 0, "function"))."""
+    """Variable of a template: `{{ sample.output_tools[0].function }}` is ("sample", ("output_tools", 0,
+    "function")).
+    """
 
     namespace: str
     path: tuple[str | int, ...]
@@ -53,7 +55,7 @@ class Variable:
             keys = ", ".join(sorted(map(str, value))[:20]) or "nothing"
             return f"{{{{ {self} }}}} does not resolve: {where} has no {self.path[depth]!r}; it has {keys}"
         if isinstance(value, list):
-            return f"{{{{ {self} }}}} does not resolve: {where} is a list of {len(value)}"
+            return f"{{{{ {self} }}}} does not resolve: {where} is a list of {len(value)}, without {self.path[depth]!r}"
         if value is None and where == "sample.output_json":
             return f"{{{{ {self} }}}} does not resolve: {NOT_JSON}"
         return f"{{{{ {self} }}}} does not resolve: {where} is {_kind(value)} and has no members"

@@ -149,15 +149,17 @@ class EndpointGrader(GraderBase):
     url: str = Field(max_length=2048)
     """Receives `{id, item, sample, prompt}`, returns `{score}` and optionally `reason` and `parts`."""
     headers: dict[str, str] = Field(default_factory=dict, max_length=16)
-    """Additional headers, stored unencrypted: no passwords. Requests are signed."""
+    """Additional headers. They are stored unencrypted, so they must hold no passwords; requests are signed.
+    """
     timeout_s: float = Field(default=30.0, gt=0, le=300)
-    """For one try, from connecting to the last byte."""
+    """Time of one try, from connecting to the last byte."""
     retries: int = Field(default=3, ge=0, le=10)
     """Retries after a time-out, 429 or 5xx, with growing pauses."""
     range: tuple[float, float] | None = None
     """Limits of scores; default none."""
     secret_env: str | None = Field(default=None, pattern=r"^[A-Za-z_]\w{0,99}$")
-    """Offline: environment variable with the signing secret; a server uses the project's."""
+    """Environment variable with the signing secret, for training offline; a server uses the project's secret.
+    """
 
     @field_validator("url")
     @classmethod

@@ -9,5 +9,5 @@ __all__ = ["CHARTS", "FAMILIES", "METRICS", "Metric", "MetricChart", "MetricFami
 
 
 def describe(key: str) -> Metric:
-    """The metric of a key; only a title for unknown keys, as of plug-ins."""
+    """The metric of a key; for unknown keys, such as those of plug-ins, one with only a title."""
     return METRICS.get(key) or of_family(key) or Metric(key, "", key, "")

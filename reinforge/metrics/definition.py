@@ -21,7 +21,7 @@ Section = Literal[
 
 
 def _require_all(schema: dict[str, Any]) -> None:
-    """The server sends every field, also defaults."""
+    """Requires all fields, also those with defaults: the server sends each."""
     schema["required"] = list(schema["properties"])
 
 
@@ -65,7 +65,7 @@ class ChartLine:
     key: str
     label: str
     always: bool = True
-    """In the legend before it is measured."""
+    """Whether it is in the legend before it is measured."""
 
 
 @dataclass(frozen=True, config=_CONFIG)
@@ -101,13 +101,13 @@ class MetricChart:
     title: str
     unit: str
     about: str
-    """Key of the explaining metric; empty for families."""
+    """Key of the metric that explains the chart; empty for families."""
     lines: tuple[ChartLine, ...] = ()
     """Fixed lines; metrics of families are added."""
     band: ChartBand | None = None
     scale: ChartScale = ChartScale()
     negligible: Negligible | None = None
     always: bool = True
-    """Has its place before anything is measured."""
+    """Whether the chart has its place before anything is measured."""
     minimum_lines: int = 1
-    """Hidden with fewer measured lines, because another chart shows them."""
+    """The chart is hidden with fewer measured lines, because another chart shows them."""

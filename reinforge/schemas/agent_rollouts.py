@@ -7,12 +7,12 @@ from pydantic import Field
 from reinforge.schemas.common import Request, Response
 
 TAKE_SECONDS = 25.0
-"""Wait of a long poll."""
+"""Default duration of a long poll."""
 MOST_TASKS = 64
 MOST_ROLLOUTS_AT_ONCE = 64
 MOST_CALLS_AT_ONCE = 256
 KEY_PREFIX = "rf-ro-"
-"""First characters of a rollout's key, which API keys do not have."""
+"""First characters of a rollout's key; no API key begins with them."""
 
 EndStatus = Literal["ok", "agent_error", "agent_lost", "timeout"]
 """`agent_error`: the program raised or ended by itself; `agent_lost`: its runner sent no heartbeat, at each try."""
@@ -24,12 +24,12 @@ RolloutId = Annotated[str, Field(pattern=r"^roll_[0-9a-z]{8,40}$")]
 
 
 class AgentTaskInput(Request):
-    """What a program works on."""
+    """Task of a rollout, for the user's program."""
 
     item: dict[str, Any]
     """The dataset row."""
     messages: list[dict[str, Any]]
-    """Its prompt."""
+    """The row's prompt."""
     tools: list[dict[str, Any]] | None = None
     split: Literal["train", "held_out"]
     step: int
@@ -45,15 +45,15 @@ class AgentRolloutInput(Request):
 class AgentLimits(Request):
     max_model_calls: int = Field(ge=1)
     rollout_seconds: float = Field(gt=0)
-    """Time from the moment a runner takes a rollout."""
+    """Maximum time of a rollout, from the moment a runner takes it."""
     heartbeat_seconds: float = Field(gt=0)
     """Time without a heartbeat after which the runner is lost."""
     tries: int = Field(default=2, ge=1, le=10)
-    """Runners that may be lost, one after the other."""
+    """Maximum runners that try a rollout, one after the other, if each is lost."""
 
 
 class OpenRollouts(Request):
-    """Offer rollouts to runners; repeated ones change nothing."""
+    """Offer rollouts to runners; a rollout that is offered again is ignored."""
 
     attempt: int
     limits: AgentLimits
@@ -61,7 +61,7 @@ class OpenRollouts(Request):
 
 
 class TakeModelCalls(Request):
-    """Long poll of the trainer. What it has received is not sent again; the rest is."""
+    """The trainer's long poll for calls and ends. Those in `received_…` are not sent again; the others are."""
 
     attempt: int
     received_calls: list[str] = Field(default=[], max_length=MOST_CALLS_AT_ONCE)
@@ -74,7 +74,7 @@ class ModelCallMessage(Response):
     kind: str
     """Protocol of `payload`."""
     caller: str
-    """Who waits: for kind `chat` a rollout."""
+    """Id of what waits for the answer: for kind `chat` a rollout."""
     payload: dict[str, Any]
 
 
@@ -82,7 +82,7 @@ class RolloutEnd(Response):
     rollout: str
     status: EndStatus
     reward: float | None = None
-    """What the program returned."""
+    """Reward that the program returned."""
     message: str | None = None
     """Why it failed."""
 
@@ -95,7 +95,7 @@ class TrainerWork(Response):
 
 
 class ModelCallAnswer(Request):
-    """`error` is the envelope's inner object."""
+    """Answer to a model call: `result`, or as `error` the inner object of an error response."""
 
     id: str
     result: dict[str, Any] | None = None
@@ -122,7 +122,7 @@ class ChatPayload(Request):
     """Payload of a model call of kind `chat`."""
 
     try_no: int
-    """A rollout that is tried again begins without history."""
+    """Number of the try. A rollout that is tried again begins without history."""
     messages: list[dict[str, Any]]
     tools: list[dict[str, Any]] | None = None
     max_tokens: int | None = None
@@ -135,7 +135,7 @@ class ChatAnswer(Request):
     """Result of a model call of kind `chat`."""
 
     message: dict[str, Any]
-    """OpenAI's message of the assistant."""
+    """The assistant's message, in OpenAI's format."""
     finish_reason: Literal["stop", "length", "tool_calls"]
     prompt_tokens: int
     completion_tokens: int
@@ -152,7 +152,7 @@ class TakeRollouts(Request):
 
 
 class AgentTask(Response):
-    """A rollout for a runner, which has it until it ends, the deadline, or too long a time without a heartbeat."""
+    """A rollout that a runner holds until it ends, its deadline passes, or heartbeats stop for too long."""
 
     rollout_id: str
     api_key: str
@@ -174,20 +174,20 @@ class AgentTasks(Response):
 
 
 class RolloutCounts(Response):
-    """Open rollouts of a job, now; none of a job that samples by itself."""
+    """Present open rollouts of a job; none if its environment is not `agent`."""
 
     object: Literal["rollout.counts"] = "rollout.counts"
     waiting: int
-    """Offered, and taken by no runner."""
+    """Rollouts that no runner has taken."""
     running: int
     runners: list[str] = []
-    """Names of the runners that have some, at most 100."""
+    """Names of the runners that hold rollouts, at most 100."""
 
 
 class EndRollout(Request):
-    """What became of a rollout. Without an error it is a success."""
+    """End of a rollout: a failure with `error`, else a success."""
 
     reward: float | None = Field(default=None, allow_inf_nan=False)
     error: str | None = Field(default=None, max_length=20_000)
     released: bool = False
-    """The runner stops: another one may try."""
+    """The runner stops before the rollout's end, so another may try it."""

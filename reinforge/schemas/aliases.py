@@ -1,4 +1,4 @@
-"""Aliases of adapters."""
+"""Requests and responses of aliases: names that point to an adapter and can be moved to another."""
 
 from typing import ClassVar, Literal
 
@@ -10,7 +10,7 @@ from reinforge.schemas.report_card import CardRequirement
 
 class AliasSet(Request):
     adapter: str = Field(min_length=1, max_length=100)
-    """`adp_…`"""
+    """Id of the adapter, `adp_…`."""
     require: str | None = Field(default=None, min_length=1, max_length=1000)
     """Conditions that the report card of the adapter's job has to meet, with those of the project."""
 
@@ -24,7 +24,7 @@ class AliasInfo(Editable):
     adapter: str
     adapter_name: str
     job: str | None = None
-    """None: the adapter was uploaded."""
+    """Job that trained the adapter; None if it was uploaded."""
     step: int
     model: str
     """Base model."""
@@ -41,12 +41,12 @@ class AliasList(Response):
 class AliasChange(Response):
     name: str
     adapter: str | None = None
-    """None: the alias was deleted."""
+    """Adapter after the change; None if the alias was deleted."""
     previous: str | None = None
-    """Adapter before."""
+    """Adapter before the change."""
     job: str | None = None
     requirement: CardRequirement | None = None
-    """What the report card met."""
+    """Requirement that the report card met."""
     created_by: str | None = None
     created_at: Timestamp
 

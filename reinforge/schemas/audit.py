@@ -1,4 +1,4 @@
-"""Audit log."""
+"""Entry of the audit log: who changed what, and when."""
 
 from typing import Any, Literal
 
@@ -12,9 +12,9 @@ class AuditEntry(Response):
     actor: str
     """Id of a user or API key, or `diagnosis`."""
     actor_name: str
-    """Name at that time."""
+    """Name of the actor at that time."""
     action: str
     """Operation id of the API, or an automatic action such as `diagnosis.stop`."""
     target: str | None = None
-    """Id of the object."""
+    """Id of the object of the action."""
     details: dict[str, Any] = {}

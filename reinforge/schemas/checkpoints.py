@@ -1,4 +1,4 @@
-"""Checkpoints of jobs."""
+"""A job's checkpoint, as the API returns it."""
 
 from typing import Literal
 
@@ -14,9 +14,9 @@ class Checkpoint(Response):
     bytes: int
     held_out_reward: float | None
     held_out_change: Change | None = None
-    """Change from the base, with interval; not in live events."""
+    """Change of the held-out reward from the base, with its interval; not in live events."""
     best: bool
-    """Highest held-out reward above the base, the latest of equal ones."""
+    """Whether it has the job's highest held-out reward, above the base; of equal ones the latest."""
     final: bool
     adapter: str | None
     created_at: Timestamp

@@ -1,4 +1,4 @@
-"""Base models and pages."""
+"""Base classes of requests, responses and editable objects, and pages of lists."""
 
 import hashlib
 from datetime import datetime
@@ -27,19 +27,19 @@ def _always_tagged(schema: dict[str, Any]) -> None:
 
 
 class Editable(Response):
-    """Object that people edit; `etag` says which state an edit was made from."""
+    """Object that people edit. `etag` names its state, so that an edit of an older state is refused."""
 
     model_config = ConfigDict(json_schema_extra=_always_tagged)
 
     EDITS: ClassVar[frozenset[str]]
-    """Fields that edits are about; others may change meanwhile."""
+    """Fields that the etag covers; others may change without changing it."""
 
     etag: str = ""
     """Send as `If-Match` with a change."""
 
     @model_validator(mode="after")
     def _tagged(self) -> Self:
-        """Server only: clients never compute tags."""
+        """Computes the etag on the server; clients receive it."""
         if not self.etag:
             text = self.model_dump_json(include={"id", *self.EDITS})
             self.etag = hashlib.sha256(text.encode()).hexdigest()[:32]

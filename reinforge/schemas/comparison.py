@@ -1,4 +1,4 @@
-"""Comparison of jobs."""
+"""Responses that compare jobs: held-out rewards, settings, curves of metrics, and prompts."""
 
 from typing import Any, Literal, Self
 
@@ -22,7 +22,7 @@ class HeldOutDifference(HeldOutEstimate):
     """A job's held-out reward minus the baseline's."""
 
     paired: bool
-    """Compared prompt by prompt on the same prompts; otherwise the interval is wider."""
+    """Whether rewards are compared prompt by prompt, on the same prompts; otherwise the interval is wider."""
 
     @classmethod
     def of(cls, difference: Difference) -> Self:
@@ -43,12 +43,12 @@ class ComparedJob(Response):
     step: int
     """Completed steps."""
     held_out_step: int | None
-    """The evaluation that is compared."""
+    """Step of the evaluation that is compared."""
     held_out: HeldOutEstimate | None
     held_out_before: float | None
     """Held-out reward before training."""
     difference: HeldOutDifference | None
-    """Change from the baseline; null for the baseline and without scored held-out rows."""
+    """Held-out reward minus the baseline's; null for the baseline and without scored held-out rows."""
     verdict: str | None
     """`difference` in one sentence; null for the baseline."""
     notes: list[str]
@@ -56,13 +56,13 @@ class ComparedJob(Response):
     completion_tokens: float | None
     """Mean tokens per held-out completion."""
     seconds: float | None
-    """From its first start to its end."""
+    """Time from the job's first start to its end."""
     worker_seconds: float
-    """Seconds of workers' time that it was charged for."""
+    """Worker time that the job was charged for."""
     sampled_tokens: float
     trained_tokens: float
     cost: float | None
-    """`worker_seconds` at the price of a GPU hour (`REINFORGE_GPU_HOUR_PRICE`), and what its judges cost."""
+    """`worker_seconds` at the price of a GPU hour (`REINFORGE_GPU_HOUR_PRICE`), plus the cost of judges."""
 
 
 class JobSpread(Response):
@@ -79,12 +79,14 @@ class ComparedGroup(Response):
 
     label: str
     value: Any
-    """Of the setting; null for `seeds`."""
+    """Value of the setting; null for `seeds`."""
     jobs: list[str]
     held_out: JobSpread | None
     held_out_before: JobSpread | None
     difference: HeldOutDifference | None
-    """Mean over its jobs minus that of the baseline's group; the interval covers prompts and jobs."""
+    """Mean held-out reward of its jobs minus the mean of the baseline's group; the interval allows for the
+    choice of prompts and jobs.
+    """
     verdict: str | None
     """`difference` in one sentence; null for the baseline's group."""
     notes: list[str]
@@ -98,7 +100,7 @@ class SettingDifference(Response):
     path: str
     """Dotted path in the resolved specification."""
     values: list[Any]
-    """In the order of `jobs`; null where a job does not have the setting."""
+    """One value per job, in the order of `jobs`; null where a job does not have the setting."""
 
 
 class JobComparison(Response):
@@ -106,30 +108,32 @@ class JobComparison(Response):
     baseline: str
     at: Moment
     jobs: list[ComparedJob]
-    """In the order of the request."""
+    """Jobs in the order of the request."""
     settings: list[SettingDifference]
     """Settings that differ."""
     group: str | None = None
     groups: list[ComparedGroup] = []
-    """With `group`; the baseline's group is the first."""
+    """Groups of the jobs, if `group` was requested; the baseline's is the first."""
     metrics: list[str] = []
-    """Keys that any of the jobs has measured."""
+    """Keys of the metrics that any of the jobs has measured."""
 
 
 class ComparedCurve(Response):
     """Values of one job, or mean, minimum and maximum over the jobs of a group."""
 
     job: str | None
-    """Null for a group."""
+    """Id of the job; null for a group."""
     group: str | None
-    """Its label; null for a job."""
+    """Label of the group; null for a job."""
     steps: list[int]
     values: list[float | None]
-    """The last value in each bucket of steps, of a group the mean over its jobs; null where it is undefined."""
+    """Last value in each bucket of steps, or for a group the mean of the jobs' last values; null where
+    undefined.
+    """
     minima: list[float | None] | None
     maxima: list[float | None] | None
     jobs: list[int] | None
-    """Jobs that have a value, of a group."""
+    """Number of the group's jobs with a value in each bucket; null for a job."""
 
 
 class MetricCurves(Response):
@@ -141,7 +145,7 @@ class CurveComparison(Response):
     object: Literal["curve_comparison"] = "curve_comparison"
     buckets: int
     data: list[MetricCurves]
-    """In the order of the request."""
+    """Metrics in the order of the request."""
 
 
 class PromptResult(Response):
@@ -161,17 +165,19 @@ class PromptResult(Response):
 class ComparedPrompt(Response):
     prompt_hash: str
     prompt: str | None
-    """First 1,000 characters of the last message or text; null for jobs of older workers."""
+    """First 1,000 characters of the prompt's last message, or of the rendered prompt; null for jobs of older
+    workers.
+    """
     answer: str | None
     """The reference answer that the dataset declares, at most 500 characters."""
     jobs: int
-    """Jobs that have scored completions of it."""
+    """Number of jobs with scored completions of the prompt."""
     reward: float
-    """Mean over these jobs."""
+    """Mean reward over these jobs."""
     difference: float
     """Highest minus lowest mean reward of a job."""
     results: list[PromptResult]
-    """In the order of the request; jobs without the prompt are absent."""
+    """One per job, in the order of the request; jobs without the prompt are absent."""
 
 
 class ComparedPromptPage(Response):
@@ -190,7 +196,7 @@ class ComparedCompletion(Response):
     finish_reason: str
     error: str | None
     text: str
-    """First 2,000 characters."""
+    """First 2,000 characters of the completion."""
 
 
 class PromptSamples(PromptResult):
@@ -205,4 +211,4 @@ class PromptComparison(Response):
     prompt: str | None
     answer: str | None
     results: list[PromptSamples]
-    """In the order of the request; jobs without the prompt are absent."""
+    """One per job, in the order of the request; jobs without the prompt are absent."""

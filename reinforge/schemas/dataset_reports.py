@@ -9,7 +9,7 @@ class RepeatedPrompt(Response):
     """A prompt of several rows, ignoring white space and case."""
 
     text: str
-    """The first row's, at most 300 characters."""
+    """Prompt of the first row, at most 300 characters."""
     count: int
     rows: list[int]
     """Row numbers from 0, at most the first 10."""
@@ -47,7 +47,7 @@ class Leakage(Response):
     near: int
     """Other held-out rows with a similar training prompt."""
     near_compared: int
-    """Held-out rows searched for near ones: an even sample of long lists."""
+    """Held-out rows that were compared with training rows: all, or an even sample if there are many."""
     examples: list[Leak] = []
 
 
@@ -58,7 +58,7 @@ class DatasetOverlap(Response):
     """`running`: ask again; nothing else is known yet."""
     rows: int
     compared: int = 0
-    """At most the first 2,000,000 rows."""
+    """Rows that were compared: at most the first 2,000,000."""
     without_prompt: int = 0
     """Rows that cannot become a prompt."""
     duplicates: Duplicates | None = None

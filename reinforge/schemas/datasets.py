@@ -29,7 +29,7 @@ class SkippedRows(Response):
 
     rows: int
     lines: list[int]
-    """First lines of these rows in the file, at most 1,000; of Parquet their numbers."""
+    """First line of each of these rows in the file, at most 1,000; for Parquet the row numbers."""
     faults: list[DatasetFault]
     """The first 20 faults."""
     sha256: str
@@ -55,7 +55,7 @@ class RenderedPrompt(Response):
     """Row number from 0."""
     messages: list[dict[str, Any]] = []
     text: str | None = None
-    """As the model reads it; None if the row cannot be rendered."""
+    """Prompt as the model reads it; None if the row cannot be rendered."""
     tokens: int | None = None
     answer: str | None = None
     slice: str | None = None
@@ -74,13 +74,13 @@ class RenderedPrompts(Response):
 class LengthsRequest(PromptView):
     model: str = Field(min_length=1, max_length=200)
     max_rows: int = Field(default=2000, ge=1, le=10_000)
-    """Larger datasets are sampled evenly."""
+    """Maximum rows to measure; larger datasets are sampled evenly."""
 
 
 class LengthBin(Response):
     low: int
     high: int
-    """Tokens, both ends included."""
+    """Most tokens of a row in the bin; `low` and `high` are both in it."""
     count: int
 
 

@@ -1,4 +1,4 @@
-"""Deployments: weights under a name, which is the model at `/v1/chat/completions`."""
+"""Deployments: weights under a name, by which requests to `/v1/chat/completions` choose them."""
 
 from typing import ClassVar, Literal
 
@@ -20,8 +20,8 @@ class DeploymentTarget(Request):
     """`ftckpt_…`: checkpoint of any job."""
     model: str | None = Field(default=None, min_length=1, max_length=200)
     run_tools: bool | None = None
-    """Run the tools of the job, as its rollouts did, and answer with the last message. Default: as before; a new
-    deployment does not.
+    """Whether to run the job's tools, as its rollouts did, and answer with the last message. Default: as
+    before; a new deployment runs none.
     """
 
     @model_validator(mode="after")
@@ -33,7 +33,7 @@ class DeploymentTarget(Request):
 
 class DeploymentCreate(DeploymentTarget):
     name: str = Field(pattern=NAME)
-    """Model name in requests; unique in the project, no base model's."""
+    """Model name in requests; unique in the project, and not the name of a base model."""
 
 
 class DeploymentChange(DeploymentTarget):
@@ -56,12 +56,12 @@ class DeploymentError(Response):
 
 class VllmCommand(Response):
     command: str
-    """Run it beside `folder`."""
+    """Command line of `vllm`, to run in the folder that contains `folder`."""
     folder: str | None = None
     """Where the command expects the unpacked adapter; None for a base model."""
     rank: int | None = None
     max_lora_rank: int | None = None
-    """`rank`, rounded up for vLLM."""
+    """`rank`, rounded up to one that vLLM accepts."""
     chat_template: str | None = None
     """Content of `./chat_template.jinja`, if the platform added the template."""
     notes: list[str] = []
@@ -76,7 +76,7 @@ class DeploymentInfo(Editable):
     model: str
     adapter: str | None = None
     checkpoint: str | None = None
-    """None too if the job no longer keeps it; the deployment does."""
+    """Id of the checkpoint. None also if the job no longer has it; the deployment still does."""
     job: str | None = None
     step: int | None = None
     bytes: int | None = None

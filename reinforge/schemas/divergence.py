@@ -1,4 +1,4 @@
-"""Where two runs of a job part."""
+"""Responses about the first differences between two jobs."""
 
 from typing import Any, Literal
 
@@ -18,22 +18,22 @@ DifferenceKind = Literal[
 
 
 class RowDifference(Response):
-    """The first completion of a step that differs, in the order in which a step works."""
+    """The first completion of a step that differs, in the order in which a step computes its results."""
 
     step: int
     split: Literal["train", "held_out"]
     what: DifferenceKind
-    """`completions`: one side has no such completion."""
+    """Kind of difference; `completions`: one job has no such completion."""
     prompt_no: int
     sample_no: int
     token: int | None
-    """Index of the first token that differs, or whose number does; null for prompts and rewards."""
+    """Index of the first token that differs, or whose log-probability or entropy does; else null."""
     values: list[Any]
-    """Of both sides: the token's text, the number, the beginning of the prompt."""
+    """The differing token, number or end of the prompt in each job; for `completions` how many each has."""
     prompt: str | None
-    """End of the first side's prompt, at most 500 characters."""
+    """End of the first job's prompt, at most 500 characters."""
     before: str | None
-    """The completion before `token`, at most 500 characters."""
+    """End of the completion's text before `token`, at most 500 characters."""
 
 
 class MetricDifference(Response):
@@ -41,7 +41,7 @@ class MetricDifference(Response):
     kind: Literal["train", "held_out"]
     key: str
     values: list[float | None]
-    """Of both sides."""
+    """Value in each job."""
 
 
 class Effect(Response):
@@ -50,16 +50,16 @@ class Effect(Response):
     step: int
     values: list[float | None]
     difference: HeldOutDifference | None
-    """Of the second job from the first, prompt by prompt."""
+    """Second job minus the first, compared prompt by prompt."""
 
 
 class Divergence(Response):
-    """Where two jobs part; null where nothing of the kind differs."""
+    """First differences between two jobs; null where nothing of the kind differs."""
 
     object: Literal["divergence"] = "divergence"
     jobs: list[str]
     steps: int
-    """Steps that both have stored completions of."""
+    """Number of steps whose completions both jobs have stored."""
     first_step: int | None
     last_step: int | None
     settings: list[SettingDifference]
@@ -70,6 +70,6 @@ class Divergence(Response):
     completion: RowDifference | None
     """The first prompt, or the first token of a completion, that differs."""
     reward: RowDifference | None
-    """The first equal completion with another reward."""
+    """The first completion that is equal in both jobs and has another reward."""
     effect: Effect | None
     notes: list[str]

@@ -16,7 +16,7 @@ MOST_ROWS = 5000
 
 
 class ReplayCreate(Request):
-    """One of the job's rewards, and a stored revision or code to replace it."""
+    """Scores the job's completions again, with one of its rewards replaced by a stored revision or by code."""
 
     kind: Literal["replay"] = "replay"
     job: str
@@ -29,7 +29,7 @@ class ReplayCreate(Request):
     source: str | None = Field(default=None, max_length=262_144)
     entry: str | None = None
     completions: int = Field(default=2000, ge=1, le=MOST_COMPLETIONS)
-    """Approximate maximum, in whole groups spread over the steps."""
+    """Approximate maximum of completions, taken as whole groups spread over the steps."""
 
 
 class SamplingSettings(Request):
@@ -37,7 +37,7 @@ class SamplingSettings(Request):
     """Maximum rows of the split, spread evenly."""
     split: Literal["all", "train", "held_out"] = "all"
     held_out_rows: int | None = Field(default=None, ge=0, le=100_000)
-    """As in a job: with the job's number, `split_by` and seed, the split is the job's."""
+    """Number of rows to hold out. With a job's number, `split_by` and seed, the split is the job's."""
     split_by: Literal["row", "prompt"] = "row"
     """`prompt`: rows with equal prompts are on one side, as in jobs."""
     seed: int = Field(default=0, ge=0, le=2**31 - 1)
@@ -48,7 +48,7 @@ class SamplingSettings(Request):
     stop: list[str] = Field(default_factory=list, max_length=16)
     pass_above: float = Field(default=0.5, allow_inf_nan=False)
     timeout_seconds: float = Field(default=2.0, gt=0, le=60)
-    """For the reward, per completion."""
+    """Maximum wall time of the reward per completion."""
 
 
 class StandAloneCreate(SamplingSettings):
@@ -56,18 +56,18 @@ class StandAloneCreate(SamplingSettings):
 
     kind: Literal["stand_alone"]
     name: str | None = Field(default=None, min_length=1, max_length=100)
-    """A gate finds the newest of a name."""
+    """Name of the evaluation; a gate uses the newest one of a name."""
     model: str | None = Field(default=None, max_length=200)
-    """A base model; optional with `checkpoint`."""
+    """Id of a base model."""
     adapter: str | None = Field(default=None, max_length=100)
-    """`adp_…`"""
+    """Id of an adapter, `adp_…`."""
     checkpoint: str | None = Field(default=None, max_length=100)
-    """`ftckpt_…`"""
+    """Id of a checkpoint, `ftckpt_…`."""
     dataset: str = Field(max_length=100)
     prompt_view: PromptView | None = None
     """Default: the dataset's own."""
     reward: str | None = Field(default=None, max_length=100)
-    """A stored reward (`rew_…`); else `source`."""
+    """Id of a stored reward, `rew_…`; needed without `source`."""
     revision: int | None = Field(default=None, ge=1)
     """Revision of the stored reward; default the newest."""
     source: str | None = Field(default=None, min_length=1, max_length=262_144)
@@ -98,7 +98,9 @@ EvaluationCreate = Annotated[
 
 
 class Evaluation(Response):
-    """Replays have `job` and `report`; others `settings`, `summary` and what they sample."""
+    """A replay has `job` and `report`; a stand-alone evaluation has `settings`, `summary` and the policy that
+    it samples.
+    """
 
     object: Literal["evaluation"] = "evaluation"
     id: str
@@ -116,7 +118,7 @@ class Evaluation(Response):
     settings: SamplingSettings | None = None
     summary: EvaluationSummary | None = None
     reward: str
-    """Name in the job, or of the stored reward."""
+    """Name of the reward in the job, or of the stored reward."""
     stored: str | None = None
     revision: int | None = None
     entry: str | None = None
@@ -135,13 +137,13 @@ class Evaluation(Response):
 
 class EvaluatedRow(RowScores):
     prompt: str | None = None
-    """First 300 characters of the last message; null for older evaluations."""
+    """First 300 characters of the prompt's last message; null for older evaluations."""
     answer: str | None = None
     """The reference answer that the dataset declares, at most 300 characters."""
 
 
 class EvaluationRows(Response):
-    """Rewards by row, ascending, for comparisons."""
+    """Rewards of each row, in the order of rows, for comparisons."""
 
     object: Literal["list"] = "list"
     data: list[EvaluatedRow]
@@ -171,7 +173,7 @@ class LabelPlace(Request):
 
 class LabelCreate(LabelPlace):
     right: bool | None
-    """Your label; null removes it."""
+    """Whether the completion is right; null removes the label."""
 
 
 class LabelsCreate(Request):

@@ -8,7 +8,7 @@ from reinforge.schemas.common import Response
 
 
 class ExampleResult(Response):
-    """What the example's job did where it was measured."""
+    """Results of the example's job, as measured."""
 
     base: float
     """Held-out reward of the base model."""
@@ -29,7 +29,7 @@ class ExampleResult(Response):
 class ExampleSummary(Response):
     object: Literal["example"] = "example"
     name: str
-    """Its folder, for example `word-problems`."""
+    """Name of its folder, for example `word-problems`."""
     title: str
     summary: str
     model: str

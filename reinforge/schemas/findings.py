@@ -1,4 +1,4 @@
-"""Findings of jobs."""
+"""A job's findings as the API returns them: problem, evidence and remedies."""
 
 from reinforge.diagnosis.finding import FindingCode, FindingEvidence, Remedy, Severity
 from reinforge.schemas.common import Response
@@ -6,11 +6,11 @@ from reinforge.schemas.common import Response
 
 class FindingEntry(Response):
     code: FindingCode | str
-    """Other codes come from plug-ins and older versions."""
+    """Code of the problem; plug-ins and older versions may have others than `FindingCode`."""
     severity: Severity
     """`error`: act now. `warning`: watch it."""
     step: int
-    """Since when."""
+    """Step at which the problem began."""
     noticed_step: int
     """Step at which it was reported."""
     title: str
@@ -22,7 +22,7 @@ class FindingEntry(Response):
     """What to do, in words."""
     evidence: FindingEvidence = FindingEvidence()
     remedies: list[Remedy] = []
-    """What to do, with one request each; the best first."""
+    """Ways to act on it, with one request each; the best first."""
     cause: FindingCode | None = None
     """Finding that this one follows from. It has no remedies of its own then."""
     source: str = "trainer"

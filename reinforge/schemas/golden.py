@@ -1,4 +1,4 @@
-"""Golden cases."""
+"""Golden cases of a reward: completions and the rewards that they should get."""
 
 from typing import Any, Literal
 

@@ -16,7 +16,7 @@ class RewardChangeCreate(Request):
     stored: str | None = None
     """Id of a stored reward (`rew_…`); default the one the job uses."""
     revision: int | None = Field(default=None, ge=1)
-    """Default the newest."""
+    """Revision of the stored reward; default the newest."""
 
 
 class SettingChangeCreate(Request):
@@ -58,13 +58,13 @@ class JobCommandView(Response):
     kind: str
     """`checkpoint`, `pause` or `cancel`."""
     step: int | None = None
-    """Null until it is executed."""
+    """Completed steps when the command was executed; null before."""
     created_at: Timestamp
     applied_at: Timestamp | None = None
 
 
 class JobChangeView(Response):
-    """Rewards' changes have `reward` and `revision`, settings' `setting`, `value` and `before`."""
+    """Changes of rewards have `reward` and `revision`, changes of settings `setting`, `value` and `before`."""
 
     object: Literal["job.change"] = "job.change"
     id: str
@@ -72,7 +72,7 @@ class JobChangeView(Response):
     type: Literal["reward", "setting"] = "reward"
     reward: str | None = None
     revision: str | None = None
-    """`rew_…@3`."""
+    """Id and number of the revision, `rew_…@3`."""
     setting: str | None = None
     title: str | None = None
     value: float | None = None

@@ -19,12 +19,12 @@ class JobCheck(Response):
     problems: list[JobProblem] = []
     warnings: list[str] = []
     worker_warnings: list[str] = []
-    """Those of `warnings` that only a worker can find, for checks of a part of the specification."""
+    """Those of `warnings` that only a check with a worker finds."""
     spec: dict[str, Any] | None = None
     """Resolved specification; None if it does not parse."""
     facts: dict[str, Any] = {}
-    """Once all objects exist: rows, training_rows, held_out_rows, completions_per_step, completions,
-    epochs, longest_prompt_tokens, prompt_limit, jail.
+    """Filled once all objects that the job names exist: rows, training_rows, held_out_rows,
+    completions_per_step, completions, epochs, longest_prompt_tokens, prompt_limit, jail.
     """
 
 
@@ -41,10 +41,12 @@ class Preset(Response):
     source: str
     """Paper and equation."""
     confidence: Literal["high", "medium", "low"]
-    """Whether the formula was read at the authors', combined from accounts, or partly filled in."""
+    """How certain the formula is: read in the authors' paper, combined from accounts of others, or partly
+    filled in.
+    """
     deviations: list[str]
     learning: str
-    """Why it hardly learns the demo's additions; empty for most."""
+    """Why the preset hardly learns the demo's task, additions; empty for most."""
     needs: list[str]
     algorithm: dict[str, Any]
     job: dict[str, Any]
@@ -57,7 +59,7 @@ class Preset(Response):
     single_turn: bool
     """Whether single-turn jobs can run it."""
     reason: str | None = None
-    """Why not, and what to do."""
+    """Why single-turn jobs cannot run it, and what to do."""
 
 
 class JobForm(Response):

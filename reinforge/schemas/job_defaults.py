@@ -1,4 +1,4 @@
-"""Suggested values of a job and its time before the start."""
+"""Suggested values for a job's settings, and its estimated time, before it starts."""
 
 from typing import Literal
 
@@ -9,10 +9,12 @@ from reinforge.schemas.common import Response
 class JobDefaults(Response):
     object: Literal["job.defaults"] = "job.defaults"
     data: list[JobDefault]
-    """Also for fields that the specification states; jobs are created with these values only if they are sent."""
+    """Suggestions, also for fields that the specification states. A job gets these values only if they are
+    sent.
+    """
     preflight: str | None = None
     """The newest pre-flight of the same model, data and rewards, which the values follow."""
     estimate: TimeEstimate | None = None
     """Time of the job with its own and the suggested values; null if nothing was measured."""
     estimate_note: str | None = None
-    """What to do for an estimate, if there is none."""
+    """What to do to get an estimate, if there is none."""

@@ -1,4 +1,4 @@
-"""Name, notes, tags and archive of a job, and what its list can be narrowed to."""
+"""Name, notes, tags and archiving of a job, and the values that a list of jobs can be filtered by."""
 
 from typing import Annotated, Literal
 
@@ -21,13 +21,13 @@ class JobUpdate(Request):
 
     name: JobName | None = None
     notes: str | None = Field(default=None, max_length=20_000)
-    """Markdown; an empty text removes them."""
+    """Markdown; an empty string removes them."""
     tags: list[Tag] | None = Field(default=None, max_length=MOST_TAGS)
     """Replaces all tags."""
     add_tags: list[Tag] = Field(default_factory=list, max_length=MOST_TAGS)
     remove_tags: list[Tag] = Field(default_factory=list, max_length=MOST_TAGS)
     archived: bool | None = None
-    """Archived jobs are hidden from lists. Only jobs that have ended."""
+    """Archived jobs are hidden from lists. Only jobs that have ended can be archived."""
 
 
 class JobFacets(Response):

@@ -1,4 +1,4 @@
-"""Prompts of a job over all its steps."""
+"""How a job's prompts fared over all its steps."""
 
 from typing import Literal
 
@@ -7,7 +7,7 @@ from reinforge.schemas.common import Response
 PromptCategory = Literal["never_solved", "newly_lost", "won", "most_variable"]
 """A draw is one prompt in one step with at least one scored completion. It is solved if at least half of
 its scored completions pass, and failed if none passes. The last draws are the last two, or the last one
-of a prompt with fewer than four draws. The first that holds:
+of a prompt with fewer than four draws. A prompt is in the first category that applies:
 
 never_solved: no completion passed in any draw.
 newly_lost: an earlier draw was solved, and the last draws failed.
@@ -28,7 +28,9 @@ class JobPrompt(Response):
     row_index: int
     prompt_hash: str
     prompt: str | None
-    """First 1,000 characters of the last message or text; null for jobs of older workers."""
+    """First 1,000 characters of the prompt's last message, or of the rendered prompt; null for jobs of older
+    workers.
+    """
     answer: str | None
     """The reference answer that the dataset declares, at most 500 characters."""
     category: PromptCategory | None

@@ -1,4 +1,4 @@
-"""Share links of jobs."""
+"""Share links, which show a job without sign-in."""
 
 from typing import Literal
 
@@ -15,7 +15,7 @@ class JobShareCreate(Request):
 
 
 class JobShare(Response):
-    """Shows one job without sign-in: verdict, charts, held-out table, configuration, notes."""
+    """Link that shows one job without sign-in: verdict, charts, held-out table, configuration, notes."""
 
     object: Literal["job_share"] = "job_share"
     id: str
@@ -30,7 +30,7 @@ class JobShare(Response):
 
 class JobShareCreated(JobShare):
     url: str
-    """Contains the secret; in no other response."""
+    """Address of the link with its secret, which no other response contains."""
 
 
 class JobShareList(Response):

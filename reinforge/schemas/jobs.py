@@ -34,11 +34,11 @@ class ForkedFrom(Response):
     step: int
     """Step after which it continues."""
     carried: list[Carried]
-    """State it took over."""
+    """Parts of the state that the job took over."""
 
 
 class StartedFrom(Response):
-    """Adapter with whose weights a job started; what it calls the base is this adapter."""
+    """Adapter whose weights a job started from. What the job calls the base is this adapter."""
 
     id: str
     """`adp_…` or `ftckpt_…`."""
@@ -84,11 +84,12 @@ class Job(Response):
     held_out_reward_best: float | None = None
     """Held-out reward of `best_step`; in lists of jobs only."""
     held_out_includes_shaping: bool = False
-    """Measured by a worker before 0.2: do not compare with other jobs'."""
+    """Whether a worker before version 0.2 measured it, shaping included: do not compare it with other jobs.
+    """
     best_step: int | None = None
-    """Null if none is better than the base."""
+    """Step of the best held-out reward; null if none is better than the base."""
     verdict: Outcome | None = None
-    """Outcome; null before the job ends or pauses, and before version 0.2."""
+    """Outcome of the job; null before it ends or pauses, and for jobs from before version 0.2."""
     verdict_detail: Verdict | None = None
     finding: FindingHead | None = None
     """The most important open error or warning; not in live events."""
@@ -104,7 +105,7 @@ class Job(Response):
     tags: list[str] = []
     archived: bool = False
     settings: dict[str, Any] = {}
-    """Dotted path → value, of the paths that the list was requested with."""
+    """Dotted path → value, for the paths that the request for the list named."""
 
 
 class JobDetail(Job, Editable):
@@ -113,7 +114,7 @@ class JobDetail(Job, Editable):
     notes: str = ""
     """Markdown."""
     spec: dict[str, Any]
-    """As given."""
+    """Specification as it was sent."""
     resolved_spec: dict[str, Any] | None = None
     facts: dict[str, Any] = {}
     warnings: list[str] = []
@@ -143,7 +144,7 @@ class Metrics(Response):
 
 
 class CompletionRow(Response):
-    """Summary; `Completion` has the rest."""
+    """Summary of a completion; `Completion` has the rest."""
 
     step: int
     split: Literal["train", "held_out"]
@@ -169,7 +170,7 @@ class CompletionCall(Response):
     id: str
     name: str
     arguments: str
-    """JSON; what the policy wrote if it could not be read."""
+    """JSON, or what the policy wrote if that could not be read."""
     status: CallStatus
     """`ok`, or why it failed."""
     result: str = ""
@@ -177,7 +178,7 @@ class CompletionCall(Response):
     """Whether `result` is shortened."""
     milliseconds: float = 0.0
     reward: float | None = None
-    """What the environment of an OpenEnv server gave for the call."""
+    """Reward that an OpenEnv environment returned for the call."""
 
 
 class CompletionReply(Response):
@@ -212,7 +213,7 @@ class RewardResult(Response):
     parts: dict[str, float] = {}
     steps: list[tuple[float, int]] = []
     turns: list[tuple[float, int]] = []
-    """(value, number of the turn), where a reward scores turns."""
+    """(value, number of the turn), if the reward scores turns."""
     criteria: dict[str, float] = {}
     candidates: list[list[float]] = []
     reason: str | None = None
@@ -226,7 +227,7 @@ class RewardResult(Response):
     labels: dict[str, str] = {}
     """Labels of judges and classifiers, by part of a multi (`""`: the reward)."""
     part_status: dict[str, str] = {}
-    """Parts of a multi without value: `not_applicable` if gated, or an error."""
+    """Part of a multi without value → `not_applicable` if gated, or an error."""
     usage: dict[str, dict[str, float]] = {}
     """Judge → `prompt_tokens, completion_tokens, cached_tokens, cost, calls, cached_calls`."""
 
@@ -241,7 +242,7 @@ class CompletionBranch(Response):
     `system_message`, `tools_changed` or `sub_agent`.
     """
     share: float
-    """Its part of the tokens that the rollout trains."""
+    """Its share of the tokens that the rollout trains."""
     prompt_messages: list[dict[str, Any]] = []
     text: str
     token_ids: list[int] = []
@@ -301,7 +302,7 @@ class CompletionGroup(Response):
     answer: str | None = None
     """The reference answer, if the job names its column."""
     completions: list[Completion]
-    """By `sample_no`, without token lists."""
+    """Completions in the order of `sample_no`, without token lists."""
     steps: list[int] = []
 
 
@@ -310,9 +311,9 @@ class GroupHead(Response):
     prompt_hash: str
     row_index: int
     prompt: str
-    """Beginning of the last message or text, at most 300 characters."""
+    """Beginning of the prompt's last message, or of the rendered prompt, at most 300 characters."""
     rewards: list[float | None] = []
-    """By `sample_no`."""
+    """Reward of each completion, in the order of `sample_no`."""
     tokens: int = 0
     failed: int = 0
     truncated: int = 0
@@ -323,12 +324,14 @@ class GroupList(Response):
     data: list[GroupHead]
     step: int | None
     steps: list[int] = []
-    """Steps with completions of this split."""
+    """Steps that have completions of this split."""
 
 
 class CompletionHit(CompletionRow):
     prompt: str | None = None
-    """First 300 characters of the last message or text; null for jobs of older workers."""
+    """First 300 characters of the prompt's last message, or of the rendered prompt; null for jobs of older
+    workers.
+    """
     answer: str | None = None
     """The reference answer that the dataset declares, at most 300 characters."""
 
@@ -341,7 +344,7 @@ class CompletionHits(Response):
     has_more: bool = False
     next_cursor: str | None = None
     total: int
-    """At most `counted_to`."""
+    """Number of matches, counted up to `counted_to`."""
     counted_to: int
 
 
@@ -383,7 +386,7 @@ class JobFork(Request):
 class JobStart(Response):
     step: int
     whole: bool
-    """Has optimizer and algorithm state; else only adapter weights."""
+    """Whether the step has optimizer and algorithm state; else it has only adapter weights."""
     held_out_reward: float | None = None
 
 

@@ -1,4 +1,4 @@
-"""Judges of a project."""
+"""Requests and responses about a project's judges: models on servers that score completions."""
 
 from typing import ClassVar, Literal
 
@@ -18,7 +18,7 @@ class JudgeCreate(Request):
     model: str = Field(min_length=1, max_length=200)
     """Model name on that server."""
     api_key: SecretStr | None = Field(default=None, min_length=1, max_length=4096)
-    """Encrypted, sent to workers that ask this judge, never returned."""
+    """Key of the judge's server. Stored encrypted, sent to workers that ask this judge, never returned."""
     input_price: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     """Per million input tokens, in any currency."""
     output_price: float = Field(default=0.0, ge=0, allow_inf_nan=False)
@@ -28,7 +28,7 @@ class JudgeCreate(Request):
     concurrency: int = Field(default=8, ge=1, le=256)
     """Maximum concurrent requests per job."""
     timeout_seconds: float = Field(default=120.0, gt=0, le=600)
-    """For one try."""
+    """Maximum time of one try."""
     retries: int = Field(default=4, ge=0, le=10)
     """Retries after a time-out, 429 or 5xx."""
 
@@ -53,7 +53,7 @@ class JudgeChange(Request):
 
 class JudgeInfo(Editable):
     EDITS: ClassVar = frozenset({"updated_at"})
-    """Only `updated_at` shows a changed key."""
+    """`updated_at` alone, because no other field shows that the key has changed."""
 
     object: Literal["judge"] = "judge"
     id: str

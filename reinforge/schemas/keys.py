@@ -35,8 +35,8 @@ class ApiKeyCreate(Request):
     expires_in_days: int | None = Field(default=None, ge=1, le=3650)
     """Default: valid until revoked."""
     administrator: bool = False
-    """Runs the platform: creates projects and acts for any in `X-Reinforge-Project`. Only
-    administrators may request it, for owner's keys without scopes.
+    """Whether the key runs the platform: creates projects, and acts for any project in `X-Reinforge-Project`.
+    Only administrators may request it, for keys of role `owner` without scopes.
     """
 
 
@@ -52,7 +52,9 @@ class ApiKey(Response):
     """First characters of the key."""
     created_by: str | None = None
     maker: str | None = None
-    """`user` whose membership limits the key and ends it. None: the platform's."""
+    """Id of the user whose role in the project limits the key, and with whose membership it ends. None: the
+    platform's.
+    """
     created_at: Timestamp
     last_used_at: Timestamp | None = None
     expires_at: Timestamp | None = None

@@ -7,13 +7,13 @@ from reinforge.schemas.common import Response
 
 
 class Meta(Response):
-    """Fixed while the server runs."""
+    """Version and definitions of the server, fixed while it runs."""
 
     object: Literal["meta"] = "meta"
     version: str
     metrics: list[Metric]
     metric_families: list[MetricFamily]
     charts: list[MetricChart]
-    """Charts of a job in order. Other metrics have their own chart."""
+    """Charts of a job, in page order. A metric that is in none of them has a chart of its own."""
     presets: dict[str, dict[str, Any]]
     job_spec: dict[str, Any]

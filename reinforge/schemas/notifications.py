@@ -20,11 +20,11 @@ class Notifications(Editable):
     confirmed: bool
     """Only confirmed addresses receive events. A new address has to be confirmed again."""
     confirmation: Literal["none", "pending", "sent", "failed"]
-    """The newest message with a confirmation link for this address."""
+    """State of the newest message with a confirmation link for this address."""
     events: list[str]
-    """Empty: none."""
+    """Types of the events to send; empty for none."""
 
 
 class NotificationsUpdate(Request):
     events: list[EventType] = Field(max_length=20)
-    """Empty: none."""
+    """Types of the events to send; empty for none."""

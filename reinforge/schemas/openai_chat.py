@@ -27,7 +27,7 @@ class ChatRequest(Request):
     model: str = Field(min_length=1, max_length=200)
     """A base model, a job's adapter or checkpoint, or a deployment."""
     messages: list[dict[str, Any]] = Field(min_length=1)
-    """Roles system, developer, user, assistant and tool; contents are texts or lists of text parts."""
+    """Roles system, developer, user, assistant and tool; contents are strings or lists of text parts."""
     n: int | None = Field(default=None, ge=1, le=128)
     max_tokens: int | None = Field(default=None, ge=1, le=131_072)
     max_completion_tokens: int | None = Field(default=None, ge=1, le=131_072)
@@ -136,12 +136,12 @@ class TraceMessage(Response):
     tool_call_id: str | None = None
     name: str | None = None
     status: CallStatus | None = None
-    """Of a call: `ok`, or why it failed."""
+    """Status of a call: `ok`, or why it failed."""
     milliseconds: float | None = None
 
 
 class ChatTrace(Response):
-    """What happened before the answer."""
+    """Messages and calls before the answer of a deployment that runs tools."""
 
     end: str
     """Why the conversation ended: a finish reason of rollouts."""
@@ -158,4 +158,4 @@ class ChatCompletion(Response):
     system_fingerprint: str | None = None
     """Identifies the weights: with equal fingerprints a seed gives the same text."""
     trace: ChatTrace | None = None
-    """Not of OpenAI's: of deployments that run tools."""
+    """Not part of OpenAI's API; set by deployments that run tools."""

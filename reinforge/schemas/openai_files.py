@@ -9,7 +9,7 @@ from reinforge.schemas.openai_common import WireObject
 from reinforge.schemas.openai_graders import Wire
 
 SHORTEST, LONGEST = 3600, 2_592_000
-"""Seconds: an hour, 30 days."""
+"""Lifetime of a file in seconds: an hour to 30 days."""
 
 
 class ExpiresAfter(Request):
@@ -39,10 +39,10 @@ class UploadCreate(Wire):
 
 class UploadComplete(Wire):
     part_ids: list[str] = Field(min_length=1, max_length=10_000)
-    """In file order."""
+    """Ids of the parts, in the order of the file."""
     md5: str | None = Field(default=None, pattern=r"^[0-9a-fA-F]{32}$")
     skip_bad_rows: bool = False
-    """Beyond OpenAI's API: SDKs send it in `extra_body`."""
+    """Whether to leave out invalid rows. Not in OpenAI's API: SDKs send it in `extra_body`."""
 
 
 class Upload(WireObject):

@@ -1,4 +1,6 @@
-"""OpenAI's shapes of grader runs and validation. A grader's failure is a flag in a 200 answer."""
+"""OpenAI's shapes of grader runs and validation. A failure of the grader is a flag in an answer with status
+200.
+"""
 
 from typing import Any
 

@@ -13,14 +13,14 @@ def _open(value: Any) -> Any:
 
 
 Auto = BeforeValidator(_open)
-"""None is `auto`."""
+"""Reads `auto` as None."""
 Positive = Annotated[int, Field(strict=True, ge=1)]
 Text64 = Annotated[str, Field(min_length=1, max_length=64)]
 Text512 = Annotated[str, Field(max_length=512)]
 
 
 class Hyperparameters(Request):
-    """OpenAI's, in OpenAI's ranges; `backend.openai.hyperparameters` reads others."""
+    """OpenAI's hyperparameters, in OpenAI's ranges; `reinforge.imports.hyperparameters` reads others."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -72,10 +72,10 @@ class FineTuningJob(WireObject):
     fine_tuned_model: str | None
     finished_at: int | None
     hyperparameters: dict[str, Any] = {}
-    """For supervised jobs, which are not offered."""
+    """Empty: it is for supervised jobs, which are not offered."""
     model: str
     organization_id: str
-    """The project."""
+    """Id of the project."""
     result_files: list[str] = []
     seed: int
     status: str
@@ -108,7 +108,7 @@ class CheckpointView(WireObject):
     fine_tuning_job_id: str
     step_number: int
     metrics: dict[str, float]
-    """Only those defined at the step."""
+    """Metrics that are defined at the step."""
 
 
 class PermissionsCreate(Request):

@@ -12,7 +12,7 @@ class _Part(BaseModel):
 
 
 class _Other(BaseModel):
-    """Part of a request that is refused by the name of its type."""
+    """Part of a request that is refused, with the name of its type."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -20,7 +20,7 @@ class _Other(BaseModel):
 
 
 def _tag(tags: dict[str, str], default: str | None = None) -> Discriminator:
-    """By `type`; what has another one is `other`."""
+    """Tag of a value by its `type`, `other` for types not in `tags`. default: type of a value without one."""
 
     def tag(value: Any) -> str:
         kind = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
@@ -71,7 +71,7 @@ class ReasoningText(_Part):
 
 
 class InputReasoning(_Part):
-    """Reasoning of an earlier response. Without `content` it is passed over."""
+    """Reasoning of an earlier response, ignored without `content`."""
 
     type: Literal["reasoning"]
     content: list[ReasoningText] | None = None
@@ -110,7 +110,7 @@ ResponsesTool = Annotated[
 
 
 class TextFormat(_Other):
-    """`text`; others are refused."""
+    """Format of the answer: `text`; others are refused."""
 
 
 class TextOptions(BaseModel):
@@ -123,11 +123,13 @@ class ResponsesRequest(Request):
     model: str = Field(min_length=1, max_length=200)
     """Any name: the policy that is trained answers."""
     input: str | list[InputItem] = Field(min_length=1)
-    """A text, or the whole conversation: messages with parts of text, calls of functions, their results, reasoning."""
+    """A string, or the whole conversation: messages with parts of text, calls of functions, their results,
+    reasoning.
+    """
     instructions: str | None = None
     """A system message before the input."""
     tools: list[ResponsesTool] | None = Field(default=None, max_length=128)
-    """Functions. For models whose chat template supports tools."""
+    """Functions that the model may call, if its chat template supports tools."""
     tool_choice: str | dict[str, Any] | None = None
     max_output_tokens: int | None = Field(default=None, ge=1, le=131_072)
     stream: bool | None = None
@@ -147,7 +149,7 @@ class ResponsesRequest(Request):
     prompt_cache_options: dict[str, Any] | None = None
     parallel_tool_calls: bool | None = None
     max_tool_calls: int | None = None
-    """Of hosted tools, of which there are none."""
+    """Limit on calls of hosted tools, of which there are none."""
 
     # Refused unless they ask for nothing.
     previous_response_id: str | None = None
@@ -198,7 +200,7 @@ class ReasoningContent(Response):
 
 
 class OutputReasoning(Response):
-    """What the model thought, where its template marks it."""
+    """Reasoning of the model, if its template marks it."""
 
     id: str
     type: Literal["reasoning"] = "reasoning"
@@ -247,7 +249,7 @@ class ModelResponse(Response):
     created_at: int
     status: Literal["in_progress", "completed", "incomplete"]
     incomplete_details: IncompleteDetails | None = None
-    """The answer was cut off: by `max_output_tokens`, or by a limit of the job."""
+    """Set if the answer was cut off, by `max_output_tokens` or by a limit of the job."""
     error: None = None
     instructions: str | None = None
     max_output_tokens: int | None = None
@@ -258,11 +260,11 @@ class ModelResponse(Response):
     previous_response_id: None = None
     store: Literal[False] = False
     temperature: None = None
-    """The job's."""
+    """Null: the job's value applies."""
     text: TextSettings = TextSettings()
     tool_choice: Literal["auto", "none"] = "auto"
     tools: list[dict[str, Any]] = []
     top_p: None = None
-    """The job's."""
+    """Null: the job's value applies."""
     truncation: Literal["disabled"] = "disabled"
     usage: ResponsesUsage | None = None

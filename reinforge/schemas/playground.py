@@ -20,7 +20,7 @@ class SampleRequest(Request):
     seed: int = Field(default=0, ge=0, le=2**31 - 1)
     stop: list[str] = Field(default_factory=list, max_length=16)
     tools: list[dict[str, Any]] | None = Field(default=None, max_length=128)
-    """Tools that the model may call; the chat template has to know them."""
+    """Tools that the model may call; its chat template has to support tools."""
 
 
 class SampledCall(Response):
@@ -30,17 +30,18 @@ class SampledCall(Response):
     arguments: str
     """JSON."""
     error: str | None = None
-    """Why it cannot be read."""
+    """Why the call cannot be read."""
 
 
 class SampleEvent(Response):
     """Server-sent event of `POST /api/v1/sample`, by `type`:
 
-    `status`  message: activity before the first token ("Loading starter-arith") `prompt`  prompt,
-    tokens: length of the rendered prompt `delta`   prompt, sample, text: next piece of a
-    completion; tokens sampled so far `done`    prompt, sample, text (whole completion), tokens
-    (with end token), finish_reason `error`   error: the envelope's inner object; the stream ends
-    `end`     everything is done; the stream ends
+    `status`: `message` says what is done before the first token ("Loading starter-arith").
+    `prompt`: `tokens` is the length of the rendered prompt number `prompt`.
+    `delta`: `text` is the next piece of completion `sample` of the prompt; `tokens` were sampled so far.
+    `done`: `text` is the whole completion, `tokens` include the end token; with `finish_reason`.
+    `error`: `error` is the inner object of an error response; the stream ends.
+    `end`: everything is done; the stream ends.
     """
 
     type: Literal["status", "prompt", "delta", "done", "error", "end"]

@@ -1,4 +1,4 @@
-"""Pre-flights."""
+"""A pre-flight as the API returns it: a job of a few steps, and the estimates from them."""
 
 from typing import Any, Literal
 

@@ -1,4 +1,4 @@
-"""Projects."""
+"""Requests and responses about projects."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -24,7 +24,7 @@ class Project(Editable):
 class ProjectAccess(Project):
     role: Role
     current: bool
-    """The project of requests without `X-Reinforge-Project`."""
+    """Whether requests without `X-Reinforge-Project` mean this project."""
 
 
 class ProjectCreate(Request):
@@ -43,7 +43,7 @@ class ProjectUpdate(Request):
 
     name: ProjectName | None = None
     required_card: str | None = Field(default=None, min_length=1, max_length=1000)
-    """Such as `held_out_gain.low>0, witnesses=0`; null requires nothing."""
+    """Conditions such as `held_out_gain.low>0, witnesses=0`; null requires nothing."""
 
 
 class ProjectDelete(Request):

@@ -22,7 +22,7 @@ class CardEstimate(Response):
 
 class CardChange(CardEstimate):
     paired: bool
-    """Compared row by row; otherwise two samples of rows, with a wider interval."""
+    """Whether rewards are compared row by row; otherwise as two samples of rows, with a wider interval."""
 
 
 class CardPolicy(Response):
@@ -30,7 +30,7 @@ class CardPolicy(Response):
     name: str
     job: str | None = None
     step: int
-    """Of the evaluation in that job."""
+    """Step of the evaluation in that job."""
     rows: int
     completions: int
 
@@ -61,7 +61,7 @@ class CardAbility(Response):
     adapter_evaluation: str
     figures: list[CardFigure]
     worse: bool
-    """The adapter's reward is below the base's beyond chance."""
+    """Whether the adapter's reward is below the base's beyond chance."""
 
 
 class CardWitness(Response):
@@ -84,7 +84,7 @@ class CardCompletion(Response):
     sample: int
     reward: float
     base_reward: float | None = None
-    """Mean of the base on the same row."""
+    """Mean reward of the base on the same row."""
     tokens: int
     finish_reason: str
     prompt: str | None = None
@@ -98,7 +98,7 @@ class CardVerdict(Response):
 
 
 class CardSubject(Response):
-    """What the card is about, by content."""
+    """Job and adapter that the card is about, with the SHA-256 of what went into them."""
 
     job: str
     name: str
@@ -128,7 +128,7 @@ class CardCost(Response):
     sampled_tokens: float
     trained_tokens: float
     cost: float | None = None
-    """At the price of a GPU hour that the operator set, with what judges cost."""
+    """Cost of worker time, at the operator's price of a GPU hour, and of judges."""
 
 
 class CardCondition(Response):
@@ -156,7 +156,7 @@ class ReportCard(Response):
     abilities: list[CardAbility] = []
     witnesses: list[CardWitness] = []
     findings: list[CardFinding] = []
-    """Not resolved."""
+    """Findings that are not resolved."""
     best: list[CardCompletion] = []
     worst: list[CardCompletion] = []
     cost: CardCost
@@ -176,4 +176,6 @@ class CardManifest(Response):
     public_key: str
     """Base64 of 32 bytes."""
     signature: str
-    """Base64, of the manifest without it as canonical JSON: keys sorted, no spaces, UTF-8."""
+    """Signature in Base64 of the manifest without this field, as canonical JSON: keys sorted, no spaces,
+    UTF-8.
+    """

@@ -48,7 +48,7 @@ class DatasetRows(Response):
 
 
 class RewardText(Request):
-    """Exactly one of `source` and `grader`."""
+    """Text of a reward, as exactly one of `source` and `grader`."""
 
     source: str | None = Field(default=None, min_length=1, max_length=262_144)
     """Python code, or a grader's JSON as text."""
@@ -121,7 +121,7 @@ class RewardTestRow(Request):
 
 
 class RewardTest(Request):
-    """Scores given completions with a stored reward in the path, or `source` or `grader`."""
+    """Scores completions with the stored reward in the path, or with `source` or `grader`."""
 
     source: str | None = Field(default=None, max_length=262_144)
     """Python code, or a grader's JSON as text."""
@@ -144,9 +144,9 @@ class ModelCreate(Request):
     source: str = Field(min_length=1, max_length=4096)
     """Folder on the worker, or `hub:org/name@revision`, pinned to a commit."""
     token: SecretStr | None = Field(default=None, min_length=1, max_length=500)
-    """For private or gated hub models; encrypted, given to workers that need it."""
+    """Access token for private or gated hub models; stored encrypted, sent to workers that need it."""
     chat_template: Literal["plain", "bare"] | None = None
-    """For a model without one: `plain` writes roles as words, `bare` only messages' texts."""
+    """For a model without a chat template: `plain` writes roles as words, `bare` only the messages' texts."""
 
 
 class ModelProgress(Response):
@@ -160,7 +160,9 @@ class BaseModelInfo(Response):
     object: Literal["base_model"] = "base_model"
     id: str
     shared: bool = True
-    """Shared by all projects, changed by administrators. False: the project's own."""
+    """Whether the model is shared by all projects, and changed by administrators only. False: the project's
+    own.
+    """
     source: str
     status: Literal["adding", "ready", "failed"]
     error: str | None = None
@@ -187,7 +189,7 @@ class BaseModelInfo(Response):
     @field_validator("progress", mode="wrap")
     @classmethod
     def only_phases(cls, value: Any, handler: Any) -> Any:
-        """Ignores failures, which a row keeps in the same place."""
+        """Ignores a failure, which the database keeps in the column of progress."""
         return None if isinstance(value, dict) and "phase" not in value else handler(value)
 
 
@@ -202,7 +204,7 @@ class Adapter(Response):
     id: str
     name: str
     job: str | None
-    """Null: it was uploaded."""
+    """Job that trained the adapter; null if it was uploaded."""
     checkpoint: str | None
     step: int
     model: str
@@ -230,7 +232,7 @@ class WorkerInfo(Response):
     version: str
     last_seen_at: Timestamp
     job: str | None = None
-    """Job of your project."""
+    """Id of the job that it runs; null if that is of another project."""
     busy: bool = False
     notice: str | None = None
     """Why jobs start late, and what to do: its broker does not answer or is not the backend's, or all

@@ -1,4 +1,4 @@
-"""Wire shapes of attacks on rewards."""
+"""Request and response of an attack on a reward with wrong completions."""
 
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ class RewardAttackRow(Request):
 
 
 class RewardAttack(Request):
-    """Scores wrong completions of given rows with a stored reward in the path, or `source` or `grader`."""
+    """Scores wrong completions of `rows` with the stored reward in the path, or with `source` or `grader`."""
 
     source: str | None = Field(default=None, max_length=262_144)
     """Python code, or a grader's JSON as text."""
@@ -26,8 +26,9 @@ class RewardAttack(Request):
     answer: str = Field(default="answer", max_length=200)
     """Field of `item` with the right answer. Without one, only what the reward pays for nonsense is reported."""
     right: str | None = Field(default=None, max_length=20_000)
-    """A right completion with `{answer}` in place of the answer; default: the form of some common ones that the
-    reward pays best."""
+    """A right completion with `{answer}` in place of the answer; default: of several common forms, the one
+    that the reward pays best.
+    """
     timeout_seconds: float = Field(default=2.0, gt=0, le=60)
 
 

@@ -16,7 +16,7 @@ class RewardCheck(Request):
 class RewardEntry(Response):
     name: str
     spelling: str
-    """Which of the three signatures."""
+    """Which of the three signatures the function has."""
     line: int | None = None
     columns: list[str] = []
     """Dataset columns without which it fails on every row, as far as the source shows."""

@@ -12,7 +12,9 @@ TrialStatus = Literal[
     "pending", "refused", "skipped", "deleted", "validating", "queued", "starting", "running", "pausing", "paused",
     "cancelling", "succeeded", "failed", "cancelled",
 ]  # fmt: skip
-"""A job's status, or why there is no job: not submitted yet, refused, not submitted before the end, deleted."""
+"""A job's status, or why there is no job: `pending` (not submitted yet), `refused`, `skipped` (the sweep
+ended before), `deleted`.
+"""
 EndReason = Literal["halving", "budget", "sweep_cancelled"]
 
 
@@ -21,7 +23,7 @@ class SweepTrial(Response):
 
     number: int
     setting: int
-    """Equal for trials that differ only in their seed."""
+    """Number of the setting, equal for trials that differ only in their seed."""
     name: str
     parameters: dict[str, Any]
     seed: int | None
@@ -39,7 +41,7 @@ class SweepTrial(Response):
     step: int
     steps: int
     seconds: float
-    """Seconds of workers' time."""
+    """Worker time of the job."""
     cost: float | None
     adapter: str | None
 
@@ -52,7 +54,7 @@ class SweepSetting(Response):
     parameters: dict[str, Any]
     trials: list[int]
     objective: float | None
-    """Mean over its trials that have one."""
+    """Mean objective over its trials that have one."""
     low: float | None
     high: float | None
     measured: int
@@ -73,7 +75,9 @@ class SweepBest(Response):
 class ParameterImportance(Response):
     method: str
     shares: dict[str, float]
-    """Dotted path → share of the objective's variance between its values, adjusted for their number, largest first."""
+    """Dotted path → share of the objective's variance that its values explain, adjusted for their number,
+    largest first.
+    """
     trials: int
 
 
@@ -92,7 +96,7 @@ class Sweep(Response):
     varied: list[str]
     """Dotted paths that differ between trials."""
     planned: int
-    """Trials, if neither budget nor cancellation ends it early."""
+    """Number of trials, if neither budget nor cancellation ends the sweep early."""
     counts: dict[str, int]
     """Status of trials → their number."""
     best: SweepBest | None
@@ -106,7 +110,7 @@ class SweepDetail(Sweep):
     spec: SweepSpec
     trials: list[SweepTrial]
     settings: list[SweepSetting]
-    """Best first; those without an objective last."""
+    """Settings, the best first; those without an objective last."""
     importance: ParameterImportance | None
     importance_note: str | None
     """Why there is no importance."""
@@ -131,7 +135,9 @@ class SweepCheck(Response):
     """`param` names a field of the sweep: `parameters.adapter.rank`, `job.limits.steps`."""
     warnings: list[str] = []
     planned: int | None = None
-    """Jobs, if neither budget nor cancellation ends it early; None if the sweep does not parse."""
+    """Number of jobs, if neither budget nor cancellation ends the sweep early; None if the sweep does not
+    parse.
+    """
     varied: list[str] = []
     """Dotted paths that differ between trials."""
     trials: list[PlannedTrial] = []

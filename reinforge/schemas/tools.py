@@ -12,7 +12,7 @@ MOST_RUN_CALLS = 64
 MOST_PAST_CALLS = 512
 MOST_ARGUMENTS = 65_536
 _MOST_STATE = 1 << 18
-"""Of 64 KiB of JSON with escaped characters."""
+"""Maximum characters of `state`: 64 KiB of JSON, which escaping can make longer."""
 
 
 class ToolsCheck(Request):
@@ -36,7 +36,7 @@ class ToolProblem(Response):
 
 
 class ToolsCheckResult(Response):
-    """What the model reads. Without problems, `tools` are those of a job with these sources."""
+    """The tools as the model reads them. Without problems, a job with these sources has the same tools."""
 
     object: Literal["tools.check"] = "tools.check"
     ok: bool
@@ -49,7 +49,7 @@ class ToolRunCall(Request):
     arguments: str = Field(default="{}", max_length=MOST_ARGUMENTS)
     """JSON, as a model writes it."""
     error: str | None = Field(default=None, max_length=2000)
-    """Why the model's text is no call that can run, if it is none."""
+    """Why the model's text is not a call that can run, if so."""
 
 
 class PastToolCall(Request):
@@ -70,13 +70,13 @@ class ToolRun(Request):
     item: dict[str, Any] = Field(default_factory=dict)
     """The row of the dataset."""
     model: str | None = Field(default=None, max_length=200)
-    """Base model whose tokens `max_result_tokens` counts; without it, results lose their middle from 16,384 characters
-    on.
+    """Base model whose tokens `max_result_tokens` counts; without it, results above 16,384 characters are cut
+    in the middle.
     """
     start: bool = False
-    """Begin the conversation: `reset` of classes, whose text belongs behind the prompt."""
+    """Begin the conversation by `reset` of classes, whose text belongs after the prompt."""
     score: bool = False
-    """End it: `get_reward` of classes."""
+    """End the conversation by `get_reward` of classes."""
     seed: int = Field(default=0, ge=0, le=2**31 - 1)
     """The same in all turns of a conversation."""
     turn: int = Field(default=0, ge=0, le=255)
@@ -84,7 +84,7 @@ class ToolRun(Request):
     """Calls of earlier turns."""
     state: str | None = Field(default=None, max_length=_MOST_STATE)
     history: list[PastToolCall] = Field(default_factory=list, max_length=MOST_PAST_CALLS)
-    """`state`, `history`: those of the former result."""
+    """`state` and `history` are those of the previous result."""
 
     @field_validator("environment")
     @classmethod
@@ -93,7 +93,7 @@ class ToolRun(Request):
             raise ValueError("give at least one source")
         if any(source.type == "openenv" for source in value.sources):
             raise ValueError(
-                "an OpenEnv server keeps the state of a rollout, which calls outside a job do not have"
+                "calls outside a job have no rollout, whose state an OpenEnv server keeps: leave such sources out"
             )
         if any(source.type in ("python", "class") and source.source is None for source in value.sources):
             raise ValueError("a path names a file on your machine: give the code as `source`")

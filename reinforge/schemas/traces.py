@@ -16,9 +16,9 @@ class TraceSelection(Request):
     first_step: int = Field(default=0, ge=0, le=2**31 - 1)
     last_step: int | None = Field(default=None, ge=0, le=2**31 - 1)
     per_prompt: int = Field(default=4, ge=1, le=1000)
-    """At most so many of one prompt; of equal texts one."""
+    """Maximum completions of one prompt; of equal ones only one is taken."""
     truncated: bool = False
     """Also completions that reached the token limit."""
     limit: int = Field(default=10_000, ge=1, le=100_000)
     name: str | None = Field(default=None, min_length=1, max_length=200)
-    """Of the dataset; default: from the job's name."""
+    """Name of the dataset; default: made from the job's name."""

@@ -31,7 +31,7 @@ def checked_url(url: str) -> str:
     if parsed.username or parsed.password:
         raise ValueError("a user name and password do not belong into the address")
     if parsed.fragment or parsed.query:
-        raise ValueError("the address must have nothing behind ? or #")
+        raise ValueError("the address must have no query (?…) and no fragment (#…)")
     return url.rstrip("/")
 
 
@@ -56,7 +56,7 @@ class TrackerCreate(Request):
     username: Account | None = None
     """MLflow with basic authentication: the user, with `api_key` as password. Without it `api_key` is a token."""
     api_key: ApiKey | None = None
-    """Encrypted, never returned."""
+    """Key for the tracker. Stored encrypted, never returned."""
     every_job: bool = False
     """Export every new job of the project."""
 
@@ -75,12 +75,14 @@ class TrackerCreate(Request):
 
 
 def check_tracker(kind: str, url: str, destination: str) -> None:
-    """Raises ValueError."""
+    """Raises ValueError for an address or project name that W&B cannot have."""
     if kind == "wandb":
         if not url.startswith("https://"):
             raise ValueError("the address of a W&B server begins with https://")
         if not _WANDB_NAME.fullmatch(destination):
-            raise ValueError("a project of W&B has letters, digits, `_`, `-` and `.` only")
+            raise ValueError(
+                "the name of a W&B project has at most 128 characters: letters, digits, `_`, `-` and `.`"
+            )
 
 
 class TrackerChange(Request):
@@ -101,7 +103,7 @@ class TrackerChange(Request):
 
 class Tracker(Editable):
     EDITS: ClassVar = frozenset({"updated_at"})
-    """Only `updated_at` shows a changed key."""
+    """`updated_at` alone, because no other field shows that the key has changed."""
 
     object: Literal["tracker"] = "tracker"
     id: str
@@ -120,7 +122,7 @@ class Tracker(Editable):
 
 class JobExportCreate(Request):
     tracker: str = Field(min_length=1, max_length=100)
-    """Name or id."""
+    """Name or id of the tracker."""
 
 
 class JobExport(Response):
@@ -128,7 +130,7 @@ class JobExport(Response):
     id: str
     job: str
     tracker: str
-    """Name."""
+    """Name of the tracker."""
     kind: TrackerKind
     destination: str
     state: Literal["pending", "live", "done", "failed"]
@@ -138,7 +140,7 @@ class JobExport(Response):
     url: str | None = None
     """The run at the tracker."""
     error: str | None = None
-    """Why the newest attempt failed; it is repeated."""
+    """Why the newest attempt failed; the export is tried again."""
     tries: int
     """Failed attempts in a row."""
     next_at: Timestamp | None = None

@@ -1,4 +1,4 @@
-"""Dataset uploads in numbered parts, in any order, repeatable."""
+"""Dataset uploads in numbered parts, which may be sent in any order and sent again."""
 
 from typing import Annotated, Literal
 
@@ -43,7 +43,7 @@ class DatasetUpload(Response):
     parts: list[DatasetUploadPart]
     missing: list[int]
     direct: bool = False
-    """Parts may go to the bucket, by URLs of `…/parts/{number}/url`."""
+    """Whether parts may be sent to the bucket itself, by URLs of `…/parts/{number}/url`."""
     created_at: Timestamp
     expires_at: Timestamp
     """A day after the last part."""

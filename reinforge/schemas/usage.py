@@ -16,7 +16,7 @@ playground. judge_spend: in the judges' currency. storage_bytes: the day's last 
 sums over the day.
 """
 Period = Literal["day", "month", "total"]
-"""In UTC."""
+"""Period of a budget, in UTC."""
 
 
 class UsageDay(Response):

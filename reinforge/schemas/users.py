@@ -14,7 +14,7 @@ Email = Annotated[
         strip_whitespace=True, to_lower=True, max_length=254, pattern=r"^[^@\s\x00]+@[^@\s\x00]+$"
     ),
 ]
-"""Lower-cased. Only the form is checked: no mail is sent."""
+"""Lower-cased. Only its format is checked: no mail is sent."""
 Password = Annotated[SecretStr, Field(min_length=10, max_length=200)]
 
 
@@ -49,12 +49,12 @@ class Me(Editable):
     project_name: str
     version: str
     member: str | None = None
-    """None for API keys and for administrators who are no members."""
+    """Id of the membership; None for API keys, and for administrators who are no members."""
     user: str | None = None
     email: str | None = None
     has_password: bool = False
     administrator: bool = False
-    """Runs the platform: creates projects and owns all of them."""
+    """Whether the user or key runs the platform: creates projects, and acts as owner of each."""
 
 
 class AccountUpdate(Request):

@@ -16,7 +16,7 @@ EventType = Literal[
     "evaluation.succeeded",
     "evaluation.failed",
 ]
-"""Also `webhook.test`, on request."""
+"""Types of events that a webhook can get; `webhook.test` is sent on request."""
 
 _URL: TypeAdapter[HttpUrl] = TypeAdapter(HttpUrl)
 
@@ -26,7 +26,7 @@ def _checked(url: str) -> str:
     if parsed.username or parsed.password:
         raise ValueError("a user name and password do not belong into the address")
     if parsed.fragment:
-        raise ValueError("what stands behind # is never sent")
+        raise ValueError("the address has a fragment (#…), which is never sent: leave it out")
     return url
 
 
@@ -34,7 +34,7 @@ class WebhookCreate(Request):
     url: str = Field(max_length=2000, examples=["https://example.org/hooks/reinforge"])
     """`https://…` or `http://…`; every 2xx counts as received."""
     events: list[EventType] = Field(default_factory=list, max_length=20)
-    """Empty: all."""
+    """Types of the events to send; empty for all."""
     description: str | None = Field(default=None, max_length=500)
 
     @field_validator("url")
@@ -104,4 +104,4 @@ class WebhookDeliveryInfo(Response):
 class WebhookDeliveryDetail(WebhookDeliveryInfo):
     body: dict[str, Any]
     log: list[DeliveryTry]
-    """Oldest first."""
+    """Tries, the oldest first."""

@@ -23,7 +23,7 @@ PROTOCOL_HEADER = "reinforge-protocol"
 LEASE_SECONDS = 30.0
 HEARTBEAT_SECONDS = 5.0
 HEARTBEATS_PER_LEASE = 6
-"""Minimum: a shorter lease is renewed more often."""
+"""Minimum number: with a shorter lease, heartbeats are more frequent."""
 CALL_POLL_SECONDS = 25.0
 
 EngineName = Literal["transformers", "vllm"]
@@ -51,7 +51,7 @@ class Register(Request):
 class Claim(Request):
     worker: str
     job: str | None = None
-    """None: the next in the queue."""
+    """Id of the job; None: the next in the queue."""
 
 
 class ClaimedReward(Response):
@@ -86,9 +86,9 @@ class Claimed(Response):
     resume: Blob | None = None
     resume_step: int = 0
     changes: list[ScheduledChange] = []
-    """What earlier attempts have applied, in order."""
+    """Changes that earlier attempts have applied, in order."""
     fork: ForkStart | None = None
-    """`resume` belongs to the job that this one continues."""
+    """Set if `resume` comes from another job, which this one continues."""
     start: Blob | None = None
     """Archive of the adapter that training starts from."""
     traceparent: str | None = None
@@ -125,14 +125,14 @@ class HeartbeatReply(Response):
 
 
 class MetricColumns(RecordModel):
-    """Consecutive `step_metrics` records with equal keys: `step[i]`, `ts[i]`, `values[key][i]` are
-    record `sequence + i`. For workers of earlier releases.
+    """Consecutive `step_metrics` records with equal keys: `step[i]`, `ts[i]`, `values[key][i]` are record
+    `sequence + i`. Sent by workers of earlier releases.
     """
 
     kind: Literal["metric_columns"] = "metric_columns"
     sequence: int = Field(ge=1)
     step: list[int] = Field(min_length=1, max_length=1000)
-    """Ascending."""
+    """Steps, ascending."""
     ts: list[float]
     values: dict[str, list[float | None]]
 
@@ -183,7 +183,7 @@ class CallMessage(Response):
 
 
 class CallAnswer(Request):
-    """The worker's answer; `error` is the envelope's inner object."""
+    """The worker's answer: `result`, or as `error` the inner object of an error response."""
 
     result: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
@@ -192,7 +192,7 @@ class CallAnswer(Request):
 class CallChunk(Request):
     """Events of a running `sample` RPC, ordered by `seq`; repeated ones change nothing.
 
-    Without events it asks whether somebody waits: 404 if not.
+    Without events it asks whether somebody still waits for the RPC; if not, the answer is 404.
     """
 
     seq: int = Field(ge=1)

@@ -76,7 +76,7 @@ class _Source:
         return len(self._held) == 1 and self._held[0].count('"') % 2 == 0
 
     def refuse(self, fault: DatasetError, *, isolated: bool) -> None:
-        """Raise the fault if it is unclear where the next record begins."""
+        """Reports the fault of a record, or raises it if it is unclear where the next record begins."""
         if not isolated:
             raise fault
         self._on_fault(fault, self.first_line, len(self._held), self._size)
@@ -191,7 +191,7 @@ def _ragged(header: list[str], cells: list[str], source: _Source) -> DatasetErro
     extra = len(cells) > len(header) and len(starts) > len(header)
     offset = starts[len(header)] if extra else len(record.rstrip("\r\n"))
     message = f"This row has {_count(len(cells))}, the header has {len(header)}."
-    hint = f"A text that contains {source.delimiter!r} has to stand in double quotes." if extra else _QUOTING
+    hint = f"A field that contains {source.delimiter!r} has to stand in double quotes." if extra else _QUOTING
     return _fault(source, offset, "ragged_row", message, hint)
 
 

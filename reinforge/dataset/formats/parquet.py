@@ -42,7 +42,7 @@ def read(path: Path, limits: DatasetLimits, on_fault: OnFault = raise_fault) -> 
                         continue
                     yield SourceRow(number, value, None)
     except UnicodeDecodeError as error:
-        message = f"A text after row {number} is not valid UTF-8 ({error.reason})."
+        message = f"A string after row {number} is not valid UTF-8 ({error.reason})."
         raise DatasetError(
             message, code="wrong_encoding", line=number + 1, hint="Write UTF-8 strings."
         ) from None
@@ -180,7 +180,7 @@ def _unsupported(kind: Any) -> str | None:
 
 
 def _check(value: Any, path: ValuePath, row: int) -> None:
-    """Refuse what JSON could not carry unchanged."""
+    """Raises DatasetError for a value that JSON could not carry unchanged."""
     if isinstance(value, dict):
         for key, inner in value.items():
             _check(inner, (*path, key), row)

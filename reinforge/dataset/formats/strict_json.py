@@ -101,7 +101,7 @@ class _Frame:
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """Keys and the beginnings of values, to the end of valid JSON."""
+    """Tokens of a line: keys and the beginnings of values, up to the first that is not valid JSON."""
     stack: list[_Frame] = []
     position = 0
     while match := _TOKEN.match(text, position):

@@ -84,15 +84,16 @@ CONSEQUENCES: Mapping[FindingCode, frozenset[FindingCode]] = {
     "groups_all_equal": frozenset({"signal_stalled", "learning_rate_too_low"}),
     "worse_than_base": _LOST_SIGNAL | {"past_best", "domain_interference"},
 }
-"""Code → findings that follow from it if they do not begin clearly before."""
+"""Code of a finding → codes of its consequences, unless these begin clearly before it."""
 TOLERANCE = 2
-"""Steps by which the end of a chain may be noticed before its beginning."""
+"""Steps by which a consequence may be noticed before its cause."""
 _RANK = {"error": 0, "warning": 1, "info": 2}
 
 
 def diagnose(job: JobInput) -> list[JobFinding]:
-    """What is wrong, the most important first. What broke first is the cause; what follows from it comes last and has
-    no remedies of its own."""
+    """Findings, the most important first. The finding that began first is the cause; its consequences come
+    last and have no remedies of their own.
+    """
     findings = [finding for detect in DETECTORS if (finding := _finding(detect, job)) is not None]
     places = {finding.code: place for place, finding in enumerate(findings)}
     first_step = min((points[0][0] for points in [job.curve("reward/mean")] if points), default=0)
@@ -113,7 +114,7 @@ def diagnose(job: JobInput) -> list[JobFinding]:
 
 
 def _finding(detect: Detector, job: JobInput) -> JobFinding | None:
-    """A fault of a detector must not refuse the records of a job."""
+    """Finding of a detector. An exception is only logged, so that the job's records are still accepted."""
     try:
         return detect(job)
     except (ArithmeticError, LookupError, TypeError, ValueError, StopIteration):

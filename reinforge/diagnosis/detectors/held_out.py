@@ -19,19 +19,19 @@ from reinforge.diagnosis.verdict import Points
 
 LEAKED = 0.02
 LEAST_FALL = 0.05
-"""The best of many evaluations is partly luck."""
+"""Minimum fall from the best evaluation, which is partly luck."""
 LEAST_RISE, EVALUATIONS = 0.1, 4
 PEAK, COLLAPSED, GONE = 0.05, 0.5, 0.1
 RISE_STEPS = 5
-"""Least steps before a peak."""
+"""Minimum steps before a peak."""
 AFTER_START = 1.2
-"""Peak over the first reward; a lower one is no peak."""
+"""Minimum ratio of a peak to the first reward."""
 SLICE_FALL = 0.1
 HACKED_RISE = 0.05
 MEMORIZED_PASSES = 2.0
 """Passes over the training rows below which the policy cannot know them by heart."""
 FEWEST_ROWS = 20
-"""Rows that a remedy of leakage holds out at least."""
+"""Minimum rows that the remedy of leakage holds out."""
 SMOOTHING = 0.8
 ALIKE = 0.5
 _CURVES = ("held_out/reward_mean", "reward/mean")
@@ -119,7 +119,7 @@ def _memorized(job: JobInput) -> bool:
 
 
 def _knows_by_heart(job: JobInput, held: HeldOutChange, trend: Trend) -> JobFinding:
-    """The same reward rose on rows seen often and fell on others."""
+    """Finding that the same reward rose on rows seen often and fell on others."""
     assert held.worse_since is not None
     rise = f"from {format_reward(trend.start)} to {format_reward(trend.end)}"
     fall = f"from {format_reward(held.first)} to {format_reward(held.last)}"
@@ -144,7 +144,9 @@ def _knows_by_heart(job: JobInput, held: HeldOutChange, trend: Trend) -> JobFind
 
 
 def _since_evaluation(job: JobInput, step: int) -> int:
-    """The first step that an evaluation at `step` is the first to see."""
+    """First step after the previous evaluation, from which on the evaluation at `step` is the first to show a
+    change.
+    """
     return max((at for at, _ in job.curve("held_out/reward_mean") if at < step), default=0) + 1
 
 
@@ -291,7 +293,9 @@ def answers_disagree(job: JobInput) -> JobFinding | None:
 
 
 def _fell_alike(reward: HeldOutChange | None, answers: HeldOutChange) -> bool:
-    """Whether the reward of the same rows lost as large a share: then it agrees with the answers."""
+    """Whether the reward of the same rows lost at least half as large a share, and so agrees with the
+    answers.
+    """
     if reward is None or reward.worse_since is None or reward.first <= 0:
         return False
     return (reward.first - reward.last) / reward.first >= ALIKE * (

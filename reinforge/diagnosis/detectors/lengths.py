@@ -13,7 +13,7 @@ from reinforge.diagnosis.reward_remedies import reward_remedies
 TRUNCATED = 0.2
 ALL_TRUNCATED = 0.9
 NEARLY_ALL_TRUNCATED = 0.7
-"""Lower, because single steps lie below the mean."""
+"""Bound for single steps once their mean is above `ALL_TRUNCATED`, because some lie below the mean."""
 INFLATED, DOUBLED = 1.5, 2.0
 LONGER, MUCH_LONGER = 1.3, 1.7
 BIAS_STEPS = 20
@@ -24,7 +24,7 @@ SHORT = 0.3
 EQUAL_GROUPS = 0.5
 NEAR_LIMIT = 0.9
 FILLER = 0.5
-"""Share of repeated tokens or digits that is no text."""
+"""Share of repeated tokens or digits from which on a completion is filler."""
 _LIMIT = "rollout.max_completion_tokens"
 
 
@@ -40,7 +40,7 @@ def _more_tokens(job: JobInput, step: int, factor: int) -> Remedy | None:
 
 
 def _loss_per_token(job: JobInput, step: int) -> Remedy | None:
-    """Where the loss has an average over completions that can be replaced."""
+    """Remedy: a loss per token, if the present loss averages over completions and that can be replaced."""
     by_completion = job.setting("algorithm.loss.ratio_level", "token") in BY_COMPLETION
     if by_completion or job.setting("algorithm.loss.aggregation.type") != "seq_mean":
         return None
@@ -98,7 +98,9 @@ def length_inflation(job: JobInput) -> JobFinding | None:
 
 
 def _pays(job: JobInput, grown: int) -> bool:
-    """Whether the reward is higher since the length grew, was so before something else took it, or is too new."""
+    """Whether the reward is higher since the length grew, was higher in the first steps after, or has too few
+    steps since.
+    """
     reward = job.curve("reward/mean")
     after = [value for step, value in reward if step >= grown]
     before = level_before(reward, grown) or 0.0

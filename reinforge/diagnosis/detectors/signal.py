@@ -16,13 +16,15 @@ LOW_TEMPERATURE = 0.5
 MOST_GROUPS = 0.5
 NEARLY_ALL_GROUPS = 0.6
 NEVER = 0.98
-"""Share of groups, over all steps, that get nothing."""
+"""Minimum share of groups without reward, over all steps, for an unreachable reward."""
 NEVER_FIRST = 0.95
-"""The same over the first steps."""
+"""The same share over the first steps."""
 HIGH = 0.9
 EARLY_STEPS = 5
 LARGEST_GROUP, MORE_COMPLETIONS, FEWEST_PROMPTS = 64, 4, 4
-"""Completions per prompt and factor of completions per step that a remedy goes to; prompts per step it leaves."""
+"""Limits of the remedy of larger groups: completions per prompt, factor of completions per step, and minimum
+prompts per step.
+"""
 PARTIAL_CREDIT = "Read some completions: does the reward check the right part? Partial credit adds a signal."
 STALLED_SHARE = 0.99
 STALLED_STEPS = 20
@@ -57,7 +59,9 @@ def reward_unreachable(job: JobInput) -> JobFinding | None:
 
 
 def _larger_groups(job: JobInput, step: int) -> Remedy | None:
-    """So many completions that every second group has a reward; none if no group ever had one."""
+    """Remedy: enough completions per prompt that every second group has a reward; None if no group ever had
+    one.
+    """
     wrong = _mean(job, "groups/all_wrong_share")
     if not 0 < wrong < 1:
         return None
@@ -127,7 +131,7 @@ def groups_all_wrong(job: JobInput) -> JobFinding | None:
 
 
 def groups_all_equal(job: JobInput) -> JobFinding | None:
-    """Groups of equal rewards above 0: from the start a problem, after learning a note."""
+    """Most groups have equal rewards above 0: a warning if so from the start, a note if so after learning."""
     right = job.recent("groups/all_right_share") or 0.0
     wrong = job.recent("groups/all_wrong_share") or 0.0
     if job.steps < FEWEST_STEPS or right <= MOST_GROUPS or wrong > right:

@@ -11,11 +11,11 @@ from reinforge.diagnosis.job_input import RECENT, JobInput, change_text, fall_st
 FAILING, MOSTLY_FAILING = 0.3, 0.6
 ABANDONED, NEVER_CALLED = 0.3, 0.1
 FEWEST_CALLS = 0.1
-"""Calls per rollout below which a job is not said to have used its tools."""
+"""Calls per rollout at the start below which the tools count as unused."""
 RARE_USE, WRONG, MOSTLY_WRONG = 0.35, 0.3, 0.4
 """Shares of rollouts with a call, and of prompts whose rollouts with calls are all wrong (AXPO, 2605.28774)."""
 LEFT = 0.3
-"""Part of the length or calls at the start below which little is left of them."""
+"""Share of the length or calls at the start; a fall below it is a sign."""
 OFF_LANGUAGE = 0.05
 SIGNS = 2
 
@@ -111,7 +111,7 @@ def policy_gives_up(job: JobInput) -> JobFinding | None:
 
 class _Sign(NamedTuple):
     step: int
-    """Since when."""
+    """Step at which the sign began."""
     text: str
     name: str
     value: float
@@ -119,7 +119,7 @@ class _Sign(NamedTuple):
 
 
 def _fallen(job: JobInput, metric: str, unit: str, least: float) -> _Sign | None:
-    """least: a lower start does not count."""
+    """Sign that a metric fell to a small part of its start. least: a start up to this does not count."""
     curve, recent = job.curve(metric), job.recent(metric)
     if recent is None or len(curve) < 2 * RECENT:
         return None

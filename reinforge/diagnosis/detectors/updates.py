@@ -10,9 +10,9 @@ from reinforge.diagnosis.job_input import LEARNING_RATE, JobInput, change_text, 
 from reinforge.diagnosis.verdict import Points
 
 LOST = 0.5
-"""Share of the first reward whose loss is a fall."""
+"""Share of the first reward that has to be lost to count as a fall."""
 ENTROPY_MOVED = (0.5, 1.5)
-"""Entropy over its start, outside of which the policy has changed abruptly."""
+"""Range of entropy relative to its start, outside of which the policy has changed abruptly."""
 NEVER_REWARDED = 0.02
 ENTROPY_DOUBLED = 2.0
 TRUNCATED_JUMP = 0.3
@@ -23,7 +23,7 @@ SMALL_RATE = 0.2
 """Share of the automatic rate below which a rate is too low."""
 UNMOVED_STEPS = 30
 FEWEST_UNMOVED_STEPS = 10
-"""Enough where all steps together move less than one at the automatic rate."""
+"""Steps that are enough if all together move less than one at the automatic rate."""
 UNMOVED_ENTROPY = 0.05
 MANY_EQUAL = 0.6
 CLIPPED = 0.2
@@ -34,10 +34,10 @@ _EPS_HIGH = "algorithm.loss.surrogate.eps_high"
 COLLAPSED, SATURATED = 0.3, 0.5
 MORE_DUPLICATES = 0.15
 NEARLY_ALL = 0.8
-"""Rewards above which a low entropy is the end of learning."""
+"""Reward above which low entropy means that learning is complete."""
 DRIFT, FREE_DRIFT = 5.0, 1.0
 DRIFT_BEGUN = 0.1
-"""Share of the bound from which on the policy is on its way."""
+"""Share of the bound from which on the drift counts as begun."""
 STRONG_KL, USUAL_KL = 1.0, 0.04
 HELD_KL = 0.05
 """KL per token below which the policy has hardly left the reference."""
@@ -101,7 +101,7 @@ def _fall(job: JobInput) -> int | None:
 
 
 def _destroyed_unseen(job: JobInput) -> bool:
-    """Changes of a policy whose reward was never above 0."""
+    """Whether the policy changed as if destroyed, with a reward that was never above 0."""
     reward = job.curve("reward/mean")
     if job.reward_rises or fmean(value for _, value in reward) > NEVER_REWARDED:
         return False
@@ -132,7 +132,7 @@ def _abrupt(job: JobInput, onset: int) -> bool:
 
 
 def _ratio(points: Points) -> float:
-    """Recent level over the first value."""
+    """Ratio of a curve's recent level to its first value."""
     if len(points) < 2 or points[0][1] <= 0:
         return 1.0
     return fmean(value for _, value in points[1:][-5:]) / points[0][1]

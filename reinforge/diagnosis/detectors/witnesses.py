@@ -23,14 +23,17 @@ from reinforge.diagnosis.verdict import Points
 
 FOLLOWS = 0.7
 IS = 0.95
-"""Higher correlations are no side effect of right answers being longer."""
+"""Correlation above which longer right answers cannot be the reason."""
 RISEN = 1.2
 PASS_OR_FAIL = 0.9
-"""Variance over the largest that its range allows, above which a reward has two levels."""
+"""Ratio of the variance to the largest that the reward's range allows, above which rewards only pass or fail.
+"""
 FORMAT_MET, ACCURACY_LOST = 0.9, 0.1
 DOMINANT, IGNORED = 0.85, 0.2
 DOMINATION_STEPS = 3
-"""A domination may be short: what it teaches ends the differences that it pays for."""
+"""Minimum steps of a domination. It may be short, because learning ends the differences that the reward pays
+for.
+"""
 DOMINANT_FRACTION = 0.01
 MEANT_TO_COUNT = 0.1
 """Share of the larger weight below which a reward is meant to count little."""
@@ -88,7 +91,7 @@ def reward_follows(job: JobInput) -> JobFinding | None:
 
 
 def _graded(job: JobInput) -> bool:
-    """Whether rewards have levels. Passes and failures are two sorts of text, and passes may be the shorter sort."""
+    """Whether rewards do more than pass or fail. If not, passes may just be the shorter sort of text."""
     lowest, highest = (
         extreme((value for _, value in job.curve(key)), default=0.0)
         for extreme, key in ((min, "reward/p10"), (max, "reward/p90"))
@@ -103,7 +106,9 @@ def _graded(job: JobInput) -> bool:
 
 
 def _counts(job: JobInput, code: FindingCode, level: str) -> bool:
-    """What is not length has to grow as well: right answers may have more digits or markup than wrong ones."""
+    """Whether a feature counts. All but length have to grow as well, because right answers may have more
+    digits or markup than wrong ones.
+    """
     if code == "reward_follows_length":
         return True
     trend = trend_of(job.curve(level))

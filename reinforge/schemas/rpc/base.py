@@ -1,4 +1,4 @@
-"""RPC definition and its JSON."""
+"""Definition of an RPC, and its requests and results as JSON."""
 
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
@@ -34,11 +34,11 @@ class Rpc(Generic[RequestT, ResultT]):
     result: TypeAdapter[ResultT]
 
     def read_request(self, payload: Any) -> RequestT:
-        """Raises Unavailable `malformed_rpc`."""
+        """Raises Unavailable `malformed_rpc` if the JSON does not fit the type."""
         return _read(self.request, payload, f"The worker cannot read the request {self.kind!r}")
 
     def read_result(self, result: Any) -> ResultT:
-        """Raises Unavailable `malformed_rpc`."""
+        """Raises Unavailable `malformed_rpc` if the JSON does not fit the type."""
         return _read(self.result, result, self._unreadable)
 
     def malformed_result(self, reason: str) -> Unavailable:
@@ -50,7 +50,7 @@ class Rpc(Generic[RequestT, ResultT]):
 
 
 def dump(model: BaseModel) -> dict[str, Any]:
-    """JSON of the set fields. Raises ValueError if nested too deep."""
+    """JSON of the fields that are set. Raises ValueError if nested too deep."""
     return model.model_dump(mode="json", exclude_unset=True)
 
 

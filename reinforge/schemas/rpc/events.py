@@ -40,7 +40,9 @@ class DeltaEvent(RpcModel):
 
 
 class DoneEvent(RpcModel):
-    """Whole completion (tokens with the end token); `logprobs` of tokens without a piece."""
+    """The whole completion: `tokens` include the end token, `logprobs` are those of tokens after the last
+    delta.
+    """
 
     type: Literal["done"]
     prompt: int

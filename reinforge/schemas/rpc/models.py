@@ -18,9 +18,9 @@ class PromptRows(RpcModel):
     """An unrenderable row gets an error and does not fail the RPC."""
     texts: bool = True
     tool_turns: list[Tool] | None = None
-    """Tools of an environment: the template has to continue behind their results."""
+    """Tools of an environment; the chat template is checked to continue after their results."""
     user_turns: bool = False
-    """A simulated user: the template has to continue behind its replies."""
+    """Whether a simulated user replies; the chat template is checked to continue after its replies."""
 
 
 class RenderingRequest(ModelRequest, PromptRows):

@@ -59,7 +59,7 @@ class ValidatedReward(RpcModel):
 
 
 class ValidateResult(RpcModel):
-    """In request order. jail: None if no code was loaded."""
+    """`rewards` are in the order of the request. `jail` is None if no code was loaded."""
 
     rewards: list[ValidatedReward]
     jail: str | None = None
@@ -94,7 +94,7 @@ class GraderScoring(_Scoring, _WithGrader):
 
 
 class ScoreResult(RpcModel):
-    """results: one per row, none with a `load_error`."""
+    """`results` has one entry per row, and is empty with a `load_error`."""
 
     jail: str | None = None
     results: list[RewardResult] = []

@@ -18,7 +18,7 @@ class AdapterArchive(RpcModel):
 class SamplingPrompts(RpcModel):
     prompts: list[list[Message]]
     tools: list[Tool] | None = None
-    """Requires a chat template that renders them."""
+    """Tools for all prompts; they need a chat template that renders them."""
     row_tools: list[list[Tool] | None] | None = None
     """Tools of each prompt."""
     max_tokens: int
@@ -38,7 +38,7 @@ class SamplingRequest(ModelRequest, SamplingPrompts):
     top_logprobs: int | None = None
     json_schema: dict[str, Any] | None = None
     deployment: str | None = None
-    """Id, to count its running requests."""
+    """Id of the deployment, to count its running requests."""
 
 
 SAMPLE = Rpc("sample", TypeAdapter(SamplingRequest), TypeAdapter(NoResult))

@@ -12,7 +12,7 @@ from reinforge.tools import ToolSchema
 
 class ServersRequest(RpcModel):
     servers: dict[int, Annotated[McpSource | OpenEnvSource, Field(discriminator="type")]]
-    """By number of the source, which errors name."""
+    """Number of the source, which errors name → server."""
     signing: str | None = Field(default=None, repr=False)
 
 
@@ -23,7 +23,7 @@ class ServersResult(RpcModel):
 class ToolRunRequest(RpcModel):
     run: ToolRun
     model_source: str | None = None
-    """Of the model that `run` names."""
+    """Source of the model that `run` names."""
     hub_token: str | None = Field(default=None, repr=False)
     signing: str | None = Field(default=None, repr=False)
 
