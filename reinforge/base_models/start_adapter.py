@@ -1,4 +1,4 @@
-"""Specification of a job that starts from an adapter."""
+"""Completes a job's specification with the settings of the adapter that the job starts from."""
 
 from reinforge.base_models.adapter_config import LoraShape
 from reinforge.errors import InvalidInput
@@ -6,7 +6,10 @@ from reinforge.spec import JobSpec
 
 
 def with_start(spec: JobSpec, start: str, lora: LoraShape, *, model: str) -> JobSpec:
-    """Specification with base model and adapter's shape. Raises InvalidInput `adapter_conflict`."""
+    """The specification with `model` and the start adapter's LoRA settings.
+
+    Raises InvalidInput `adapter_conflict` if the specification has others.
+    """
     shape = lora.as_spec()
     for name, value in shape.items():
         current = getattr(spec.adapter, name)

@@ -1,4 +1,4 @@
-"""Inputs of the suggested values."""
+"""Sizes of the model, the dataset and the workers, from which values are suggested."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,7 @@
-"""State of the wake-up broker (Redis or a folder), with an id to compare backend and worker."""
+"""State of the broker that wakes up workers (Redis or a folder), and its id.
+
+Equal ids show that backend and worker use the same broker.
+"""
 
 import contextlib
 import os

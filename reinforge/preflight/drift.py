@@ -12,7 +12,7 @@ LEARNED = 0.9
 
 
 def favoured_tokens(observed: Observed) -> float:
-    """Mean length of the quintile with the highest mean reward, if clearly better."""
+    """Mean tokens of the length quintile with the highest mean reward; of all if none is clearly better."""
     scored = sorted((sampled for sampled in observed.completions if sampled.reward is not None), key=_tokens)
     usual = statistics.fmean(completion.tokens for completion in observed.completions)
     if len(scored) < 2 * PARTS:
@@ -32,12 +32,18 @@ def growth(observed: Observed) -> float:
 
 
 def widening(observed: Observed) -> float:
-    """Time and memory over the job per the base model's: padding halves the growth."""
+    """Time and memory over the job relative to the base model's.
+
+    They grow half as much as the mean length, because batches are padded.
+    """
     return (1 + growth(observed)) / 2
 
 
 def rounds_to_fill(useful: float, prompts: int, most: int) -> float:
-    """Rounds of `prompts` samples until a step has as many useful groups; at most `most`."""
+    """Expected sampling per step, in rounds of `prompts` groups, until `prompts` groups are useful.
+
+    At most `most` rounds. useful: share of groups that are useful.
+    """
     missing, cost = 1.0, 0.0
     for _ in range(most):
         if missing * prompts < 0.5:

@@ -1,4 +1,4 @@
-"""Observations of a probe's steps."""
+"""What is observed of a probe job: its completions, step metrics and times."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Table of notations."""
+"""Table of the notations by name, and reading by it."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

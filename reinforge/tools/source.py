@@ -18,7 +18,7 @@ HIDDEN_PARAMETERS = frozenset({"state", "item"})
 NOT_TOOLS = frozenset({"reset", "get_reward"})
 REPLY = "reply"
 RESERVED = frozenset({REPLY})
-"""Public functions that are no tools: the simulated user."""
+"""Public functions that are no tools: `reply` is the simulated user."""
 REPLY_PARAMETERS = frozenset({"messages", "item", "state"})
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -50,7 +50,7 @@ def schemas_of(
 
 
 def environment_class(module: ast.Module, file: str) -> ast.ClassDef:
-    """The one public class with a public `reset`. Raises ToolSourceError."""
+    """The one public class with a public `reset`. Raises ToolSourceError if there are none or several."""
     classes = [node for node in module.body if isinstance(node, ast.ClassDef) and node.name[:1] != "_"]
     environments = [node for node in classes if any(inner.name == "reset" for inner in _public(node.body))]
     if len(environments) == 1:
@@ -202,7 +202,7 @@ def _schema(node: Function, file: str, *, method: bool) -> ToolSchema:
 
 def _asynchronous(node: ast.AsyncFunctionDef, file: str) -> ToolSourceError:
     return ToolSourceError(
-        file, node.lineno, f"{node.name} is async.", code="tool_is_async",
+        file, node.lineno, f"{node.name} is async, which is not supported.", code="tool_is_async",
         hint="Write `def`: the jail has no network, so that nothing is worth waiting for.",
     )  # fmt: skip
 
@@ -246,7 +246,8 @@ def _parameter_schema(
         schema = schema_of_hint(parameter.annotation)
     except UnsupportedHint as error:
         raise ToolSourceError(
-            file, parameter.annotation.lineno, f"the type hint of {parameter.arg} in {node.name} is {error.hint}.",
+            file, parameter.annotation.lineno,
+            f"the type hint of {parameter.arg} in {node.name} is not supported: {error.hint}.",
             code="tool_hint_unsupported",
             hint="Use str, int, float, bool, list[…], dict[str, …], Literal[…], Optional[…], … | None or "
             "Annotated[…, 'description'].",

@@ -16,7 +16,8 @@ CallStatus = Literal[
     "too_many",
 ]
 """`invalid_json`, `unknown_tool`, `bad_arguments`, `too_many`: the call did not run. `exception`: the tool raised an
-error, or returned what is not text or JSON. `refused_address`, `unreachable`: of servers.
+error, or returned what is not text or JSON. `refused_address`, `unreachable`: a tool server's address is
+not allowed, or the server does not answer.
 """
 
 CALL_STATUSES: frozenset[str] = frozenset(get_args(CallStatus))
