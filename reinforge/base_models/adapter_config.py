@@ -50,10 +50,7 @@ class LoraShape:
 
 
 def read_adapter_config(text: str | bytes) -> LoraShape:
-    """Read LoRA settings.
-
-    Raises InvalidInput `invalid_adapter_config`, or `unsupported_adapter` if it is no plain LoRA adapter.
-    """
+    """Read LoRA settings. Raises InvalidInput `invalid_adapter_config`, `unsupported_adapter`."""
     try:
         config = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -26,9 +26,7 @@ class ModelShape(BaseModel):
     lora_per_rank: int | None = None
     """Adapter parameters per rank on all linear layers: Σ (inputs + outputs)."""
     linear: int | None = None
-    """Number of weights in linear layers, which NF4 quantises; null for mixtures of experts, and for models
-    inspected by an older version.
-    """
+    """Number of weights that NF4 quantises; null for mixtures of experts or older inspections."""
 
 
 class MemoryEstimate(BaseModel):

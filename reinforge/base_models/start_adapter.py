@@ -6,10 +6,7 @@ from reinforge.spec import JobSpec
 
 
 def with_start(spec: JobSpec, start: str, lora: LoraShape, *, model: str) -> JobSpec:
-    """The specification with `model` and the start adapter's LoRA settings.
-
-    Raises InvalidInput `adapter_conflict` if the specification has others.
-    """
+    """`spec` with `model` and the adapter's settings. Raises InvalidInput `adapter_conflict`."""
     shape = lora.as_spec()
     for name, value in shape.items():
         current = getattr(spec.adapter, name)

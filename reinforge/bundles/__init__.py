@@ -1,1 +1,1 @@
-"""Bundles: archives with everything needed to repeat a job, and readers that limit what they accept."""
+"""Bundles: archives with everything that repeats a job, and readers with limits."""

@@ -19,7 +19,7 @@ from reinforge.parsing.json_depth import is_deeper
 
 MOST_MANIFEST_BYTES = 64 << 20
 MOST_BYTES = 1 << 36
-"""Bytes of all files together."""
+"""Maximum bytes of all files together."""
 DEEPEST = 64
 _BLOCK = tarfile.BLOCKSIZE
 _CHUNK = 1 << 20
@@ -132,7 +132,7 @@ def _header(file: BinaryIO, name: str) -> int:
     try:
         info = tarfile.TarInfo.frombuf(block, "ascii", "strict")
     except (tarfile.HeaderError, ValueError) as error:
-        raise invalid("it is cut off" if len(block) < _BLOCK else "it is no bundle") from error
+        raise invalid("it is cut off" if len(block) < _BLOCK else "it is not a tar archive") from error
     if not info.isreg() or info.sparse is not None or info.name != name or info.size < 0:
         raise invalid(f"{info.name[:100]!r} stands where {name} is expected")
     return info.size

@@ -30,10 +30,7 @@ class EarlierJob:
 
 
 def from_jobs(spec: JobSpec, jobs: Sequence[EarlierJob], held_out: int) -> TimeEstimate | None:
-    """Estimate from earlier jobs' step times, scaled by completion tokens.
-
-    Uses only jobs on the same dataset if there are any. None if no job has `ENOUGH_STEPS` steps.
-    """
+    """Estimate from earlier jobs' step times, scaled by tokens; from jobs on the same dataset if possible."""
     measured = [job for job in jobs if len(job.step_seconds) >= ENOUGH_STEPS]
     measured = [job for job in measured if job.same_data] or measured
     if not measured:

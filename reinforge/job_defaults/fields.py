@@ -1,4 +1,4 @@
-"""Paths of the job fields for which values are suggested, and access to fields by path."""
+"""Job fields with suggested values, and access to fields by path."""
 
 from collections.abc import Iterable, Mapping
 from copy import deepcopy

@@ -1,4 +1,4 @@
-"""Sizes of the model, the dataset and the workers, from which values are suggested."""
+"""Sizes of model, dataset and workers from which values are suggested."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Models of the suggested values and the estimated duration, as the API returns them."""
+"""Suggested values and the estimated duration, as the API returns them."""
 
 from typing import Literal
 

@@ -1,7 +1,4 @@
-"""State of the broker that wakes up workers (Redis or a folder), and its id.
-
-Equal ids show that backend and worker use the same broker.
-"""
+"""State of the wake-up broker (Redis or a folder). Equal ids: backend and worker use the same one."""
 
 import contextlib
 import os

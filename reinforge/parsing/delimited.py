@@ -13,7 +13,7 @@ class Passage(NamedTuple):
 
 
 def passages(text: str, opening: str, closing: str) -> Iterator[Passage]:
-    """Passages from an opening to the next closing; further openings between them belong to the passage."""
+    """Passages from an opening to the next closing, with any openings between them."""
     end = 0
     while (start := text.find(opening, end)) >= 0:
         close = text.find(closing, start + len(opening))

@@ -1,7 +1,4 @@
-"""Detects through /proc that the parent `make` was interrupted or killed.
-
-An interrupted `make` does not end its recipe, this process, but waits for it.
-"""
+"""Detects through /proc that the parent `make`, which waits for this process, was interrupted or killed."""
 
 import os
 import signal

@@ -32,18 +32,12 @@ def growth(observed: Observed) -> float:
 
 
 def widening(observed: Observed) -> float:
-    """Time and memory over the job relative to the base model's.
-
-    They grow half as much as the mean length, because batches are padded.
-    """
+    """Factor of time and memory over the job: half the growth in length, because batches are padded."""
     return (1 + growth(observed)) / 2
 
 
 def rounds_to_fill(useful: float, prompts: int, most: int) -> float:
-    """Expected sampling per step, in rounds of `prompts` groups, until `prompts` groups are useful.
-
-    At most `most` rounds. useful: share of groups that are useful.
-    """
+    """Expected rounds of sampling, at most `most`, until `prompts` groups are useful. useful: their share."""
     missing, cost = 1.0, 0.0
     for _ in range(most):
         if missing * prompts < 0.5:

@@ -1,4 +1,4 @@
-"""What is observed of a probe job: its completions, step metrics and times."""
+"""Observations of a probe job: completions, step metrics and times."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Derives the probe job of a pre-flight: a few steps of the job, without learning and evaluations."""
+"""Derives a pre-flight's probe job: a few steps of the job, without learning and evaluations."""
 
 import math
 

@@ -36,7 +36,7 @@ class Groups(ReportModel):
     all_wrong: float
     """Share of groups in which no completion passes."""
     mixed: float
-    """Share of groups in which some completions pass and some do not."""
+    """Share of groups with passing and failing completions."""
     useful: float
     """Share of groups whose rewards differ, so that training learns from them. With one completion per
     prompt: 1 if rewards differ between prompts, else 0.
@@ -72,7 +72,7 @@ class PreflightReport(ReportModel):
     passes: PassRates
     groups: Groups
     useful_batch: float
-    """Completions per step that are expected to teach something."""
+    """Expected completions per step from groups with differing rewards."""
     error_share: float
     """Share of completions whose reward failed."""
     errors: dict[str, int]

@@ -33,7 +33,6 @@ if own := plugins.own_presets(PRESETS):
 
 
 def family_of(name: str) -> str:
-    """Family of a preset. Raises KeyError."""
     for family, presets in FAMILIES.items():
         if name in presets:
             return family

@@ -29,8 +29,8 @@ def signed_bytes(manifest: CardManifest) -> bytes:
 
 
 def verify(manifest: CardManifest, files: Mapping[str, bytes], *, public_key: str | None = None) -> None:
-    """Check the signature and the files. public_key: the installation's, which has to be the
-    manifest's; None: trust the manifest's own.
+    """Check the signature and the files. public_key: the installation's, which has to be in
+    the manifest; None: trust the manifest's.
 
     Raises InvalidInput `wrong_signature`, `file_changed`, `cryptography_missing`.
     """

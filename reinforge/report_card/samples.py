@@ -28,7 +28,7 @@ class CardSample:
     prompt: str | None = None
     answer: str | None = None
     right: bool | None = None
-    """Whether the final answer equals the declared one."""
+    """Whether the final answer equals the row's answer."""
     digits: int = 0
     repetition: float = 0.0
 

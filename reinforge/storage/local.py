@@ -1,4 +1,4 @@
-"""Object store in a folder: files are written under a temporary name, synced, then linked to their key."""
+"""Object store in a folder: files get a temporary name, are synced, then linked to their key."""
 
 import errno
 import os

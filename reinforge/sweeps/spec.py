@@ -7,7 +7,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from reinforge.algorithm.base import SpecModel, fault_at
 
 MOST_TRIALS = 1000
-"""Jobs of one sweep."""
+"""Maximum jobs of one sweep."""
 MOST_PARAMETERS = 32
 MAX_SEED = 2**31 - 1
 
@@ -56,10 +56,7 @@ class Rung(SpecModel):
 
 
 class SweepBudget(SpecModel):
-    """Limits of what the sweep's jobs use together. At a limit no job is added, and running ones end.
-
-    The limit `jobs` lets running ones continue.
-    """
+    """Limits on all jobs of a sweep. At one, no job is added, and running ones end (except at `jobs`)."""
 
     jobs: int | None = Field(default=None, ge=1, le=MOST_TRIALS)
     """Jobs that are started; jobs that run when it is reached continue."""

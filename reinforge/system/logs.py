@@ -23,10 +23,7 @@ _process_fields: dict[str, Any] = {}
 
 
 def configure(process: str, stream: IO[str] | None = None) -> None:
-    """Configure the root logger. process: `api`, `background`, `worker` …
-
-    Raises InvalidInput for an unknown `REINFORGE_LOG_FORMAT`.
-    """
+    """Configure the root logger. process: `api`, `background`, `worker` … Raises InvalidInput."""
     chosen = settings.log_format() or "text"
     if chosen not in ("text", "json"):
         raise InvalidInput(

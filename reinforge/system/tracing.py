@@ -56,7 +56,7 @@ def shut_down() -> None:
 
 
 class TraceSpan:
-    """A span, or nothing while traces are off."""
+    """A span, whose methods do nothing while traces are off."""
 
     def __init__(self, span: Any = None) -> None:
         self._span = span

@@ -11,9 +11,9 @@ Tools = Sequence[dict[str, Any]]
 MOST_CALLS = 256
 """Calls of one message that are read; later ones stay text."""
 MOST_CHARACTERS = 1 << 18
-"""Characters of one call."""
+"""Maximum characters of one call."""
 DEEPEST = 64
-"""Levels of lists and objects in arguments."""
+"""Maximum levels of lists and objects in arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +84,8 @@ class Notation:
         return "".join([*pieces, content[end:]]), tuple(calls)
 
     def first_call(self, text: str) -> tuple[int, int] | None:
-        """Start and end of a message's first call; None without one. The start is behind the opening mark or,
-        where calls have no mark, behind the first character."""
+        """Start and end of a message's first call. The start is behind its mark or, where calls have no mark,
+        behind its first character."""
         content, _ = self.sections(text)
         passage = next(iter(self.passages(content, ())), None)
         if passage is None:

@@ -1,4 +1,4 @@
-"""Detects the notation of a message from its text, for models whose notation is not configured."""
+"""Detects the notation of a message from its text alone."""
 
 from reinforge.tool_calls.base import AssistantMessage, Notation, ParsedCall, Tools
 from reinforge.tool_calls.notations.glm import GLM

@@ -10,7 +10,7 @@ from reinforge.tool_calls.table import NOTATIONS
 def split(
     text: str, notation: str | None = None, tools: Tools | None = None
 ) -> tuple[str | None, list[ParsedCall]]:
-    """The text without its calls, None if it is empty, and the calls. notation: None: detected from the text.
+    """The text without its calls, None if it is empty, and the calls. notation: detected if None.
 
     Where the notation's marks are special tokens, `text` has to contain these, and reasoning is removed, too.
     """

@@ -1,4 +1,4 @@
-"""Separates reasoning from a message: text up to `</think>`, behind `<think>` in the text or the prompt."""
+"""Separates the reasoning before a message, which `</think>` ends; `<think>` may be in the prompt."""
 
 from reinforge.tool_calls.base import Sections
 
@@ -6,7 +6,7 @@ THINK, END_THINK = "<think>", "</think>"
 
 
 def think_sections(text: str) -> Sections:
-    """Split a text into its first reasoning and what follows. The prompt may contain the `<think>`."""
+    """Split a text into its first reasoning and what follows."""
     end = text.find(END_THINK)
     start = text.find(THINK)
     begins = start >= 0 and not text[:start].strip()

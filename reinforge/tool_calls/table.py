@@ -1,4 +1,4 @@
-"""Table of the notations by name, and reading by it."""
+"""Table of the notations by name."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -6,7 +6,7 @@ from reinforge.errors import InvalidInput
 class ToolSourceError(InvalidInput):
     """A source from which no schema can be made.
 
-    `line`: the faulty line, None if it is not a single one. `reason`: the message without file and line.
+    `line`: the faulty line, if there is one. `reason`: the message without file and line.
     """
 
     default_code = "invalid_tool"

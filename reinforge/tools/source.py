@@ -29,7 +29,8 @@ def schemas_of(
 ) -> tuple[ToolSchema, ...]:
     """Schemas of a module's public functions, or of the public methods of its environment class, in their order.
 
-    The docstring's first paragraph is the description; `Args:` describes parameters. Raises ToolSourceError.
+    The docstring before its sections is the description; `Args:` describes parameters.
+    Raises ToolSourceError.
     """
     module = _parsed(source, file)
     functions = _public(module.body)
@@ -208,7 +209,7 @@ def _asynchronous(node: ast.AsyncFunctionDef, file: str) -> ToolSourceError:
 
 
 def _parameters(node: Function, file: str, *, method: bool) -> Iterator[tuple[ast.arg, ast.expr | None]]:
-    """(parameter, default) of all that the model fills."""
+    """(parameter, default) of each parameter that the model fills."""
     arguments = node.args
     if star := arguments.vararg or arguments.kwarg:
         raise ToolSourceError(
