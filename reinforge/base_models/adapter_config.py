@@ -21,9 +21,9 @@ _INERT = frozenset({
     "lora_alpha", "lora_dropout", "megatron_core", "peft_type", "peft_version", "qalora_group_size", "r", "revision",
     "runtime_config", "target_modules", "target_parameters", "task_type", "use_rslora",
 })  # fmt: skip
-"""Settings that do not change what the weights compute."""
+"""Settings that are read here, or that do not change what the weights compute."""
 _INITIAL_WEIGHTS = (True, False, None, "gaussian", "eva", "orthogonal")
-"""Initial weights that leave the base model unchanged."""
+"""Values of `init_lora_weights` that leave the base model unchanged."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,13 @@ class LoraShape:
 
 
 def read_adapter_config(text: str | bytes) -> LoraShape:
-    """Settings; raises InvalidInput `invalid_adapter_config`, `unsupported_adapter`."""
+    """Read LoRA settings. Raises InvalidInput `invalid_adapter_config`, `unsupported_adapter`."""
     try:
         config = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise _invalid("it is not JSON") from error
     if not isinstance(config, dict) or is_deeper(config):
-        raise _invalid("it is not an object of settings")
+        raise _invalid("it is not a JSON object, or is nested too deeply")
     if config.get("peft_type") != "LORA":
         raise _unsupported(f"its peft_type is {_short(config.get('peft_type'))}, not LORA")
     if config.get("bias", "none") not in ("none", None):
@@ -67,7 +67,7 @@ def read_adapter_config(text: str | bytes) -> LoraShape:
         raise _unsupported(f"init_lora_weights {_short(config['init_lora_weights'])} changes the base model")
     for name in sorted(config.keys() - _INERT - {"bias"}):
         if config[name]:
-            raise _unsupported(f"it sets {_short(name)}")
+            raise _unsupported(f"it sets {_short(name)}, which is not supported")
     return LoraShape(_rank(config), _alpha(config), _targets(config))
 
 

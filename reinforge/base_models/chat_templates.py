@@ -7,6 +7,6 @@ PLAIN = """{%- for message in messages -%}
 assistant:
 {%- endif -%}
 """
-"""Roles as words, separated by empty lines."""
+"""Template that writes each message as `role: content`, followed by an empty line."""
 
 TEMPLATES = {"plain": PLAIN}

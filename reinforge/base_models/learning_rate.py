@@ -16,22 +16,22 @@ SCALE = 0.16
 INITIAL = 3.0
 """The first step's rate as a multiple of the final one."""
 SETTLING_STEPS = 6.0
-"""Steps in which their difference falls by a factor of e."""
+"""Steps in which the difference from the final rate falls by a factor of e."""
 INITIAL_WIDTHS = range(128, 257)
 """Hidden sizes with a higher initial rate: at 64 it destroyed a model; above 256 it was not measured."""
 NARROWEST = 128
-"""Hidden size of narrower models: at 64 twice the rate was slower."""
+"""Narrower models get the rate of this hidden size: at 64, twice that rate learned more slowly."""
 MEASURED = frozenset({64, 128, 256, 512})
 MEASURED_WITH_UPDATES = frozenset({128})
 """Hidden sizes at which several updates per step were measured."""
 BOUNDED_ABOVE = 512
 LOWEST, HIGHEST = 2e-5, 1e-4
-"""Bounds above `BOUNDED_ABOVE`."""
+"""Bounds of the learning rate for hidden sizes above `BOUNDED_ABOVE`."""
 _DIGITS = 3
 
 
 class AutoLearningRate(BaseModel):
-    """Value of `auto` for one base model and a number of updates per step."""
+    """Learning rate that `auto` becomes for one base model and number of updates per step."""
 
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
@@ -40,7 +40,7 @@ class AutoLearningRate(BaseModel):
     """The first step's rate, which falls to `value`."""
     hidden_size: int
     measured: bool
-    """The rule was measured at this size."""
+    """Whether the rule was measured at this hidden size."""
     reason: str
 
 
@@ -54,7 +54,7 @@ def auto_learning_rate(hidden_size: int, updates_per_step: int = 1) -> float:
 
 
 def auto_initial_learning_rate(hidden_size: int, updates_per_step: int = 1) -> float:
-    """Rate of the first step: three times the later one at hidden sizes from 128 to 256."""
+    """Rate of the first step: three times the final one at hidden sizes from 128 to 256, else the same."""
     rate = auto_learning_rate(hidden_size, updates_per_step)
     return float(f"{INITIAL * rate:.{_DIGITS}g}") if hidden_size in INITIAL_WIDTHS else rate
 

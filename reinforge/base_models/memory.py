@@ -26,24 +26,24 @@ class ModelShape(BaseModel):
     lora_per_rank: int | None = None
     """Adapter parameters per rank on all linear layers: Σ (inputs + outputs)."""
     linear: int | None = None
-    """Weights of the linear layers that NF4 quantises; null with experts, and for models inspected before."""
+    """Number of weights that NF4 quantises; null for mixtures of experts or older inspections."""
 
 
 class MemoryEstimate(BaseModel):
-    """Bytes; null where the configuration says too little."""
+    """Estimated memory in bytes; null where the model's configuration lacks a size."""
 
     model_config = ConfigDict(extra="ignore", use_attribute_docstrings=True)
 
     weights: int
     adapter: int | None = None
-    """Rank 16, with gradients and optimizer."""
+    """An adapter of rank 16, with its gradients and optimizer state."""
     activations: int | None = None
     """Activations and logits of a micro-batch of 4,096 tokens."""
     kv_per_token: int | None = None
     serve: int | None = None
-    """Weights and the cache of 32 sequences of 1,024 tokens (or the model's context, if shorter)."""
+    """Weights and the KV cache of 32 sequences of 1,024 tokens (or the model's context, if shorter)."""
     train: int | None = None
-    """Weights, adapter, activations and the cache while sampling."""
+    """Weights, adapter, and the larger of activations (training) and KV cache (sampling)."""
     weights_nf4: int | None = None
     """Weights with `base.precision: nf4`."""
     train_nf4: int | None = None

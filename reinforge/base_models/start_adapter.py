@@ -1,4 +1,4 @@
-"""Specification of a job that starts from an adapter."""
+"""Completes a job's specification with the settings of the adapter that the job starts from."""
 
 from reinforge.base_models.adapter_config import LoraShape
 from reinforge.errors import InvalidInput
@@ -6,7 +6,7 @@ from reinforge.spec import JobSpec
 
 
 def with_start(spec: JobSpec, start: str, lora: LoraShape, *, model: str) -> JobSpec:
-    """Specification with base model and adapter's shape. Raises InvalidInput `adapter_conflict`."""
+    """`spec` with `model` and the adapter's settings. Raises InvalidInput `adapter_conflict`."""
     shape = lora.as_spec()
     for name, value in shape.items():
         current = getattr(spec.adapter, name)

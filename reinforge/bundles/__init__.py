@@ -1,1 +1,1 @@
-"""Bundles: one file with everything that repeats a job, and their bounded reading."""
+"""Bundles: archives with everything that repeats a job, and readers with limits."""

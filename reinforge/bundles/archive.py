@@ -1,4 +1,4 @@
-"""Reading of bundles, which may come from strangers: plain tar members only, as the manifest lists them.
+"""Reads bundles, which may come from strangers: only plain tar members, in the order that the manifest lists.
 
 Each member has to have the name, size and SHA-256 that `bundle.json` says. Extended headers, links, devices and
 compression do not occur in a bundle and are refused.
@@ -19,14 +19,14 @@ from reinforge.parsing.json_depth import is_deeper
 
 MOST_MANIFEST_BYTES = 64 << 20
 MOST_BYTES = 1 << 36
-"""Bytes of all files together."""
+"""Maximum bytes of all files together."""
 DEEPEST = 64
 _BLOCK = tarfile.BLOCKSIZE
 _CHUNK = 1 << 20
 
 
 def unpack_bundle(path: Path, folder: Path) -> BundleManifest:
-    """Write the bundle's files below the new `folder`. Raises InvalidInput `invalid_bundle`, TooLarge."""
+    """Write the bundle's files into the empty `folder`. Raises InvalidInput `invalid_bundle`, TooLarge."""
     try:
         with path.open("rb") as file:
             manifest = read_manifest(file)
@@ -43,7 +43,7 @@ def unpack_bundle(path: Path, folder: Path) -> BundleManifest:
 
 
 def read_manifest(file: BinaryIO) -> BundleManifest:
-    """The first member. Raises InvalidInput `invalid_bundle`."""
+    """Read the manifest, the first member of the archive. Raises InvalidInput `invalid_bundle`."""
     size = _header(file, NAME)
     if size > MOST_MANIFEST_BYTES:
         raise invalid(f"its {NAME} has {size} bytes, at most {MOST_MANIFEST_BYTES} are read")
@@ -125,14 +125,14 @@ def _extract(file: BinaryIO, entry: BundledFile, folder: Path) -> None:
 
 
 def _header(file: BinaryIO, name: str) -> int:
-    """The size of the next member, which has to be this one."""
+    """Size in bytes of the next member, which has to be called `name`."""
     block = file.read(_BLOCK)
     if len(block) == _BLOCK and not any(block):
         raise invalid(f"{name} is missing")
     try:
         info = tarfile.TarInfo.frombuf(block, "ascii", "strict")
     except (tarfile.HeaderError, ValueError) as error:
-        raise invalid("it is cut off" if len(block) < _BLOCK else "it is no bundle") from error
+        raise invalid("it is cut off" if len(block) < _BLOCK else "it is not a tar archive") from error
     if not info.isreg() or info.sparse is not None or info.name != name or info.size < 0:
         raise invalid(f"{info.name[:100]!r} stands where {name} is expected")
     return info.size

@@ -13,7 +13,7 @@ BundlePath = Annotated[
     str,
     Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*){0,2}$", max_length=90),
 ]
-"""Relative, at most two folders deep: fits the name of a plain tar header."""
+"""Relative path, at most two folders deep, which fits the name field of a plain tar header."""
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -24,13 +24,13 @@ class BundledFile(RecordModel):
 
 
 class BundledModel(RecordModel):
-    """Never contained."""
+    """The base model, whose weights a bundle never contains."""
 
     id: str
     source: str | None
-    """`builtin:NAME` or `hub:ORG/NAME@REVISION`; None: a folder of the workers."""
+    """`builtin:NAME` or `hub:ORG/NAME@REVISION`; None for a folder on the workers."""
     sha256: Sha256 | None
-    """Over names and contents of its files; None: never measured."""
+    """Hash over names and contents of the model's files; None if never computed."""
 
 
 class BundledData(RecordModel):
@@ -99,7 +99,7 @@ class BundleManifest(RecordModel):
     """Archive of the adapter that training started from."""
     fork: BundledFork | None
     changes: list[ScheduledChange] = Field(max_length=100_000)
-    """Made while the job ran."""
+    """Changes made to the job while it ran."""
     facts: dict[str, Any]
     """Versions, engine, device and machine, as the trainer reported them."""
     metrics: BundlePath

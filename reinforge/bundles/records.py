@@ -40,7 +40,7 @@ class BundleRecords:
         return None if path is None else read_completions(self._folder / path)
 
     def weights(self, checkpoint: BundledCheckpoint) -> bytes | None:
-        """Bytes of its safetensors file, if the bundle contains it."""
+        """Bytes of the checkpoint's safetensors file; None if the bundle does not contain it."""
         if checkpoint.path is None:
             return None
         with _readable(checkpoint.path):
@@ -57,7 +57,7 @@ class BundleRecords:
 
 
 def read_completions(path: Path) -> list[dict[str, Any]]:
-    """Rows of a step's file with the columns that are compared. Raises InvalidInput `invalid_bundle`."""
+    """Completions in a step's file, with the compared columns only. Raises InvalidInput `invalid_bundle`."""
     with _readable(path.name), parquet.ParquetFile(path) as file:
         columns = [name for name in COLUMNS if name in file.schema_arrow.names]
         rows = list(every_row(file, columns))
@@ -65,7 +65,7 @@ def read_completions(path: Path) -> list[dict[str, Any]]:
 
 
 def weights_of(archive: Path) -> bytes | None:
-    """The safetensors file in a checkpoint's tar. Raises tarfile.TarError."""
+    """Bytes of the safetensors file in a checkpoint's tar file; None without one. Raises tarfile.TarError."""
     with tarfile.open(archive, "r:") as tar:
         for member in tar:
             if member.isfile() and member.name == WEIGHTS and (file := tar.extractfile(member)) is not None:

@@ -53,7 +53,7 @@ OURS: dict[str, str] = {
     "warmup_steps": "optimizer.warmup_steps",
     "weight_decay": "optimizer.weight_decay",
 }
-"""Field of the specification by name in `hyperparameters`."""
+"""Path in the job specification, by the name of our extension in `hyperparameters`."""
 ALIASES = {"num_generations": "completions_per_prompt", "group_size": "completions_per_prompt"}
 _THEIRS = {
     "rollout.prompts_per_step": "batch_size",
@@ -131,7 +131,7 @@ def resolve(requested: Hyperparameters, rows: int, model: str, hidden_size: int 
 
 
 def updates_of(algorithm: Any) -> int:
-    """1 where there is none, or none that is valid: validation of the specification refuses it."""
+    """The algorithm's `updates_per_step`; 1 if missing or invalid, which the job's validation reports."""
     value = algorithm.get("updates_per_step") if isinstance(algorithm, dict) else None
     return value if isinstance(value, int) and value > 0 else 1
 
@@ -170,7 +170,9 @@ def _ours(requested: Hyperparameters) -> dict[str, Any]:
             raise _unknown(field)
         if name in parts:
             raise InvalidInput(
-                f"{field} and {name} mean the same.", code="given_twice", param=f"{WHERE}.{field}"
+                f"{field} and {name} mean the same: remove one of them.",
+                code="given_twice",
+                param=f"{WHERE}.{field}",
             )
         theirs = EITHER.get(name)
         if theirs is not None and getattr(requested, theirs) is not None:

@@ -17,7 +17,7 @@ _REPLACE = "replace this"
 
 @dataclass
 class ImportedProject:
-    """A job file with its reward, and placeholder rows unless data is given."""
+    """A job file with the files of its reward, and placeholder rows if there is no data."""
 
     origin: str
     job: dict[str, Any]
@@ -27,7 +27,7 @@ class ImportedProject:
     notes: list[str] = field(default_factory=list)
 
     def use_data(self, path: Path | None, folder: Path) -> None:
-        """Train on the rows at `path`, else on placeholders."""
+        """Set the job's dataset to the rows at `path`; if it is None, to placeholder rows."""
         if path is not None:
             self.job["data"]["dataset"] = os.path.relpath(path, folder)
             return

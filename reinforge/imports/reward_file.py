@@ -95,7 +95,7 @@ def rewards(tree: ast.Module) -> list[RewardFunction]:
 
 
 def read_keys(tree: ast.AST, names: set[str]) -> set[str]:
-    """Constant keys read from these variables: `item["a"]`, `item.get("a")`."""
+    """Constant keys that code reads from the variables `names`: `item["a"]`, `item.get("a")`."""
     keys: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Subscript):

@@ -1,4 +1,4 @@
-"""Reads the literal configuration of a TRL training script."""
+"""Reads the settings that a TRL training script states as literals."""
 
 import ast
 from dataclasses import dataclass, field

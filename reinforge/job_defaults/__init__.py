@@ -1,4 +1,4 @@
-"""Suggested values of a job's most important fields, with reasons, and its time before the start."""
+"""Suggested values of a job's most important fields, with reasons, and its estimated duration."""
 
 from reinforge.job_defaults.fields import filled, stated
 from reinforge.job_defaults.rules import job_defaults

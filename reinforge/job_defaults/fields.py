@@ -1,4 +1,4 @@
-"""Fields of a specification with suggested values."""
+"""Job fields with suggested values, and access to fields by path."""
 
 from collections.abc import Iterable, Mapping
 from copy import deepcopy

@@ -1,4 +1,4 @@
-"""Rules of the suggested values. Numbers without a source are our own starting points."""
+"""Rules that suggest values for a job's fields. Numbers without a source are our own starting points."""
 
 from dataclasses import dataclass
 from typing import Any

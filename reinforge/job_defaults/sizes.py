@@ -1,4 +1,4 @@
-"""Inputs of the suggested values."""
+"""Sizes of model, dataset and workers from which values are suggested."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Suggested values and the time estimate, as people read them."""
+"""Suggested values and the estimated duration, as the API returns them."""
 
 from typing import Literal
 
@@ -29,13 +29,13 @@ class JobDefault(DefaultModel):
 
 
 class TimeEstimate(DefaultModel):
-    """Time of a job before its start, from measurements of the same model."""
+    """Estimated duration of a job that has not started, from measurements of the same model."""
 
     seconds_per_step: Range
     seconds: Range
-    """The whole job with its evaluations, once a worker has claimed it."""
+    """Seconds of the whole job with its evaluations, after a worker has claimed it."""
     source: Literal["jobs", "preflight"]
     ids: list[str]
-    """Jobs or the pre-flight that were measured."""
+    """Ids of the measured jobs or pre-flight."""
     device: str
     reason: str

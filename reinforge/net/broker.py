@@ -1,4 +1,4 @@
-"""State of the wake-up broker (Redis or a folder), with an id to compare backend and worker."""
+"""State of the wake-up broker (Redis or a folder). Equal ids: backend and worker use the same one."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Checks of addresses and headers of a user's servers."""
+"""Checks the addresses and headers of servers that users configure."""
 
 from collections.abc import Collection, Mapping
 from urllib.parse import urlsplit
@@ -9,7 +9,7 @@ SENDER_HEADERS = frozenset(
 
 
 def checked_address(value: str, example: str, *, no_password: str) -> str:
-    """An http(s) address without user and password. Raises ValueError."""
+    """Return the address. Raises ValueError unless it is http(s), without user and password."""
     try:
         parts = urlsplit(value)
         valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
@@ -25,7 +25,7 @@ def checked_address(value: str, example: str, *, no_password: str) -> str:
 def checked_headers(
     headers: Mapping[str, str], *, own: Collection[str] = (), own_prefix: str
 ) -> dict[str, str]:
-    """Headers of printable ASCII, none of which the sender sets. Raises ValueError."""
+    """Return the headers. Raises ValueError unless all are printable ASCII and none is set by the sender."""
     for name, text in headers.items():
         lower = name.lower()
         if lower in SENDER_HEADERS or lower in own or lower.startswith(own_prefix):

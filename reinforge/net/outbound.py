@@ -33,12 +33,12 @@ class AddressRefused(Exception):
 
 
 class Unresolved(AddressRefused):
-    """Error: the name has no address at present."""
+    """Error: the host name has no address at present."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Checked addresses, and the name for Host header and certificate."""
+    """A URL with its checked addresses, and the host name for the Host header and the certificate."""
 
     urls: tuple[str, ...]
     host_header: str
@@ -57,7 +57,7 @@ class Guard:
 
     @classmethod
     def allowing(cls, text: str) -> "Guard":
-        """Parse REINFORGE_ALLOW_HOSTS: names, addresses and networks. Raises InvalidInput."""
+        """Parse REINFORGE_ALLOW_HOSTS: names, addresses, networks. Raises InvalidInput if malformed."""
         names, networks = set(), []
         for entry in (part.strip() for part in text.split(",") if part.strip()):
             try:
@@ -73,7 +73,7 @@ class Guard:
         return cls(frozenset(names), tuple(networks))
 
     async def target(self, url: str) -> Target:
-        """Checked addresses of a URL. Raises AddressRefused, Unresolved."""
+        """Resolve and check a URL's addresses. Raises Unresolved; AddressRefused for one inside a network."""
         parts, host, port = _parts(url)
         try:
             resolved = await (self.resolve or resolve)(host, port)
@@ -98,7 +98,10 @@ class Guard:
         return Target(tuple(urls), authority, name)
 
     def check_for_proxy(self, url: str, proxy: str) -> None:
-        """Check a name, which the proxy resolves itself. Raises AddressRefused."""
+        """Check a URL whose host name a proxy resolves.
+
+        Raises AddressRefused for a name that is not allowed, and for an address inside a network.
+        """
         _, host, _ = _parts(url)
         if host.lower() in self.names:
             return
@@ -135,7 +138,7 @@ def _parts(url: str) -> tuple[SplitResult, str, int]:
     except ValueError:
         parts, host, port = SplitResult("", "", "", "", ""), "", None
     if parts.scheme not in ("http", "https") or not host:
-        raise AddressRefused(f"{url[:100]} is no address that can be called")
+        raise AddressRefused(f"{url[:100]} is no http(s) address")
     return parts, host, port or (443 if parts.scheme == "https" else 80)
 
 

@@ -4,7 +4,7 @@
     webhook-timestamp  Unix seconds; refuse those older than a few minutes
     webhook-signature  v1,<base64 of HMAC-SHA-256 over "id.timestamp.body">
 
-Secrets are `whsec_<base64>`; a text without prefix is the key itself.
+Secrets are `whsec_<base64>`; a secret without this prefix is the key itself.
 """
 
 import base64
@@ -29,7 +29,7 @@ def signed_headers(secret: str, id: str, body: bytes, *, timestamp: float | None
 
 
 def verify(secret: str, headers: dict[str, str], body: bytes, *, now: float | None = None) -> bool:
-    """Whether a request is ours and recent. Header names in lower case."""
+    """Whether a request is signed with the secret and recent. Header names have to be in lower case."""
     id, seconds = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
     if not id or not seconds.isdecimal():
         return False
@@ -52,5 +52,5 @@ def _key(secret: str) -> bytes:
         return base64.b64decode(secret.removeprefix(PREFIX), validate=True)
     except binascii.Error as error:
         raise InvalidInput(
-            "The signing secret is not base64 behind whsec_.", code="invalid_signing_secret"
+            "The signing secret is not valid base64 after the prefix whsec_.", code="invalid_signing_secret"
         ) from error

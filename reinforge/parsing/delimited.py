@@ -1,11 +1,11 @@
-"""Finds delimited passages in linear time; `<a>(.*?)</a>` is quadratic on openings without a close."""
+"""Finds delimited passages in linear time; `<a>(.*?)</a>` takes quadratic time on unclosed openings."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 
 class Passage(NamedTuple):
-    """`text[start:end]` with delimiters, `inner` without."""
+    """A passage: `text[start:end]` includes its delimiters, `inner` does not."""
 
     start: int
     end: int
@@ -13,7 +13,7 @@ class Passage(NamedTuple):
 
 
 def passages(text: str, opening: str, closing: str) -> Iterator[Passage]:
-    """Passages from every opening to the next close, with any openings between."""
+    """Passages from an opening to the next closing, with any openings between them."""
     end = 0
     while (start := text.find(opening, end)) >= 0:
         close = text.find(closing, start + len(opening))

@@ -3,11 +3,11 @@
 from typing import Any
 
 DEEPEST = 128
-"""Most levels of requests and calls; typical JSON has a dozen."""
+"""Maximum levels in requests and tool calls; typical JSON has a dozen."""
 
 
 def is_deeper(value: Any, limit: int = DEEPEST) -> bool:
-    """Whether a JSON value has more levels of objects and lists."""
+    """Whether a JSON value has more than `limit` levels of nested objects and lists."""
     level = [value] if isinstance(value, dict | list) else []
     depth = 0
     while level:
@@ -24,7 +24,7 @@ def is_deeper(value: Any, limit: int = DEEPEST) -> bool:
 
 
 def is_wider(value: Any, limit: int) -> bool:
-    """Whether any object has more keys."""
+    """Whether any object in a JSON value has more than `limit` keys."""
     waiting = [value]
     while waiting:
         part = waiting.pop()

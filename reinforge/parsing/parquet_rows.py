@@ -10,7 +10,7 @@ _ROWS_AT_ONCE = 32
 
 
 def row_group(file: parquet.ParquetFile, number: int, columns: Sequence[str]) -> list[dict[str, Any]]:
-    """Rows of a group. Raises ValueError beyond `MOST_BYTES`."""
+    """Rows of one row group. Raises ValueError if they take more than `MOST_BYTES`."""
     rows: list[dict[str, Any]] = []
     _check_size(file.metadata.row_group(number).total_byte_size)
     size = 0

@@ -22,7 +22,7 @@ def parse(source: str) -> ast.Module:
 
 
 def read_source(path: str | Path, param: str | None = None) -> str:
-    """Source text. Raises InvalidInput if the file is missing, empty or not UTF-8."""
+    """Read a source file. Raises InvalidInput if the file is missing, empty or not UTF-8."""
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ _LONGEST = 100
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """The most similar name; case, dashes and underscores count little."""
+    """The most similar of `names`, ignoring case, dashes and underscores; None if none is similar."""
     if len(name) > _LONGEST:
         return None
     plain = {_plain(candidate): candidate for candidate in sorted(names, reverse=True)}
@@ -30,7 +30,7 @@ def did_you_mean(name: str, names: Iterable[str]) -> str | None:
 
 
 def fields_at(schema: Mapping[str, Any], location: Sequence[str | int]) -> list[str]:
-    """Fields at pydantic's location, which may contain unions' tags; [] if unknown."""
+    """Names of the fields at a pydantic error's location, which may contain tags of unions; [] if unknown."""
     places = [schema]
     for part in location:
         places = [inner for place in places for inner in _step(schema, place, part)]

@@ -18,13 +18,13 @@ _HINTS = {
 
 
 MOST_PROBLEMS = 50
-"""A value may have a fault in every place, and each costs time."""
+"""Maximum errors converted: a value may have very many, and each costs time."""
 
 
 def problems(
     errors: Sequence[Mapping[str, Any]], value: Any, schema: Callable[[], Mapping[str, Any]] | None = None
 ) -> list[Problem]:
-    """The first problems. schema: the value's JSON Schema, called at most once."""
+    """Convert the first errors. schema: returns the value's JSON Schema, for hints; called at most once."""
     once = None if schema is None else cache(schema)
     return [_problem(error, value, once) for error in errors[:MOST_PROBLEMS]]
 
@@ -37,7 +37,7 @@ def _problem(error: Mapping[str, Any], value: Any, schema: Callable[[], Mapping[
         fields = fields_at(schema(), location[:-1]) if schema is not None else []
         message, hint = "No such field.", did_you_mean(str(location[-1]), fields) or hint
     elif kind == "union_tag_not_found":
-        message = f"`{_discriminator(error)}` is missing: it says what this is."
+        message = f"`{_discriminator(error)}` is missing: it says of which kind this value is."
     elif kind == "union_tag_invalid":
         tags = re.findall(r"'([^']*)'", str(error.get("ctx", {}).get("expected_tags", "")))
         tag = str(error.get("ctx", {}).get("tag", ""))

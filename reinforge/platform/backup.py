@@ -101,7 +101,7 @@ def backup(home: Path, folder: Path, progress: Progress = lambda done, total: No
 
 
 def restore(folder: Path, home: Path, progress: Progress = lambda done, total: None) -> Manifest:
-    """Restore a backup into `home`; may be repeated."""
+    """Restore a backup into `home`, whose database has to be empty; may be repeated after a failure."""
     manifest = _read(folder)
     dump = folder / manifest.database
     if not dump.is_file() or _hash(dump) != manifest.database_sha256:
@@ -126,7 +126,7 @@ def _read(folder: Path) -> Manifest:
         manifest = Manifest.model_validate_json((folder / _MANIFEST).read_bytes())
     except (FileNotFoundError, NotADirectoryError, ValidationError) as error:
         raise InvalidInput(
-            f"{folder} holds no whole backup: {_MANIFEST} is missing or cannot be read.",
+            f"{folder} holds no complete backup: {_MANIFEST} is missing or cannot be read.",
             code="not_a_backup",
             hint="Give the folder that `reinforge backup` has filled.",
         ) from error
@@ -202,7 +202,7 @@ def _download(store: ObjectStore, objects: list[BackupObject], folder: Path, pro
             if _hash(target) != item.sha256:
                 target.unlink()
                 raise Unavailable(
-                    f"The object {item.key} is not what it was when it was stored.",
+                    f"The object {item.key} has changed since it was stored: its SHA-256 differs.",
                     code="object_damaged",
                     hint="The store is damaged: put the object back from an earlier backup.",
                 )
@@ -221,7 +221,7 @@ def _secret_of(home: Path, folder: Path) -> str | None:
         raise StateConflict(
             f"{folder} holds the backup of another platform: its key is not this home's.",
             code="backup_of_another",
-            hint="Give a folder of its own.",
+            hint="Name another folder for the backup of this platform.",
         )
     return secrets[0] if (home / _SECRET).exists() else None
 
@@ -329,7 +329,7 @@ def _environment(url: str) -> dict[str, str]:
 
 def _damaged(name: str) -> InvalidInput:
     return InvalidInput(
-        f"The backup is damaged: {name} is missing or not what it was.",
+        f"The backup is damaged: {name} is missing or has changed.",
         code="backup_damaged",
         hint="Use another copy of it. Nothing of the database was restored.",
     )

@@ -1,4 +1,4 @@
-"""PostgreSQL's programs from the wheel, and database clusters."""
+"""Finds PostgreSQL's programs in their wheel, and creates database clusters with them."""
 
 import hashlib
 import importlib.metadata

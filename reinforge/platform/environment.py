@@ -20,7 +20,7 @@ _BACKEND_ONLY = (
     "REINFORGE_PREVIOUS_WORKER_TOKEN",
     "REINFORGE_METRICS_TOKEN",
 )
-"""Variables that workers do not get: they run beside untrusted code."""
+"""Variables that workers do not get, because untrusted code runs beside workers."""
 _NOT_FOR_THE_SANDBOX = (
     *_BACKEND_ONLY,
     "SANDBOX_KEY_FILE",

@@ -1,6 +1,7 @@
-"""Keeper: wrapper process around a child, so that no process outlives the platform.
+"""Keeper: a supervisor process around one command, so that no process outlives the platform.
 
-It ends the command and all descendants on SIGTERM, and when its standard input closes. On Linux it is a *subreaper*.
+It ends the command and all descendants on SIGTERM, and when its standard input closes. On Linux it is a
+*subreaper*: orphaned descendants become its children.
 """
 
 import ctypes
@@ -40,14 +41,14 @@ class KeeperPlan:
     user: int | None = None
     group: int | None = None
     env: dict[str, str] | None = None
-    """Environment of the command; None: the keeper's. Not for secrets: arguments are public."""
+    """Environment of the command; None: the keeper's. Not for secrets: arguments of a command are public."""
 
     def argv(self) -> list[str]:
         return [sys.executable, "-P", "-m", __spec__.name, json.dumps(asdict(self))]
 
 
 def end_leftovers(pid_file: Path) -> list[int]:
-    """End processes that an earlier supervisor recorded in `pid_file`; returns their pids."""
+    """End the keeper that an earlier run recorded in `pid_file`, and its processes. Returns their pids."""
     try:
         entry = json.loads(pid_file.read_text())
         keeper = ProcessIdentity(entry["keeper"]["pid"], entry["keeper"]["started"])
@@ -162,7 +163,7 @@ class _Keeper:
                 self._status = os.waitstatus_to_exitcode(status)
 
     def _end_descendants(self) -> None:
-        """Send SIGTERM, then SIGKILL until none is left."""
+        """Send SIGTERM to all descendants, then SIGKILL, until none is left or `KILL_SECONDS` are over."""
         self._stop_requested = True
         for descendant in descendants(os.getpid()):
             send(descendant, signal.SIGTERM if self._status is not None else signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Paths of the platform's files, and the lock of a home."""
+"""Private folders, secrets and sockets of the platform, and the lock of its data folder (home)."""
 
 import fcntl
 import hashlib
@@ -49,7 +49,7 @@ def keep_secret(path: Path) -> str:
 
 
 def shared_prefix() -> Path:
-    """Folder that unprivileged users can reach, created if missing. Raises Unavailable if an ancestor is unsuitable."""
+    """Folder that other users can reach but not change, created if missing. Raises Unavailable otherwise."""
     prefix = settings.prefix()
     hint = (
         "Set REINFORGE_PREFIX to a folder of root's that every user may traverse, for example /srv/reinforge."
@@ -73,7 +73,7 @@ def shared_prefix() -> Path:
 
 
 def socket_folder(beside: Path, longest_name: str, owner: int | None = None) -> Path:
-    """A folder for Unix sockets, mode 0700; in /tmp if `beside`/run is too long."""
+    """Create a folder for Unix sockets, mode 0700: `beside`/run, or one in /tmp if that path is too long."""
     folder = beside / "run"
     if len(os.fsencode(folder / longest_name)) > _SOCKET_PATH_LIMIT:
         digest = hashlib.sha256(os.fsencode(beside.resolve())).hexdigest()[:12]
@@ -83,7 +83,9 @@ def socket_folder(beside: Path, longest_name: str, owner: int | None = None) -> 
     ours = stat.S_ISDIR(status.st_mode) and status.st_uid in (os.geteuid(), owner)
     if not ours or status.st_mode & 0o022:
         raise Unavailable(
-            f"{folder} belongs to somebody else", code="socket_folder_unusable", hint=f"Remove {folder}."
+            f"{folder} belongs to another user or is writable by one",
+            code="socket_folder_unusable",
+            hint=f"Remove {folder}.",
         )
     if owner is not None:
         os.chown(folder, owner, owner)
@@ -107,7 +109,7 @@ def running_address(home: Path) -> tuple[str, int] | None:
 
 
 class FolderLock:
-    """Lock of one process on a folder; ends with the process."""
+    """Lock on a folder that one process holds, until it releases the lock or ends."""
 
     def __init__(self, path: Path, what: str) -> None:
         self._path = path

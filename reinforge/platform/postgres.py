@@ -76,14 +76,17 @@ class EmbeddedPostgres:
         return f"postgresql://{ROLE}:{self._cluster.password}@/{database}?host={host}&port={_PORT}"
 
     def url_of_running(self) -> str:
-        """`url` of a server that another process owns. Raises Unavailable."""
+        """`url` of a server that another process runs. Raises Unavailable if the home has no cluster."""
         self._cluster = recorded_cluster(self.home)
         if self._cluster is not None:
             self._sockets = _sockets_of(self._cluster)
         return self.url()
 
     def prepare(self) -> str:
-        """Create the files of a first start; returns the future `url`. Raises StateConflict, Unavailable."""
+        """Lock the home and open its cluster, created at first use. Returns the later server's `url`.
+
+        Raises StateConflict, Unavailable.
+        """
         self._lock.acquire()
         try:
             programs = reachable_programs()
@@ -153,7 +156,7 @@ class EmbeddedPostgres:
         return self.home / "postgres" / "server.pid"
 
     def _end_leftovers(self, cluster: Cluster) -> None:
-        """End processes in the data folder and remove their lock files, whose pids may be reused."""
+        """End servers that an earlier run left, and remove their lock files, whose pids may be reused."""
         keeper.end_leftovers(self._pid_file)
         remaining = working_in(cluster.data)
         for number, patience in ((signal.SIGINT, _STOP_GRACE), (signal.SIGKILL, 10.0)):

@@ -1,7 +1,7 @@
-"""Readiness of a server, for containers' health checks; standard library only, because it runs often.
+"""Checks that a server is ready, for containers' health checks; standard library only, because it runs often.
 
 python -m reinforge.platform.probe http://127.0.0.1:8321/readyz          # 0: ready
-python -m reinforge.platform.probe http://api:8321/readyz worker         # 0: ready, and that part is, too
+python -m reinforge.platform.probe http://api:8321/readyz worker         # 0: its part `worker` is ready
 """
 
 import json

@@ -13,7 +13,7 @@ _KEEPER_MARGIN = 15.0
 
 
 class SupervisedProcess:
-    """A running command; its descendants end with it, and it ends with us."""
+    """A running command, which ends with this process; its descendants end with the command."""
 
     def __init__(
         self, plan: keeper.KeeperPlan, log: Path, env: Mapping[str, str], cwd: Path | None = None

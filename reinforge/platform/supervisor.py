@@ -141,7 +141,7 @@ class ProcessSupervisor:
         self._stopping = threading.Event()
 
     def start(self, *group: SupervisedChild, optional: Collection[str] = ()) -> None:
-        """Start a group together; returns when all are ready."""
+        """Start children at once and wait for all. Raises the error of one that is not `optional`."""
         watched = [
             _ChildThread(child, child.name in optional, self._stopping, self._report) for child in group
         ]

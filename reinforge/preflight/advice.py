@@ -1,4 +1,4 @@
-"""Rules of the verdict and suggested changes."""
+"""Rules that decide a pre-flight's verdict and suggest changes of the job."""
 
 from collections.abc import Callable
 

@@ -15,7 +15,7 @@ from reinforge.spec import JobSpec
 
 UNIFORM = 1e-6
 SENSITIVE = ("qwen2.5", "qwen2-5", "qwen2_5", "qwen-2.5")
-"""Bases that improve even under random rewards (Shao et al. 2025, arXiv 2506.10947)."""
+"""Parts of names of base models that improve under random rewards (Shao et al. 2025, arXiv 2506.10947)."""
 
 
 def assess(spec: JobSpec, observed: Observed) -> PreflightReport:

@@ -12,7 +12,7 @@ LEARNED = 0.9
 
 
 def favoured_tokens(observed: Observed) -> float:
-    """Mean length of the quintile with the highest mean reward, if clearly better."""
+    """Mean tokens of the length quintile with the highest mean reward; of all if none is clearly better."""
     scored = sorted((sampled for sampled in observed.completions if sampled.reward is not None), key=_tokens)
     usual = statistics.fmean(completion.tokens for completion in observed.completions)
     if len(scored) < 2 * PARTS:
@@ -32,12 +32,12 @@ def growth(observed: Observed) -> float:
 
 
 def widening(observed: Observed) -> float:
-    """Time and memory over the job per the base model's: padding halves the growth."""
+    """Factor of time and memory over the job: half the growth in length, because batches are padded."""
     return (1 + growth(observed)) / 2
 
 
 def rounds_to_fill(useful: float, prompts: int, most: int) -> float:
-    """Rounds of `prompts` samples until a step has as many useful groups; at most `most`."""
+    """Expected rounds of sampling, at most `most`, until `prompts` groups are useful. useful: their share."""
     missing, cost = 1.0, 0.0
     for _ in range(most):
         if missing * prompts < 0.5:

@@ -1,4 +1,4 @@
-"""Observations of a probe's steps."""
+"""Observations of a probe job: completions, step metrics and times."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -20,7 +20,7 @@ from reinforge.spec import JobSpec
 
 
 def preflight(spec: JobSpec) -> PreflightReport:
-    """Run and assess the probe here. Raises as `reinforge train`, and JobFailure."""
+    """Run the probe job on this machine and assess it. Raises as `reinforge train` does, and JobFailure."""
     with tempfile.TemporaryDirectory(prefix="rf-preflight-") as folder:
         out, socket_path = Path(folder) / "run", Path(folder) / "s.sock"
         prepare(probe(spec), out, socket_path)
@@ -48,7 +48,9 @@ def _refuse_failed(out: Path, records: list[Record]) -> None:
     ended = last_record(out / "records.jsonl") or {}
     if ended.get("kind") != "ended":
         raise JobFailure(
-            "The trainer stopped with no word; see its output above.", code="trainer_crashed", retryable=True
+            "The trainer ended without reporting why; see its output above.",
+            code="trainer_crashed",
+            retryable=True,
         )
     outcome, reason = ended.get("outcome"), ended.get("reason")
     stepped = any(isinstance(record, StepMetrics) for record in records)

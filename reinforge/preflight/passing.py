@@ -5,14 +5,17 @@ from collections.abc import Sequence
 
 
 def pass_at_k(n: int, right: int, k: int) -> float:
-    """Unbiased probability that one of k completions passes (Chen et al. 2021, arXiv 2107.03374, eq. 1)."""
+    """Unbiased estimate, from `right` of `n`, of the probability that one of k completions passes.
+
+    Chen et al. 2021, arXiv 2107.03374, eq. 1.
+    """
     if n - right < k:
         return 1.0
     return 1.0 - math.prod((n - right - i) / (n - i) for i in range(k))
 
 
 def fit_rates(counts: Sequence[tuple[int, int]]) -> tuple[float, float]:
-    """(a, b) of pass rates' beta distribution, from (completions, passes) per row, by moments."""
+    """Fit Beta(a, b) to pass rates by the method of moments. counts: (completions, passes) of each row."""
     sizes = [n for n, _ in counts]
     total = sum(sizes)
     mean = (sum(right for _, right in counts) + 0.5) / (total + 1)

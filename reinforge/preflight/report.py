@@ -32,14 +32,14 @@ class Groups(ReportModel):
     """Shares of groups; groups without any reward are skipped."""
 
     all_right: float
-    """Every completion passes."""
+    """Share of groups in which every completion passes."""
     all_wrong: float
-    """None passes."""
+    """Share of groups in which no completion passes."""
     mixed: float
-    """Some pass, some do not."""
+    """Share of groups with passing and failing completions."""
     useful: float
-    """Rewards differ, so that the group teaches something. With one completion per prompt: all, if they differ
-    over the batch.
+    """Share of groups whose rewards differ, so that training learns from them. With one completion per
+    prompt: 1 if rewards differ between prompts, else 0.
     """
 
 
@@ -49,9 +49,9 @@ class PassRates(ReportModel):
     per_group: int
     """Completions per row."""
     histogram: list[int]
-    """Entry c: rows with c passing completions."""
+    """Entry c is the number of rows with c passing completions."""
     pass_at: dict[int, float]
-    """k → probability that one of k completions passes (unbiased, mean over rows)."""
+    """k → probability that at least one of k completions passes (unbiased, mean over rows)."""
 
 
 class Suggestion(ReportModel):
@@ -72,11 +72,11 @@ class PreflightReport(ReportModel):
     passes: PassRates
     groups: Groups
     useful_batch: float
-    """Completions per step that are expected to teach something."""
+    """Expected completions per step from groups with differing rewards."""
     error_share: float
     """Share of completions whose reward failed."""
     errors: dict[str, int]
-    """Status → completions."""
+    """Number of completions by error status."""
     reward_ms: Range | None
     """Milliseconds in the rewards per completion: median, mean, 95th percentile."""
     tokens: Range
@@ -86,9 +86,9 @@ class PreflightReport(ReportModel):
     """Share of completions equal to an earlier one of their group."""
     seconds_per_step: float
     hours: Range
-    """Hours of the whole job: as measured, and with completions at the limit."""
+    """Hours of the whole job: as measured, and with completions at the token limit."""
     memory_gib: Range
-    """Peak of the trainer: as measured, and with completions at the limit."""
+    """Peak memory of the trainer: as measured, and with completions at the token limit."""
     tokens_in_all: Range
     """Completion tokens of the whole job."""
     device: str

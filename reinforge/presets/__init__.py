@@ -33,7 +33,6 @@ if own := plugins.own_presets(PRESETS):
 
 
 def family_of(name: str) -> str:
-    """Family of a preset. Raises KeyError."""
     for family, presets in FAMILIES.items():
         if name in presets:
             return family
@@ -48,7 +47,7 @@ def withdraw(name: str, reason: str) -> None:
 
 
 def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    """`over` wins. Parts with another `type` are replaced whole."""
+    """`base` updated recursively with `over`. A part with another `type` is replaced whole."""
     out = dict(base)
     for key, value in over.items():
         old = out.get(key)
@@ -62,7 +61,7 @@ def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
 
 
 def apply_preset(value: Any) -> Any:
-    """Applies `algorithm.preset`; given values stay. `Algorithm` rejects unknown names."""
+    """Add the values of `algorithm.preset` to a job; its own stay. `Algorithm` rejects unknown names."""
     if not isinstance(value, dict) or not isinstance(value.get("algorithm"), dict):
         return value
     name = value["algorithm"].get("preset", "grpo")
@@ -73,6 +72,6 @@ def apply_preset(value: Any) -> Any:
 
 
 def with_recipe(value: dict[str, Any]) -> dict[str, Any]:
-    """Apply the preset's published numbers; given values stay. Raises KeyError for an unknown preset."""
+    """Add the preset's published numbers to a job; its own stay. Raises KeyError for an unknown preset."""
     preset = PRESETS[value.get("algorithm", {}).get("preset", "grpo")]
     return merge(deepcopy(preset.recipe), value)

@@ -19,7 +19,7 @@ def algorithm_of(name: str, preset: Preset) -> Algorithm:
 
 
 def single_turn_refusal(name: str, preset: Preset) -> str | None:
-    """Why a single-turn job cannot run it; None if it can."""
+    """Why a single-turn job cannot use the preset; None if it can."""
     return _refusal(name, preset, _SINGLE)
 
 
@@ -32,7 +32,7 @@ def _refusal(name: str, preset: Preset, job: JobFacts) -> str | None:
 
 
 def runnable() -> dict[str, dict[str, Preset]]:
-    """Presets, by family, that some job can run, whatever its environment."""
+    """Presets by family that a single-turn job or a job with tools can use."""
     families = {
         family: {name: preset for name, preset in members.items() if _runs(name, preset)}
         for family, members in FAMILIES.items()

@@ -1,4 +1,4 @@
-"""Assembly of a report card."""
+"""Builds a report card from the stored data of a job."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -47,7 +47,7 @@ class AbilitySamples:
 
 @dataclass(frozen=True)
 class CardInputs:
-    """What is stored about a job."""
+    """Stored data of a job from which its report card is built."""
 
     subject: CardSubject
     cost: CardCost

@@ -1,8 +1,8 @@
 """Conditions on a report card: `held_out_gain>0.02, pass@4>=0.6, witnesses=0`.
 
-A name is a figure's key for the adapter's value; `.low` and `.high` are its bounds, and `KEY_gain` (with the same
-bounds) is adapter minus base, `KEY_parent_gain` adapter minus parent. `ability_gain` is the smallest change of
-reward over the ability probes. `witnesses` and `findings` count.
+`KEY` is the adapter's value of the figure with this key, `KEY_gain` adapter minus base, `KEY_parent_gain`
+adapter minus parent. `.low` or `.high` after such a name is the bound of its interval. `ability_gain` is the
+smallest change of reward over the ability probes. `witnesses` and `findings` are their numbers.
 """
 
 import operator
@@ -34,7 +34,10 @@ _CHANGES = (("_parent_gain", "parent_change"), ("_gain", "change"))
 
 
 def parse(text: str, param: str = "require", *, texts: int = 1) -> list[tuple[str, str, float]]:
-    """Read conditions. texts: how many texts were joined by commas."""
+    """Parse conditions into (name, sign, number). texts: how many lists of conditions were joined by commas.
+
+    Raises InvalidInput `invalid_condition`.
+    """
     if len(text) > texts * (LONGEST + 2):
         raise _invalid(f"The conditions are longer than {LONGEST} characters.", param)
     conditions = []
@@ -61,7 +64,10 @@ def _invalid(message: str, param: str) -> InvalidInput:
 
 
 def check(card: ReportCard, text: str) -> CardRequirement:
-    """Check of a card, whose absent values do not meet their conditions. Raises InvalidInput `invalid_condition`."""
+    """Check conditions on a card; a value that it lacks does not meet its condition.
+
+    Raises InvalidInput `invalid_condition`.
+    """
     conditions = [_checked(card, *condition) for condition in parse(text, texts=2)]
     return CardRequirement(
         text=text, met=all(condition.met for condition in conditions), conditions=conditions

@@ -1,4 +1,4 @@
-"""Texts that the documents of a report card share."""
+"""Titles, numbers and intervals as all documents of a report card write them."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""Signed manifests of report cards: which files, about what, by which installation."""
+"""Signed manifests of report cards: the files' hashes, the job and the key of the installation."""
 
 import base64
 import binascii
@@ -29,7 +29,8 @@ def signed_bytes(manifest: CardManifest) -> bytes:
 
 
 def verify(manifest: CardManifest, files: Mapping[str, bytes], *, public_key: str | None = None) -> None:
-    """Check the signature and the files. public_key: the installation's; None: the manifest's own.
+    """Check the signature and the files. public_key: the installation's, which has to be in
+    the manifest; None: trust the manifest's.
 
     Raises InvalidInput `wrong_signature`, `file_changed`, `cryptography_missing`.
     """
@@ -55,7 +56,7 @@ def _verify_signature(manifest: CardManifest) -> None:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     except ImportError as error:
         raise InvalidInput(
-            "Signatures are verified with the package cryptography.",
+            "Verifying a signature needs the package cryptography, which is not installed.",
             code="cryptography_missing",
             hint="pip install cryptography",
         ) from error
@@ -63,4 +64,7 @@ def _verify_signature(manifest: CardManifest) -> None:
         key = Ed25519PublicKey.from_public_bytes(base64.b64decode(manifest.public_key, validate=True))
         key.verify(base64.b64decode(manifest.signature, validate=True), signed_bytes(manifest))
     except (InvalidSignature, ValueError, binascii.Error) as error:
-        raise InvalidInput("The manifest's signature is wrong.", code="wrong_signature") from error
+        raise InvalidInput(
+            "The manifest's signature is invalid: the manifest was changed after it was signed.",
+            code="wrong_signature",
+        ) from error

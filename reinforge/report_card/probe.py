@@ -10,7 +10,7 @@ PHRASINGS = (
     "Add {a} and {b}",
     "What is the sum of {a} and {b}?",
 )
-"""Of the starter's training text."""
+"""Phrasings in the training text of the starter model."""
 _PAIRS = ((3, 4), (9, 8), (7, 52), (46, 5), (23, 14), (38, 27), (61, 19), (47, 85))
 REWARD = """\
 import re
@@ -25,7 +25,7 @@ def grade(sample, item):
 
 
 def starter_rows() -> list[dict[str, str]]:
-    """Prompt and answer: every phrasing with sums of one and two digits, with and without a carry."""
+    """Rows of prompt and answer: every phrasing with sums of one and two digits, with and without a carry."""
     return [
         {"prompt": phrasing.format(a=a, b=b), "answer": str(a + b)}
         for phrasing in PHRASINGS

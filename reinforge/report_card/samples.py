@@ -28,13 +28,13 @@ class CardSample:
     prompt: str | None = None
     answer: str | None = None
     right: bool | None = None
-    """Whether the final answer equals the declared one."""
+    """Whether the final answer equals the row's answer."""
     digits: int = 0
     repetition: float = 0.0
 
     @property
     def key(self) -> str:
-        """Equal for the same row in jobs with the same dataset."""
+        """Key of the row, equal in all jobs with the same dataset."""
         return f"{self.row}:{self.prompt_hash}"
 
 
@@ -67,7 +67,10 @@ def rewards_of(samples: Sequence[CardSample]) -> list[float]:
 
 
 def pass_at(k: int, pass_above: float) -> Statistic:
-    """Unbiased: 1 - C(n - right, k) / C(n, k) (Chen et al. 2021, eq. 1). None with fewer than k rewards."""
+    """Unbiased pass@k of a row, 1 - C(n - right, k) / C(n, k) (Chen et al. 2021, eq. 1).
+
+    None with fewer than k rewards.
+    """
 
     def statistic(samples: Sequence[CardSample]) -> float | None:
         rewards = rewards_of(samples)
@@ -93,7 +96,7 @@ def best_at(k: int) -> Statistic:
 
 
 def sizes(samples: int) -> list[int]:
-    """1, 2, 4, … and `samples`."""
+    """Values of k: the powers of two below `samples`, and `samples`."""
     powers = [1 << power for power in range(max(0, samples).bit_length()) if 1 << power < samples]
     return [*powers, samples] if samples > 0 else []
 

@@ -1,4 +1,4 @@
-"""Hack witnesses: signs in held-out completions that reward was gained in another way than intended."""
+"""Hack witnesses: signs of reward hacking in held-out completions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import correlation, fmean
@@ -24,7 +24,7 @@ def witnesses_of(
     verdict: Verdict | None = None,
     weights: Mapping[str, float] | None = None,
 ) -> list[CardWitness]:
-    """Signs in the adapter's samples. What needs a gain is checked only if held-out reward rose beyond chance."""
+    """Witnesses from the verdict and, if held-out reward rose beyond chance, from the adapter's samples."""
     witnesses: dict[str, CardWitness] = {
         problem.code: CardWitness(
             code=problem.code,
@@ -58,7 +58,7 @@ def _followed(samples: Sequence[CardSample], least: float) -> Iterator[CardWitne
 
 
 def correlation_within_rows(samples: Sequence[CardSample], reader: SampleReader) -> float | None:
-    """Correlation with the reward, both minus their row's mean, so that long answers to easy rows are no sign."""
+    """Correlation of values and rewards, each minus its row's mean: long answers to easy rows are no sign."""
     values: list[float] = []
     rewards: list[float] = []
     for row in by_row(samples).values():

@@ -1,1 +1,1 @@
-"""Probes against a reward: wrong completions that are paid, and the report about them."""
+"""Attacks on a reward: find wrong completions that it pays, and report them."""

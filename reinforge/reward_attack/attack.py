@@ -1,4 +1,4 @@
-"""An attack: probes in two batches, and the report about what a reward pays for them."""
+"""Attack on a reward: right completions, probes and a search, and a report of what the reward pays."""
 
 from collections import defaultdict
 from collections.abc import Callable, Generator, Sequence
@@ -42,8 +42,10 @@ Attack = Generator[list[ProbeAttempt], list[RewardResult], AttackReport]
 def attack(
     rows: Sequence[AttackRow], *, right: str | None = None, source: str | None = None, searching: bool = True
 ) -> Attack:
-    """Attack on a reward. right: a right completion with `{answer}`. source: code, to name a suspicious line.
-    searching: if no probe is paid, search on from the best-paid ones, with up to 320 more completions.
+    """Yield batches of completions, receive their rewards, and return the report.
+
+    right: a right completion with `{answer}`. source: code, to name a suspicious line. searching: if no probe
+    of high severity is paid, search on from the best-paid ones, with up to 320 more completions.
     """
     pool = AnswerPool.of(rows)
     named = {"own": right} if right is not None else forms.FORMS
@@ -88,7 +90,7 @@ def _broken(scores: dict[str, list[_Score]], right_values: dict[int, float]) -> 
 def _searched(
     rows: Sequence[AttackRow], form: str, right_values: dict[int, float], scores: dict[str, list[_Score]]
 ) -> Generator[list[ProbeAttempt], list[RewardResult], None]:
-    """Score the generations of a search; those that the probe `search` is about go to `scores`."""
+    """Score the generations of a search, and add them to `scores` under the probe `search`."""
     paid: dict[int, dict[str, float]] = defaultdict(dict)
     for probe in PROBES:
         for score in scores.get(probe.code, []):

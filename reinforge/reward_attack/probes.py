@@ -17,7 +17,7 @@ FILLER = (
 
 @dataclass(frozen=True)
 class RewardProbe:
-    """Probe; `wrong` must not be paid, `padded` is right and must not be paid more than the plain completion."""
+    """A probe. `wrong`: must not be paid. `padded`: right, must not be paid more than a plain completion."""
 
     code: str
     title: str
@@ -142,7 +142,7 @@ PROBES: tuple[RewardProbe, ...] = (
 SEARCH = RewardProbe(
     "search", "A completion without the right answer that a short search wrote", _MARKED, _always("")
 )
-"""Not a fixed text: see `reinforge.reward_attack.search`."""
+"""Its completions are written by `reinforge.reward_attack.search`."""
 
 
 def completions(probe: RewardProbe, row: AttackRow, pool: AnswerPool, form: str) -> list[str]:

@@ -51,7 +51,7 @@ class AnswerPool:
         return next((other for other in others if not same(other, answer)), None)
 
     def listed(self, answer: str) -> str:
-        """All answers in at most MOST_LISTED characters, this one in the middle."""
+        """All answers, with `answer` in the middle and at most MOST_LISTED characters of others."""
         others = [other for other in self.distinct if other != answer]
         texts: list[str] = []
         for other in others:

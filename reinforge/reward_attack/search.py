@@ -1,4 +1,4 @@
-"""Short search for a wrong completion that a reward scores highly: mutations of the wrong ones with the highest scores.
+"""Evolutionary search for a wrong completion with a high reward: mutates the wrong ones that are paid most.
 
 A completion counts as wrong only if the declared answer does not occur in it at all.
 """
@@ -41,7 +41,7 @@ def search(
     *,
     seed: int = 0,
 ) -> Search:
-    """Completions to score, generation by generation, until those of all searched rows are paid.
+    """Yield generations of completions to score, until each searched row has one that reaches its goal.
 
     goals: row → reward that ends its search. paid: row → wrong completion → its reward.
     """
@@ -64,7 +64,7 @@ def search(
 
 
 def contradicts(row: AttackRow, text: str) -> bool:
-    """Whether no reader could find the row's answer in the completion."""
+    """Whether the row has an answer and it does not occur in the completion, in upper or lower case."""
     return row.answer is not None and row.answer.casefold() not in text.casefold()
 
 

@@ -36,7 +36,7 @@ def library() -> tuple[RewardTemplate, ...]:
 
 
 def ready_reward(id: str) -> RewardTemplate:
-    """Raises NotFound `template_not_found`."""
+    """The ready reward with this id. Raises NotFound `template_not_found`."""
     for entry in library():
         if entry.id == id:
             return entry

@@ -25,7 +25,7 @@ class CaseRow(BaseModel):
     sample: dict[str, Any] = {}
     judges: dict[str, Any] | None = None
     beside: list[str] = []
-    """Other completions of its group."""
+    """Other completions of the same group."""
 
 
 class LibraryCase(BaseModel):
@@ -50,7 +50,7 @@ class AdversarialCase(BaseModel):
 
 
 def golden_cases(id: str) -> list[LibraryCase]:
-    """Raises pydantic's ValidationError for a malformed file."""
+    """Cases of `golden.yaml`. Raises pydantic's ValidationError for a malformed file."""
     library_cases = []
     for block in read_yaml(id, "golden.yaml"):
         cases = block.pop("cases")
@@ -65,7 +65,7 @@ def golden_cases(id: str) -> list[LibraryCase]:
 
 
 def adversarial_cases(id: str) -> list[AdversarialCase]:
-    """Raises pydantic's ValidationError for a malformed file."""
+    """Cases of `adversarial.yaml`. Raises pydantic's ValidationError for a malformed file."""
     adversarial = []
     for block in read_yaml(id, "adversarial.yaml"):
         cases, control = block.pop("cases"), text_of(block.pop("control"))
@@ -79,7 +79,7 @@ def adversarial_cases(id: str) -> list[AdversarialCase]:
 
 
 def portable(id: str) -> list[GoldenCase]:
-    """Cases that need only a row, as golden cases for `reinforge reward golden`."""
+    """Cases without `judges`, `sample` and `beside`, in the format of `reinforge reward golden`."""
     golden = [(case.row, case.completion, case.expect, None) for case in golden_cases(id)]
     hostile = [
         (case.row, case.completion, Expectation(most=case.most), case.why) for case in adversarial_cases(id)

@@ -11,7 +11,7 @@ from reinforge.reward_library.parameters import fill
 
 
 def expanded(reward: Mapping[str, Any]) -> dict[str, Any]:
-    """The reward in `JobSpec` form, with its source or fields; other given fields stay.
+    """Replace `ready` and `parameters` by the ready reward's source or fields; other fields stay.
 
     Raises NotFound `template_not_found`, InvalidInput `unknown_parameter` or `invalid_job_file`.
     """
@@ -20,7 +20,7 @@ def expanded(reward: Mapping[str, Any]) -> dict[str, Any]:
     values = declared.pop("parameters", None) or {}
     if not isinstance(values, Mapping) or "source" in declared or "path" in declared:
         raise InvalidInput(
-            f"`ready: {chosen.id}` has `parameters`, a mapping, and neither `source` nor `path`.",
+            f"`ready: {chosen.id}` takes `parameters` as a mapping, and neither `source` nor `path`.",
             code="invalid_job_file",
             param="rewards",
         )

@@ -22,7 +22,7 @@ def parameters(source: str) -> list[RewardParameter]:
 
 
 def fill(source: str, values: Mapping[str, Any]) -> str:
-    """The source with other literals. Raises InvalidInput `unknown_parameter`."""
+    """The source with the parameters set to `values`. Raises InvalidInput `unknown_parameter`."""
     literals = {name: node for name, _, node in _assignments(source)}
     unknown = sorted(set(values) - set(literals))
     if unknown:

@@ -104,7 +104,7 @@ def grader_of(reward: Any) -> Grader | None:
 
 
 def judges_of(reward: Any, grader: Grader | None = None) -> frozenset[str]:
-    """Names of the judges a reward calls. grader: if it is stored elsewhere."""
+    """Names of the judges a reward calls. grader: the reward's, if it is stored elsewhere."""
     if isinstance(reward, PythonReward):
         return frozenset(declared.model for declared in reward.judges.values())
     resolved = grader or grader_of(reward)

@@ -18,9 +18,9 @@ class Judge(SpecModel):
     api_key_env: str | None = Field(default=None, pattern=r"^[A-Za-z_]\w{0,99}$")
     """Environment variable with the key; default no key."""
     input_price: float = Field(default=0.0, ge=0)
-    """Per million input tokens, in any currency."""
+    """Price of a million input tokens, in any currency."""
     output_price: float = Field(default=0.0, ge=0)
-    """Per million output tokens."""
+    """Price of a million output tokens."""
     structured: Literal["json_schema", "json_object", "prompt"] = "json_schema"
     """How JSON replies are requested: by schema, as any JSON, or by the prompt alone, for servers with
     neither.
@@ -28,7 +28,7 @@ class Judge(SpecModel):
     concurrency: int = Field(default=8, ge=1, le=256)
     """Maximum concurrent requests."""
     timeout_seconds: float = Field(default=120.0, gt=0, le=600)
-    """For one try, from connecting to the last byte."""
+    """Limit of one try, from connecting to the last byte."""
     retries: int = Field(default=4, ge=0, le=10)
     """Retries after a time-out, 429 or 5xx, with growing pauses."""
 
@@ -43,5 +43,5 @@ class Judge(SpecModel):
         if not valid or parts.query or parts.fragment:
             raise ValueError("write an address such as https://api.openai.com/v1")
         if parts.username or parts.password:
-            raise ValueError("take user and password out of the address: keys have a place of their own")
+            raise ValueError("take user and password out of the address: set `api_key_env` instead")
         return value.rstrip("/").removesuffix("/chat/completions")

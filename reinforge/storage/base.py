@@ -20,7 +20,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 
 
 class StorageError(Unavailable):
-    """Error `storage_full` without room, else `storage_unavailable`."""
+    """Error of the store: `storage_full`, `storage_denied` or else `storage_unavailable`."""
 
     default_code = "storage_unavailable"
 
@@ -30,7 +30,7 @@ class ObjectNotFound(NotFound):
 
 
 class ObjectConflict(StateConflict):
-    """Error: the key has other content, or is the parent of other keys."""
+    """Error: the key exists with other content, or is a folder of other keys."""
 
     default_code = "object_conflict"
 
@@ -52,16 +52,16 @@ class ObjectStore(Protocol):
         """Save bytes, or the rest of a stream. Raises ObjectConflict."""
 
     def put_file(self, key: str, path: Path) -> None:
-        """Copy from a file. Raises ObjectConflict."""
+        """Save the content of a file. Raises ObjectConflict."""
 
     def get(self, key: str) -> bytes:
         """Content of an object. Raises ObjectNotFound."""
 
     def get_file(self, key: str, path: Path) -> None:
-        """Write to a file, completely or not at all. Raises ObjectNotFound."""
+        """Write an object to a file, completely or not at all. Raises ObjectNotFound."""
 
     def open(self, key: str) -> BinaryIO:
-        """Stream without seek, for the caller to close. Raises ObjectNotFound."""
+        """Stream of an object, without seek, for the caller to close. Raises ObjectNotFound."""
 
     def size(self, key: str) -> int:
         """Bytes of an object. Raises ObjectNotFound."""

@@ -1,4 +1,4 @@
-"""Object store in a folder: files get a temporary name, are synced, then linked."""
+"""Object store in a folder: files get a temporary name, are synced, then linked to their key."""
 
 import errno
 import os
@@ -27,7 +27,7 @@ _ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 
 class LocalStore:
-    """Store whose keys never start with a dot, so `.tmp` is ours."""
+    """Store in a folder. No key starts with a dot, so temporary files can be in `.tmp`."""
 
     parts = None
 
@@ -174,7 +174,7 @@ class LocalStore:
 
 
 def _link(temporary: Path, target: Path) -> bool:
-    """Link the file to its name; False if taken. A rename would replace."""
+    """Link the file to `target`; False if that exists, which a rename would replace."""
     try:
         target.hardlink_to(temporary)
     except FileExistsError:

@@ -1,4 +1,4 @@
-"""Multipart uploads to a bucket by presigned URLs, invisible under the key until completed."""
+"""Multipart uploads to a bucket by presigned URLs. No object exists until its upload is completed."""
 
 import base64
 from collections.abc import Callable, Iterator
@@ -19,21 +19,21 @@ class PartStore(Protocol):
     def begin(self, key: str) -> str: ...
 
     def url(self, key: str, upload: str, number: int, *, sha256: str, expires_seconds: int) -> PartUrl:
-        """Number from 1; the bucket checks the hash if it can."""
+        """Presigned URL of part `number`, from 1; the bucket checks the part's hash if it can."""
 
     def put(self, key: str, upload: str, number: int, data: IO[bytes]) -> None: ...
 
     def sizes(self, key: str, upload: str) -> dict[int, int]:
-        """Bytes by part. Raises ObjectNotFound after the upload's end."""
+        """Bytes of each uploaded part. Raises ObjectNotFound if the upload was completed or aborted."""
 
     def complete(self, key: str, upload: str) -> None:
-        """Join the parts. Raises ObjectNotFound."""
+        """Join the parts to the object. Raises ObjectNotFound if there is no such upload."""
 
     def abort(self, key: str) -> None:
         """Abort the key's uploads and delete the object."""
 
     def copy(self, key: str, target: str) -> None:
-        """Copy within the bucket. Raises ObjectNotFound."""
+        """Copy an object within the bucket. Raises ObjectNotFound."""
 
 
 Named = Callable[[str], AbstractContextManager[None]]

@@ -7,7 +7,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from reinforge.algorithm.base import SpecModel, fault_at
 
 MOST_TRIALS = 1000
-"""Jobs of one sweep."""
+"""Maximum jobs of one sweep."""
 MOST_PARAMETERS = 32
 MAX_SEED = 2**31 - 1
 
@@ -21,7 +21,7 @@ class ParameterRange(SpecModel):
     min: float
     max: float
     log: bool = False
-    """Even on a logarithmic scale; `min` above 0."""
+    """Space values evenly on a logarithmic scale; needs `min` above 0."""
     integer: bool = False
     """Whole numbers only."""
     points: int | None = Field(default=None, ge=2, le=100)
@@ -48,7 +48,7 @@ Path = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class Rung(SpecModel):
-    """One addition to everything before it on the ladder."""
+    """One rung of a ladder: settings added to those of all rungs before it."""
 
     name: str | None = Field(default=None, max_length=100)
     set: dict[Path, Any] = Field(min_length=1, max_length=MOST_PARAMETERS)
@@ -56,7 +56,7 @@ class Rung(SpecModel):
 
 
 class SweepBudget(SpecModel):
-    """What the sweep's jobs may use together; at the limit no job is added and running ones end."""
+    """Limits on all jobs of a sweep. At one, no job is added, and running ones end (except at `jobs`)."""
 
     jobs: int | None = Field(default=None, ge=1, le=MOST_TRIALS)
     """Jobs that are started; jobs that run when it is reached continue."""
@@ -93,7 +93,7 @@ class SweepSpec(SpecModel):
     parameters: dict[Path, Parameter] = Field(default_factory=dict, max_length=MOST_PARAMETERS)
     """Dotted path in the job (`algorithm.preset`, `optimizer.learning_rate`, `rewards.correct.weight`) → its values."""
     rungs: list[Rung] = Field(default_factory=list, max_length=100)
-    """Of a ladder, in order."""
+    """Rungs of a ladder, in order."""
     trials: int | None = Field(default=None, ge=1, le=MOST_TRIALS)
     """Settings to try; for methods other than `grid` and `ladder`."""
     seeds: (

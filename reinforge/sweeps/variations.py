@@ -1,4 +1,4 @@
-"""Settings of a sweep, and the jobs with them."""
+"""Lists the settings of a sweep, and builds and checks the job of each."""
 
 import copy
 import json
@@ -125,7 +125,7 @@ def _check_combinations(spec: SweepSpec) -> None:
 
 
 def _to_check(spec: SweepSpec) -> Iterator[Variation]:
-    """All settings of grids and ladders; of searches the ends of every range and some random settings."""
+    """Variations to check: all of a grid or ladder; of a search, the ends of ranges and random settings."""
     if spec.method in ("grid", "ladder"):
         for variation in trials(spec):
             if variation.seed == spec.seed_values[0]:
@@ -151,7 +151,7 @@ def _check_job(spec: SweepSpec, variation: Variation) -> JobSpec:
 
 
 def _check_differs(spec: SweepSpec, variation: Variation, job: JobSpec, names: dict[str, str]) -> None:
-    """names: of the settings before this one, by their jobs."""
+    """Refuse the job of an earlier setting. names: names of the earlier settings, by their jobs as JSON."""
     key = job.model_dump_json(exclude={"name"})
     if key not in names:
         names[key] = variation.name
@@ -352,7 +352,7 @@ def _settings(spec: SweepSpec) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def label(setting: Mapping[str, Any]) -> str:
-    """`preset dapo, learning_rate 0.001`."""
+    """Name of a setting, such as `dapo, learning_rate 0.001`."""
     words = [
         str(value) if path == PRESET else f"{path.rpartition('.')[2]} {short(value)}"
         for path, value in setting.items()

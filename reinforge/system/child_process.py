@@ -34,8 +34,8 @@ class ChildProcess:
         oom_score: int = 0,
         with_results: bool = False,
     ) -> None:
-        """Start a command. own_session: False: signals to our group reach it. end_signal: sent when the
-        calling thread ends. Raises OSError.
+        """Start a command. own_session: if False, signals to the caller's process group reach the command.
+        end_signal: sent to it when the calling thread ends. Raises OSError.
         """
         self._own_session = own_session
         self._writing = threading.Lock()
@@ -84,7 +84,7 @@ class ChildProcess:
         return True
 
     def close_input(self, seconds: float = _CLOSE_SECONDS) -> None:
-        """Close; gives up after `seconds` if a `send` blocks."""
+        """Close the standard input; gives up after `seconds` if a `send` blocks."""
         assert self._process.stdin is not None
         if self._writing.acquire(timeout=seconds):
             with contextlib.suppress(OSError):
@@ -121,7 +121,7 @@ class ChildProcess:
         return self.kill()
 
     def kill(self) -> int:
-        """SIGKILL and reap it, with its group if `own_session`. Returns its exit status."""
+        """Kill and reap the command, with its group if `own_session`. Returns its exit status."""
         with self._reaping:
             if self._process.returncode is None:
                 (os.killpg if self._own_session else os.kill)(self.pid, signal.SIGKILL)

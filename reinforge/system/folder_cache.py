@@ -1,4 +1,4 @@
-"""A folder whose least recently used entries are removed."""
+"""A folder, shared by processes, whose least recently used entries are removed."""
 
 import os
 import shutil
@@ -14,8 +14,6 @@ def remove(path: Path) -> None:
 
 
 class FolderCache:
-    """Folder of the most recently used entries, shared by processes."""
-
     def __init__(
         self,
         folder: Path,

@@ -11,7 +11,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main(arguments: list[str]) -> None:
-    """SIGNAL and OOM_SCORE 0: not set. DESCRIPTOR: moved to RESULT_FD; `-`: none."""
+    """Run COMMAND. SIGNAL and OOM_SCORE: not set if 0. DESCRIPTOR: moved to RESULT_FD, unless it is `-`."""
     parent, number, oom_score, descriptor, *command = arguments
     if int(number):
         end_with_parent(int(parent), int(number))

@@ -40,7 +40,7 @@ def configure(process: str, stream: IO[str] | None = None) -> None:
 
 @contextmanager
 def log_context(**fields: Any) -> Iterator[None]:
-    """Add fields to the lines of this thread or task; None removes one."""
+    """Add fields to the log lines of this thread or task; a field that is None is left out."""
     present = {name: value for name, value in fields.items() if value is not None}
     token = _context.set({**(_context.get() or {}), **present})
     try:

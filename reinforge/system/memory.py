@@ -27,6 +27,6 @@ def return_large_blocks_at_once() -> None:
 
 
 def return_freed_memory() -> None:
-    """Return memory with glibc, in milliseconds."""
+    """Return freed memory to the system with glibc, which takes milliseconds."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)

@@ -1,4 +1,4 @@
-"""Identity, descendants and end of any processes."""
+"""Identifies, finds, signals and kills any processes."""
 
 import contextlib
 import os
@@ -81,7 +81,7 @@ def send(target: ProcessIdentity, number: int) -> bool:
 
 
 def wait_gone(targets: Iterable[ProcessIdentity], seconds: float) -> list[ProcessIdentity]:
-    """Wait for any processes; returns those left after `seconds`."""
+    """Wait until processes have ended. Returns those left after `seconds`."""
     deadline = time.monotonic() + seconds
     while remaining := [target for target in targets if identify(target.pid) == target]:
         if time.monotonic() >= deadline:
@@ -91,7 +91,7 @@ def wait_gone(targets: Iterable[ProcessIdentity], seconds: float) -> list[Proces
 
 
 def kill(targets: Iterable[ProcessIdentity]) -> list[int]:
-    """SIGKILL in this order and wait. Returns the pids that were alive."""
+    """Send SIGKILL in order, and wait for the end. Returns the pids of those that were alive."""
     targets = list(targets)
     killed = [target.pid for target in targets if send(target, signal.SIGKILL)]
     wait_gone(targets, KILL_SECONDS)

@@ -1,4 +1,4 @@
-"""Signal-safe helpers: a handler deadlocks on a lock that its thread holds."""
+"""Helpers for signal handlers, without locks: a handler deadlocks on a lock that its thread holds."""
 
 import os
 import threading

@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 Attribute = str | int | float | bool
 Attributes = Mapping[str, Attribute | None]
-"""None: not set."""
+"""Attributes of a span; those that are None are not set."""
 SpanKind = Literal["internal", "server", "client"]
 _NANOSECONDS = 1_000_000_000
 _provider: Any = None
@@ -48,7 +48,7 @@ def use(processor: Any, process: str) -> None:
 
 
 def shut_down() -> None:
-    """Export what is left."""
+    """Export the remaining spans and end tracing."""
     global _provider
     if _provider is not None:
         _provider.shutdown()
@@ -56,14 +56,14 @@ def shut_down() -> None:
 
 
 class TraceSpan:
-    """A span, or nothing while traces are off."""
+    """A span, whose methods do nothing while traces are off."""
 
     def __init__(self, span: Any = None) -> None:
         self._span = span
 
     @property
     def traceparent(self) -> str | None:
-        """W3C trace context, to send along."""
+        """W3C trace context for the header `traceparent`; None while traces are off."""
         if self._span is None:
             return None
         context = self._span.get_span_context()
@@ -82,14 +82,14 @@ class TraceSpan:
             self._span.set_attributes(_attributes(attributes))
 
     def fail(self, kind: str) -> None:
-        """Mark it as failed. kind: an error's code."""
+        """Mark the span as failed. kind: code or class of the error."""
         if self._span is not None:
             status = importlib.import_module("opentelemetry.trace")
             self._span.set_status(status.Status(status.StatusCode.ERROR))
             self._span.set_attribute("error.type", kind)
 
     def end(self, at: float | None = None) -> None:
-        """at: Unix seconds; default: now."""
+        """End the span. at: Unix seconds; default: now."""
         if self._span is not None:
             self._span.end(None if at is None else int(at * _NANOSECONDS))
 
@@ -102,7 +102,7 @@ def start(
     kind: SpanKind = "internal",
     attributes: Attributes | None = None,
 ) -> TraceSpan:
-    """Start a span that `end` ends. parent: its trace context; an invalid one is ignored. at: Unix seconds."""
+    """Start a span, for the caller to end. parent: trace context, ignored if invalid. at: Unix seconds."""
     if _provider is None:
         return TraceSpan()
     trace = importlib.import_module("opentelemetry.trace")
@@ -142,7 +142,7 @@ def span(
 
 
 def current() -> str | None:
-    """Trace context of the innermost span around."""
+    """Trace context of the innermost active span; None without one."""
     if _provider is None:
         return None
     around = importlib.import_module("opentelemetry.trace").get_current_span()

@@ -1,4 +1,4 @@
-"""Tool calls in completions: one table of the notations of open models."""
+"""Tool calls in completions: readers of the notations in which open models write them."""
 
 from reinforge.tool_calls.base import (
     AssistantMessage,

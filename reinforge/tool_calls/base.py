@@ -1,4 +1,4 @@
-"""What a reader of a notation returns."""
+"""A notation of tool calls, and the messages and calls that its reader returns."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -11,17 +11,17 @@ Tools = Sequence[dict[str, Any]]
 MOST_CALLS = 256
 """Calls of one message that are read; later ones stay text."""
 MOST_CHARACTERS = 1 << 18
-"""Characters of one call."""
+"""Maximum characters of one call."""
 DEEPEST = 64
-"""Levels of lists and objects in arguments."""
+"""Maximum levels of lists and objects in arguments."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedCall:
     name: str
-    """"" where it cannot be read."""
+    """Name of the tool; "" where it cannot be read."""
     arguments: dict[str, Any] | None
-    """JSON values; None where they cannot be read."""
+    """Arguments as JSON values; None where they cannot be read."""
     raw: str
     """Text of the call with its marks."""
     error: str | None = None
@@ -45,7 +45,7 @@ class CallPassage(NamedTuple):
 
 
 class Sections(NamedTuple):
-    """A message before its calls are read. `content` still has them."""
+    """A message split into content, which still contains the calls, and reasoning."""
 
     content: str
     reasoning: str
@@ -57,15 +57,15 @@ class Notation:
 
     name: str
     marks: tuple[str, ...]
-    """Beginnings of a call, of which the text of a message has one; () where a call has no mark."""
+    """Marks that begin a call: a message with calls contains one of them. () where calls have no mark."""
     sections: Callable[[str], Sections]
     passages: Callable[[str, Tools], Iterable[CallPassage]]
-    """Calls of a content, in order, without overlap."""
+    """Finds the calls in a message's content, in order, without overlap."""
     special_tokens: bool = False
-    """Whether its marks are special tokens, which texts of completions leave out."""
+    """Whether the marks are special tokens, which a completion's text leaves out."""
 
     def read(self, text: str, tools: Tools | None = None) -> AssistantMessage:
-        """Read a message, decoded with special tokens. tools: give arguments without a type in the text theirs."""
+        """Read a message, decoded with special tokens. tools: their schemas type the arguments."""
         content, reasoning = self.sections(text)
         rest, calls = self.split(content, tools)
         return AssistantMessage(without_ends(rest).strip(), reasoning.strip(), calls)
@@ -84,8 +84,8 @@ class Notation:
         return "".join([*pieces, content[end:]]), tuple(calls)
 
     def first_call(self, text: str) -> tuple[int, int] | None:
-        """Where the first call of a message is: behind its opening mark, or its first character where calls have no
-        mark, up to its end."""
+        """Start and end of a message's first call. The start is behind its mark or, where calls have no mark,
+        behind its first character."""
         content, _ = self.sections(text)
         passage = next(iter(self.passages(content, ())), None)
         if passage is None:
@@ -125,7 +125,7 @@ END_MARKS = (
 
 
 def without_ends(text: str) -> str:
-    """Text without the end-of-turn tokens of open models."""
+    """Text without white space and end-of-turn tokens of open models at its end."""
     end = len(text)
     while True:
         while end and text[end - 1].isspace():

@@ -1,4 +1,4 @@
-"""The notation of a message whose model is not known, by its text."""
+"""Detects the notation of a message from its text alone."""
 
 from reinforge.tool_calls.base import AssistantMessage, Notation, ParsedCall, Tools
 from reinforge.tool_calls.notations.glm import GLM
@@ -24,7 +24,7 @@ def read_any(text: str, tools: Tools | None = None) -> AssistantMessage:
 
 
 def _is_evident(notation: Notation, call: ParsedCall, names: set[str]) -> bool:
-    """Whether the text is a call: what GLM and Llama write may be an answer."""
+    """Whether a call was surely meant: what looks like one in GLM's or Llama's notation may be an answer."""
     if call.error is not None:
         return False
     if notation is LLAMA or (notation is GLM and not call.arguments):

@@ -5,7 +5,7 @@ from typing import Any
 
 
 def prepared(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Messages whose calls have arguments as objects, where these are written as texts."""
+    """Messages in which arguments of calls that are JSON strings are replaced by their objects."""
     return [
         message | {"tool_calls": [_as_object(call) for call in message["tool_calls"]]}
         if isinstance(message.get("tool_calls"), list)

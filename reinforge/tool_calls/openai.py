@@ -10,9 +10,9 @@ from reinforge.tool_calls.table import NOTATIONS
 def split(
     text: str, notation: str | None = None, tools: Tools | None = None
 ) -> tuple[str | None, list[ParsedCall]]:
-    """The text without its calls, None if it is empty, and the calls. notation: by the text's marks if None.
+    """The text without its calls, None if it is empty, and the calls. notation: detected if None.
 
-    Where the notation's marks are special tokens, `text` has these, and the reasoning is left out, too.
+    Where the notation's marks are special tokens, `text` has to contain these, and reasoning is removed, too.
     """
     table_entry = NOTATIONS[notation] if notation else detect(text, tools)
     if table_entry is None:

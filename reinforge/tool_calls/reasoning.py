@@ -1,4 +1,4 @@
-"""Reasoning before a message, between `<think>` and `</think>` or where the prompt opened it."""
+"""Separates the reasoning before a message, which `</think>` ends; `<think>` may be in the prompt."""
 
 from reinforge.tool_calls.base import Sections
 
@@ -6,7 +6,7 @@ THINK, END_THINK = "<think>", "</think>"
 
 
 def think_sections(text: str) -> Sections:
-    """The first reasoning and what follows. A prompt may have written `<think>` itself."""
+    """Split a text into its first reasoning and what follows."""
     end = text.find(END_THINK)
     start = text.find(THINK)
     begins = start >= 0 and not text[:start].strip()

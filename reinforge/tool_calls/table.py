@@ -1,4 +1,4 @@
-"""Table of notations."""
+"""Table of the notations by name."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""Values of arguments: JSON, and texts whose type the tool's schema says."""
+"""Parses arguments: JSON, and strings whose type the tool's schema declares."""
 
 import json
 import math
@@ -23,7 +23,7 @@ def json_value(text: str) -> Any:
 
 
 def checked(value: Any) -> Any:
-    """The value, if it can be stored and sent. Raises ValueError."""
+    """Return the value. Raises ValueError if it cannot be stored and sent as JSON."""
     if is_deeper(value, DEEPEST):
         raise ValueError(_TOO_DEEP)
     try:
@@ -44,7 +44,7 @@ def json_prefix(text: str, place: int) -> int:
 
 
 def json_object(text: str) -> dict[str, Any]:
-    """Parse an object. Raises ValueError."""
+    """Parse a JSON object. Raises ValueError."""
     value = json_value(text)
     if not isinstance(value, dict):
         raise ValueError("it is not a JSON object")
@@ -52,7 +52,7 @@ def json_object(text: str) -> dict[str, Any]:
 
 
 def schema_of(tools: Tools, name: str, parameter: str) -> Mapping[str, Any]:
-    """Schema of a parameter; {} where the tools do not have it."""
+    """JSON Schema of a tool's parameter; {} if there is none."""
     for tool in tools:
         function = tool.get("function") if isinstance(tool, Mapping) else None
         if not isinstance(function, Mapping) or function.get("name") != name:
@@ -65,7 +65,10 @@ def schema_of(tools: Tools, name: str, parameter: str) -> Mapping[str, Any]:
 
 
 def typed(text: str, schema: Mapping[str, Any]) -> Any:
-    """The value of a text without a type: JSON, unless it is a string. Raises ValueError."""
+    """Value of an argument written without a type: its JSON value, or the text if it is a string or no JSON.
+
+    Raises ValueError.
+    """
     if schema.get("type") == "string":
         return checked(text)
     stripped = text.strip()

@@ -9,7 +9,7 @@ Outcome = CallStatus | Literal["error"]
 """`error`: any status but `ok`."""
 
 _NAMELESS = frozenset({"unknown_tool", "invalid_json", "too_many"})
-"""Calls whose name is whatever the model wrote."""
+"""Statuses of calls whose name may be no tool's, because the model made it up."""
 
 
 def call_key(tool: str | None, outcome: Outcome | None) -> str:

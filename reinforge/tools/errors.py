@@ -4,8 +4,9 @@ from reinforge.errors import InvalidInput
 
 
 class ToolSourceError(InvalidInput):
-    """A source from which no schema can be made; `line` is its place in the file, if one is at fault, and `reason` the
-    message without it.
+    """A source from which no schema can be made.
+
+    `line`: the faulty line, if there is one. `reason`: the message without file and line.
     """
 
     default_code = "invalid_tool"

@@ -18,7 +18,7 @@ HIDDEN_PARAMETERS = frozenset({"state", "item"})
 NOT_TOOLS = frozenset({"reset", "get_reward"})
 REPLY = "reply"
 RESERVED = frozenset({REPLY})
-"""Public functions that are no tools: the simulated user."""
+"""Public functions that are no tools: `reply` is the simulated user."""
 REPLY_PARAMETERS = frozenset({"messages", "item", "state"})
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -29,7 +29,8 @@ def schemas_of(
 ) -> tuple[ToolSchema, ...]:
     """Schemas of a module's public functions, or of the public methods of its environment class, in their order.
 
-    The docstring's first paragraph is the description; `Args:` describes parameters. Raises ToolSourceError.
+    The docstring before its sections is the description; `Args:` describes parameters.
+    Raises ToolSourceError.
     """
     module = _parsed(source, file)
     functions = _public(module.body)
@@ -50,7 +51,7 @@ def schemas_of(
 
 
 def environment_class(module: ast.Module, file: str) -> ast.ClassDef:
-    """The one public class with a public `reset`. Raises ToolSourceError."""
+    """The one public class with a public `reset`. Raises ToolSourceError if there are none or several."""
     classes = [node for node in module.body if isinstance(node, ast.ClassDef) and node.name[:1] != "_"]
     environments = [node for node in classes if any(inner.name == "reset" for inner in _public(node.body))]
     if len(environments) == 1:
@@ -202,13 +203,13 @@ def _schema(node: Function, file: str, *, method: bool) -> ToolSchema:
 
 def _asynchronous(node: ast.AsyncFunctionDef, file: str) -> ToolSourceError:
     return ToolSourceError(
-        file, node.lineno, f"{node.name} is async.", code="tool_is_async",
+        file, node.lineno, f"{node.name} is async, which is not supported.", code="tool_is_async",
         hint="Write `def`: the jail has no network, so that nothing is worth waiting for.",
     )  # fmt: skip
 
 
 def _parameters(node: Function, file: str, *, method: bool) -> Iterator[tuple[ast.arg, ast.expr | None]]:
-    """(parameter, default) of all that the model fills."""
+    """(parameter, default) of each parameter that the model fills."""
     arguments = node.args
     if star := arguments.vararg or arguments.kwarg:
         raise ToolSourceError(
@@ -246,7 +247,8 @@ def _parameter_schema(
         schema = schema_of_hint(parameter.annotation)
     except UnsupportedHint as error:
         raise ToolSourceError(
-            file, parameter.annotation.lineno, f"the type hint of {parameter.arg} in {node.name} is {error.hint}.",
+            file, parameter.annotation.lineno,
+            f"the type hint of {parameter.arg} in {node.name} is not supported: {error.hint}.",
             code="tool_hint_unsupported",
             hint="Use str, int, float, bool, list[…], dict[str, …], Literal[…], Optional[…], … | None or "
             "Annotated[…, 'description'].",

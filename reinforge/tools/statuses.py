@@ -16,10 +16,10 @@ CallStatus = Literal[
     "too_many",
 ]
 """`invalid_json`, `unknown_tool`, `bad_arguments`, `too_many`: the call did not run. `exception`: the tool raised an
-error, or returned what is not text or JSON. `refused_address`, `unreachable`: of servers.
+error, or returned what is not text or JSON. `refused_address`, `unreachable`: of a tool server.
 """
 
 CALL_STATUSES: frozenset[str] = frozenset(get_args(CallStatus))
 
 INVALID_CALLS: frozenset[CallStatus] = frozenset({"invalid_json", "unknown_tool", "bad_arguments"})
-"""Calls that the model wrote wrongly."""
+"""Statuses of calls that the model wrote wrongly."""

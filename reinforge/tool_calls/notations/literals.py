@@ -24,7 +24,7 @@ class Literals:
     """Whether a backslash in a string escapes."""
 
     def next(self) -> str:
-        """The next character, "" at the end."""
+        """Skip white space. Returns the next character, "" at the end."""
         self.place = skip(self.text, self.place)
         return self.text[self.place : self.place + 1]
 
@@ -54,7 +54,7 @@ class Literals:
         return _scalar(self.word())
 
     def pairs(self, opening: str, between: str, closing: str, depth: int = 0) -> dict[str, Any]:
-        """`{key: value, …}` or `(key=value, …)`."""
+        """Read `{key: value, …}` or `(key=value, …)`."""
         self.take(opening)
         pairs: dict[str, Any] = {}
         while self.next() != closing:

@@ -1,4 +1,4 @@
-"""Splitting of a turn that is itself several messages: `<|start|>HEADER<|message|>BODY<|end|>…`."""
+"""Splits a turn that consists of several messages: `<|start|>HEADER<|message|>BODY<|end|>…`."""
 
 from collections.abc import Iterator
 

@@ -24,7 +24,7 @@ def between(opening: str, closing: str, read: Inner) -> Callable[[str, Tools], I
 
 
 def guarded(read: Inner, inner: str, raw: str, tools: Tools) -> ParsedCall:
-    """The call, with the reason where it cannot be read."""
+    """The call that `read` returns, or one with the reason why it cannot be read."""
     if len(raw) > MOST_CHARACTERS:
         return refused(raw, f"The call is longer than {MOST_CHARACTERS} characters.")
     try:
