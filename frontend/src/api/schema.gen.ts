@@ -47,12 +47,14 @@ export interface paths {
         };
         /**
          * Get Blob
-         * @description With a job token: objects of the job. With the workers' token: objects that a running call refers to.
+         * @description Read an object: with a job token, one of the job; with the workers' token, one that a running call
+         *     refers to.
          */
         get: operations["getBlob"];
         /**
          * Put Blob
-         * @description For jobs: 201 once stored, 200 if the job has uploaded it before. Independent of other jobs' uploads.
+         * @description Store an object of a job: 201 once stored, 200 if this job has uploaded it before, whatever other jobs
+         *     have uploaded.
          */
         put: operations["putBlob"];
         post?: never;
@@ -146,8 +148,9 @@ export interface paths {
          * Create
          * @description Complete a conversation with the policy that is trained, for the rollout whose key the request has.
          *
-         *     `model`, `temperature`, `top_p` and `seed` have no effect: the job's sampling counts. 429 `rollout_budget`: the
-         *     rollout has had its model calls or tokens. With `stream` the answer arrives as one piece.
+         *     `model`, `temperature`, `top_p` and `seed` have no effect: the job's sampling settings apply. 429
+         *     `rollout_budget` if the rollout has used up its model calls or tokens. With `stream` the answer arrives as
+         *     one piece.
          */
         post: operations["createRolloutCompletion"];
         delete?: never;
@@ -232,7 +235,7 @@ export interface paths {
         put?: never;
         /**
          * Renew Rollout
-         * @description The runner is alive. 401 or 409 `rollout_ended`: stop the program.
+         * @description Report that the runner is alive. After 401 or 409 `rollout_ended`, stop the program.
          */
         post: operations["renewRollout"];
         delete?: never;
@@ -252,7 +255,7 @@ export interface paths {
         put?: never;
         /**
          * End Rollout
-         * @description The program has ended, with a reward or an error; its key is revoked.
+         * @description End a rollout with a reward or an error, or release it for another runner. Its key is revoked.
          */
         post: operations["endRollout"];
         delete?: never;
@@ -270,7 +273,7 @@ export interface paths {
         };
         /**
          * List Jobs
-         * @description Newest first, or by `sort`: created, name, status, held_out_reward_before, held_out_reward_best,
+         * @description Jobs, newest first, or by `sort`: created, name, status, held_out_reward_before, held_out_reward_best,
          *     held_out_reward, step, steps, duration, or a setting such as `spec.optimizer.learning_rate`; a leading minus
          *     reverses it. Jobs without the value are last.
          *
@@ -328,14 +331,14 @@ export interface paths {
          * Delete Job
          * @description Delete a job that has ended, with its checkpoints, adapter, completions and replays. Owners only.
          *
-         *     409 `job_has_forks` or `job_deployed` while others need its weights.
+         *     409 `job_has_forks`, `job_deployed` or `job_has_alias` while forks, deployments or aliases need it.
          */
         delete: operations["deleteJob"];
         options?: never;
         head?: never;
         /**
          * Update Job
-         * @description Rename a job, or change its notes, tags or archive. Its specification stays as it is.
+         * @description Rename a job, change its notes or tags, or archive it. Its specification stays as it is.
          *
          *     409 `job_not_ended` when a job is to be archived that has not ended.
          */
@@ -414,9 +417,10 @@ export interface paths {
          * Get Card
          * @description Report card: base, parent and adapter on held-out rows, with paired bootstrap intervals.
          *
-         *     `format`: `html` and `md` are files that stand alone; `manifest` has the SHA-256 of the three files, signed with
-         *     the installation's Ed25519 key. `step`: of an evaluation, default the newest. `slice`: column that divides the
-         *     rows, default the job's. `require`: conditions such as `held_out_gain>0.02, witnesses=0`.
+         *     `format`: `html` and `md` are files that stand alone; `manifest` has the SHA-256 of the three files,
+         *     signed with the installation's Ed25519 key. `step`: step of an evaluation, default the newest. `slice`:
+         *     column that divides the rows, default the job's. `require`: conditions such as
+         *     `held_out_gain>0.02, witnesses=0`.
          */
         get: operations["getJobCard"];
         put?: never;
@@ -482,10 +486,10 @@ export interface paths {
         };
         /**
          * Compare Prompts
-         * @description Prompts that at least two of the jobs have scored completions of, by default those that differ most first.
+         * @description Prompts with scored completions of at least two jobs; by default the largest differences come first.
          *
-         *     `held_out`: of the evaluation that `at` says; `train`: each job's newest step with the prompt. `q` is a part
-         *     of the prompt's first 1,000 characters, without regard to case.
+         *     With `split` `held_out`, completions are those of the evaluation `at`; with `train`, those of each job's
+         *     newest step with the prompt. `q` is a part of the prompt's first 1,000 characters, without regard to case.
          */
         get: operations["comparePrompts"];
         put?: never;
@@ -525,10 +529,10 @@ export interface paths {
         };
         /**
          * Compare Divergence
-         * @description Where two jobs part: settings, the first metric, and the first prompt and token of a completion that differ.
+         * @description Where two jobs first differ: settings, first metric, and first prompt and token of a completion.
          *
-         *     For forks of one job with one change, which share prompts and sampling noise. `effect` is the held-out difference
-         *     at the newest evaluation that both have.
+         *     Meant for forks of one job with one change, which share prompts and sampling noise. `effect` is the
+         *     held-out difference at the newest evaluation that both have.
          */
         get: operations["compareDivergence"];
         put?: never;
@@ -613,7 +617,7 @@ export interface paths {
         };
         /**
          * List Checkpoints
-         * @description The three best by held-out reward and the last, highest step first.
+         * @description Checkpoints: the three best by held-out reward and the last, highest step first.
          */
         get: operations["listCheckpoints"];
         put?: never;
@@ -808,7 +812,7 @@ export interface paths {
         };
         /**
          * Download Bundle
-         * @description A tar with everything that repeats the job, for `reinforge reproduce`; 409 `job_not_ended` before its end.
+         * @description A tar with all that `reinforge reproduce` needs to repeat the job; 409 `job_not_ended` before its end.
          *
          *     Specification, dataset rows (`rows=false`: their hashes only), reward sources, versions, metrics and completions
          *     as Parquet, the best and the final checkpoint, and `bundle.json` with sizes and SHA-256. Completions contain
@@ -856,13 +860,13 @@ export interface paths {
         };
         /**
          * List Shares
-         * @description Newest first, without their secrets.
+         * @description Share links, newest first, without their secrets.
          */
         get: operations["listJobShares"];
         put?: never;
         /**
          * Create Share
-         * @description Create a link that shows this job without sign-in. The only response that contains it.
+         * @description Create a link that shows this job without sign-in. Only this response contains the link.
          *
          *     Everybody who has the link reads the job's verdict, charts, held-out table, configuration and notes, and with
          *     `samples` prompts and completions. It ends when it is revoked or expires, when the job is deleted, and when
@@ -944,7 +948,7 @@ export interface paths {
         };
         /**
          * Get Metrics
-         * @description Every series, columnar; continue a stream from `seq`.
+         * @description All metric series of a job, in columns. A live stream can continue from `seq`.
          *
          *     With `buckets`, each series has at most that many points: the last of each bucket of steps, with the
          *     bucket's minimum and maximum. Repeat `key` for several series. Answers 304 when the `ETag` still matches.
@@ -991,8 +995,8 @@ export interface paths {
          *
          *     `q` is written as for web searches: `carry "ten ones" -wrong`, `plus or minus`. Terms of letters and
          *     digits match whole words; others, such as `<think>` or `"12 + 30"`, match literally. Case is
-         *     ignored; the first 2,000 characters are searched. `tool` and `tool_status` are those of one call; the status
-         *     `error` is any but `ok`. Completions without a reward sort last.
+         *     ignored; the first 2,000 characters are searched. `tool` and `tool_status` have to match one call; the
+         *     status `error` matches any but `ok`. Completions without a reward sort last.
          */
         get: operations["searchCompletions"];
         put?: never;
@@ -1052,7 +1056,7 @@ export interface paths {
         };
         /**
          * List Logs
-         * @description Oldest first; `after` is the `seq` of the last line received.
+         * @description Log lines, oldest first; `after` is the `seq` of the last line received.
          */
         get: operations["listJobLogs"];
         put?: never;
@@ -1072,7 +1076,7 @@ export interface paths {
         };
         /**
          * List Findings
-         * @description What is wrong with the job, the most important first: open ones, then resolved ones.
+         * @description What is wrong with the job: open findings, then resolved ones, the most important first.
          *
          *     Causes come before their consequences. `remedies` say which requests to send.
          */
@@ -1116,7 +1120,7 @@ export interface paths {
         };
         /**
          * List Events
-         * @description Oldest first; `after` is the `seq` of the last event received.
+         * @description Events, oldest first; `after` is the `seq` of the last event received.
          */
         get: operations["listEvents"];
         put?: never;
@@ -1136,7 +1140,7 @@ export interface paths {
         };
         /**
          * Stream Job
-         * @description Live events (server-sent): frames of event `batch` with `{seq, events}` and id `ftjob-…:SEQ`.
+         * @description Live events as server-sent events `batch`, with data `{seq, events}` and id `ftjob-…:SEQ`.
          */
         get: operations["streamJob"];
         put?: never;
@@ -1311,7 +1315,7 @@ export interface paths {
         post?: never;
         /**
          * End Session
-         * @description Sign out one of one's browsers.
+         * @description Sign out one of the user's browsers.
          */
         delete: operations["endMySession"];
         options?: never;
@@ -1416,7 +1420,7 @@ export interface paths {
         put?: never;
         /**
          * Create Key
-         * @description The only response that contains the secret. For owners.
+         * @description Create a key. Only this response contains its secret. For owners.
          */
         post: operations["createApiKey"];
         delete?: never;
@@ -1456,9 +1460,8 @@ export interface paths {
         put?: never;
         /**
          * Transfer Key
-         * @description Take over another member's key: removing that member no longer revokes it, and your rights bound it.
-         *
-         *     Its secret stays the same, also for others who have it. For owners.
+         * @description Take over another member's key. Removing that member then no longer revokes it, and your rights limit
+         *     it. Its secret stays the same, also for others who have it. For owners.
          */
         post: operations["transferApiKey"];
         delete?: never;
@@ -1502,7 +1505,7 @@ export interface paths {
         put?: never;
         /**
          * Create Project
-         * @description For owners of a project; the creator becomes the owner.
+         * @description Create a project; the creator becomes its owner. For owners of a project.
          */
         post: operations["createProject"];
         delete?: never;
@@ -1536,7 +1539,7 @@ export interface paths {
         head?: never;
         /**
          * Rename Project
-         * @description Rename it, or set the report card that promotions require. For owners.
+         * @description Rename a project, or set the report card that promotions require. For owners.
          */
         patch: operations["renameProject"];
         trace?: never;
@@ -1666,7 +1669,7 @@ export interface paths {
          * Create Link
          * @description A new one-time sign-in link for a member. For owners.
          *
-         *     403 `user_of_other_projects` for a member of others: the link would give access to those.
+         *     403 `user_of_other_projects` for a member of other projects: the link would give access to those.
          */
         post: operations["createMemberSignInLink"];
         delete?: never;
@@ -1686,7 +1689,8 @@ export interface paths {
         put?: never;
         /**
          * Create Reset
-         * @description A one-time link for setting a new password. For owners; 403 as for sign-in links.
+         * @description A one-time link for setting a new password. For owners. 403 `user_of_other_projects` as for a sign-in
+         *     link.
          */
         post: operations["createPasswordReset"];
         delete?: never;
@@ -1710,7 +1714,7 @@ export interface paths {
         put?: never;
         /**
          * Create Invitation
-         * @description A one-time link for one person to join the project. For owners.
+         * @description Create a one-time link for one person to join the project. For owners.
          */
         post: operations["createInvitation"];
         delete?: never;
@@ -1809,10 +1813,10 @@ export interface paths {
         get?: never;
         /**
          * Set Budget
-         * @description For owners. Exhausted, it stops and refuses what uses this kind: jobs, chat, sampling, evaluations,
+         * @description Set a budget. Exhausted, it stops and refuses what uses this kind: jobs, chat, sampling, evaluations,
          *     judges.
          *
-         *     A new one needs no If-Match.
+         *     A new one needs no If-Match. For owners.
          */
         put: operations["setBudget"];
         post?: never;
@@ -1834,7 +1838,7 @@ export interface paths {
         post?: never;
         /**
          * Remove Budget
-         * @description For owners.
+         * @description Remove a budget. For owners.
          */
         delete: operations["removeBudget"];
         options?: never;
@@ -1954,14 +1958,14 @@ export interface paths {
         };
         /**
          * List Datasets
-         * @description Newest first.
+         * @description All datasets, newest first.
          */
         get: operations["listDatasets"];
         put?: never;
         /**
          * Create
-         * @description Upload JSONL, CSV or Parquet: accepted as a whole, or rejected with the lines and columns of the first
-         *     20 errors. With `skip_bad_rows`, bad rows are skipped.
+         * @description Upload a JSONL, CSV or Parquet file. It is accepted as a whole, or rejected with the lines and columns
+         *     of the first 20 errors. With `skip_bad_rows`, bad rows are skipped.
          */
         post: operations["createDataset"];
         delete?: never;
@@ -1983,7 +1987,7 @@ export interface paths {
         post?: never;
         /**
          * Delete
-         * @description Refused while an unfinished job needs it.
+         * @description Delete a dataset. Refused while an unfinished job needs it.
          */
         delete: operations["deleteDataset"];
         options?: never;
@@ -2004,7 +2008,7 @@ export interface paths {
         };
         /**
          * Rows
-         * @description Rows of the file, with numbers in number columns of CSV; fewer than `limit` if they would exceed 4 MiB of JSON.
+         * @description Rows of the file; number columns of CSV give numbers. Fewer than `limit` if they exceed 4 MiB of JSON.
          *
          *     The next page starts at `offset` plus the number of rows returned.
          */
@@ -2048,7 +2052,7 @@ export interface paths {
         put?: never;
         /**
          * Render
-         * @description Rows as the prompts that a model would read.
+         * @description Rows, rendered as the prompts that a model would read.
          */
         post: operations["renderDataset"];
         delete?: never;
@@ -2108,7 +2112,7 @@ export interface paths {
         put?: never;
         /**
          * Create
-         * @description Start an upload. With its `sha256`, an unfinished upload of the same file is returned.
+         * @description Start an upload. With `sha256`, an unfinished upload of the same file is returned instead.
          */
         post: operations["createDatasetUpload"];
         delete?: never;
@@ -2126,7 +2130,7 @@ export interface paths {
         };
         /**
          * Get
-         * @description The parts received and the parts missing.
+         * @description An upload, with the parts received and the parts missing.
          */
         get: operations["getDatasetUpload"];
         put?: never;
@@ -2147,7 +2151,7 @@ export interface paths {
         get?: never;
         /**
          * Put Part
-         * @description The body is the part; without `sha256` only its size is checked.
+         * @description Store a part, the body of the request; without `sha256`, only its size is checked.
          *
          *     A part that is sent again replaces the first.
          */
@@ -2170,7 +2174,7 @@ export interface paths {
         put?: never;
         /**
          * Part Url
-         * @description A URL for sending the part directly to the object store; 409 `not_direct` if it has no HTTP API.
+         * @description A URL for sending the part directly to the object store; 409 `not_direct` if that has no HTTP API.
          */
         post: operations["createDatasetUploadPartUrl"];
         delete?: never;
@@ -2231,9 +2235,10 @@ export interface paths {
         };
         /**
          * Get
-         * @description Duplicate prompts, and held-out prompts that also train, for the split by seed or another dataset.
+         * @description Duplicate prompts, and held-out prompts that are also trained on.
          *
-         *     `status` is `running` if it takes longer than `wait`: request it again.
+         *     Held out are the rows of the split by `seed`, or those of `held_out`. `status` is `running` if the report
+         *     takes longer than `wait`: request it again.
          */
         get: operations["reportDataset"];
         put?: never;
@@ -2295,7 +2300,7 @@ export interface paths {
         put?: never;
         /**
          * Attack Source
-         * @description Search for wrong completions that code which is not stored pays for.
+         * @description Search for wrong completions that earn reward from code that is not stored.
          */
         post: operations["attackRewardSource"];
         delete?: never;
@@ -2315,7 +2320,7 @@ export interface paths {
         put?: never;
         /**
          * Attack Stored
-         * @description Search for wrong completions that a stored reward's newest revision pays for.
+         * @description Search for wrong completions that earn reward from a stored reward's newest revision.
          */
         post: operations["attackReward"];
         delete?: never;
@@ -2333,13 +2338,13 @@ export interface paths {
         };
         /**
          * List Rewards
-         * @description Newest first.
+         * @description All rewards, newest first.
          */
         get: operations["listRewards"];
         put?: never;
         /**
          * Create
-         * @description Store a reward after a worker's sandbox has loaded it; otherwise the error names the line.
+         * @description Store a reward once a worker's sandbox has loaded it. If it does not load, the error names the line.
          */
         post: operations["createReward"];
         delete?: never;
@@ -2357,7 +2362,7 @@ export interface paths {
         };
         /**
          * Get
-         * @description With all its revisions, newest first.
+         * @description The reward with all its revisions, newest first.
          */
         get: operations["getReward"];
         put?: never;
@@ -2379,7 +2384,7 @@ export interface paths {
         put?: never;
         /**
          * Revise
-         * @description Store the next revision after the one in If-Match; existing jobs keep theirs.
+         * @description Store the revision that follows the one in If-Match. Existing jobs keep their revision.
          */
         post: operations["createRewardRevision"];
         delete?: never;
@@ -2440,7 +2445,7 @@ export interface paths {
         put?: never;
         /**
          * Create
-         * @description Store completions with the expected reward; the reward is not run.
+         * @description Store completions with the reward expected of each; the code of the reward is not run.
          */
         post: operations["createGoldenCases"];
         delete?: never;
@@ -2497,7 +2502,8 @@ export interface paths {
         put?: never;
         /**
          * Check
-         * @description Schemas that the model reads, or the error with its line. Code is read, not run; a worker asks servers.
+         * @description Schemas that the model reads, or the error with its line. Code is parsed, not run; a worker lists the
+         *     tools of servers.
          */
         post: operations["checkTools"];
         delete?: never;
@@ -2535,13 +2541,13 @@ export interface paths {
         };
         /**
          * List Judges
-         * @description All of them, by name.
+         * @description All judges of the project, by name.
          */
         get: operations["listJudges"];
         put?: never;
         /**
          * Create
-         * @description For owners. The key is stored encrypted and never returned.
+         * @description Add a judge. Its API key is stored encrypted and never returned. For owners.
          */
         post: operations["createJudge"];
         delete?: never;
@@ -2559,21 +2565,21 @@ export interface paths {
         };
         /**
          * Get
-         * @description By id or name.
+         * @description A judge, by id or name.
          */
         get: operations["getJudge"];
         put?: never;
         post?: never;
         /**
          * Delete
-         * @description For owners.
+         * @description Delete a judge. For owners.
          */
         delete: operations["deleteJudge"];
         options?: never;
         head?: never;
         /**
          * Change
-         * @description For owners. Running jobs use it from their next attempt on.
+         * @description Change a judge. Running jobs use it from their next attempt on. For owners.
          */
         patch: operations["changeJudge"];
         trace?: never;
@@ -2587,7 +2593,7 @@ export interface paths {
         };
         /**
          * Signing Secret
-         * @description For owners: the secret that signs requests to endpoint graders.
+         * @description The secret that signs requests to endpoint graders. For owners.
          */
         get: operations["getSigningSecret"];
         put?: never;
@@ -2681,7 +2687,7 @@ export interface paths {
          * Create
          * @description Queue a few steps of this job, without learning, for a report on pass rates and costs.
          *
-         *     Validated like a job that is created, with the same errors.
+         *     Validated like a new job, with the same errors.
          */
         post: operations["createPreflight"];
         delete?: never;
@@ -2758,15 +2764,16 @@ export interface paths {
         };
         /**
          * List Evaluations
-         * @description Newest first.
+         * @description All evaluations, newest first.
          */
         get: operations["listEvaluations"];
         put?: never;
         /**
          * Create
-         * @description Start an evaluation of a `kind`.
+         * @description Start an evaluation of one of two kinds.
          *
-         *     `replay` scores a job's stored completions with another revision of one of its rewards, and compares.
+         *     `replay` scores a job's stored completions with another revision of one of its rewards, and compares
+         *     the rewards.
          *     `stand_alone` samples a base model, an adapter or a checkpoint on a dataset and scores the completions
          *     with a reward; it continues after a server restart.
          */
@@ -2840,7 +2847,7 @@ export interface paths {
         };
         /**
          * Rows
-         * @description Rewards of a stand-alone evaluation, by row.
+         * @description Rewards of a stand-alone evaluation, by dataset row.
          */
         get: operations["listEvaluationRows"];
         put?: never;
@@ -2921,7 +2928,7 @@ export interface paths {
         };
         /**
          * List Sweeps
-         * @description Newest first.
+         * @description The project's sweeps, newest first.
          */
         get: operations["listSweeps"];
         put?: never;
@@ -2993,7 +3000,8 @@ export interface paths {
         put?: never;
         /**
          * Cancel
-         * @description Submit no further trial, and cancel its jobs; it is `cancelling` until they have stopped.
+         * @description Cancel a sweep: submit no further trial, and cancel its jobs. It is `cancelling` until they have
+         *     stopped.
          */
         post: operations["cancelSweep"];
         delete?: never;
@@ -3033,7 +3041,7 @@ export interface paths {
         };
         /**
          * List Aliases
-         * @description By name.
+         * @description The project's aliases, ordered by name.
          */
         get: operations["listAliases"];
         put?: never;
@@ -3064,7 +3072,7 @@ export interface paths {
         post?: never;
         /**
          * Delete Alias
-         * @description Requests that name it fail from now on; the adapter and the history stay.
+         * @description Delete an alias. Requests with this name then fail; the adapter and the history stay.
          */
         delete: operations["deleteAlias"];
         options?: never;
@@ -3081,7 +3089,7 @@ export interface paths {
         };
         /**
          * List Alias Changes
-         * @description The newest 200 moves, newest first, also of a deleted alias.
+         * @description Moves of an alias, newest first, at most 200; also of a deleted alias.
          */
         get: operations["listAliasChanges"];
         put?: never;
@@ -3101,15 +3109,15 @@ export interface paths {
         };
         /**
          * List Adapters
-         * @description Newest first.
+         * @description The project's adapters, newest first.
          */
         get: operations["listAdapters"];
         put?: never;
         /**
          * Upload
          * @description Upload a LoRA adapter in PEFT's format: `weights` is adapter_model.safetensors, `config` the text of
-         *     adapter_config.json. A worker checks that it fits the base model. 422 `unsupported_adapter`,
-         *     `adapter_does_not_fit`, `damaged_weights`.
+         *     adapter_config.json. A worker checks that it fits the base model. If not, 422 `unsupported_adapter`,
+         *     `adapter_does_not_fit` or `damaged_weights`.
          */
         post: operations["uploadAdapter"];
         delete?: never;
@@ -3131,8 +3139,8 @@ export interface paths {
         post?: never;
         /**
          * Delete
-         * @description Delete an adapter. The job that trained it keeps its checkpoints; deployments that serve it and jobs that
-         *     started from it continue. Adapters of jobs: owners only.
+         * @description Delete an adapter. The job that trained it keeps its checkpoints; deployments that serve it and jobs
+         *     that started from it continue. Only owners delete adapters of jobs.
          */
         delete: operations["deleteAdapter"];
         options?: never;
@@ -3169,13 +3177,13 @@ export interface paths {
         };
         /**
          * List Webhooks
-         * @description Newest first. For owners.
+         * @description The project's webhooks, newest first. For owners.
          */
         get: operations["listWebhooks"];
         put?: never;
         /**
          * Create
-         * @description For owners. The secret is in this response only.
+         * @description Create a webhook. Only this response contains its secret. For owners.
          */
         post: operations["createWebhook"];
         delete?: never;
@@ -3193,21 +3201,21 @@ export interface paths {
         };
         /**
          * Get
-         * @description For owners.
+         * @description A webhook. For owners.
          */
         get: operations["getWebhook"];
         put?: never;
         post?: never;
         /**
          * Delete
-         * @description For owners. Pending deliveries are deleted too.
+         * @description Delete a webhook with its pending deliveries. For owners.
          */
         delete: operations["deleteWebhook"];
         options?: never;
         head?: never;
         /**
          * Change
-         * @description For owners.
+         * @description Change a webhook. For owners.
          */
         patch: operations["changeWebhook"];
         trace?: never;
@@ -3223,7 +3231,7 @@ export interface paths {
         put?: never;
         /**
          * Rotate
-         * @description For owners. A new secret; for 24 hours the old one signs as well.
+         * @description Replace the secret; for 24 hours the old one signs as well. For owners.
          */
         post: operations["rotateWebhookSecret"];
         delete?: never;
@@ -3243,7 +3251,7 @@ export interface paths {
         put?: never;
         /**
          * Test
-         * @description For owners. Sends a `webhook.test`; see its delivery for the outcome.
+         * @description Send a `webhook.test` event; its delivery shows the outcome. For owners.
          */
         post: operations["testWebhook"];
         delete?: never;
@@ -3261,7 +3269,7 @@ export interface paths {
         };
         /**
          * Deliveries
-         * @description Newest first, for 30 days. For owners.
+         * @description Deliveries of the last 30 days, newest first. For owners.
          */
         get: operations["listWebhookDeliveries"];
         put?: never;
@@ -3281,7 +3289,7 @@ export interface paths {
         };
         /**
          * Delivery
-         * @description With its body and every attempt. For owners.
+         * @description A delivery, with its body and every attempt. For owners.
          */
         get: operations["getWebhookDelivery"];
         put?: never;
@@ -3303,7 +3311,7 @@ export interface paths {
         put?: never;
         /**
          * Resend
-         * @description For owners. Sends the same id and body again, whatever the earlier outcome.
+         * @description Send the same id and body again, whatever the earlier outcome. For owners.
          */
         post: operations["resendWebhookDelivery"];
         delete?: never;
@@ -3331,7 +3339,7 @@ export interface paths {
         head?: never;
         /**
          * Update
-         * @description Choose the events. Needs a confirmed address.
+         * @description Choose the events that send e-mail. Needs a confirmed address.
          */
         patch: operations["updateNotifications"];
         trace?: never;
@@ -3365,13 +3373,13 @@ export interface paths {
         };
         /**
          * List Trackers
-         * @description All of them, by name.
+         * @description All trackers of the project, by name.
          */
         get: operations["listTrackers"];
         put?: never;
         /**
          * Create
-         * @description For owners. The key is stored encrypted and never returned.
+         * @description Add a tracker. Its API key is stored encrypted and never returned. For owners.
          */
         post: operations["createTracker"];
         delete?: never;
@@ -3389,21 +3397,21 @@ export interface paths {
         };
         /**
          * Get
-         * @description By id or name.
+         * @description A tracker, by id or name.
          */
         get: operations["getTracker"];
         put?: never;
         post?: never;
         /**
          * Delete
-         * @description For owners. Exports to it end; its runs stay.
+         * @description Delete a tracker. Exports to it end; its runs stay. For owners.
          */
         delete: operations["deleteTracker"];
         options?: never;
         head?: never;
         /**
          * Change
-         * @description For owners. Exports that are not done are attempted again at once.
+         * @description Change a tracker. Exports that are not done are attempted again at once. For owners.
          */
         patch: operations["changeTracker"];
         trace?: never;
@@ -3417,7 +3425,7 @@ export interface paths {
         };
         /**
          * List Exports
-         * @description Oldest first.
+         * @description Exports of a job, oldest first.
          */
         get: operations["listJobExports"];
         put?: never;
@@ -3446,7 +3454,7 @@ export interface paths {
         post?: never;
         /**
          * Stop Export
-         * @description Stop exporting; the run at the tracker stays.
+         * @description Stop an export; the run at the tracker stays.
          */
         delete: operations["deleteJobExport"];
         options?: never;
@@ -3502,7 +3510,7 @@ export interface paths {
         put?: never;
         /**
          * Validate
-         * @description The grader, with a name if it had none; 400 with the field to change otherwise.
+         * @description Validate a grader. Returns it, with a name if it had none, or 400 with the field to change.
          */
         post: operations["validateGrader"];
         delete?: never;
@@ -3520,7 +3528,7 @@ export interface paths {
         };
         /**
          * List Files
-         * @description By creation. All files have the purpose `fine-tune`.
+         * @description Files in the order of creation. All have the purpose `fine-tune`.
          */
         get: operations["listFiles"];
         put?: never;
@@ -3550,7 +3558,8 @@ export interface paths {
         post?: never;
         /**
          * Delete
-         * @description Refused while an unfinished job needs it. Its bytes stay for the finished jobs that refer to it.
+         * @description Delete a file. Refused while an unfinished job needs it. Its bytes stay for the finished jobs that
+         *     refer to it.
          */
         delete: operations["deleteFile"];
         options?: never;
@@ -3606,7 +3615,7 @@ export interface paths {
         put?: never;
         /**
          * Add Part
-         * @description At most 64 MiB. Parts may be sent in parallel and repeated.
+         * @description Add a part of at most 64 MiB. Parts may be sent in parallel and repeated.
          */
         post: operations["createUploadPart"];
         delete?: never;
@@ -3662,7 +3671,8 @@ export interface paths {
         };
         /**
          * List Jobs
-         * @description Newest first. Filter with `metadata[key]=value`, for several keys; `metadata=null`: jobs without any.
+         * @description Jobs, newest first. Filter with `metadata[key]=value`, also for several keys; `metadata=null` selects
+         *     jobs without metadata.
          */
         get: operations["listFineTuningJobs"];
         put?: never;
@@ -3705,7 +3715,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel
-         * @description `running` until its worker has stopped.
+         * @description Cancel a job. It is `running` until its worker has stopped.
          */
         post: operations["cancelFineTuningJob"];
         delete?: never;
@@ -3725,7 +3735,7 @@ export interface paths {
         put?: never;
         /**
          * Pause
-         * @description `pausing` until its worker has saved a checkpoint and stopped.
+         * @description Pause a job. It is `pausing` until its worker has saved a checkpoint and stopped.
          */
         post: operations["pauseFineTuningJob"];
         delete?: never;
@@ -3760,7 +3770,7 @@ export interface paths {
         };
         /**
          * List Events
-         * @description Newest first.
+         * @description Events of a job, newest first.
          */
         get: operations["listFineTuningEvents"];
         put?: never;
@@ -3780,7 +3790,7 @@ export interface paths {
         };
         /**
          * List Checkpoints
-         * @description Highest step first: the three best by held-out reward, and the newest.
+         * @description Checkpoints of a job, highest step first: the three best by held-out reward, and the newest.
          */
         get: operations["listFineTuningJobCheckpoints"];
         put?: never;
@@ -3883,7 +3893,7 @@ export interface paths {
         };
         /**
          * List Deployments
-         * @description Newest first.
+         * @description The project's deployments, newest first.
          */
         get: operations["listDeployments"];
         put?: never;
@@ -3907,7 +3917,7 @@ export interface paths {
         };
         /**
          * Get
-         * @description By id or name.
+         * @description A deployment, by id or name.
          */
         get: operations["getDeployment"];
         put?: never;
@@ -3937,7 +3947,7 @@ export interface paths {
         put?: never;
         /**
          * Start
-         * @description Accept requests again; no effect if it does already.
+         * @description Accept requests again after a stop or a failure. No effect if the deployment is `loading` or `ready`.
          */
         post: operations["startDeployment"];
         delete?: never;
@@ -3998,7 +4008,7 @@ export interface paths {
         };
         /**
          * Healthz
-         * @description The process is alive.
+         * @description Answers if the process is alive.
          */
         get: operations["getHealth"];
         put?: never;
@@ -4101,8 +4111,7 @@ export interface components {
         };
         /**
          * AdaptiveEntropy
-         * @description A bonus whose coefficient follows the entropy and acts only at or below the target
-         *     (Skywork-OR1).
+         * @description An entropy bonus with an adaptive coefficient, which acts only at or below the target (Skywork-OR1).
          */
         AdaptiveEntropy: {
             /**
@@ -4112,8 +4121,8 @@ export interface components {
             type: "adaptive";
             /**
              * Target
-             * @description Mean nats per token below which the bonus acts. Skywork-OR1: 0.2; models of 2 to 10 nats need
-             *     more.
+             * @description Mean entropy, in nats per token, at or below which the bonus acts. Skywork-OR1: 0.2; models with an
+             *     entropy of 2 to 10 nats need more.
              * @default 0.2
              */
             target?: number;
@@ -4139,18 +4148,19 @@ export interface components {
         };
         /**
          * AdaptiveKl
-         * @description β follows the KL: up by at most a fifth above `target`, down below it.
+         * @description β rises while the KL is above `target` and falls while it is below, by at most about a fifth per
+         *     `horizon` completions.
          */
         AdaptiveKl: {
             /**
              * Target
-             * @description Mean nats per token; usually 0.01 to 0.1.
+             * @description KL that β is adapted to, in mean nats per token; usually 0.01 to 0.1.
              * @default 0.05
              */
             target?: number;
             /**
              * Horizon
-             * @description Completions over which β changes by its whole error. verl: 10000.
+             * @description Completions over which β changes by the whole relative error, KL / target - 1. verl: 10000.
              * @default 10000
              */
             horizon?: number;
@@ -4187,25 +4197,27 @@ export interface components {
             type: "agent";
             /**
              * Max Model Calls
-             * @description Model calls of a rollout; later ones are answered with 429 `rollout_budget`. What the policy writes in all of
-             *     them counts towards `rollout.max_completion_tokens`.
+             * @description Maximum model calls of a rollout; later ones are answered with 429 `rollout_budget`. What the policy
+             *     writes in all of them counts towards `rollout.max_completion_tokens`.
              * @default 32
              */
             max_model_calls?: number;
             /**
              * Max Turn Tokens
-             * @description Tokens of one answer; default: no limit but `rollout.max_completion_tokens`.
+             * @description Maximum tokens of one answer. Default: no limit other than `rollout.max_completion_tokens`.
              */
             max_turn_tokens?: number | null;
             /**
              * Max Context Tokens
-             * @description Tokens of a call's messages and its answer; a longer call is refused with `context_length_exceeded`. Default: the
-             *     model's context, with vLLM at most 32,768, for which the server reserves memory.
+             * @description Maximum tokens of a call's messages and its answer; a longer call is refused with
+             *     `context_length_exceeded`. Default: the model's context, with vLLM at most 32,768, because the server
+             *     reserves memory for it.
              */
             max_context_tokens?: number | null;
             /**
              * Rollout Seconds
-             * @description Wall time of a rollout, from the moment a runner takes it; then it is dropped from statistics and loss.
+             * @description Maximum wall time of a rollout, from the moment a runner takes it; a longer rollout is dropped from
+             *     statistics and loss.
              * @default 600
              */
             rollout_seconds?: number;
@@ -4217,20 +4229,21 @@ export interface components {
             heartbeat_seconds?: number;
             /**
              * Lost
-             * @description What becomes of the rollout of a lost runner: another try by any runner, or it is dropped.
+             * @description What happens to the rollout of a lost runner: any runner tries it once more, or it is dropped.
              * @default retry_once
              * @enum {string}
              */
             lost?: "retry_once" | "drop";
             /**
              * Forks
-             * @description What is trained of a rollout whose calls do not all continue each other, because its program rewrote its history,
-             *     forked, or ran sub-agents. `train`: all its conversations; `first_only`: the one with most tokens of the policy.
-             *     Rewards read that one with either. A rollout counts once in all statistics, and its conversations have its
-             *     advantage. In the loss they weigh together what one completion weighs: aggregations `seq_mean`, `seq_sum_mean`,
-             *     `constant`, `lambda` and those of packages count the rollout as one completion of their length together;
-             *     `token_mean` counts each of their tokens once. What the loss computes for a whole completion, such as ratios and a
-             *     KL of level `sequence`, `off_policy_mask` and surrogate `gmpo`, it computes for each conversation.
+             * @description What is trained of a rollout whose calls form several conversations, because its program rewrote its
+             *     history, forked, or ran sub-agents. `train`: all conversations; `first_only`: the one with the most tokens
+             *     of the policy. In both cases rewards read only that one. The rollout counts once in all statistics, and
+             *     its conversations share its advantage. In the loss they together weigh as much as one completion:
+             *     aggregations `seq_mean`, `seq_sum_mean`, `constant`, `lambda` and those of packages count the rollout as
+             *     one completion of their total length; `token_mean` counts each of their tokens once. What the loss
+             *     computes per completion, such as ratios and a KL of level `sequence`, `off_policy_mask` and surrogate
+             *     `gmpo`, it computes per conversation.
              * @default train
              * @enum {string}
              */
@@ -4238,7 +4251,7 @@ export interface components {
         };
         /**
          * AgentTask
-         * @description A rollout for a runner, which has it until it ends, the deadline, or too long a time without a heartbeat.
+         * @description A rollout that a runner holds until it ends, its deadline passes, or heartbeats stop for too long.
          */
         AgentTask: {
             /** Rollout Id */
@@ -4271,7 +4284,7 @@ export interface components {
         };
         /**
          * AgentTaskInput
-         * @description What a program works on.
+         * @description Task of a rollout, for the user's program.
          */
         AgentTaskInput: {
             /** Item */
@@ -4314,13 +4327,13 @@ export interface components {
         Algorithm: {
             /**
              * Preset
-             * @description Preset of the settings; only a label.
+             * @description Name of the preset that the settings come from; only a label.
              * @default grpo
              */
             preset?: string | null;
             /**
              * Shaping
-             * @description From a completion's rewards to one number.
+             * @description How a completion's rewards become one number.
              * @default {
              *       "mask_truncated": false,
              *       "soft_overlong": {
@@ -4429,8 +4442,8 @@ export interface components {
             reference?: components["schemas"]["Reference"];
             /**
              * Packages
-             * @description Packages of preset and parts, with versions. Filled in at creation; machines with other versions
-             *     refuse the job.
+             * @description Packages that define the preset and parts, with versions. Filled in at creation; machines with other
+             *     versions refuse the job.
              */
             packages?: {
                 [key: string]: string;
@@ -4767,7 +4780,7 @@ export interface components {
              * @enum {string}
              */
             type: "input_audio";
-            /** @description The sound. */
+            /** @description Data and format of the sound. */
             input_audio: components["schemas"]["Audio"];
         };
         /** AuditEntry */
@@ -4803,7 +4816,7 @@ export interface components {
         };
         /**
          * AutoLearningRate
-         * @description Value of `auto` for one base model and a number of updates per step.
+         * @description Learning rate that `auto` becomes for one base model and number of updates per step.
          */
         AutoLearningRate: {
             /** Value */
@@ -4817,7 +4830,7 @@ export interface components {
             hidden_size: number;
             /**
              * Measured
-             * @description The rule was measured at this size.
+             * @description Whether the rule was measured at this hidden size.
              */
             measured: boolean;
             /** Reason */
@@ -4825,7 +4838,8 @@ export interface components {
         };
         /**
          * Axpo
-         * @description Samples prompts whose tool calls all failed again, from after the call's opening marker (AXPO).
+         * @description For prompts whose tool calls all failed, samples continuations from after a call's opening marker
+         *     (AXPO).
          */
         Axpo: {
             /**
@@ -4835,7 +4849,7 @@ export interface components {
             type: "axpo";
             /**
              * Extra
-             * @description Most continuations of a step, as a share of its completions.
+             * @description Most continuations in a step, as a share of the step's completions.
              * @default 0.25
              */
             extra?: number;
@@ -4923,8 +4937,9 @@ export interface components {
         BaseSpec: {
             /**
              * Precision
-             * @description `full`: float32 on the CPU, bfloat16 on a GPU. `nf4`: linear layers in 4 bits by bitsandbytes (QLoRA), which
-             *     takes about a quarter of bfloat16's memory and more time. Not with experts, and not sampled with vLLM.
+             * @description `full`: float32 on the CPU, bfloat16 on a GPU. `nf4`: linear layers in 4 bits by bitsandbytes (QLoRA),
+             *     which takes about a quarter of bfloat16's memory and more time. `nf4` excludes adapters on experts, and
+             *     sampling with vLLM.
              * @default full
              * @enum {string}
              */
@@ -4941,7 +4956,7 @@ export interface components {
         };
         /**
          * BetaBy
-         * @description β by a column's value, for example by domain (DeepSeek-V3.2).
+         * @description β by the value of a dataset column, for example by domain (DeepSeek-V3.2).
          */
         BetaBy: {
             /**
@@ -4951,7 +4966,7 @@ export interface components {
             column: string;
             /**
              * Values
-             * @description β of each value; others use `beta`.
+             * @description β for each value of the column; rows with other values use `beta`.
              */
             values: {
                 [key: string]: number;
@@ -5103,7 +5118,7 @@ export interface components {
             compared: number;
             /**
              * Agreement
-             * @description Share on which person and reward agree.
+             * @description Share of labels on which person and reward agree.
              */
             agreement: number | null;
             /**
@@ -5123,12 +5138,12 @@ export interface components {
             right_passed: number;
             /**
              * Right Failed
-             * @description Labelled right, not rewarded.
+             * @description Completions labelled right, but not rewarded.
              */
             right_failed: number;
             /**
              * Wrong Passed
-             * @description Labelled wrong, rewarded: what training will exploit.
+             * @description Completions labelled wrong, but rewarded: what training will exploit.
              */
             wrong_passed: number;
             /** Wrong Failed */
@@ -5146,7 +5161,7 @@ export interface components {
         };
         /**
          * CallAnswer
-         * @description The worker's answer; `error` is the envelope's inner object.
+         * @description The worker's answer: `result`, or as `error` the inner object of an error response.
          */
         CallAnswer: {
             /** Result */
@@ -5162,7 +5177,7 @@ export interface components {
          * CallChunk
          * @description Events of a running `sample` RPC, ordered by `seq`; repeated ones change nothing.
          *
-         *     Without events it asks whether somebody waits: 404 if not.
+         *     Without events it asks whether somebody still waits for the RPC; if not, the answer is 404.
          */
         CallChunk: {
             /** Seq */
@@ -5341,7 +5356,7 @@ export interface components {
         };
         /**
          * CardSubject
-         * @description What the card is about, by content.
+         * @description Job and adapter that the card is about, with the SHA-256 of what went into them.
          */
         CardSubject: {
             /** Job */
@@ -5466,7 +5481,7 @@ export interface components {
             label: string;
             /**
              * Always
-             * @description In the legend before it is measured.
+             * @description Whether it is in the legend before it is measured.
              * @default true
              */
             always: boolean;
@@ -5628,7 +5643,7 @@ export interface components {
         };
         /**
          * ChatTrace
-         * @description What happened before the answer.
+         * @description Messages and calls before the answer of a deployment that runs tools.
          */
         ChatTrace: {
             /** End */
@@ -5669,7 +5684,7 @@ export interface components {
         };
         /**
          * CheckpointSaved
-         * @description Servable adapter, as a PEFT folder in an uncompressed tar.
+         * @description A checkpoint was saved: a servable adapter, as a PEFT folder in an uncompressed tar.
          */
         CheckpointSaved: {
             /** Sequence */
@@ -5872,12 +5887,12 @@ export interface components {
         };
         /**
          * Classifier
-         * @description Value of the label from a sequence-classification or NLI checkpoint.
+         * @description Value of the label that a sequence-classification or NLI checkpoint predicts.
          */
         Classifier: {
             /**
              * Name
-             * @description Shown beside its scores.
+             * @description Name that is shown beside its scores.
              * @default
              */
             name?: string;
@@ -5888,7 +5903,7 @@ export interface components {
             model: string;
             /**
              * Max Tokens
-             * @description Longer texts lose their beginning.
+             * @description Maximum tokens of a text; longer ones lose their beginning.
              * @default 1024
              */
             max_tokens?: number;
@@ -5963,7 +5978,7 @@ export interface components {
             model: string;
             /**
              * Max Tokens
-             * @description Longer texts lose their beginning.
+             * @description Maximum tokens of a text; longer ones lose their beginning.
              * @default 1024
              */
             max_tokens?: number;
@@ -6588,7 +6603,7 @@ export interface components {
         };
         /**
          * CompletionRow
-         * @description Summary; `Completion` has the rest.
+         * @description Summary of a completion; `Completion` has the rest.
          */
         CompletionRow: {
             /** Step */
@@ -6659,7 +6674,7 @@ export interface components {
         };
         /**
          * Constant
-         * @description Sum over tokens divided by completions × a constant length (Dr. GRPO).
+         * @description Sum over tokens divided by the number of completions × a constant length (Dr. GRPO).
          */
         Constant: {
             /**
@@ -6669,7 +6684,8 @@ export interface components {
             type: "constant";
             /**
              * Length
-             * @description Tokens; default `rollout.max_completion_tokens`. Papers: 3000 (Dr. GRPO), 8192 (DRPO).
+             * @description The constant length in tokens; default `rollout.max_completion_tokens`. Papers: 3000 (Dr. GRPO), 8192
+             *     (DRPO).
              */
             length?: number | null;
         };
@@ -6765,7 +6781,7 @@ export interface components {
              */
             split_by?: "row" | "prompt";
             /**
-             * @description Roles of the columns.
+             * @description Which columns hold the prompt, messages, answer and slice.
              * @default {}
              */
             columns?: components["schemas"]["ColumnRoles"];
@@ -7147,9 +7163,9 @@ export interface components {
         DiagnosisSpec: {
             /**
              * On Finding
-             * @description Code of a finding → `stop` (cancel the job), `pause`, `lower_rate` (the automatic learning rate, or a tenth), or
-             *     `roll_back` (continue from the step saved before the finding, with the lower rate). Once for each finding that
-             *     follows from no other. `reinforge train` ignores it.
+             * @description Code of a finding → `stop` (cancel the job), `pause`, `lower_rate` (to the automatic learning rate, or
+             *     to a tenth), or `roll_back` (continue from the step saved before the finding, with the lower rate). Each
+             *     action runs once for each finding that is not the consequence of another. `reinforge train` ignores it.
              */
             on_finding?: {
                 [key: string]: "stop" | "pause" | "lower_rate" | "roll_back";
@@ -7157,7 +7173,7 @@ export interface components {
         };
         /**
          * Divergence
-         * @description Where two jobs part; null where nothing of the kind differs.
+         * @description First differences between two jobs; null where nothing of the kind differs.
          */
         Divergence: {
             /**
@@ -7189,7 +7205,8 @@ export interface components {
         };
         /**
          * DoneEvent
-         * @description Whole completion (tokens with the end token); `logprobs` of tokens without a piece.
+         * @description The whole completion: `tokens` include the end token, `logprobs` are those of tokens after the last
+         *     delta.
          */
         DoneEvent: {
             /**
@@ -7217,7 +7234,7 @@ export interface components {
         };
         /**
          * DpoPair
-         * @description + weight · DPO loss between a prompt's best and worst completion, if their rewards differ.
+         * @description Adds weight · the DPO loss between a prompt's best and worst completion, if their rewards differ.
          */
         DpoPair: {
             /**
@@ -7227,7 +7244,7 @@ export interface components {
             type: "dpo_pair";
             /**
              * Weight
-             * @description η, relative to the policy loss; the term is a mean over pairs.
+             * @description Weight η relative to the policy loss; the DPO loss is a mean over pairs.
              * @default 0.1
              */
             weight?: number;
@@ -7240,8 +7257,8 @@ export interface components {
         };
         /**
          * Dppo
-         * @description -A·min(r, ratio_cap)·log policy, without tokens on which policy and sampler already differ too
-         *     much (DPPO).
+         * @description -A·min(r, ratio_cap)·log policy, r = policy ÷ sampler, without tokens on which policy and sampler
+         *     already differ too much (DPPO).
          */
         Dppo: {
             /**
@@ -7332,8 +7349,8 @@ export interface components {
             type: "dynamic_sampling";
             /**
              * By
-             * @description Reward whose spread decides; default the combined one. Name the correctness reward if length or
-             *     format count too.
+             * @description Reward whose spread in a group decides; default the combined reward. Name the correctness reward if
+             *     length or format count too.
              */
             by?: string | null;
             /**
@@ -7367,13 +7384,13 @@ export interface components {
             min_delta?: number;
             /**
              * No Signal Steps
-             * @description End when, over this many steps, the share of groups with equal rewards is `no_signal_share`;
+             * @description End when, over this many steps, at least the share `no_signal_share` of groups has equal rewards;
              *     default never.
              */
             no_signal_steps?: number | null;
             /**
              * No Signal Share
-             * @description Share of groups at which the job ends.
+             * @description Share of groups with equal rewards at which the job ends.
              * @default 1
              */
             no_signal_share?: number;
@@ -7397,7 +7414,7 @@ export interface components {
             eps?: number;
             /**
              * Max Scale
-             * @description Limits the relative entropy to 1 / max_scale … max_scale.
+             * @description The relative entropy is limited to the range from 1 / max_scale to max_scale.
              * @default 10
              */
             max_scale?: number;
@@ -7415,7 +7432,7 @@ export interface components {
         };
         /**
          * EndRollout
-         * @description What became of a rollout. Without an error it is a success.
+         * @description End of a rollout: a failure with `error`, else a success.
          */
         EndRollout: {
             /** Reward */
@@ -7465,7 +7482,7 @@ export interface components {
         EndpointGrader: {
             /**
              * Name
-             * @description Shown beside its scores.
+             * @description Name that is shown beside its scores.
              * @default
              */
             name?: string;
@@ -7481,14 +7498,14 @@ export interface components {
             url: string;
             /**
              * Headers
-             * @description Additional headers, stored unencrypted: no passwords. Requests are signed.
+             * @description Additional headers. They are stored unencrypted, so they must hold no passwords; requests are signed.
              */
             headers?: {
                 [key: string]: string;
             };
             /**
              * Timeout S
-             * @description For one try, from connecting to the last byte.
+             * @description Time of one try, from connecting to the last byte.
              * @default 30
              */
             timeout_s?: number;
@@ -7508,7 +7525,7 @@ export interface components {
             ] | null;
             /**
              * Secret Env
-             * @description Offline: environment variable with the signing secret; a server uses the project's.
+             * @description Environment variable with the signing secret, for training offline; a server uses the project's secret.
              */
             secret_env?: string | null;
         };
@@ -7546,14 +7563,14 @@ export interface components {
             url: string;
             /**
              * Headers
-             * @description Additional headers, stored unencrypted: no passwords. Requests are signed.
+             * @description Additional headers. They are stored unencrypted, so they must hold no passwords; requests are signed.
              */
             headers?: {
                 [key: string]: string;
             };
             /**
              * Timeout S
-             * @description For one try, from connecting to the last byte.
+             * @description Time of one try, from connecting to the last byte.
              * @default 30
              */
             timeout_s?: number;
@@ -7573,7 +7590,7 @@ export interface components {
             ] | null;
             /**
              * Secret Env
-             * @description Offline: environment variable with the signing secret; a server uses the project's.
+             * @description Environment variable with the signing secret, for training offline; a server uses the project's secret.
              */
             secret_env?: string | null;
         };
@@ -7647,7 +7664,7 @@ export interface components {
             rewards: (number | null)[];
             /**
              * Prompt
-             * @description First 300 characters of the last message; null for older evaluations.
+             * @description First 300 characters of the prompt's last message; null for older evaluations.
              */
             prompt?: string | null;
             /**
@@ -7658,7 +7675,8 @@ export interface components {
         };
         /**
          * Evaluation
-         * @description Replays have `job` and `report`; others `settings`, `summary` and what they sample.
+         * @description A replay has `job` and `report`; a stand-alone evaluation has `settings`, `summary` and the policy that
+         *     it samples.
          */
         Evaluation: {
             /**
@@ -7724,7 +7742,7 @@ export interface components {
         };
         /**
          * EvaluationRows
-         * @description Rewards by row, ascending, for comparisons.
+         * @description Rewards of each row, in the order of rows, for comparisons.
          */
         EvaluationRows: {
             /**
@@ -7790,7 +7808,7 @@ export interface components {
             error_share: number;
             /**
              * Truncated Share
-             * @description Share cut off at the token limit.
+             * @description Share of completions cut off at the token limit.
              */
             truncated_share: number;
             /** Tokens Mean */
@@ -7878,7 +7896,7 @@ export interface components {
         };
         /**
          * ExampleResult
-         * @description What the example's job did where it was measured.
+         * @description Results of the example's job, as measured.
          */
         ExampleResult: {
             /** Base */
@@ -8195,7 +8213,7 @@ export interface components {
         };
         /**
          * ForkStart
-         * @description Marks `resume_path` as another job's: a resume state, or else a checkpoint.
+         * @description Set if `resume_path` comes from another job: a resume state, or else a checkpoint.
          */
         ForkStart: {
             /** Step */
@@ -8239,8 +8257,8 @@ export interface components {
         };
         /**
          * GaeAdvantage
-         * @description Advantage of tokens over a critic's expectation (PPO). Needs `algorithm.critic`; ignores groups,
-         *     so one completion per prompt is enough.
+         * @description Generalised advantage estimation with a critic's values (PPO). Needs `algorithm.critic`; ignores
+         *     groups, so one completion per prompt is enough.
          */
         GaeAdvantage: {
             /**
@@ -8264,14 +8282,15 @@ export interface components {
             lam?: number;
             /**
              * Whiten
-             * @description Normalise to mean 0 and deviation 1 over the step's tokens.
+             * @description Normalise advantages to mean 0 and standard deviation 1 over the step's tokens.
              * @default true
              */
             whiten?: boolean;
         };
         /**
          * GagpoAdvantage
-         * @description Credit per turn of an agent, with values of states that several completions reached.
+         * @description Credit for each turn of an agent, with the value of a state estimated from all completions that reached
+         *     it.
          */
         GagpoAdvantage: {
             /**
@@ -8293,7 +8312,7 @@ export interface components {
             lam?: number;
             /**
              * State Scope
-             * @description Equal states count as one within a prompt's completions, or over all.
+             * @description Where equal states share one value: within the completions of a prompt, or within all of the step.
              * @default group
              * @enum {string}
              */
@@ -8317,13 +8336,13 @@ export interface components {
             part: string;
             /**
              * Above
-             * @description The part runs where the deciding one scored more.
+             * @description The part runs where the deciding part scored more than this.
              * @default 0
              */
             above?: number;
             /**
              * Otherwise
-             * @description Score in the formula where the part did not run.
+             * @description Score that the formula uses where the part did not run.
              * @default 0
              */
             otherwise?: number;
@@ -8354,8 +8373,8 @@ export interface components {
         };
         /**
          * Gfpo
-         * @description Compares and trains only the shortest or most efficient completions of each group (GFPO), for
-         *     short answers.
+         * @description Compares and trains on only the shortest or most efficient completions of each group (GFPO), for short
+         *     answers.
          */
         Gfpo: {
             /**
@@ -8367,7 +8386,7 @@ export interface components {
             metric?: "length" | "token_efficiency";
             /**
              * First
-             * @description Earlier selection of groups.
+             * @description Selection of groups, before that of completions.
              * @default {
              *       "type": "keep_all"
              *     }
@@ -8380,7 +8399,7 @@ export interface components {
             type: "gfpo";
             /**
              * Keep
-             * @description Completions per group. Paper: 8 of 16 or 24, 4 of 8.
+             * @description Completions to keep per group. Paper: 8 of 16 or 24, 4 of 8.
              * @default 4
              */
             keep?: number;
@@ -8400,7 +8419,7 @@ export interface components {
             metric?: "length" | "token_efficiency";
             /**
              * First
-             * @description Earlier selection of groups.
+             * @description Selection of groups, before that of completions.
              * @default {
              *       "type": "keep_all"
              *     }
@@ -8413,31 +8432,31 @@ export interface components {
             type: "gfpo_adaptive";
             /**
              * Keep Easy
-             * @description Completions in the quartile with most reward.
+             * @description Completions to keep in the quartile with the highest mean reward.
              * @default 4
              */
             keep_easy?: number;
             /**
              * Keep Medium
-             * @description Completions in the next quartile.
+             * @description Completions to keep in the second quartile.
              * @default 6
              */
             keep_medium?: number;
             /**
              * Keep Hard
-             * @description Completions in the third quartile.
+             * @description Completions to keep in the third quartile.
              * @default 8
              */
             keep_hard?: number;
             /**
              * Keep Very Hard
-             * @description Completions in the quartile with least reward, and during the warm-up.
+             * @description Completions to keep in the quartile with the lowest mean reward, and during the warm-up.
              * @default 8
              */
             keep_very_hard?: number;
             /**
              * Warmup
-             * @description Groups before prompts are distinguished.
+             * @description Number of groups after which the quartiles are used.
              * @default 64
              */
             warmup?: number;
@@ -8775,29 +8794,29 @@ export interface components {
         Groups: {
             /**
              * All Right
-             * @description Every completion passes.
+             * @description Share of groups in which every completion passes.
              */
             all_right: number;
             /**
              * All Wrong
-             * @description None passes.
+             * @description Share of groups in which no completion passes.
              */
             all_wrong: number;
             /**
              * Mixed
-             * @description Some pass, some do not.
+             * @description Share of groups with passing and failing completions.
              */
             mixed: number;
             /**
              * Useful
-             * @description Rewards differ, so that the group teaches something. With one completion per prompt: all, if they differ
-             *     over the batch.
+             * @description Share of groups whose rewards differ, so that training learns from them. With one completion per
+             *     prompt: 1 if rewards differ between prompts, else 0.
              */
             useful: number;
         };
         /**
          * GrpoAdvantage
-         * @description A_i = (R_i - mean_g) / (std_g + eps); 0 for a group with equal rewards.
+         * @description A_i = (R_i - mean_g) / (std_g + eps), R_i the reward, g the group; 0 for a group with equal rewards.
          */
         GrpoAdvantage: {
             /**
@@ -8807,8 +8826,8 @@ export interface components {
             type: "grpo";
             /**
              * Std
-             * @description `sample` divides the squares by G - 1 (TRL, verl), `population` by G; at G = 2 they differ by
-             *     √2.
+             * @description `sample` divides the squared deviations by G - 1 (TRL, verl), `population` by the group size G; at G =
+             *     2 the results differ by a factor of √2.
              * @default sample
              * @enum {string}
              */
@@ -8822,7 +8841,7 @@ export interface components {
         };
         /**
          * GrpoBatchStdAdvantage
-         * @description A_i = (R_i - mean_g) / (batch's std of raw rewards + eps).
+         * @description A_i = (R_i - mean_g) / (std of all rewards of the batch + eps).
          */
         GrpoBatchStdAdvantage: {
             /**
@@ -8839,7 +8858,7 @@ export interface components {
         };
         /**
          * GrpoSAdvantage
-         * @description Like `gtpo` with a completion's mean entropy and one advantage for its tokens.
+         * @description Like `gtpo`, but from a completion's mean entropy and with one advantage for all its tokens.
          */
         GrpoSAdvantage: {
             /**
@@ -8855,7 +8874,8 @@ export interface components {
             base?: number;
             /**
              * Entropy Weight
-             * @description Weight of the completion's share of its side's entropy. Paper: 0.1, with base 1.
+             * @description Weight of a completion's share of the total entropy of the group's right (or wrong) completions. Paper:
+             *     0.1, with base 1.
              * @default 0.1
              */
             entropy_weight?: number;
@@ -8897,14 +8917,14 @@ export interface components {
             base?: number;
             /**
              * Entropy Weight
-             * @description Weight of the token's share of its position's entropy. Paper: 0.1, with base 1.
+             * @description Weight of a token's share of the total entropy at its position. Paper: 0.1, with base 1.
              * @default 0.1
              */
             entropy_weight?: number;
             /**
              * Norm Scope
-             * @description `separate` (paper) normalises right and wrong tokens separately, which loses their difference;
-             *     `joint` together.
+             * @description `separate` (paper) normalises the tokens of right and of wrong completions separately, which removes
+             *     the difference of their means; `joint` normalises them together.
              * @default separate
              * @enum {string}
              */
@@ -8935,7 +8955,7 @@ export interface components {
             type: "guided_correction";
             /**
              * Full Reward
-             * @description Completions with less are corrected. Paper: 2, accuracy and format.
+             * @description Completions with a lower reward are corrected. Paper: 2, for accuracy and format.
              * @default 1
              */
             full_reward?: number;
@@ -8947,19 +8967,19 @@ export interface components {
             cue?: string;
             /**
              * Cue Share
-             * @description Share corrected by the cue alone.
+             * @description Share of the corrected completions that get the cue alone.
              * @default 0.5
              */
             cue_share?: number;
             /**
              * Answer Share
-             * @description Share corrected by cue and answer; the rest are replaced by the solution.
+             * @description Share of the corrected completions that get cue and answer; the rest are replaced by the solution.
              * @default 0.25
              */
             answer_share?: number;
             /**
              * Max Tokens
-             * @description Tokens sampled after the cue.
+             * @description Most tokens sampled after the cue.
              * @default 256
              */
             max_tokens?: number;
@@ -9051,7 +9071,8 @@ export interface components {
         };
         /**
          * Hierarchy
-         * @description + weight · IH-GRPO's term: credits calling a tool and writing as two decisions.
+         * @description Adds weight · IH-GRPO's term, which credits the decision to call a tool separately from the choice of
+         *     token.
          */
         Hierarchy: {
             /**
@@ -9061,20 +9082,21 @@ export interface components {
             type: "hierarchy";
             /**
              * Weight
-             * @description λ. Paper: 1e-3; useful from 1e-4 to 1e-2.
+             * @description Weight λ. Paper: 1e-3; useful from 1e-4 to 1e-2.
              * @default 0.001
              */
             weight?: number;
             /**
              * Execute Token
-             * @description Text that opens a call; its first token is the decision to call. Most models have one special token for it.
+             * @description String that opens a tool call; its first token stands for the decision to call. Most models have one
+             *     special token for it.
              * @default <tool_call>
              */
             execute_token?: string;
         };
         /**
          * Hyperparameters
-         * @description OpenAI's, in OpenAI's ranges; `backend.openai.hyperparameters` reads others.
+         * @description OpenAI's hyperparameters, in OpenAI's ranges; `reinforge.imports.hyperparameters` reads others.
          */
         Hyperparameters: {
             /** Batch Size */
@@ -9100,7 +9122,7 @@ export interface components {
         };
         /**
          * IdentityAdvantage
-         * @description Uses rewards that shaping has compared (MO-GRPO, GDPO).
+         * @description The shaped reward itself, for shaping that compares completions (MO-GRPO, GDPO).
          */
         IdentityAdvantage: {
             /**
@@ -9210,7 +9232,7 @@ export interface components {
         };
         /**
          * InputReasoning
-         * @description Reasoning of an earlier response. Without `content` it is passed over.
+         * @description Reasoning of an earlier response, ignored without `content`.
          */
         InputReasoning: {
             /**
@@ -9459,7 +9481,7 @@ export interface components {
         };
         /**
          * JobChangeView
-         * @description Rewards' changes have `reward` and `revision`, settings' `setting`, `value` and `before`.
+         * @description Changes of rewards have `reward` and `revision`, changes of settings `setting`, `value` and `before`.
          */
         JobChangeView: {
             /**
@@ -10070,7 +10092,7 @@ export interface components {
         };
         /**
          * JobShare
-         * @description Shows one job without sign-in: verdict, charts, held-out table, configuration, notes.
+         * @description Link that shows one job without sign-in: verdict, charts, held-out table, configuration, notes.
          */
         JobShare: {
             /**
@@ -10166,7 +10188,7 @@ export interface components {
             data: components["schemas"]["DataSpec"];
             /**
              * Environment
-             * @description What happens around a completion: nothing, calls of tools over several turns, or your own program.
+             * @description How completions come about: in one turn, in several turns with tools, or through your own program.
              * @default {
              *       "type": "single_turn"
              *     }
@@ -10185,7 +10207,7 @@ export interface components {
                 [key: string]: components["schemas"]["Judge"];
             };
             /**
-             * @description From rewards to a loss.
+             * @description How rewards become a loss.
              * @default {
              *       "preset": "grpo",
              *       "shaping": {
@@ -10283,7 +10305,7 @@ export interface components {
              */
             rollout?: components["schemas"]["RolloutSpec"];
             /**
-             * @description How the frozen base model is held.
+             * @description Precision of the frozen base model.
              * @default {
              *       "precision": "full"
              *     }
@@ -10291,8 +10313,8 @@ export interface components {
             base?: components["schemas"]["BaseSpec"];
             /**
              * Devices Per Job
-             * @description GPUs that train the job together, each with a copy of the base model. On a worker without a GPU: processes that
-             *     share its cores. More than the worker has pause the job with `too_few_devices`.
+             * @description GPUs that train the job together, each with a copy of the base model. On a worker without a GPU:
+             *     processes that share its cores. If the worker has fewer, the job pauses with `too_few_devices`.
              * @default 1
              */
             devices_per_job?: number;
@@ -10362,15 +10384,15 @@ export interface components {
             seed?: number;
             /**
              * Metadata
-             * @description Texts of your own, kept with the job.
+             * @description Strings of your own, stored with the job.
              */
             metadata?: {
                 [key: string]: string;
             };
             /**
              * Export
-             * @description Trackers of the project that get the job, by name. Those for every job get it anyway; `reinforge train` ignores
-             *     the list.
+             * @description Names of the project's experiment trackers that get the job, besides those that get every job.
+             *     `reinforge train` ignores the list.
              */
             export?: string[];
         };
@@ -10417,8 +10439,8 @@ export interface components {
         JobTrainingCheck: {
             /**
              * State
-             * @description `nothing`: no step yet. `early`: too few steps. `yes`, `no`, `unsure`. `stuck`: little is left
-             *     to learn.
+             * @description Whether the job learns. `nothing`: no step yet. `early`: too few steps. `yes`, `no`, `unsure`. `stuck`:
+             *     little is left to learn.
              * @enum {string}
              */
             state: "nothing" | "early" | "yes" | "unsure" | "no" | "stuck";
@@ -10484,13 +10506,13 @@ export interface components {
             api_key_env?: string | null;
             /**
              * Input Price
-             * @description Per million input tokens, in any currency.
+             * @description Price of a million input tokens, in any currency.
              * @default 0
              */
             input_price?: number;
             /**
              * Output Price
-             * @description Per million output tokens.
+             * @description Price of a million output tokens.
              * @default 0
              */
             output_price?: number;
@@ -10510,7 +10532,7 @@ export interface components {
             concurrency?: number;
             /**
              * Timeout Seconds
-             * @description For one try, from connecting to the last byte.
+             * @description Limit of one try, from connecting to the last byte.
              * @default 120
              */
             timeout_seconds?: number;
@@ -10675,7 +10697,7 @@ export interface components {
             level?: "token" | "sequence";
             /** @description Adapt β to the KL; `beta` is the initial value. */
             adaptive?: components["schemas"]["AdaptiveKl"] | null;
-            /** @description β by a column's value. Metrics per value need the column in `data.columns.slice`. */
+            /** @description β by the value of a dataset column. Metrics per value need the column in `data.columns.slice`. */
             beta_by?: components["schemas"]["BetaBy"] | null;
         };
         /** LabelCreate */
@@ -10713,7 +10735,7 @@ export interface components {
         LabelModel: {
             /**
              * Name
-             * @description Shown beside its scores.
+             * @description Name that is shown beside its scores.
              * @default
              */
             name?: string;
@@ -10857,8 +10879,8 @@ export interface components {
             type: "lampo";
             /**
              * Weight
-             * @description `lambda`: more for pairs that the policy orders wrongly; `confidence`: more for different
-             *     probabilities; `uniform`: RLOO.
+             * @description Weight of a pair: `lambda` is higher if the policy gives the worse completion the higher probability,
+             *     `confidence` if their probabilities differ more; `uniform`: RLOO.
              * @default lambda
              * @enum {string}
              */
@@ -10933,7 +10955,8 @@ export interface components {
             type: "lambda";
             /**
              * R
-             * @description Effect of one standard deviation of length on the power's base. λ-GRPO: 1/9.
+             * @description Effect of length: the weight follows (1 + r·z)^λ, with z the length in standard deviations from the
+             *     group's mean. λ-GRPO: 1/9.
              * @default 0.1111111111111111
              */
             r?: number;
@@ -10973,7 +10996,7 @@ export interface components {
             type: "length_corrected";
             /**
              * Std
-             * @description `sample` divides the squares by G - 1, `population` by G.
+             * @description `sample` divides the squared deviations by G - 1, `population` by the group size G.
              * @default sample
              * @enum {string}
              */
@@ -11011,7 +11034,7 @@ export interface components {
             steps?: number;
             /**
              * Max Seconds
-             * @description Wall time of one attempt; the job then ends after the current step.
+             * @description Maximum wall time of one attempt; the job then ends after the current step.
              */
             max_seconds?: number | null;
             /**
@@ -11030,7 +11053,7 @@ export interface components {
             checkpoint_every?: number;
             /**
              * Error Share
-             * @description Reward errors on a larger share of rows over three steps pause the job.
+             * @description The job pauses if rewards fail on a larger share of rows over three steps.
              * @default 0.2
              */
             error_share?: number;
@@ -11099,7 +11122,7 @@ export interface components {
             rank?: number;
             /**
              * Alpha
-             * @description Scale is alpha / rank; default 2 × rank.
+             * @description The adapter's output is scaled by alpha / rank; default 2 × rank.
              */
             alpha?: number | null;
             /**
@@ -11121,9 +11144,9 @@ export interface components {
         Loss: {
             /**
              * Ratio Level
-             * @description Level at which new and old policy are compared: `token`; the completion by geometric mean
-             *     (`sequence`, GSPO), with each token's gradient (`gspo_token`), by arithmetic mean (`arithmetic`,
-             *     GRPO-S) or by product (`trajectory`); `action`.
+             * @description Level at which new and old policy are compared: each `token`; the completion, by geometric mean
+             *     (`sequence`, GSPO), by the same with each token's gradient (`gspo_token`), by arithmetic mean
+             *     (`arithmetic`, GRPO-S) or by product (`trajectory`); or each `action` of an agent, by geometric mean.
              * @default token
              * @enum {string}
              */
@@ -11180,7 +11203,7 @@ export interface components {
             entropy?: components["schemas"]["NoEntropyBonus"] | components["schemas"]["StaticEntropy"] | components["schemas"]["AdaptiveEntropy"];
             /**
              * Off Policy Mask
-             * @description Completions whose policy term is dropped.
+             * @description Completions whose policy term is dropped because the policy has drifted.
              * @default {
              *       "type": "none"
              *     }
@@ -11198,7 +11221,7 @@ export interface components {
             mismatch?: components["schemas"]["NoMismatchCorrection"] | components["schemas"]["ImportanceWeights"];
             /**
              * Aux
-             * @description Additional term.
+             * @description Additional term of the loss.
              * @default {
              *       "type": "none"
              *     }
@@ -11207,8 +11230,8 @@ export interface components {
         };
         /**
          * McpSource
-         * @description A server that offers tools by the Model Context Protocol over HTTP. The worker calls it, under the address rules
-         *     of judges.
+         * @description A server that offers tools by the Model Context Protocol over HTTP. The worker calls it; addresses are
+         *     restricted as for judges.
          */
         McpSource: {
             /**
@@ -11223,14 +11246,14 @@ export interface components {
             include?: string[];
             /**
              * Headers
-             * @description Additional headers, stored unencrypted: no passwords. Requests are signed.
+             * @description Additional headers. They are stored unencrypted, so they must hold no passwords; requests are signed.
              */
             headers?: {
                 [key: string]: string;
             };
             /**
              * Secret Env
-             * @description Offline: environment variable with the signing secret; a server uses the project's.
+             * @description Environment variable with the signing secret, for training offline; a server uses the project's secret.
              */
             secret_env?: string | null;
             /**
@@ -11247,7 +11270,8 @@ export interface components {
             concurrency?: number;
             /**
              * Tools
-             * @description Filled when the job is created: what the server lists. Given in a job file, the server has to list the same.
+             * @description Tools that the server lists, filled in when the job is created. If a job file has them, the server must
+             *     list the same.
              */
             tools?: components["schemas"]["ToolSchema"][] | null;
             /**
@@ -11388,14 +11412,14 @@ export interface components {
         };
         /**
          * MemoryEstimate
-         * @description Bytes; null where the configuration says too little.
+         * @description Estimated memory in bytes; null where the model's configuration lacks a size.
          */
         MemoryEstimate: {
             /** Weights */
             weights: number;
             /**
              * Adapter
-             * @description Rank 16, with gradients and optimizer.
+             * @description An adapter of rank 16, with its gradients and optimizer state.
              */
             adapter?: number | null;
             /**
@@ -11407,12 +11431,12 @@ export interface components {
             kv_per_token?: number | null;
             /**
              * Serve
-             * @description Weights and the cache of 32 sequences of 1,024 tokens (or the model's context, if shorter).
+             * @description Weights and the KV cache of 32 sequences of 1,024 tokens (or the model's context, if shorter).
              */
             serve?: number | null;
             /**
              * Train
-             * @description Weights, adapter, activations and the cache while sampling.
+             * @description Weights, adapter, and the larger of activations (training) and KV cache (sampling).
              */
             train?: number | null;
             /**
@@ -11449,7 +11473,7 @@ export interface components {
         };
         /**
          * Meta
-         * @description Fixed while the server runs.
+         * @description Version and definitions of the server, fixed while it runs.
          */
         Meta: {
             /**
@@ -11538,7 +11562,7 @@ export interface components {
             unit: string;
             /**
              * About
-             * @description Key of the explaining metric; empty for families.
+             * @description Key of the metric that explains the chart; empty for families.
              */
             about: string;
             /**
@@ -11558,21 +11582,21 @@ export interface components {
             negligible: components["schemas"]["Negligible"] | null;
             /**
              * Always
-             * @description Has its place before anything is measured.
+             * @description Whether the chart has its place before anything is measured.
              * @default true
              */
             always: boolean;
             /**
              * Minimum Lines
-             * @description Hidden with fewer measured lines, because another chart shows them.
+             * @description The chart is hidden with fewer measured lines, because another chart shows them.
              * @default 1
              */
             minimum_lines: number;
         };
         /**
          * MetricColumns
-         * @description Consecutive `step_metrics` records with equal keys: `step[i]`, `ts[i]`, `values[key][i]` are
-         *     record `sequence + i`. For workers of earlier releases.
+         * @description Consecutive `step_metrics` records with equal keys: `step[i]`, `ts[i]`, `values[key][i]` are record
+         *     `sequence + i`. Sent by workers of earlier releases.
          */
         MetricColumns: {
             /**
@@ -11692,7 +11716,7 @@ export interface components {
             type: "mo_grpo";
             /**
              * Std
-             * @description `sample` divides the squares by G - 1, `population` by G.
+             * @description `sample` divides the squared deviations by G - 1, `population` by the group size G.
              * @default sample
              * @enum {string}
              */
@@ -11706,7 +11730,7 @@ export interface components {
         };
         /**
          * ModelCallAnswer
-         * @description `error` is the envelope's inner object.
+         * @description Answer to a model call: `result`, or as `error` the inner object of an error response.
          */
         ModelCallAnswer: {
             /** Id */
@@ -11856,7 +11880,7 @@ export interface components {
         Multi: {
             /**
              * Name
-             * @description Shown beside its scores.
+             * @description Name that is shown beside its scores.
              * @default
              */
             name?: string;
@@ -11967,7 +11991,7 @@ export interface components {
         };
         /**
          * NoCritic
-         * @description Completions are compared with each other (GRPO and related methods).
+         * @description No critic: completions are compared with each other (GRPO and related methods).
          */
         NoCritic: {
             /**
@@ -11989,7 +12013,7 @@ export interface components {
         };
         /**
          * NoMismatchCorrection
-         * @description Sampler and trainer count as equal.
+         * @description No correction: sampler and trainer count as equal.
          */
         NoMismatchCorrection: {
             /**
@@ -12045,7 +12069,7 @@ export interface components {
         Observation: {
             /**
              * Code
-             * @description A finding's, or of what goes well.
+             * @description Code of a finding, or of what goes well.
              */
             code: string;
             /**
@@ -12062,13 +12086,13 @@ export interface components {
             hint?: string | null;
             /**
              * Step
-             * @description Where it began, if known.
+             * @description Step at which it began, if known.
              */
             step?: number | null;
         };
         /**
          * OffPolicySequenceMask
-         * @description Drops the policy term of bad completions from which the policy has drifted (DeepSeek-V3.2, eq.
+         * @description Drops the policy term of completions with A < 0 from which the policy has drifted (DeepSeek-V3.2, eq.
          *     9).
          */
         OffPolicySequenceMask: {
@@ -12079,7 +12103,8 @@ export interface components {
             type: "sequence";
             /**
              * Delta
-             * @description Dropped at A < 0 if the mean of log sampler - log policy exceeds this. TRL suggests 0.5.
+             * @description A completion with A < 0 is dropped if its mean of log sampler - log policy exceeds this. TRL suggests
+             *     0.5.
              * @default 0.5
              */
             delta?: number;
@@ -12097,8 +12122,9 @@ export interface components {
         };
         /**
          * OpenEnvSource
-         * @description An environment that an OpenEnv server runs: each rollout has a session there, begun by `reset`. Its action is one
-         *     tool, or its own tools are. The worker calls it, under the address rules of judges.
+         * @description An environment on an OpenEnv server, with a session for each rollout that `reset` begins. The policy
+         *     calls the environment's own tools, or one tool that takes its action. The worker calls the server;
+         *     addresses are restricted as for judges.
          */
         OpenEnvSource: {
             /**
@@ -12113,14 +12139,14 @@ export interface components {
             include?: string[];
             /**
              * Headers
-             * @description Additional headers, stored unencrypted: no passwords. Requests are signed.
+             * @description Additional headers. They are stored unencrypted, so they must hold no passwords; requests are signed.
              */
             headers?: {
                 [key: string]: string;
             };
             /**
              * Secret Env
-             * @description Offline: environment variable with the signing secret; a server uses the project's.
+             * @description Environment variable with the signing secret, for training offline; a server uses the project's secret.
              */
             secret_env?: string | null;
             /**
@@ -12137,7 +12163,8 @@ export interface components {
             concurrency?: number;
             /**
              * Tools
-             * @description Filled when the job is created: what the server lists. Given in a job file, the server has to list the same.
+             * @description Tools that the server lists, filled in when the job is created. If a job file has them, the server must
+             *     list the same.
              */
             tools?: components["schemas"]["ToolSchema"][] | null;
             /**
@@ -12147,7 +12174,8 @@ export interface components {
             type: "openenv";
             /**
              * Action
-             * @description Name of the tool that takes the environment's action. An environment with tools of its own has their names.
+             * @description Name of the tool that takes the environment's action. Environments with tools of their own keep those
+             *     names.
              * @default step
              */
             action?: string;
@@ -12159,7 +12187,7 @@ export interface components {
         };
         /**
          * OpenRollouts
-         * @description Offer rollouts to runners; repeated ones change nothing.
+         * @description Offer rollouts to runners; a rollout that is offered again is ignored.
          */
         OpenRollouts: {
             /** Attempt */
@@ -12189,9 +12217,9 @@ export interface components {
             type?: "adamw";
             /**
              * Learning Rate
-             * @description `auto` becomes a number at creation: 0.16 ÷ the base model's hidden size ÷
-             *     `algorithm.updates_per_step` (128 and 1 → 1.25e-3). Above a hidden size of 512 it stays within 2e-5
-             *     and 1e-4, which was not measured.
+             * @description `auto` becomes a number at creation: 0.16 ÷ the base model's hidden size ÷ `algorithm.updates_per_step`
+             *     (128 and 1 → 1.25e-3). Above a hidden size of 512 it stays between 2e-5 and 1e-4; these bounds were not
+             *     measured.
              * @default auto
              */
             learning_rate?: "auto" | number;
@@ -12240,7 +12268,7 @@ export interface components {
             warmup_steps?: number;
             /**
              * Schedule
-             * @description Learning rate after the warm-up.
+             * @description Course of the learning rate after the warm-up; `linear` and `cosine` fall to 0.
              * @default constant
              * @enum {string}
              */
@@ -12330,7 +12358,7 @@ export interface components {
         };
         /**
          * OutputReasoning
-         * @description What the model thought, where its template marks it.
+         * @description Reasoning of the model, if its template marks it.
          */
         OutputReasoning: {
             /** Id */
@@ -12860,7 +12888,7 @@ export interface components {
             max: number;
             /**
              * Log
-             * @description Even on a logarithmic scale; `min` above 0.
+             * @description Space values evenly on a logarithmic scale; needs `min` above 0.
              * @default false
              */
             log?: boolean;
@@ -12908,12 +12936,12 @@ export interface components {
             per_group: number;
             /**
              * Histogram
-             * @description Entry c: rows with c passing completions.
+             * @description Entry c is the number of rows with c passing completions.
              */
             histogram: number[];
             /**
              * Pass At
-             * @description k → probability that one of k completions passes (unbiased, mean over rows).
+             * @description k → probability that at least one of k completions passes (unbiased, mean over rows).
              */
             pass_at: {
                 [key: string]: number;
@@ -13049,7 +13077,8 @@ export interface components {
         };
         /**
          * Pow3r
-         * @description Rubrics whose weights move, per prompt, to criteria that still distinguish completions (POW3R).
+         * @description Rubric rewards whose weights move, for each prompt, towards the criteria that still distinguish
+         *     completions (POW3R).
          *
          *     Needs a reward that returns `criteria`.
          */
@@ -13077,7 +13106,7 @@ export interface components {
              */
             repetition?: components["schemas"]["Repetition"];
             /**
-             * @description Value of length, by correctness.
+             * @description Term that depends on length and correctness.
              * @default {
              *       "weight": 0,
              *       "correct_above": 0.5,
@@ -13108,7 +13137,7 @@ export interface components {
             type: "pow3r";
             /**
              * Weights
-             * @description Weight of each criterion, by the reward's names; negative for faults; default 1.
+             * @description Weight of each criterion, by the name that the reward returns; negative for faults; default 1.
              */
             weights?: {
                 [key: string]: number;
@@ -13123,7 +13152,7 @@ export interface components {
             };
             /**
              * Blend
-             * @description How far weights follow a criterion's spread; 0: not at all.
+             * @description How far weights follow the variance of a criterion's scores; 0: not at all.
              * @default 0.5
              */
             blend?: number;
@@ -13141,7 +13170,7 @@ export interface components {
             alpha_min?: number;
             /**
              * Alpha Max
-             * @description Largest factor.
+             * @description Largest factor of a criterion's weight.
              * @default 4
              */
             alpha_max?: number;
@@ -13158,25 +13187,25 @@ export interface components {
             type: "ppo_clip";
             /**
              * Eps Low
-             * @description Bad completions' tokens have no gradient below ratio 1 - eps_low. Papers: 0.2; GSPO 3e-4.
+             * @description Tokens with A < 0 have no gradient below ratio 1 - eps_low. Papers: 0.2; GSPO 3e-4.
              * @default 0.2
              */
             eps_low?: number;
             /**
              * Eps High
-             * @description Good completions' tokens have no gradient above ratio 1 + eps_high. Papers: 0.2; clip-higher
-             *     0.28 (DAPO) to 0.4; GSPO 4e-4; R1-Zero 10.
+             * @description Tokens with A > 0 have no gradient above ratio 1 + eps_high. Papers: 0.2; clip-higher 0.28 (DAPO) to
+             *     0.4; GSPO 4e-4; R1-Zero 10.
              * @default 0.2
              */
             eps_high?: number;
             /**
              * Delta
-             * @description Two-sided clip: bad completions' tokens have no gradient above this ratio. INTELLECT-2: 4.
+             * @description Two-sided clip: tokens with A < 0 have no gradient above this ratio. INTELLECT-2: 4.
              */
             delta?: number | null;
             /**
              * Dual Clip
-             * @description Bounds the loss of a bad completion's token at dual_clip · |A|, equivalent to `delta`. verl: 3.
+             * @description Bounds the loss of a token with A < 0 at dual_clip · |A|, equivalent to `delta`. verl: 3.
              */
             dual_clip?: number | null;
         };
@@ -13230,7 +13259,7 @@ export interface components {
             groups: components["schemas"]["Groups"];
             /**
              * Useful Batch
-             * @description Completions per step that are expected to teach something.
+             * @description Expected completions per step from groups with differing rewards.
              */
             useful_batch: number;
             /**
@@ -13240,7 +13269,7 @@ export interface components {
             error_share: number;
             /**
              * Errors
-             * @description Status → completions.
+             * @description Number of completions by error status.
              */
             errors: {
                 [key: string]: number;
@@ -13258,9 +13287,9 @@ export interface components {
             duplicate_share: number;
             /** Seconds Per Step */
             seconds_per_step: number;
-            /** @description Hours of the whole job: as measured, and with completions at the limit. */
+            /** @description Hours of the whole job: as measured, and with completions at the token limit. */
             hours: components["schemas"]["Range"];
-            /** @description Peak of the trainer: as measured, and with completions at the limit. */
+            /** @description Peak memory of the trainer: as measured, and with completions at the token limit. */
             memory_gib: components["schemas"]["Range"];
             /** @description Completion tokens of the whole job. */
             tokens_in_all: components["schemas"]["Range"];
@@ -13339,8 +13368,8 @@ export interface components {
         };
         /**
          * ProcessAdvantage
-         * @description Normalised step rewards; a token gets the sum of those at or after it. Needs a reward that
-         *     returns `steps`; ignores the outcome.
+         * @description A token's advantage is the sum of the normalised rewards of the steps that end at or after it. Needs a
+         *     reward that returns `steps`; ignores the completion's own reward.
          */
         ProcessAdvantage: {
             /**
@@ -13366,13 +13395,13 @@ export interface components {
          * ProgramTests
          * @description Share of the row's hidden tests that the completion's program passes, in the sandbox.
          *
-         *     Expected outputs stay outside of it. Formats: MBPP, HumanEval, APPS, or lists of `{input,
-         *     output}` and `{call, expected}`.
+         *     Expected outputs stay outside the sandbox. Formats: MBPP, HumanEval, APPS, or lists of `{input, output}`
+         *     and `{call, expected}`.
          */
         ProgramTests: {
             /**
              * Name
-             * @description Shown beside its scores.
+             * @description Name that is shown beside its scores.
              * @default
              */
             name?: string;
@@ -13419,7 +13448,7 @@ export interface components {
             output?: "lines" | "words" | "exact";
             /**
              * Tolerance
-             * @description Absolute and relative, for numbers in outputs (`words`) and values.
+             * @description Absolute and relative tolerance, for numbers in outputs (`words`) and in values.
              * @default 0
              */
             tolerance?: number;
@@ -13444,7 +13473,7 @@ export interface components {
             memory_mib?: number;
             /**
              * Output Kib
-             * @description Output of one test; more fails it.
+             * @description Maximum output of one test, which fails with more.
              * @default 64
              */
             output_kib?: number;
@@ -13514,7 +13543,7 @@ export interface components {
             output?: "lines" | "words" | "exact";
             /**
              * Tolerance
-             * @description Absolute and relative, for numbers in outputs (`words`) and values.
+             * @description Absolute and relative tolerance, for numbers in outputs (`words`) and in values.
              * @default 0
              */
             tolerance?: number;
@@ -13539,7 +13568,7 @@ export interface components {
             memory_mib?: number;
             /**
              * Output Kib
-             * @description Output of one test; more fails it.
+             * @description Maximum output of one test, which fails with more.
              * @default 64
              */
             output_kib?: number;
@@ -13850,7 +13879,7 @@ export interface components {
         PythonGrader: {
             /**
              * Name
-             * @description Shown beside its scores.
+             * @description Name that is shown beside its scores.
              * @default
              */
             name?: string;
@@ -14010,7 +14039,7 @@ export interface components {
         RankingJudge: {
             /**
              * Name
-             * @description Shown beside its scores.
+             * @description Name that is shown beside its scores.
              * @default
              */
             name?: string;
@@ -14037,7 +14066,7 @@ export interface components {
             sampling_params?: components["schemas"]["SamplingParams"];
             /**
              * Max Characters
-             * @description Maximum per completion; longer ones are cut in the middle, with a note to the judge.
+             * @description Maximum characters of a completion; longer ones are cut in the middle, with a note to the judge.
              * @default 8000
              */
             max_characters?: number;
@@ -14087,7 +14116,7 @@ export interface components {
             sampling_params?: components["schemas"]["SamplingParams"];
             /**
              * Max Characters
-             * @description Maximum per completion; longer ones are cut in the middle, with a note to the judge.
+             * @description Maximum characters of a completion; longer ones are cut in the middle, with a note to the judge.
              * @default 8000
              */
             max_characters?: number;
@@ -14149,8 +14178,8 @@ export interface components {
         Reference: {
             /**
              * Refresh Every
-             * @description Steps after which the reference becomes the policy; 0 keeps the base model (iterative GRPO:
-             *     every iteration).
+             * @description Steps after which the policy replaces the reference; 0 keeps the base model (iterative GRPO: every
+             *     iteration).
              * @default 0
              */
             refresh_every?: number;
@@ -14170,7 +14199,7 @@ export interface components {
         ReferenceLogprob: {
             /**
              * Name
-             * @description Shown beside its scores.
+             * @description Name that is shown beside its scores.
              * @default
              */
             name?: string;
@@ -14182,7 +14211,7 @@ export interface components {
             model?: string;
             /**
              * Max Tokens
-             * @description Longer texts lose their beginning.
+             * @description Maximum tokens of a text; longer ones lose their beginning.
              * @default 1024
              */
             max_tokens?: number;
@@ -14265,7 +14294,7 @@ export interface components {
             model?: string;
             /**
              * Max Tokens
-             * @description Longer texts lose their beginning.
+             * @description Maximum tokens of a text; longer ones lose their beginning.
              * @default 1024
              */
             max_tokens?: number;
@@ -14385,7 +14414,7 @@ export interface components {
         };
         /**
          * ReinforcePpBaselineAdvantage
-         * @description R_i - mean_g, divided by the batch's spread.
+         * @description A_i = R_i - mean_g, normalised over the batch.
          */
         ReinforcePpBaselineAdvantage: {
             /**
@@ -14395,15 +14424,15 @@ export interface components {
             type: "reinforce_pp_baseline";
             /**
              * Level
-             * @description `token`: whitened over the batch's tokens; long completions weigh more, and groups with equal
-             *     rewards change. `sequence`: divided by the deviation over completions.
+             * @description `token`: whitened over the batch's tokens; long completions weigh more, and groups with equal rewards
+             *     can get advantages other than 0. `sequence`: divided by the standard deviation over completions.
              * @default token
              * @enum {string}
              */
             level?: "token" | "sequence";
             /**
              * Std
-             * @description `sample` divides the squares by their number - 1, `population` by their number.
+             * @description `sample` divides the squared deviations by their number - 1, `population` by their number.
              * @default sample
              * @enum {string}
              */
@@ -14543,7 +14572,7 @@ export interface components {
         };
         /**
          * ReplayCreate
-         * @description One of the job's rewards, and a stored revision or code to replace it.
+         * @description Scores the job's completions again, with one of its rewards replaced by a stored revision or by code.
          */
         ReplayCreate: {
             /**
@@ -14592,7 +14621,7 @@ export interface components {
             rank_correlation: number | null;
             /**
              * Same Order
-             * @description Share of pairs of a group, different under the old revision, that keep their order.
+             * @description Share of pairs of completions in a group, unequal under the old revision, that keep their order.
              */
             same_order: number | null;
             /** Old Useful */
@@ -14806,7 +14835,7 @@ export interface components {
         };
         /**
          * ResumeStateSaved
-         * @description Everything the next attempt needs to continue after `step`.
+         * @description A resume state was saved: everything the next attempt needs to continue after `step`.
          */
         ResumeStateSaved: {
             /** Sequence */
@@ -14835,7 +14864,7 @@ export interface components {
         };
         /**
          * RewardAttack
-         * @description Scores wrong completions of given rows with a stored reward in the path, or `source` or `grader`.
+         * @description Scores wrong completions of `rows` with the stored reward in the path, or with `source` or `grader`.
          */
         RewardAttack: {
             /** Source */
@@ -14886,7 +14915,7 @@ export interface components {
         };
         /**
          * RewardChange
-         * @description Another revision that scores under a reward's name from some step on.
+         * @description Replacement of a reward by another revision, under the same name, from some step on.
          */
         RewardChange: {
             /**
@@ -15056,8 +15085,8 @@ export interface components {
             beta?: number;
             /**
              * Level
-             * @description Subtract the sum over tokens from the completion's reward (RLOO), or each token's from that
-             *     token (REINFORCE++).
+             * @description `sequence` subtracts the sum over tokens from the completion's reward (RLOO), `token` each token's
+             *     value from that token's reward (REINFORCE++).
              * @default sequence
              * @enum {string}
              */
@@ -15067,12 +15096,12 @@ export interface components {
         };
         /**
          * RewardModel
-         * @description A sequence-classification checkpoint with one output.
+         * @description Score of a sequence-classification checkpoint with one output.
          */
         RewardModel: {
             /**
              * Name
-             * @description Shown beside its scores.
+             * @description Name that is shown beside its scores.
              * @default
              */
             name?: string;
@@ -15083,7 +15112,7 @@ export interface components {
             model: string;
             /**
              * Max Tokens
-             * @description Longer texts lose their beginning.
+             * @description Maximum tokens of a text; longer ones lose their beginning.
              * @default 1024
              */
             max_tokens?: number;
@@ -15145,7 +15174,7 @@ export interface components {
             model: string;
             /**
              * Max Tokens
-             * @description Longer texts lose their beginning.
+             * @description Maximum tokens of a text; longer ones lose their beginning.
              * @default 1024
              */
             max_tokens?: number;
@@ -15425,7 +15454,7 @@ export interface components {
         };
         /**
          * RewardTest
-         * @description Scores given completions with a stored reward in the path, or `source` or `grader`.
+         * @description Scores completions with the stored reward in the path, or with `source` or `grader`.
          */
         RewardTest: {
             /** Source */
@@ -15497,7 +15526,7 @@ export interface components {
         };
         /**
          * RolloutCounts
-         * @description Open rollouts of a job, now; none of a job that samples by itself.
+         * @description Present open rollouts of a job; none if its environment is not `agent`.
          */
         RolloutCounts: {
             /**
@@ -15548,14 +15577,15 @@ export interface components {
             prompts_per_step?: number;
             /**
              * Completions Per Prompt
-             * @description G. At least 2, except for advantages that do not compare completions (`gae`, `reinforce_pp`).
+             * @description Size of a group (G). At least 2, except for advantages that do not compare completions (`gae`,
+             *     `reinforce_pp`).
              * @default 8
              */
             completions_per_prompt?: number;
             /**
              * Max Prompt Tokens
-             * @description Default: the model's context less `max_completion_tokens`. Longer prompts are refused at
-             *     creation.
+             * @description Maximum tokens of a prompt; longer prompts are refused when the job is created. Default: the model's
+             *     context less `max_completion_tokens`.
              */
             max_prompt_tokens?: number | null;
             /**
@@ -15578,7 +15608,7 @@ export interface components {
             top_p?: number;
             /**
              * Stop
-             * @description Texts that end a completion.
+             * @description Strings that end a completion.
              */
             stop?: string[];
             /**
@@ -15622,7 +15652,7 @@ export interface components {
         };
         /**
          * RowDifference
-         * @description The first completion of a step that differs, in the order in which a step works.
+         * @description The first completion of a step that differs, in the order in which a step computes its results.
          */
         RowDifference: {
             /** Step */
@@ -15701,7 +15731,7 @@ export interface components {
         };
         /**
          * Rung
-         * @description One addition to everything before it on the ladder.
+         * @description One rung of a ladder: settings added to those of all rungs before it.
          */
         Rung: {
             /** Name */
@@ -15718,11 +15748,12 @@ export interface components {
          * SampleEvent
          * @description Server-sent event of `POST /api/v1/sample`, by `type`:
          *
-         *     `status`  message: activity before the first token ("Loading starter-arith") `prompt`  prompt,
-         *     tokens: length of the rendered prompt `delta`   prompt, sample, text: next piece of a
-         *     completion; tokens sampled so far `done`    prompt, sample, text (whole completion), tokens
-         *     (with end token), finish_reason `error`   error: the envelope's inner object; the stream ends
-         *     `end`     everything is done; the stream ends
+         *     `status`: `message` says what is done before the first token ("Loading starter-arith").
+         *     `prompt`: `tokens` is the length of the rendered prompt number `prompt`.
+         *     `delta`: `text` is the next piece of completion `sample` of the prompt; `tokens` were sampled so far.
+         *     `done`: `text` is the whole completion, `tokens` include the end token; with `finish_reason`.
+         *     `error`: `error` is the inner object of an error response; the stream ends.
+         *     `end`: everything is done; the stream ends.
          */
         SampleEvent: {
             /**
@@ -15904,13 +15935,13 @@ export interface components {
             type: "sapo";
             /**
              * Tau Pos
-             * @description Sharpness for good completions. Paper: 1.0.
+             * @description Sharpness τ for A > 0. Paper: 1.0.
              * @default 1
              */
             tau_pos?: number;
             /**
              * Tau Neg
-             * @description Sharpness for bad ones; more reduces their gradient sooner. Paper: 1.05.
+             * @description Sharpness τ for A ≤ 0; higher values reduce the gradient sooner. Paper: 1.05.
              * @default 1.05
              */
             tau_neg?: number;
@@ -15935,7 +15966,7 @@ export interface components {
         ScoreModel: {
             /**
              * Name
-             * @description Shown beside its scores.
+             * @description Name that is shown beside its scores.
              * @default
              */
             name?: string;
@@ -16084,7 +16115,7 @@ export interface components {
         };
         /**
          * SettingChange
-         * @description Another number in the specification from some step on (`reinforge.algorithm.live_settings`).
+         * @description Replacement of a number in the specification from some step on (`reinforge.algorithm.live_settings`).
          */
         SettingChange: {
             /**
@@ -16219,7 +16250,8 @@ export interface components {
             weight?: number;
             /**
              * Limit
-             * @description Tokens of the full penalty; default `rollout.max_completion_tokens`. DAPO: 20480.
+             * @description Length in tokens from which the penalty is full; default `rollout.max_completion_tokens`.
+             *     DAPO: 20480.
              */
             limit?: number | null;
             /**
@@ -16367,7 +16399,7 @@ export interface components {
         };
         /**
          * StartedFrom
-         * @description Adapter with whose weights a job started; what it calls the base is this adapter.
+         * @description Adapter whose weights a job started from. What the job calls the base is this adapter.
          */
         StartedFrom: {
             /** Id */
@@ -16381,7 +16413,7 @@ export interface components {
         };
         /**
          * StaticEntropy
-         * @description - coefficient · mean entropy: delays the policy's commitment.
+         * @description Adds - coefficient · mean entropy to the loss, so that the policy stays uncertain for longer.
          */
         StaticEntropy: {
             /**
@@ -16391,7 +16423,7 @@ export interface components {
             type: "static";
             /**
              * Coefficient
-             * @description η. Papers: 0.001 (GFPO).
+             * @description Coefficient η of the bonus. Papers: 0.001 (GFPO).
              * @default 0.001
              */
             coefficient?: number;
@@ -16524,7 +16556,7 @@ export interface components {
         StringCheck: {
             /**
              * Name
-             * @description Shown beside its scores.
+             * @description Name that is shown beside its scores.
              * @default
              */
             name?: string;
@@ -16682,7 +16714,7 @@ export interface components {
         };
         /**
          * SweepBudget
-         * @description What the sweep's jobs may use together; at the limit no job is added and running ones end.
+         * @description Limits on all jobs of a sweep. At one, no job is added, and running ones end (except at `jobs`).
          */
         SweepBudget: {
             /**
@@ -16859,7 +16891,7 @@ export interface components {
             };
             /**
              * Rungs
-             * @description Of a ladder, in order.
+             * @description Rungs of a ladder, in order.
              */
             rungs?: components["schemas"]["Rung"][];
             /**
@@ -16941,7 +16973,7 @@ export interface components {
         };
         /**
          * TakeModelCalls
-         * @description Long poll of the trainer. What it has received is not sent again; the rest is.
+         * @description The trainer's long poll for calls and ends. Those in `received_…` are not sent again; the others are.
          */
         TakeModelCalls: {
             /** Attempt */
@@ -16979,7 +17011,7 @@ export interface components {
         };
         /**
          * TextFormat
-         * @description `text`; others are refused.
+         * @description Format of the answer: `text`; others are refused.
          */
         TextFormat: {
             /** Type */
@@ -17000,7 +17032,7 @@ export interface components {
             type: "input_text" | "output_text";
             /**
              * Text
-             * @description The text.
+             * @description Text, which may contain `{{ … }}`.
              */
             text: string;
         };
@@ -17020,7 +17052,7 @@ export interface components {
         TextSimilarity: {
             /**
              * Name
-             * @description Shown beside its scores.
+             * @description Name that is shown beside its scores.
              * @default
              */
             name?: string;
@@ -17102,11 +17134,11 @@ export interface components {
         };
         /**
          * TimeEstimate
-         * @description Time of a job before its start, from measurements of the same model.
+         * @description Estimated duration of a job that has not started, from measurements of the same model.
          */
         TimeEstimate: {
             seconds_per_step: components["schemas"]["Range"];
-            /** @description The whole job with its evaluations, once a worker has claimed it. */
+            /** @description Seconds of the whole job with its evaluations, after a worker has claimed it. */
             seconds: components["schemas"]["Range"];
             /**
              * Source
@@ -17115,7 +17147,7 @@ export interface components {
             source: "jobs" | "preflight";
             /**
              * Ids
-             * @description Jobs or the pre-flight that were measured.
+             * @description Ids of the measured jobs or pre-flight.
              */
             ids: string[];
             /** Device */
@@ -17187,8 +17219,8 @@ export interface components {
             type: "token_mean";
             /**
              * Denominator
-             * @description Divide by tokens in the loss (`kept`), or all sampled tokens, including dropped completions
-             *     (`all`; GFPO as printed).
+             * @description Divide by the tokens in the loss (`kept`), or by all sampled tokens, with those of dropped completions
+             *     (`all`; as printed in the GFPO paper).
              * @default kept
              * @enum {string}
              */
@@ -17483,7 +17515,7 @@ export interface components {
         };
         /**
          * ToolsCheckResult
-         * @description What the model reads. Without problems, `tools` are those of a job with these sources.
+         * @description The tools as the model reads them. Without problems, a job with these sources has the same tools.
          */
         ToolsCheckResult: {
             /**
@@ -17507,7 +17539,7 @@ export interface components {
         };
         /**
          * ToolsSpec
-         * @description The policy calls tools, or talks with a simulated user, over several turns, which the platform runs.
+         * @description Several turns, run by the platform, in which the policy calls tools or talks with a simulated user.
          */
         ToolsSpec: {
             /**
@@ -17521,49 +17553,52 @@ export interface components {
              *     `- openenv: https://…`.
              */
             sources?: (components["schemas"]["ToolFunctions"] | components["schemas"]["ToolClass"] | components["schemas"]["McpSource"] | components["schemas"]["OpenEnvSource"])[];
-            /** @description A simulated user, `python: user.py`: its function `reply` answers each turn without a call. */
+            /** @description Code of a simulated user, `python: user.py`: its function `reply` answers each turn that calls no tool. */
             reply?: components["schemas"]["SimulatedUserSpec"] | null;
             /**
              * Max Turns
-             * @description Turns of the policy in a rollout, answers to a simulated user among them.
+             * @description Maximum turns of the policy in a rollout, including its answers to a simulated user.
              * @default 8
              */
             max_turns?: number;
             /**
              * Max Tool Calls
-             * @description Tool calls of a rollout. The rollout ends at the first call beyond.
+             * @description Maximum tool calls of a rollout, which ends at the first call beyond.
              * @default 16
              */
             max_tool_calls?: number;
             /**
              * Max Turn Tokens
-             * @description Tokens of one turn; default: no limit but `rollout.max_completion_tokens`, which counts what the policy
-             *     writes in all turns.
+             * @description Maximum tokens of one turn. Default: no limit other than `rollout.max_completion_tokens`, which counts
+             *     what the policy writes in all turns.
              */
             max_turn_tokens?: number | null;
             /**
              * Max Result Tokens
-             * @description Tokens of a result or a user's reply; longer ones are cut in the middle, and the text says so.
+             * @description Maximum tokens of a result or a user's reply; longer ones are cut in the middle, and the text says so.
              * @default 512
              */
             max_result_tokens?: number;
             /**
              * Max Context Tokens
-             * @description Tokens of the prompt and all turns together, results included; a conversation that reaches it ends. Default: the
-             *     model's context, and with vLLM what the other limits allow, for which the server reserves memory.
+             * @description Maximum tokens of the prompt and all turns together, including results; a conversation that reaches it
+             *     ends. Default: the model's context, with vLLM what the other limits allow, because the server reserves
+             *     memory for it.
              */
             max_context_tokens?: number | null;
             /**
              * Invalid Call
-             * @description What a call does that cannot be read, or has wrong arguments: its error is the result, or the rollout ends.
+             * @description What happens if a call cannot be read or has wrong arguments: the model receives the error as the
+             *     result (`tell`), or the rollout ends.
              * @default tell
              * @enum {string}
              */
             invalid_call?: "tell" | "end";
             /**
              * Tool Failure
-             * @description What a tool does that fails: its error is the result, the rollout ends, or it is dropped from statistics and
-             *     loss. A user's reply that fails drops the rollout, too, unless this is `end`.
+             * @description What happens if a tool fails: the model receives the error as the result (`tell`), the rollout ends, or
+             *     it is dropped from statistics and loss. If a user's reply fails, the rollout is dropped, too, unless this
+             *     is `end`.
              * @default tell
              * @enum {string}
              */
@@ -17571,7 +17606,7 @@ export interface components {
         };
         /**
          * TopEntropy
-         * @description Trains on the most uncertain tokens of the optimizer batch (80/20 rule).
+         * @description Trains only on the tokens of the optimizer batch with the highest entropy (80/20 rule).
          */
         TopEntropy: {
             /**
@@ -17831,8 +17866,7 @@ export interface components {
         };
         /**
          * UpperOnly
-         * @description -min(w·A, min(w, ratio_cap)·A): bounds good completions, never bad ones (TIC-GRPO). Add a KL
-         *     penalty.
+         * @description -min(w·A, min(w, ratio_cap)·A): bounds tokens with A > 0 only (TIC-GRPO). Add a KL penalty.
          */
         UpperOnly: {
             /**
@@ -17842,7 +17876,7 @@ export interface components {
             type: "upper_only";
             /**
              * Ratio Cap
-             * @description Good completions have no gradient above this ratio (1 + eps_high of a clip).
+             * @description Tokens with A > 0 have no gradient above this ratio (1 + eps_high of a clip).
              * @default 1.28
              */
             ratio_cap?: number;
@@ -17890,8 +17924,8 @@ export interface components {
         };
         /**
          * ValueHead
-         * @description The base model with its own adapter and one output per token (PPO). Starts at 0, is trained on
-         *     the policy's mini-batches and not part of checkpoints.
+         * @description The base model with a second adapter and one output per token (PPO). Its values start at 0; it is
+         *     trained on the policy's mini-batches and is not part of checkpoints.
          */
         ValueHead: {
             /**
@@ -17901,8 +17935,8 @@ export interface components {
             type: "value_head";
             /**
              * Base
-             * @description `shared`: both adapters on one frozen base model, to save memory. `own`: a second base model.
-             *     The numbers are equal.
+             * @description `shared`: policy and critic use one frozen base model, to save memory. `own`: the critic has a second
+             *     one. The results are equal.
              * @default shared
              * @enum {string}
              */
@@ -17914,7 +17948,7 @@ export interface components {
             learning_rate?: number | null;
             /**
              * Clip Range
-             * @description Largest change of a value per step, in reward units; null for none. TRL: 0.2, verl: 0.5.
+             * @description Largest change of a value per step, in reward units; null for no limit. TRL: 0.2, verl: 0.5.
              * @default 0.2
              */
             clip_range?: number | null;
@@ -17930,7 +17964,7 @@ export interface components {
             message: string;
             /**
              * Note
-             * @description Short addition to the job's state, if no plain success.
+             * @description Short addition to the job's state, unless it is a plain success.
              */
             note?: string | null;
             /** @description Newest held-out reward minus the base's. */
@@ -18026,7 +18060,7 @@ export interface components {
              */
             repetition?: components["schemas"]["Repetition"];
             /**
-             * @description Value of length, by correctness.
+             * @description Term that depends on length and correctness.
              * @default {
              *       "weight": 0,
              *       "correct_above": 0.5,
@@ -18064,7 +18098,7 @@ export interface components {
             alpha?: number;
             /**
              * Draws
-             * @description Random weights per prompt and step.
+             * @description Number of random weights per prompt and step.
              * @default 64
              */
             draws?: number;
@@ -18237,7 +18271,8 @@ export interface components {
         };
         /**
          * WeightedSum
-         * @description R_i = Σ_k weight_k · r_{i,k}; missing values are skipped, a row without values leaves its group.
+         * @description R_i = Σ_k weight_k · r_{i,k}; missing values are skipped, a completion without values is left out of
+         *     its group.
          */
         WeightedSum: {
             /**
@@ -18263,7 +18298,7 @@ export interface components {
              */
             repetition?: components["schemas"]["Repetition"];
             /**
-             * @description Value of length, by correctness.
+             * @description Term that depends on length and correctness.
              * @default {
              *       "weight": 0,
              *       "correct_above": 0.5,

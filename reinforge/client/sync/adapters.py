@@ -38,7 +38,7 @@ class Adapters:
         return AliasInfo.model_validate(self._transport.get(f"/adapters/aliases/{name}"))
 
     def alias_history(self, name: str) -> builtins.list[AliasChange]:
-        """Newest first."""
+        """Changes of an alias, newest first."""
         answer = self._transport.get(f"/adapters/aliases/{name}/history")
         return AliasChangeList.model_validate(answer).data
 
@@ -68,7 +68,7 @@ class Adapters:
         return Adapter.model_validate(answer.json())
 
     def delete(self, id: str) -> None:
-        """The job that trained it keeps its checkpoints. Adapters of jobs: owners only."""
+        """Delete an adapter. The job that trained it keeps its checkpoints. Adapters of jobs: owners only."""
         self._transport.request("DELETE", f"/adapters/{id}")
 
     def download(self, id: str, to: str | Path, *, progress: Progress | None = None) -> Path:

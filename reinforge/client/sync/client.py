@@ -1,5 +1,5 @@
 # Generated from reinforge/client/aio/client.py by scripts/sync_client.py: change that file.
-"""`Reinforge`: one connection with all resources."""
+"""The client: a connection to a server, with all resources."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Self

@@ -1,5 +1,5 @@
 # Generated from reinforge/client/aio/comparisons.py by scripts/sync_client.py: change that file.
-"""Comparison of jobs."""
+"""Methods of `jobs` that compare jobs."""
 
 from collections.abc import Sequence
 
@@ -44,7 +44,7 @@ class Comparisons:
         limit: int = 20,
         after: str | None = None,
     ) -> ComparedPromptPage:
-        """One page of the prompts that jobs share. sort: `difference` or `reward`, falling with `-` in front."""
+        """One page of the prompts that jobs share. sort: `difference` or `reward`; with `-`, descending."""
         query = {
             "job": list(ids),
             "split": split,
@@ -70,5 +70,5 @@ class Comparisons:
         return PromptComparison.model_validate(self._transport.get("/compare/completions", **query))
 
     def diverge(self, first: str, second: str) -> Divergence:
-        """Where two jobs part: the first metric, prompt and token that differ, and the held-out effect."""
+        """Where two jobs begin to differ: the first metric, prompt and token, and their held-out rewards."""
         return Divergence.model_validate(self._transport.get("/compare/divergence", job=[first, second]))

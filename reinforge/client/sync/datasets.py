@@ -1,5 +1,5 @@
 # Generated from reinforge/client/aio/datasets.py by scripts/sync_client.py: change that file.
-"""Datasets."""
+"""Datasets: upload, read, render and report."""
 
 import hashlib
 import time
@@ -93,9 +93,10 @@ class Datasets:
         split_by: Literal["row", "prompt"] = "row",
         timeout: float = 1800.0,
     ) -> DatasetOverlap:
-        """Equal prompts, and held-out prompts in the training rows, of a split or of the dataset `held_out`.
+        """Report duplicate prompts, and held-out prompts that are also in the training rows.
 
-        Raises Unavailable `call_timeout` after `timeout` seconds.
+        held_out: dataset of the held-out rows; default: the split. Raises Unavailable `call_timeout` after
+        `timeout` seconds.
         """
         deadline = time.monotonic() + timeout
         params = {"held_out": held_out, "held_out_rows": held_out_rows, "seed": seed, "split_by": split_by}
@@ -104,11 +105,11 @@ class Datasets:
             if report.status == "ready":
                 return report
             if time.monotonic() > deadline:
-                raise Unavailable("The report takes too long.", code="call_timeout", hint="Ask again later.")
+                raise Unavailable("The report is not ready.", code="call_timeout", hint="Ask again later.")
             time.sleep(1.0)
 
     def change(self, id: str, *, etag: str | None = None, **fields: Any) -> Dataset:
-        """Fields: name, prompt_view (how rows become prompts)."""
+        """Change a dataset. Fields: name, prompt_view (how rows become prompts)."""
         return Dataset.model_validate(self._transport.patch(f"/datasets/{id}", fields, etag=etag))
 
     def download(self, id: str, to: str | Path, *, progress: Progress | None = None) -> Path:
@@ -118,7 +119,7 @@ class Datasets:
     def render(
         self, id: str, model: str, *, offset: int = 0, limit: int = 10, **view: Any
     ) -> RenderedPrompts:
-        """Rows as prompts of a model. View: columns, prompt_template, system_prompt, as in a job's data."""
+        """Render rows as prompts of a model. View: columns, prompt_template, system_prompt, as in a job."""
         body = {"model": model, "offset": offset, "limit": limit, **view}
         return RenderedPrompts.model_validate(
             self._transport.post(f"/datasets/{id}/render", body, at_least=WORKER_SECONDS)

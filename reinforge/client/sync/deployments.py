@@ -65,7 +65,7 @@ class Deployments:
         self._transport.delete(f"/deployments/{name}")
 
     def wait(self, name: str, *, timeout: float = 600.0) -> DeploymentInfo:
-        """Wait until it neither loads nor drains. Raises TimeoutError."""
+        """Wait until the deployment neither loads nor drains. Raises TimeoutError after `timeout` seconds."""
         give_up, outage = time.monotonic() + timeout, Outage()
         while True:
             document = self._transport.get_through_outage(f"/deployments/{name}", outage, give_up)

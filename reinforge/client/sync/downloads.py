@@ -1,5 +1,5 @@
 # Generated from reinforge/client/aio/downloads.py by scripts/sync_client.py: change that file.
-"""Downloads, written completely or not at all."""
+"""Downloads of files, written completely or not at all."""
 
 import tarfile
 from pathlib import Path
@@ -27,7 +27,7 @@ def save(transport: Transport, path: str, to: str | Path, *, progress: Progress 
 
 
 def extract(transport: Transport, path: str, to: str | Path) -> Path:
-    """Unpack the `.tar.gz` at `path` into the folder `to`; returns the adapter's folder."""
+    """Download the `.tar.gz` at `path` and unpack it into the folder `to`; returns the adapter's folder."""
     to = Path(to)
     archive = save(transport, path, to.parent / f".{to.name}.tar.gz")
     try:

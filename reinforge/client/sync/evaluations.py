@@ -56,7 +56,7 @@ class Evaluations:
         return Evaluation.model_validate(self._transport.post(f"/evaluations/{id}/resume"))
 
     def wait(self, id: str, *, timeout: float | None = None, every: float = 1.0) -> Evaluation:
-        """Wait for its end. Raises TimeoutError."""
+        """Wait until the evaluation has ended. Raises TimeoutError after `timeout` seconds."""
         deadline, outage = time.monotonic() + (float("inf") if timeout is None else timeout), Outage()
         while True:
             document = self._transport.get_through_outage(f"/evaluations/{id}", outage, deadline)

@@ -19,6 +19,6 @@ class Examples:
         return ExampleDetail.model_validate(self._transport.get(f"/examples/{name}"))
 
     def start(self, name: str) -> JobDetail:
-        """Create its datasets, reward and job, or return its unfinished job."""
+        """Create the example's datasets, reward and job, or return its unfinished job."""
         answer = self._transport.post(f"/examples/{name}/start", at_least=WORKER_SECONDS)
         return JobDetail.model_validate(answer)

@@ -63,14 +63,14 @@ class Jobs(Comparisons):
         )
 
     def check(self, spec: JobSpec | dict[str, Any], *, quick: bool = False) -> JobCheck:
-        """Report all faults of a specification, by field. `quick` asks no worker."""
+        """Report all faults of a specification, by field. `quick` leaves out checks that need a worker."""
         params = {"quick": "true"} if quick else None
         return JobCheck.model_validate(
             self._transport.post("/jobs/check", document(spec), at_least=WORKER_SECONDS, params=params)
         )
 
     def defaults(self, spec: JobSpec | dict[str, Any]) -> JobDefaults:
-        """Suggested values with reasons, and an estimate of the job's time."""
+        """Suggest values, with reasons, for fields that are left open, and estimate the job's time."""
         return JobDefaults.model_validate(
             self._transport.post("/jobs/defaults", document(spec), at_least=WORKER_SECONDS)
         )
@@ -119,7 +119,7 @@ class Jobs(Comparisons):
         archived: bool | None = None,
         etag: str | None = None,
     ) -> JobDetail:
-        """Change name, notes (Markdown), tags or archive; None changes nothing."""
+        """Change a job's name, notes (Markdown), tags or archived state; None leaves a field as it is."""
         body = {"name": name, "notes": notes, "archived": archived, "add_tags": [*add_tags]}
         body |= {"remove_tags": [*remove_tags], "tags": None if tags is None else [*tags]}
         return JobDetail.model_validate(self._transport.patch(f"/jobs/{id}", body, etag=etag or "*"))
@@ -144,14 +144,14 @@ class Jobs(Comparisons):
     def change_reward(
         self, id: str, *, reward: str | None = None, stored: str | None = None, revision: int | None = None
     ) -> JobChangeView:
-        """Score with another stored revision from the next step on."""
+        """Score with another stored revision of a reward from the next step on."""
         body = {"reward": reward, "stored": stored, "revision": revision}
         return JobChangeView.model_validate(
             self._transport.post(f"/jobs/{id}/changes", body, at_least=WORKER_SECONDS)
         )
 
     def change_setting(self, id: str, setting: str, value: float) -> JobChangeView:
-        """Change a number, one of `settings`, from the next step on."""
+        """Change one of the numbers that `settings` lists, from the next step on."""
         body = {"type": "setting", "setting": setting, "value": value}
         return JobChangeView.model_validate(self._transport.post(f"/jobs/{id}/changes", body))
 
@@ -196,12 +196,15 @@ class Jobs(Comparisons):
         from_step: int | None = None,
         to_step: int | None = None,
     ) -> Metrics:
-        """Every point; with `buckets`, last, least and greatest of at most that many ranges of steps."""
+        """Every point; with `buckets`, last, least and greatest value in at most that many step ranges."""
         query = {"key": keys, "buckets": buckets, "from_step": from_step, "to_step": to_step}
         return Metrics.model_validate(self._transport.get(f"/jobs/{id}/metrics", **query))
 
     def completions(self, id: str, **query: Any) -> CompletionPage:
-        """Query: step, split (`train` or `held_out`), prompt_no, sort (`reward`, `-reward` …), limit, offset."""
+        """One page of a step's completions.
+
+        Query: step, split (`train` or `held_out`), prompt_no, sort (`reward`, `-reward` …), limit, offset.
+        """
         return CompletionPage.model_validate(self._transport.get(f"/jobs/{id}/completions", **query))
 
     def search_completions(self, id: str, q: str | None = None, **query: Any) -> CompletionHits:
@@ -229,13 +232,13 @@ class Jobs(Comparisons):
     ) -> JobPromptPage:
         """One page of the dataset rows that the job drew, over all steps.
 
-        sort: `row`, `pass_share`, `last`, `change`, `variance` or `draws`, falling with `-` in front.
+        sort: `row`, `pass_share`, `last`, `change`, `variance` or `draws`, descending with `-` in front.
         """
         query = {"split": split, "category": category, "q": q, "sort": sort, "limit": limit, "after": after}
         return JobPromptPage.model_validate(self._transport.get(f"/jobs/{id}/prompts", **query))
 
     def groups(self, id: str, *, step: int | None = None, split: str = "train") -> GroupList:
-        """All groups of one step (default: the newest), with their prompt's beginning and rewards."""
+        """All groups of one step (default: the newest), each with rewards and the beginning of its prompt."""
         return GroupList.model_validate(self._transport.get(f"/jobs/{id}/groups", step=step, split=split))
 
     def group(self, id: str, split: str, step: int, prompt_no: int) -> CompletionGroup:
@@ -262,7 +265,10 @@ class Jobs(Comparisons):
         return extract(self._transport, f"/jobs/{id}/checkpoints/{step}/download", to)
 
     def pick_checkpoint(self, id: str, which: Which = "best") -> Checkpoint:
-        """Best or final checkpoint of a succeeded job. Raises StateConflict `no_adapter`, `no_better_checkpoint`."""
+        """Best or final checkpoint of a succeeded job.
+
+        Raises StateConflict `no_adapter`, or `no_better_checkpoint` if none is better than the base model.
+        """
         return pick_checkpoint(self.get(id), self.checkpoints(id), which)
 
     def download_adapter(
@@ -304,7 +310,7 @@ class Jobs(Comparisons):
         return JobTrainingCheck.model_validate(self._transport.get(f"/jobs/{id}/training-check"))
 
     def export(self, id: str, to: str | Path, *, samples: int = 8) -> Path:
-        """Write the job as one HTML file, with the completions of so many prompts."""
+        """Write the job as one HTML file. samples: number of prompts whose completions it contains."""
         return save(self._transport, f"/jobs/{id}/report?samples={samples}", to)
 
     def card(
@@ -337,7 +343,7 @@ class Jobs(Comparisons):
         return save(self._transport, f"/jobs/{id}/card?{text}", to)
 
     def bundle(self, id: str, to: str | Path, *, rows: bool = True, completions: bool = True) -> Path:
-        """Write everything that repeats an ended job to the file `to`, for `reinforge reproduce`."""
+        """Write everything needed to repeat an ended job to the file `to`, for `reinforge reproduce`."""
         query = f"rows={str(rows).lower()}&completions={str(completions).lower()}"
         return save(self._transport, f"/jobs/{id}/bundle?{query}", to)
 
@@ -376,7 +382,7 @@ class Jobs(Comparisons):
         return Calibration.model_validate(self._transport.get(f"/jobs/{id}/calibration", reward=reward))
 
     def wait(self, id: str, *, timeout: float | None = None, poll: float = 1.0) -> JobDetail:
-        """Wait until the job is finished or paused. Raises TimeoutError."""
+        """Wait until the job is finished or paused. Raises TimeoutError after `timeout` seconds."""
         deadline, outage = None if timeout is None else time.monotonic() + timeout, Outage()
         while True:
             job = JobDetail.model_validate(

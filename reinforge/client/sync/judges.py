@@ -1,5 +1,5 @@
 # Generated from reinforge/client/aio/judges.py by scripts/sync_client.py: change that file.
-"""Judges of the project."""
+"""Judges: connections of the project to models that graders call."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ class Judges:
     def add(
         self, name: str, *, base_url: str, model: str, api_key: str | None = None, **settings: Any
     ) -> JudgeInfo:
-        """Store a connection; the key is encrypted and never returned. Owners only.
+        """Store a judge; its key is encrypted and never returned. Owners only.
 
         settings: input_price, output_price (per million tokens), structured, concurrency, timeout_seconds,
         retries.

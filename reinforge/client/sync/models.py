@@ -1,5 +1,5 @@
 # Generated from reinforge/client/aio/models.py by scripts/sync_client.py: change that file.
-"""Base models."""
+"""Base models: register, share, list, remove."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -27,7 +27,8 @@ class Models:
     ) -> BaseModelInfo:
         """Register a folder on the worker, or `hub:org/name@revision`, and wait until a worker has inspected it.
 
-        `token` opens a private model, `chat_template` is for a model without one. Raises the worker's refusal.
+        `token` opens a private model, `chat_template` is for a model without one. Raises InvalidInput or
+        Unavailable if the worker refuses the model.
         """
         body = {"id": id, "source": source, "token": token, "chat_template": chat_template}
         model = BaseModelInfo.model_validate(self._transport.post("/models", body, params={"wait": "false"}))

@@ -25,7 +25,7 @@ class Projects:
         return Page[ProjectAccess].model_validate(self._transport.get("/projects")).data
 
     def create(self, name: str, *, with_key: bool = False) -> ProjectCreated:
-        """Create a project; `with_key`: with a new owner's key."""
+        """Create a project; `with_key` also creates an owner key for it."""
         body = {"name": name, "with_key": with_key}
         return ProjectCreated.model_validate(self._transport.post("/projects", body))
 
@@ -102,11 +102,11 @@ class Members:
         self._transport.delete(f"/members/{id}")
 
     def sign_in_link(self, id: str) -> MemberInvited:
-        """A new one-time address for a member."""
+        """Create a one-time address at which a member signs in."""
         return MemberInvited.model_validate(self._transport.post(f"/members/{id}/sign-in-link"))
 
     def reset_password(self, id: str) -> MemberInvited:
-        """A one-time address for setting a new password."""
+        """Create a one-time address at which a member sets a new password."""
         return MemberInvited.model_validate(self._transport.post(f"/members/{id}/password-reset"))
 
 
@@ -144,7 +144,7 @@ class UsageReports:
         self._transport = transport
 
     def get(self, days: int = 30) -> ProjectUsage:
-        """The last `days` days in UTC, including today."""
+        """Usage of the last `days` days in UTC, including today."""
         return ProjectUsage.model_validate(self._transport.get("/usage", days=days))
 
     def set_budget(

@@ -1,5 +1,5 @@
 # Generated from reinforge/client/aio/playground.py by scripts/sync_client.py: change that file.
-"""Sampling on demand."""
+"""Streaming of completions of a base model or a checkpoint."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,7 @@ from reinforge.schemas.playground import SampleEvent
 
 
 def sample(transport: Transport, body: dict[str, Any]) -> Iterator[SampleEvent]:
-    """Events up to `end`; raises an `error` event."""
+    """Yield events up to `end`. Raises ReinforgeError for an `error` event and for a broken stream."""
     own = transport.http.timeout
     timeout = httpx.Timeout(SAMPLE_READ_SECONDS, connect=own.connect)
     try:

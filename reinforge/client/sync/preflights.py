@@ -1,5 +1,5 @@
 # Generated from reinforge/client/aio/preflights.py by scripts/sync_client.py: change that file.
-"""Pre-flights: estimates of a job before its start."""
+"""Pre-flights: estimates of a job from a few steps without training."""
 
 import time
 from typing import Any
@@ -16,7 +16,7 @@ class Preflights:
         self._transport = transport
 
     def create(self, spec: JobSpec | dict[str, Any]) -> Preflight:
-        """Queue a few steps of this job, without learning."""
+        """Queue a pre-flight: a few steps of this job without training."""
         return Preflight.model_validate(
             self._transport.post("/preflights", document(spec), at_least=WORKER_SECONDS)
         )
@@ -28,7 +28,7 @@ class Preflights:
         return Preflight.model_validate(self._transport.post(f"/preflights/{id}/cancel"))
 
     def wait(self, id: str, *, timeout: float | None = None, every: float = 1.0) -> Preflight:
-        """Wait for its end. Raises TimeoutError."""
+        """Wait until the pre-flight has ended. Raises TimeoutError after `timeout` seconds."""
         deadline, outage = time.monotonic() + (float("inf") if timeout is None else timeout), Outage()
         while True:
             document = self._transport.get_through_outage(f"/preflights/{id}", outage, deadline)

@@ -1,5 +1,5 @@
 # Generated from reinforge/client/aio/rewards.py by scripts/sync_client.py: change that file.
-"""Rewards and their revisions."""
+"""Rewards: push, check, test and attack; golden cases."""
 
 import builtins
 from collections.abc import Iterator, Sequence

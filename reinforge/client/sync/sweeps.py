@@ -29,11 +29,11 @@ class Sweeps:
         )
 
     def check(self, spec: SweepSpec | dict[str, Any]) -> SweepCheck:
-        """Problems of a sweep, its number of jobs and the first of them."""
+        """Check a sweep: its problems, its number of jobs and the first of them."""
         return SweepCheck.model_validate(self._transport.post("/sweeps/check", _body(spec)))
 
     def list(self, *, status: str | None = None) -> Iterator[Sweep]:
-        """Newest first."""
+        """Sweeps, newest first."""
         return iterate(self._transport, "/sweeps", Sweep, status=status)
 
     def get(self, id: str) -> SweepDetail:
@@ -48,7 +48,7 @@ class Sweeps:
         self._transport.delete(f"/sweeps/{id}")
 
     def wait(self, id: str, *, timeout: float | None = None, every: float = 2.0) -> SweepDetail:
-        """Wait for its end. Raises TimeoutError."""
+        """Wait until the sweep has ended. Raises TimeoutError after `timeout` seconds."""
         deadline, outage = time.monotonic() + (float("inf") if timeout is None else timeout), Outage()
         while True:
             answer = self._transport.get_through_outage(f"/sweeps/{id}", outage, deadline)

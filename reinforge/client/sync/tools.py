@@ -1,5 +1,5 @@
 # Generated from reinforge/client/aio/tools.py by scripts/sync_client.py: change that file.
-"""Tools of environments, before a job has them."""
+"""Checks and runs of the tools of an environment, without a job."""
 
 import json
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ class Tools:
         self._transport = transport
 
     def check(self, sources: Sequence[dict[str, Any]]) -> ToolsCheckResult:
-        """Schemas that the model reads, or problems by source and line. Sources are those of a job file."""
+        """Schemas that the model reads, or problems by source and line. sources: as in a job file."""
         return ToolsCheckResult.model_validate(
             self._transport.post("/tools/check", {"sources": list(sources)}, at_least=WORKER_SECONDS)
         )

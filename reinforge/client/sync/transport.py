@@ -29,7 +29,7 @@ class Transport:
         )
 
     def request(self, method: str, path: str, **options: Any) -> httpx.Response:
-        """Return a successful response; a POST keeps one idempotency key."""
+        """Send a request and return its successful response. Retries of a POST share one idempotency key."""
         headers = dict(options.pop("headers", None) or {})
         if method == "POST":
             headers.setdefault("idempotency-key", uuid.uuid4().hex)
@@ -61,7 +61,7 @@ class Transport:
         return response.json()
 
     def get_through_outage(self, path: str, outage: Outage, deadline: float | None = None) -> Any:
-        """Like `get`, but waits for a server that answered before. Raises as `Outage.pause`."""
+        """Like `get`, but waits while a server that answered before does not. Raises as `Outage.pause`."""
         while True:
             try:
                 document = self.get(path)
@@ -80,7 +80,7 @@ class Transport:
         params: dict[str, Any] | None = None,
         headers: dict[str, str] | None = None,
     ) -> Any:
-        """Post; `at_least`: seconds to wait for the response."""
+        """Send a POST request. at_least: minimum seconds to wait for the response."""
         timeout = protocol.patient(self.http.timeout, at_least)
         options = {"json": body, "timeout": timeout, "params": params, "headers": headers}
         response = self.request("POST", path, **options)
@@ -108,7 +108,7 @@ class Transport:
         self.request("DELETE", path)
 
     def put_elsewhere(self, url: str, *, headers: dict[str, str], data: bytes) -> bool:
-        """Send bytes outside the API without this client's key; False if refused."""
+        """PUT bytes to a URL outside the API, without this client's key. False if that fails."""
         http = httpx.Client(timeout=self.http.timeout)
         try:
             response = http.request("PUT", url, headers=headers, content=data)

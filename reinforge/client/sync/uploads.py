@@ -21,7 +21,7 @@ def send(
     skip_bad_rows: bool = False,
     progress: Progress | None = None,
 ) -> Dataset:
-    """Upload a file in parts, or resume its unfinished upload. Raises ServerUnreachable: call it again."""
+    """Upload a file in parts, or resume its unfinished upload. After ServerUnreachable, call it again."""
     body = {"filename": path.name, "bytes": path.stat().st_size, "name": name, "sha256": sha256}
     try:
         upload = DatasetUpload.model_validate(transport.post("/uploads", body))
@@ -47,12 +47,12 @@ def send(
         raise
     dataset = DatasetUpload.model_validate(ended).dataset
     if dataset is None:
-        raise StateConflict("The dataset was deleted meanwhile.", code="dataset_not_found")
+        raise StateConflict("The dataset was deleted during the upload.", code="dataset_not_found")
     return dataset
 
 
 def send_part(transport: Transport, upload: DatasetUpload, number: int, data: bytes, direct: bool) -> bool:
-    """Send one part; returns whether the bucket took it."""
+    """Send one part; returns whether it went directly to the storage bucket."""
     sha256 = hashlib.sha256(data).hexdigest()
     place = f"/uploads/{upload.id}/parts/{number}"
     if direct:

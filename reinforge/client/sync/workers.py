@@ -1,5 +1,5 @@
 # Generated from reinforge/client/aio/workers.py by scripts/sync_client.py: change that file.
-"""Workers that train, serve and answer RPCs."""
+"""Workers: the processes that train, serve and answer calls."""
 
 from reinforge.client.sync.transport import Transport
 from reinforge.schemas.common import Page
