@@ -94,9 +94,7 @@ async def train(
     position: Position,
     control: Control,
 ) -> TrainingOutcome:
-    """Train from `position`, updated in place. After an error, it and the weights are those of the last
-    completed step.
-    """
+    """Train from `position`, updated in place. An error leaves it and the weights at the last whole step."""
     policy, critic = models.policy, models.critic
     engine, scorer, decode = rollouts.engine, rollouts.scorer, rollouts.decode
     reporter, job_reporter, changes = control.reporter, control.job_reporter, control.changes
