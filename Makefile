@@ -117,7 +117,8 @@ check-python:
 	@$(VENV) scripts/algorithm_docs.py --check
 	@$(VENV) scripts/reward_library_docs.py --check
 	@$(VENV) benchmarks/claims.py --check
-	@$(VENV) -m pytest --collect-only --quiet tests > .venv/collected.txt || { grep -A20 '= ERRORS' .venv/collected.txt; exit 1; }
+	@$(VENV) -m pytest --collect-only --quiet tests > .venv/collected.txt; status=$$?; \
+		if [ $$status != 0 ] || grep -q '^ERROR ' .venv/collected.txt; then grep -A20 '= ERRORS' .venv/collected.txt; exit 1; fi # pytest ends with 0
 
 check-page:
 	@cd frontend && npm run --silent check && npm run --silent drift

@@ -33,6 +33,7 @@ from transformers import AutoTokenizer
 
 from reinforge.offline.train import model_folder
 from reinforge.spec import JobSpec
+from worker.machine.cpu_share import set_threads
 from worker.machine.vllm_python import vllm_missing, vllm_python, vllm_version
 from worker.policy.host import LocalHost
 from worker.policy.load import load_base_model
@@ -44,7 +45,6 @@ from worker.rollout.vllm.engine import VllmEngine
 from worker.rollout.vllm.server import VllmServer
 from worker.trainer.engines import options as server_options
 from worker.trainer.engines import own_engine
-from worker.trainer.main import set_threads
 
 T = TypeVar("T")
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)

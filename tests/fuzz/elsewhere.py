@@ -67,6 +67,9 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "worker.training.checkpoint.fork",
         "worker.training.checkpoint.resume_state",
         "worker.training.checkpoint.sampled_ahead",
+        "worker.machine.portable_error",
+        "worker.policy.ranks.group",
+        "worker.trainer.rank",
     ),
     "It reads files and settings of whoever runs it, or what stands in this repository.": (
         "backend.site.guide",
