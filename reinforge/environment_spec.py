@@ -95,7 +95,7 @@ class ServerSource(SpecModel):
     @classmethod
     def plain_headers(cls, value: dict[str, str]) -> dict[str, str]:
         if unusable := [name for name in value if name.lower().startswith(_SENDER_PREFIXES)]:
-            raise ValueError(f"the header {unusable[0]} is set by the sender")
+            raise ValueError(f"the header {unusable[0]} cannot be set: the platform sets it itself")
         return checked_headers(value, own=_SENDER_HEADERS, own_prefix="webhook-")
 
 

@@ -29,7 +29,7 @@ def checked_headers(
     for name, text in headers.items():
         lower = name.lower()
         if lower in SENDER_HEADERS or lower in own or lower.startswith(own_prefix):
-            raise ValueError(f"the header {name} is set by the sender")
+            raise ValueError(f"the header {name} cannot be set: the platform sets it itself")
         if not (name + text).isascii() or not (name + text).isprintable() or not name.strip():
             raise ValueError(f"the header {name!r} has characters that headers cannot have")
     return dict(headers)

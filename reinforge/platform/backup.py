@@ -242,7 +242,7 @@ def _require_empty(url: str) -> None:
         row = connection.execute("SELECT to_regclass('alembic_version')").fetchone()
     if row is None or row[0] is not None:
         raise StateConflict(
-            "The database has a platform in it already; a restore never overwrites one.",
+            "The database already holds a platform; a restore never overwrites one.",
             code="home_not_empty",
             hint="Restore into a new folder (--home), or into an empty database (DATABASE_URL).",
         )

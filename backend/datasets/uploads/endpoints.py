@@ -104,7 +104,7 @@ async def part_url(
     parts, bucket_upload = objects.store.parts, await numbered_parts.bucket_upload(session, objects, upload)
     if parts is None or bucket_upload is None:
         raise StateConflict(
-            "The object store is a folder: parts go through the server.",
+            "The object store is a folder, so parts have no address of their own: send them to the server.",
             code="not_direct",
             hint="PUT the part to /api/v1/uploads/{id}/parts/{number}.",
         )

@@ -135,7 +135,7 @@ def check_purpose(purpose: str | None) -> None:
     code = "purpose_not_offered" if purpose in PURPOSES else "invalid_purpose"
     problem = "`purpose` is missing" if purpose is None else f"The purpose {purpose[:50]!r} is not offered"
     raise InvalidInput(
-        f"{problem}: files are datasets to train and evaluate on here.",
+        f"{problem}: this server accepts only datasets for training and evaluation as files.",
         code=code,
         param="purpose",
         hint="Send `purpose=fine-tune`.",

@@ -91,7 +91,7 @@ def _write_group(writer: Any, group: list[Any], to: Path, limits: DatasetLimits)
         group.clear()
     if to.stat().st_size > limits.max_bytes:
         raise DatasetTooLarge(
-            f"Without its bad rows the file has more than {readable(limits.max_bytes)}, the limit.",
+            f"Even without its invalid rows the file is larger than {readable(limits.max_bytes)}, the limit.",
             code="file_too_large",
             hint="Remove the bad rows yourself, or split the file.",
         )

@@ -109,7 +109,7 @@ def test_a_list_of_graders_is_keyed_by_name() -> None:
         ({"type": "endpoint", "url": "ftp://x"}, "https://"),
         ({"type": "endpoint", "url": "http://u:p@x/"}, "user and password"),
         ({"type": "endpoint", "url": "http://x:99999/"}, "https://"),
-        ({"type": "endpoint", "url": "http://x", "headers": {"Host": "y"}}, "set by the sender"),
+        ({"type": "endpoint", "url": "http://x", "headers": {"Host": "y"}}, "the platform sets it itself"),
         ({"type": "endpoint", "url": "http://x", "headers": {"a": "b\r\nc: d"}}, "cannot have"),
         ({"type": "ranking_judge", "model": "m", "criteria": "{{sample.output_text}}"}, "the same for all"),
     ],

@@ -161,7 +161,9 @@ def observation_of(answer: str | bytes) -> EnvironmentObservation:
         raise malformed("is no observation", answer)
     reward, done = data.get("reward"), data.get("done", False)
     if not isinstance(done, bool) or not (reward is None or _is_finite(reward)):
-        raise malformed("has no finite reward, or no true or false as done", answer)
+        raise malformed(
+            "has a `reward` that is not a finite number, or a `done` that is not true or false", answer
+        )
     fields = {name: value for name, value in data["observation"].items() if name != "metadata"}
     return EnvironmentObservation(fields, None if reward is None else float(reward), done)
 

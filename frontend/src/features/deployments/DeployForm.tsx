@@ -97,7 +97,7 @@ export function DeployForm({ from, job, of, taken, onClose, onDone }: Props) {
         {tools && (
           <Checkbox
             label="Run the tools of its job"
-            description="Calls run in the sandbox, and the answer is the last message with a trace. Without it, your program runs the calls."
+            description="On: the platform runs tool calls in the sandbox and returns the final message with a trace of the calls. Off: your program runs them."
             checked={runs}
             onChange={(event) => setRuns(event.currentTarget.checked)}
           />

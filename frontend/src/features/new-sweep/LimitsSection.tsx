@@ -17,7 +17,7 @@ export function LimitsSection() {
           id={placeId("seeds")}
           label="Seeds"
           inputWrapperOrder={["label", "input", "error", "description"]}
-          description="Every setting runs with each of them: a number of seeds, or seeds with commas."
+          description="Every setting runs once per seed. Type how many seeds, or a list of seeds separated by commas."
           placeholder="the job's own seed"
           autoComplete="off"
           disabled={readOnly}

@@ -101,7 +101,7 @@ export function parseSeeds(text: string): number | number[] | { message: string 
   if (parts.length === 0) return undefined;
   const numbers = parts.map(Number);
   if (!numbers.every((one) => Number.isInteger(one) && one >= 0))
-    return { message: "Type a number of seeds, such as 3, or seeds with commas, such as 1, 5, 9." };
+    return { message: "Type how many seeds, such as 3, or a list separated by commas, such as 1, 5, 9." };
   return numbers.length === 1 && !text.includes(",") ? (numbers[0] as number) : numbers;
 }
 

@@ -88,7 +88,7 @@ export function TrackerForm({ tracker, onClose }: Props) {
           label={isWandb ? "API key" : "Password or token"}
           description={
             tracker?.has_key
-              ? "A key is stored. Leave empty to keep it; a new address needs it again."
+              ? "A key is stored. Leave empty to keep it. If you change the address, type the key again."
               : "Stored encrypted, never shown."
           }
           placeholder={tracker?.has_key ? "unchanged" : "none"}
