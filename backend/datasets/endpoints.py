@@ -109,7 +109,7 @@ async def rows(
     offset: Annotated[int, Query(ge=0)] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> Response:
-    """Rows of the file; number columns of CSV give numbers. Fewer than `limit` if they exceed 4 MiB of JSON.
+    """Rows; CSV number columns become numbers. Fewer than `limit` if their JSON would exceed 4 MiB.
 
     The next page starts at `offset` plus the number of rows returned.
     """
@@ -126,7 +126,7 @@ async def rows(
 
 @router.get("/datasets/{id}/content", operation_id="downloadDataset", response_class=StreamingResponse)
 async def content(id: str, request: Request, session: Session, objects: ObjectsDep, who: Reader) -> Response:
-    """The file, byte for byte as uploaded, without skipped rows."""
+    """The uploaded file, byte for byte except for skipped rows."""
     dataset = await service.get(session, who.project_id, id)
     headers = attachment(dataset.filename) | {"content-length": str(dataset.bytes)}
     return stream_object(

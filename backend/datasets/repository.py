@@ -13,7 +13,7 @@ from reinforge.states import FINAL
 
 
 async def find(session: AsyncSession, project_id: str, id: str, *, lock: str | None = None) -> Dataset | None:
-    """Find a dataset. Until commit, the lock `share` blocks its deletion, `update` also use by new jobs."""
+    """Find a dataset. Until commit, lock `share` blocks its deletion, and `update` also new jobs on it."""
     query = select(Dataset).where(
         Dataset.id == id, Dataset.project_id == project_id, Dataset.deleted_at.is_(None)
     )
@@ -65,7 +65,7 @@ async def find_place(session: AsyncSession, project_id: str, id: str) -> Dataset
 
 
 async def newest_of_name(session: AsyncSession, datasets: Sequence[Dataset]) -> dict[str, str]:
-    """The newest dataset of the same name and project, by id of each older one."""
+    """Maps the id of an older dataset to that of the newest with the same name and project."""
     names = {(dataset.project_id, dataset.name) for dataset in datasets}
     query = (
         select(Dataset.project_id, Dataset.name, Dataset.id)

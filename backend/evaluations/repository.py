@@ -57,7 +57,7 @@ async def completions(
 async def scores(
     session: AsyncSession, evaluation_id: str
 ) -> list[tuple[int, float | None, int, str | None]]:
-    """(row, reward, tokens, finish reason) of every completion, by row and sample; reward None on failure."""
+    """(row, reward, tokens, finish reason) per completion, by row and sample; reward None on failure."""
     completion = EvaluationCompletion
     value = case((completion.result["status"].astext == "ok", completion.result["value"].astext.cast(Double)))
     query = select(completion.row_no, value, completion.tokens, completion.finish_reason)

@@ -298,5 +298,5 @@ def batches(rows: Sequence[EvaluationPrompt], samples: int) -> Iterator[list[Eva
 
 
 def seed_of(seed: int, row: int) -> int:
-    """Seed of a batch by its first row, since sampling noise numbers prompts from 0 in every RPC."""
+    """Seed of the batch that starts at `row`: without it, sampling noise would repeat in every RPC."""
     return int.from_bytes(hashlib.sha256(f"{seed}:{row}".encode()).digest()[:4], "big") >> 1

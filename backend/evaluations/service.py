@@ -142,7 +142,7 @@ async def calibration(session: AsyncSession, cache: ObjectCache, job: Job, rewar
 
 
 def suggest(open_places: Sequence[tuple[int, int, int, float]], pass_above: float) -> list[LabelPlace]:
-    """Up to 30 completions to label, half of which pass, spread over the steps."""
+    """Up to 30 completions to label, half of them passing if possible, spread over the steps."""
     sides = [[p for p in open_places if p[3] > pass_above], [p for p in open_places if p[3] <= pass_above]]
     chosen: list[tuple[int, int, int, float]] = []
     for side, opposite in (sides, sides[::-1]):

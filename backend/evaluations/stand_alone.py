@@ -129,7 +129,7 @@ async def _policy(
 
 
 async def _reward(session: AsyncSession, project_id: str, body: StandAloneCreate) -> dict[str, Any]:
-    """Identity of the reward, with its SHA-256: a gate compares only evaluations with the same reward."""
+    """Identity of the reward, with its SHA-256: an evaluation gate compares only results of one reward."""
     if body.reward is None:
         source = body.source or ""
         sha256 = hashlib.sha256(source.encode()).hexdigest()

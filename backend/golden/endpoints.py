@@ -24,7 +24,7 @@ async def list_cases(id: str, session: Session, who: Reader) -> GoldenCaseList:
     "/rewards/{id}/golden-cases", status_code=201, dependencies=[OnceWhole], operation_id="createGoldenCases"
 )
 async def create(id: str, body: GoldenCasesCreate, session: Session, who: Writer) -> GoldenCaseList:
-    """Store completions with the reward expected of each; the code of the reward is not run."""
+    """Store completions with their expected rewards; the reward is not run."""
     return GoldenCaseList(data=await service.add(session, who.project_id, id, body.cases, who.name))
 
 
@@ -37,7 +37,7 @@ async def delete(id: str, case: str, session: Session, who: Writer) -> None:
 async def run(
     id: str, body: GoldenRunCreate, database: DatabaseDep, calls: CallsDep, who: Writer
 ) -> GoldenRun:
-    """Run all cases against the newest revision, another one, or code that is not stored."""
+    """Run all cases on the newest revision, on `revision`, or on code that is not stored."""
     async with database.transaction() as session:
         reward, revision = await rewards.get_revision(session, who.project_id, id, body.revision)
         cases = await service.cases_of(session, id)

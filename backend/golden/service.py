@@ -108,7 +108,7 @@ async def run(calls: Calls, code: GoldenReward, cases: Sequence[GoldenCase]) -> 
 
 
 async def gate(calls: Calls, checked: Sequence[tuple[int, GoldenReward, Sequence[StoredGoldenCase]]]) -> None:
-    """Check that each (position, reward, cases) passes. Raises InvalidInput `golden_cases_failed`."""
+    """Run the golden cases of rewards. Raises InvalidInput `golden_cases_failed` for the first that fails."""
     for position, code, cases in checked:
         if not cases:
             continue

@@ -48,9 +48,9 @@ async def create_job(
     once: Once,
     broker: BrokerDep,
 ) -> Response:
-    """Validate a job, with a worker's help, and queue it. A refused job is not stored.
+    """Validate a job on a worker, and queue it. An invalid job is not stored.
 
-    422 names the invalid field as `param`; 503 `no_worker` when no worker can check the job.
+    422 names the invalid field as `param`; 503 `no_worker`: no worker can check the job.
     """
     draft = Draft(spec, await request.json())
     return await submit(services, NewJob(who, once, fingerprint(await request.body()), draft, broker))
@@ -83,8 +83,8 @@ async def list_jobs(
     reverses it. Jobs without the value are last.
 
     Filters combine with AND; repeat `status` to match any of several, `tag` to match all.
-    `dataset`: its training or held-out dataset. `reward`: id of a stored reward. `owner`: name in `created_by`.
-    `q`: part of the name or id. `setting`: dotted path whose value each job's `settings` shows.
+    `dataset`: training or held-out dataset. `reward`: id of a stored reward. `owner`: name in `created_by`.
+    `q`: part of the name or id. `setting`: dotted path of a setting to return in each job's `settings`.
     """
     page = await listing.page(
         session, who.project_id, filters, limit=limit, after=after, sort=sort, settings=setting or []
@@ -121,7 +121,7 @@ async def update_job(
 ) -> JobDetail:
     """Rename a job, change its notes or tags, or archive it. Its specification stays as it is.
 
-    409 `job_not_ended` when a job is to be archived that has not ended.
+    409 `job_not_ended`: only a job that has ended can be archived.
     """
     job = await labels.update(session, who.project_id, id, body, match)
     return tagged(await fair_queue.detail(session, job, broker), response)
@@ -129,14 +129,14 @@ async def update_job(
 
 @router.post("/jobs/{id}/cancel", dependencies=[OnceWhole], operation_id="cancelJob")
 async def cancel_job(id: str, session: Session, who: Writer) -> JobDetail:
-    """Cancel a job: immediate when no worker has it, otherwise `cancelling` until its worker has stopped."""
+    """Cancel a job: at once if no worker has it, else it is `cancelling` until its worker has stopped."""
     return await fair_queue.detail(session, await service.cancel(session, who.project_id, id))
 
 
 @router.post("/jobs/{id}/pause", dependencies=[OnceWhole], operation_id="pauseJob")
 async def pause_job(id: str, session: Session, who: Writer) -> JobDetail:
-    """Pause a job: immediate when no worker has started it; otherwise it is `pausing` until its worker has
-    finished the current step, saved a checkpoint and stopped, or is terminated.
+    """Pause a job: at once unless it is running. A running job is `pausing` until its worker has finished the
+    current step, saved a checkpoint and stopped, or is terminated.
     """
     return await fair_queue.detail(session, await service.pause(session, who.project_id, id))
 

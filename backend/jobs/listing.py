@@ -41,7 +41,6 @@ async def job_filters(
     owner: str | None = None,
     archived: Archived = "exclude",
 ) -> JobFilters:
-    """Filters combine with AND; repeat `status` to match any of several, `tag` to match all."""
     conditions: list[Any] = [Job.purpose == "train"]
     add = conditions.append
     if status:
@@ -119,7 +118,7 @@ async def page(
     sort: str,
     settings: list[str],
 ) -> ListedJobs:
-    """A page of jobs. Jobs without the sort value come last in either direction; ties are newest first."""
+    """A page of jobs. Jobs that lack the sort value come last in either direction; ties are newest first."""
     position = decode(after, sort) if after is not None else None
     at = position.at if position else now()
     descending, value = sort.startswith("-"), _value(sort.removeprefix("-"), at)

@@ -1,4 +1,4 @@
-"""Default names of jobs, unique in their project: `starter-arith on sums60, lr 0.02`."""
+"""Default names of jobs, unique in their project, such as `starter-arith on sums60, lr 0.02`."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -23,7 +23,7 @@ _UNNAMED = ("name", "metadata", "export", "model", "adapter.start", "data.datase
 
 
 async def unique_name(session: AsyncSession, project_id: str, base: str, spec: Mapping[str, Any]) -> str:
-    """`base` if it is free; else `base` with what differs from the job of that name, numbered if needed."""
+    """`base` if free; else `base` with settings that differ from the job so named, numbered if needed."""
     lock = func.pg_advisory_xact_lock(func.hashtextextended(f"job names of {project_id}", 0))
     await session.execute(select(lock))
     base = base[:LONGEST]

@@ -110,12 +110,12 @@ async def find_alive(session: AsyncSession, project_id: str, key: str, value: st
 async def unfinished_by_metadata(
     session: AsyncSession, project_id: str, keys: Sequence[str]
 ) -> dict[str, Job]:
-    """The newest unfinished job for each value of the first of `keys` that its metadata has."""
+    """The newest unfinished job by metadata value: the value of the first of `keys` that the job has."""
     return await repository.unfinished_by_metadata(session, project_id, keys)
 
 
 async def find_by_code(session: AsyncSession, model_id: str, code: str) -> Job | None:
-    """The training job of any project whose id starts with `ftjob-` and `code`."""
+    """The newest training job on `model_id`, in any project, with an id that begins `ftjob-` + `code`."""
     return await repository.find_by_code(session, model_id, code)
 
 
@@ -132,7 +132,7 @@ async def any_job(session: AsyncSession, project_id: str) -> bool:
 
 
 def resolve(plan: JobPlan) -> JobSpec:
-    """The specification with all defaults and the pinned rewards; the learning rate stays `auto` until a
+    """The specification with all defaults and pinned reward revisions; the learning rate stays `auto` until a
     worker has read the hidden size.
     """
     spec = plan.spec.resolved(engine=plan.engine, hidden_size=plan.hidden_size).model_dump()

@@ -1,4 +1,4 @@
-"""Rollouts that external programs run, and the model calls that wait for an attempt's trainer."""
+"""Rollouts that external programs run, and model requests that wait for an attempt's trainer."""
 
 from datetime import datetime
 from typing import Any
@@ -10,8 +10,6 @@ from backend.models.base import Base, Created
 
 
 class AgentRollout(Created, Base):
-    """A rollout for an attempt of a job, run by an external runner."""
-
     __tablename__ = "agent_rollout"
     __table_args__ = (
         CheckConstraint("state IN ('waiting', 'taken', 'ended')", name="state"),
@@ -31,14 +29,11 @@ class AgentRollout(Created, Base):
     """SHA-256 of the key of the current try."""
     runner: Mapped[str | None]
     heartbeat_at: Mapped[datetime | None]
-    """Time of the runner's last heartbeat."""
     deadline: Mapped[datetime | None]
     outcome: Mapped[dict[str, Any] | None]
 
 
 class QueuedModelCall(Created, Base):
-    """A request to the model that waits for the trainer of an attempt."""
-
     __tablename__ = "model_call"
     __table_args__ = (
         CheckConstraint("state IN ('waiting', 'taken', 'answered')", name="state"),
@@ -54,7 +49,7 @@ class QueuedModelCall(Created, Base):
     kind: Mapped[str]
     """Protocol of the payload."""
     caller: Mapped[str]
-    """Who waits, such as a rollout; the number of waiting calls is limited per caller."""
+    """Who waits for the answer, such as a rollout; waiting requests are limited per caller."""
     payload: Mapped[dict[str, Any]]
     state: Mapped[str] = mapped_column(default="waiting")
     deadline: Mapped[datetime]

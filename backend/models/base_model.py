@@ -37,7 +37,7 @@ class BaseModel(Created, Base):
     revision: Mapped[str | None]
     token_sealed: Mapped[str | None]
     progress: Mapped[dict[str, Any] | None]
-    """Progress of adding the model: `{phase, done, total, file}`, in bytes."""
+    """Progress of adding the model: `{phase, done, total, file}`; sizes in bytes."""
     shape: Mapped[dict[str, Any] | None]
     touched_at: Mapped[datetime | None]
 

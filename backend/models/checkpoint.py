@@ -1,4 +1,4 @@
-"""Checkpoints (servable), resume states (private), adapters of succeeded jobs or uploads."""
+"""Checkpoints (servable), resume states (private), and adapters (from succeeded jobs or uploaded)."""
 
 from datetime import datetime
 from typing import Any
@@ -64,4 +64,4 @@ class Adapter(Created, Base):
     bytes: Mapped[int]
     held_out_reward: Mapped[float | None]
     deleted_at: Mapped[datetime | None]
-    """Time of deletion; the row stays because other rows refer to it."""
+    """Time of deletion; the row stays for others that refer to it."""

@@ -1,4 +1,4 @@
-"""Golden cases: completions with the reward that is expected of each."""
+"""Golden cases: completions with their expected rewards."""
 
 from typing import Any
 

@@ -34,7 +34,7 @@ class ApiKey(Created, Base):
     maker_id: Mapped[str | None] = mapped_column(
         ForeignKey("user_account.id", ondelete="CASCADE"), index=True
     )
-    """User whose rights limit those of the key; None for the platform."""
+    """User whose rights limit the key's rights; None if the platform made it."""
     last_used_at: Mapped[datetime | None]
     expires_at: Mapped[datetime | None]
     revoked_at: Mapped[datetime | None]
@@ -67,7 +67,7 @@ class Invitation(Created, Base):
     maker_id: Mapped[str | None] = mapped_column(
         ForeignKey("user_account.id", ondelete="CASCADE"), index=True
     )
-    """User who must still be an owner when the invitation is accepted; None for the platform."""
+    """User who must still be an owner when the invitation is accepted; None if the platform made it."""
     expires_at: Mapped[datetime]
 
 

@@ -1,6 +1,6 @@
 """Users, browser sessions, one-time links, failed sign-in attempts.
 
-Tokens are stored as SHA-256, passwords as argon2 hashes.
+Tokens are stored as SHA-256.
 """
 
 from datetime import datetime
@@ -37,7 +37,7 @@ class SignInToken(Created, Base):
     maker_id: Mapped[str | None] = mapped_column(
         ForeignKey("user_account.id", ondelete="CASCADE"), index=True
     )
-    """User who must still be an owner when another user opens the link; None for the platform."""
+    """User who must still be an owner when another user opens the link; None if the platform made it."""
     bound: Mapped[bool] = mapped_column(default=False, server_default="false")
     """Whether the link works only while `project_id` is the only project of its user."""
     expires_at: Mapped[datetime]

@@ -25,7 +25,7 @@ class Worker(Base):
     """Rollout engines, the choice of `auto` first; None if not reported."""
     waits_for: Mapped[str | None]
     process: Mapped[str | None]
-    """Id of the process: a restart keeps the worker's id, but not its running calls."""
+    """Id of the process; a restart keeps the worker's id, but loses its running RPCs."""
     registered_at: Mapped[datetime] = mapped_column(default=now)
     last_seen_at: Mapped[datetime] = mapped_column(index=True)
 
@@ -46,7 +46,7 @@ class Call(Created, Base):
     state: Mapped[str] = mapped_column(default="waiting")
     deadline: Mapped[datetime]
     trace_context: Mapped[str | None]
-    """W3C `traceparent` of the request that waits."""
+    """W3C `traceparent` of the request that waits for the result."""
     worker_id: Mapped[str | None]
     taken_at: Mapped[datetime | None]
     answered_at: Mapped[datetime | None]

@@ -28,7 +28,7 @@ async def sample(
 ) -> Response:
     """Sample completions of a base model or a checkpoint; each `data:` line is a `SampleEvent`.
 
-    Invalid requests are refused before the stream starts; a later failure is its last event.
+    Invalid requests are refused before the stream starts; a later failure is sent as the last event.
     """
     count_stream(request)
     await base_models.ensure_builtin(database, calls, body.model)

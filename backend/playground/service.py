@@ -75,7 +75,7 @@ async def start(calls: Calls, request: QueuedSampling) -> CallStream[NoResult]:
 async def counted(
     database: Database, stream: CallStream[NoResult], project_id: str, source: str
 ) -> AsyncGenerator[RpcEvent | None, None]:
-    """The worker's events; usage is counted even if the client disconnects."""
+    """Yield the worker's events, and count usage even if the client disconnects."""
     tokens: dict[tuple[int, int], int] = {}
     try:
         async with aclosing(stream.events()) as events:
@@ -103,7 +103,7 @@ async def _count(database: Database, project_id: str, used: Mapping[UsageKind, f
 async def frames(
     stream: AsyncGenerator[RpcEvent | None, None], tools: list[Tool] | None = None
 ) -> AsyncGenerator[bytes, None]:
-    """Server-sent events: the worker's, then `end` or `error`; comments as keep-alive."""
+    """Server-sent events: the worker's events, then `end` or `error`; comments keep the connection alive."""
     notation: str | None = None
     try:
         async with aclosing(stream) as events:

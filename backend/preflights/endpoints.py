@@ -24,7 +24,7 @@ router = APIRouter(prefix="/api/v1", tags=["preflights"], route_class=StrictRout
 async def create(
     spec: Annotated[JobSpec, Body()], request: Request, services: ServicesDep, who: Writer, once: Once
 ) -> Response:
-    """Queue a few steps of this job, without learning, for a report on pass rates and costs.
+    """Queue a few steps of this job, without weight updates, for a report on pass rates and costs.
 
     Validated like a new job, with the same errors.
     """

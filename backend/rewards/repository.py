@@ -61,7 +61,7 @@ async def page(
 
 
 async def job_counts(session: AsyncSession, ids: Sequence[str]) -> dict[str, tuple[int, datetime]]:
-    """Number of training jobs by reward, and time of the newest."""
+    """Number of training jobs and creation time of the newest one, by reward."""
     query = (
         select(JobReward.reward_id, func.count(JobReward.job_id.distinct()), func.max(Job.created_at))
         .join(Job, Job.id == JobReward.job_id)
@@ -72,7 +72,7 @@ async def job_counts(session: AsyncSession, ids: Sequence[str]) -> dict[str, tup
 
 
 async def error_shares(session: AsyncSession, ids: Sequence[str]) -> dict[str, float]:
-    """Share of completions that each reward failed to score, in jobs with no other reward."""
+    """Share of completions that each reward failed to score, in jobs with this reward only."""
     jobs = select(JobReward.job_id).where(JobReward.reward_id.in_(ids))
     alone = (
         select(JobReward.job_id, func.min(JobReward.reward_id).label("reward"))

@@ -212,7 +212,7 @@ async def keep(
     entries: list[dict[str, Any]],
     created_by: str,
 ) -> Reward:
-    """Store a source under a name. If the newest revision is equal it is reused, else a new one is added."""
+    """Store a source under a name; adds a revision unless the newest one has this source."""
     existing = await repository.find_named(session, project_id, name, "sample")
     if existing is not None:
         return await revise(session, project_id, existing.id, source, None, entries)

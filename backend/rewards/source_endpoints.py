@@ -21,5 +21,5 @@ async def templates(who: Reader) -> Page[RewardTemplate]:
 
 @router.post("/rewards/check", operation_id="checkRewardSource")
 async def check(body: RewardCheck, calls: CallsDep, who: Writer) -> RewardCheckResult:
-    """Load a source in the sandbox: its functions, or the error with its line. Nothing is stored."""
+    """Load a source in the sandbox; returns its functions, or the error with its line. Nothing is stored."""
     return await service.check(calls, body.source, body.entry)

@@ -1,5 +1,5 @@
-"""`python -m backend.datasets.leakage.compare_child SOURCE HELD MEMORY`: compare the prompts of a dataset
-with held-out rows, both as JSON, within MEMORY bytes.
+"""`python -m backend.datasets.leakage.compare_child SOURCE HELD MEMORY`: compare the prompts of the dataset
+SOURCE with the held-out rows HELD, both described as JSON, within MEMORY bytes.
 """
 
 import json

@@ -32,8 +32,8 @@ async def get(
 ) -> DatasetOverlap:
     """Duplicate prompts, and held-out prompts that are also trained on.
 
-    Held out are the rows of the split by `seed`, or those of `held_out`. `status` is `running` if the report
-    takes longer than `wait`: request it again.
+    Held-out rows are those of the dataset `held_out`, else of the split by `seed`. `status` is `running` if
+    the report takes longer than `wait`: request it again.
     """
     dataset = await service.get(session, who.project_id, id)
     other_dataset = None if held_out is None else await service.get(session, who.project_id, held_out)

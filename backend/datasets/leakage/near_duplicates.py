@@ -7,7 +7,7 @@ WORDS = 3
 NEAR = 0.8
 COMMON = 20
 MOST_SEQUENCES = 1_000_000
-"""Maximum for all held-out prompts together; a sequence takes about 100 bytes."""
+"""Maximum number of sequences of all held-out prompts; each takes about 100 bytes."""
 MOST_WORDS = 2_000
 _LEAST = 4
 

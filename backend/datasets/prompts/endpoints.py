@@ -62,7 +62,7 @@ async def render(
     settings: SettingsDep,
     who: Reader,
 ) -> RenderedPrompts:
-    """Rows, rendered as the prompts that a model would read."""
+    """Rows rendered as the prompts that a model would read."""
     dataset, model = await _dataset_and_model(database, calls, who.project_id, id, body.model)
     cache = service.cache_folder(settings.home_folder)
     return await rendering.render(calls, objects, cache, dataset, model, body)

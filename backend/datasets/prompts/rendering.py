@@ -1,4 +1,4 @@
-"""Rendering of rows as prompts, token lengths, and a job's split."""
+"""Renders rows as prompts, measures token lengths, and splits off held-out rows."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

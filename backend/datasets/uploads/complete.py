@@ -39,7 +39,7 @@ async def complete(
     limit: int,
     skip_bad_rows: bool = False,
 ) -> DatasetUpload:
-    """Make a dataset of the parts; idempotent. A missing part or an exceeded budget changes nothing."""
+    """Make a dataset of the parts; idempotent. If a part is missing or a budget exceeded, nothing changes."""
     lock = _going_on.setdefault(id, asyncio.Lock())
     async with lock:
         async with database.transaction() as session:

@@ -70,9 +70,9 @@ async def put_part(
     who: Writer,
     sha256: Digest | None = None,
 ) -> DatasetUploadPart:
-    """Store a part, the body of the request; without `sha256`, only its size is checked.
+    """Store the request's body as a part; without `sha256`, only its size is checked.
 
-    A part that is sent again replaces the first.
+    A part that is sent again replaces the earlier one.
     """
     async with database.transaction() as session:
         upload = await numbered_parts.pending(session, who.project_id, id)
@@ -98,7 +98,7 @@ async def put_part(
 async def part_url(
     id: str, number: Number, sha256: Digest, session: Session, objects: ObjectsDep, who: Writer
 ) -> PartDestination:
-    """A URL for sending the part directly to the object store; 409 `not_direct` if that has no HTTP API."""
+    """A URL for sending the part to the object store; 409 `not_direct` if the store has no HTTP API."""
     upload = await numbered_parts.pending(session, who.project_id, id)
     numbered_parts.part_size(upload, number)
     parts, bucket_upload = objects.store.parts, await numbered_parts.bucket_upload(session, objects, upload)

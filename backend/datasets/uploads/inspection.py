@@ -48,7 +48,7 @@ async def inspected(
 async def inspect_file(
     path: Path, filename: str, limit: int, *, project: str, skipping_to: Path | None = None
 ) -> DatasetReport:
-    """Inspect a file; projects take turns. `skipping_to`: path of the file without its bad rows."""
+    """Inspect a file; projects take turns. `skipping_to`: path to write the file to without bad rows."""
     turns = _turns.get(None)
     if turns is None:
         _turns.set(turns := FairSlots(AT_ONCE, WAITING))

@@ -1,4 +1,4 @@
-"""Uploads in numbered parts of equal size, in the bucket of the store if it has an HTTP API."""
+"""Uploads in numbered parts of equal size, in the store's bucket if the store has an HTTP API."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -71,7 +71,7 @@ def part_count(upload: Upload) -> int:
 
 
 async def bucket_upload(session: AsyncSession, objects: Objects, upload: Upload) -> str | None:
-    """Id of the upload in the bucket, created with the first part; None if the store is a folder."""
+    """Id of the multipart upload in the bucket, begun if missing; None if the store is a folder."""
     if (parts := objects.store.parts) is None:
         return None
     if upload.bucket_upload is None:

@@ -51,14 +51,16 @@ METRIC_SCHEMA = pa.schema(
 
 @dataclass
 class Bundle:
-    """Files of a bundle, in the order of `manifest.files`: those of `texts`, others from the object store."""
+    """A bundle. Its files are ordered as in `manifest.files`, and are in `texts` or in the object store."""
 
     manifest: BundleManifest
     texts: dict[str, bytes] = field(default_factory=dict)
 
 
 async def plan(session: AsyncSession, job: Job, options: BundleOptions) -> Bundle:
-    """Plan a bundle, without metrics. Raises StateConflict `job_not_ended`, TooLarge `bundle_too_large`."""
+    """Plan a bundle without metrics. Raises TooLarge `bundle_too_large`, and StateConflict `job_not_ended`
+    unless the job has ended or is paused.
+    """
     if job.status not in FINAL and job.status != JobStatus.PAUSED:
         raise StateConflict(
             f"The job is {job.status}: its bundle can be written when it has ended or is paused.",
@@ -128,7 +130,7 @@ async def stream(
 
 
 async def write_metrics(session: AsyncSession, job_id: str, file: IO[bytes]) -> None:
-    """Write all points as Parquet, ordered by kind, key and step."""
+    """Write a job's metric points as Parquet, ordered by kind, key and step."""
     query = (
         select(MetricSeries.kind, MetricSeries.key, MetricPoint.step, MetricPoint.ts, MetricPoint.value)
         .join(MetricPoint, MetricPoint.series_id == MetricSeries.id)

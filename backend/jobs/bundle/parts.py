@@ -50,7 +50,7 @@ class BundlePart(Generic[E]):
 async def data_of(
     session: AsyncSession, job: Job, options: BundleOptions
 ) -> tuple[BundlePart[BundledData], BundlePart[BundledData] | None]:
-    """Training rows, and held-out rows if they are a dataset of their own."""
+    """The training dataset, and the held-out dataset if the job has one."""
     parts = []
     for name, id in (("dataset", job.dataset_id), ("held_out", job.held_out_dataset_id)):
         if id is None:
@@ -108,7 +108,7 @@ def start_of(job: Job) -> list[BundledFile]:
 
 
 async def fork_of(session: AsyncSession, job: Job) -> BundlePart[BundledFork] | None:
-    """The other job's state that training continued from, with its file if it is still stored."""
+    """The state that a forked job started from, with its file if still stored; None for other jobs."""
     if job.forked_from_id is None or job.forked_step is None:
         return None
     start = ForkStart.model_validate({"step": job.forked_step, "carried": job.carried or []})
@@ -138,7 +138,7 @@ async def rollouts_of(session: AsyncSession, job_id: str) -> list[BundlePart[Bun
 
 
 async def checkpoints_of(session: AsyncSession, job: Job) -> list[BundlePart[BundledCheckpoint]]:
-    """Stored checkpoints by step, with the files of the best and the final one."""
+    """Stored checkpoints, ordered by step, with the files of the best and the final one."""
     parts = []
     for row in sorted(await repository.checkpoints(session, job.id), key=lambda row: row.step):
         path = f"checkpoints/{row.step:06}.tar" if row.best or row.final else None

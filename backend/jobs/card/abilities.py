@@ -1,4 +1,4 @@
-"""Ability probes: stand-alone evaluations of a job's checkpoint and of its base on the same rows."""
+"""Ability probes: stand-alone evaluations of a job's checkpoint and of its base model on the same rows."""
 
 import json
 from collections.abc import Sequence

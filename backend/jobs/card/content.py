@@ -111,7 +111,7 @@ def _parent_name(job: Job) -> str:
 async def _base_of_ancestors(
     session: AsyncSession, cache: ObjectCache, job: Job, columns: SampleColumns, notes: list[str]
 ) -> CardPolicySamples | None:
-    """The base model's evaluation in the first ancestor of the job; None if its rows or rewards differ."""
+    """The base model's evaluation in the oldest ancestor; None if its rows or rewards differ."""
     ancestor = job
     for _ in range(MOST_ANCESTORS):
         parent_id = (ancestor.start or {}).get("job") or ancestor.forked_from_id

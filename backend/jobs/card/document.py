@@ -122,7 +122,7 @@ def _cell(figure: CardFigure, field: str) -> str:
 
 
 def _in_two_lines(text: str) -> str:
-    """Let a line break before the interval, but not within it."""
+    """Allow a line break before the interval, but not within it."""
     return text.replace(", ", ",&nbsp;")
 
 

@@ -41,11 +41,11 @@ async def get_card(
     slice: Annotated[str | None, Query(min_length=1, max_length=200)] = None,
     require: Annotated[str | None, Query(min_length=1, max_length=1000)] = None,
 ) -> Response:
-    """Report card: base, parent and adapter on held-out rows, with paired bootstrap intervals.
+    """Compare base model, parent and adapter on held-out rows, with paired bootstrap intervals.
 
-    `format`: `html` and `md` are files that stand alone; `manifest` has the SHA-256 of the three files,
+    `format`: `html` and `md` are self-contained files; `manifest` has the SHA-256 of the other three formats,
     signed with the installation's Ed25519 key. `step`: step of an evaluation, default the newest. `slice`:
-    column that divides the rows, default the job's. `require`: conditions such as
+    column that divides the rows, default the job's. `require`: conditions to check, such as
     `held_out_gain>0.02, witnesses=0`.
     """
     job = await repository.find(session, who.project_id, id)

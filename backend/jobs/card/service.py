@@ -1,4 +1,4 @@
-"""Builds report cards: inputs from the database; statistics and documents in a thread."""
+"""Builds report cards: reads the database, then computes statistics and documents in a thread."""
 
 import base64
 from functools import partial

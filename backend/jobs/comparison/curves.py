@@ -1,4 +1,4 @@
-"""Curves of compared jobs on one grid of steps, or of groups with mean, minimum and maximum."""
+"""Curves on one grid of steps: one per job, or one per group of jobs with mean, minimum and maximum."""
 
 from collections import defaultdict
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Where two jobs first differ: the step by stored rows, the place by the tokens of that step."""
+"""Finds where two jobs first differ: the step in database rows, the token in its Parquet objects."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -107,7 +107,7 @@ def _pair(jobs: Sequence[Job]) -> dict[str, str]:
 async def _place(
     session: AsyncSession, jobs: Sequence[Job], steps: Sequence[int], query: TextClause
 ) -> Place | None:
-    """First row that differs between the jobs. Steps are read in batches, since most jobs differ early."""
+    """First prompt at which the jobs differ. Steps are read in batches, since most jobs differ early."""
     for start in range(0, len(steps), STEPS_AT_ONCE):
         batch = steps[start : start + STEPS_AT_ONCE]
         bounds = {"first": batch[0], "last": batch[-1]}

@@ -38,9 +38,9 @@ async def compare_jobs(
 ) -> JobComparison:
     """Compare 2 to 50 jobs with the first one: settings, held-out rewards with intervals, tokens, time, cost.
 
-    Repeat `job` for each. `at`: the newest evaluation, or that of the best checkpoint. `group`: dotted path of a
-    setting, such as `algorithm.preset`, or `seeds` for jobs that differ in their seeds only; groups are compared
-    with the group of the first job.
+    Repeat `job` for each. `at`: the newest evaluation (`last`), or that of the best checkpoint (`best`).
+    `group`: dotted path of a setting, such as `algorithm.preset`, or `seeds` for jobs that differ only in
+    their seeds; groups are compared with the first job's group.
     """
     settings: Settings = request.app.state.settings
     return await service.compare(
@@ -57,7 +57,7 @@ async def compare_curves(
     group: Group = None,
     buckets: Annotated[int, Query(ge=2, le=500)] = 100,
 ) -> CurveComparison:
-    """Curves of up to 20 metrics, one per job; with `group` one per group, with minimum and maximum over its jobs.
+    """Curves of up to 20 metrics: one per job or, with `group`, mean, minimum and maximum per group.
 
     All curves of a metric have the same buckets of steps.
     """
@@ -96,7 +96,7 @@ async def compare_completions(
     at: Moment = "last",
     samples: Annotated[int, Query(ge=1, le=64)] = 8,
 ) -> PromptComparison:
-    """Completions of one prompt, job by job; at most `samples` of each. Jobs without the prompt are absent."""
+    """At most `samples` completions of one prompt per job. Jobs that lack the prompt are left out."""
     return await prompts.one(session, who.project_id, job, prompt_hash, split=split, at=at, samples=samples)
 
 
@@ -107,7 +107,7 @@ async def compare_divergence(
     who: Reader,
     job: Annotated[list[str], Query(min_length=2, max_length=2)],
 ) -> Divergence:
-    """Where two jobs first differ: settings, first metric, and first prompt and token of a completion.
+    """Settings in which two jobs differ, and the first metric, prompt and completion token that differ.
 
     Meant for forks of one job with one change, which share prompts and sampling noise. `effect` is the
     held-out difference at the newest evaluation that both have.

@@ -1,4 +1,4 @@
-"""Groups of compared jobs: spreads over their jobs, and the change from the baseline's group."""
+"""Groups of compared jobs: the spread in a group, and its difference from the first job's group."""
 
 from collections.abc import Iterable, Sequence
 

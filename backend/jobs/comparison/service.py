@@ -1,4 +1,4 @@
-"""Comparison of jobs: rows from the database, statistics in a thread."""
+"""Compares jobs: reads database rows, and computes statistics in a thread."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -13,7 +13,7 @@ REASON = "budget"
 
 
 async def enforce(session: AsyncSession, job: Job) -> bool:
-    """Pause a locked job whose project has exhausted a budget; returns whether it was paused."""
+    """Pause a locked job if a budget is exhausted; returns whether it was paused."""
     if job.status not in PAUSABLE:
         return False
     spent = await usage.exhausted(session, job.project_id, usage.TRAINING)

@@ -35,9 +35,9 @@ async def change_job(
     who: Writer,
     once: Once,
 ) -> Response:
-    """Change a reward's revision, whose golden cases have to pass, or a setting, from the next step on.
+    """Change a setting, or a reward's revision if its golden cases pass, from the next step on.
 
-    `step` is null until the trainer has applied the change; a resumed job applies it at the same step.
+    `step` is null until the trainer has applied the change; a resumed job applies it again at that step.
     """
     request_hash = once.request_hash(await request.body())
     if isinstance(body, SettingChangeCreate):

@@ -150,8 +150,8 @@ async def of_job(session: AsyncSession, job_id: str) -> Sequence[JobChange]:
 
 
 async def scheduled(session: AsyncSession, job_id: str) -> list[ScheduledChange]:
-    """Applied changes, ordered by step. Leaves out a change of a setting if a later request changed the
-    setting from the same or an earlier step on, as a roll back does.
+    """Applied changes, ordered by step. Omits a change of a setting if a later request changed it at the same
+    or an earlier step, as a roll back does.
     """
     first_step: dict[str, int] = {}
     result: list[ScheduledChange] = []

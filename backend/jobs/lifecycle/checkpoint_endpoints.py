@@ -28,7 +28,7 @@ router = APIRouter(tags=["jobs"], route_class=StrictRoute)
 
 @router.get("/jobs/{id}/checkpoints", operation_id="listCheckpoints")
 async def list_checkpoints(id: str, session: Session, who: Reader) -> Page[Checkpoint]:
-    """Checkpoints: the three best by held-out reward and the last, highest step first."""
+    """The three checkpoints with the highest held-out reward, the newest and the final one, newest first."""
     job = await repository.find(session, who.project_id, id)
     return Page(data=await _views(session, job))
 
@@ -59,8 +59,8 @@ async def download_job_adapter(
 ) -> Response:
     """The adapter of a succeeded job: its best checkpoint, or the final one.
 
-    409 `no_better_checkpoint` when no checkpoint has a higher held-out reward than the base: ask for
-    `which=final` or for a step.
+    409 `no_better_checkpoint` when no checkpoint has a higher held-out reward than the base: request
+    `which=final` or a step.
     """
     job = await repository.find(session, who.project_id, id)
     chosen = pick_checkpoint(job_view(job), await _views(session, job), which)

@@ -71,7 +71,7 @@ async def plan(session: AsyncSession, source: Job, body: JobFork) -> Fork:
 
 
 async def spec_from_base(session: AsyncSession, source: Job, body: JobFork) -> JobSpec:
-    """Specification of a new job that starts where the source did. Raises InvalidInput if it is invalid."""
+    """Specification of a job that starts where `source` started. Raises InvalidInput if it is invalid."""
     return _changed(source, await spec_at(session, source, 0), body)
 
 
@@ -115,7 +115,7 @@ async def spec_at(session: AsyncSession, job: Job, step: int) -> JobSpec:
 
 
 def accepts(resolved_spec: dict[str, Any], step: int, changes: Mapping[str, Any]) -> bool:
-    """Whether a specification with the changes is valid and has steps left. Does not look at the model's context."""
+    """Whether the changed specification is valid and has steps after `step`. Ignores the model's context."""
     spec = copy.deepcopy(resolved_spec)
     try:
         for path, value in changes.items():
@@ -146,7 +146,7 @@ def set_path(spec: dict[str, Any], path: str, value: Any) -> None:
 
 
 def _part(parent: Any, name: str) -> Any:
-    """Field of an object, or item of a list by its number; None if there is none."""
+    """Field of an object, or item of a list by index; None if it is missing."""
     if isinstance(parent, dict):
         return parent.get(name)
     if isinstance(parent, list) and name.isascii() and name.isdecimal() and len(name) < 4:

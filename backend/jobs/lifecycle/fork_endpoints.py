@@ -24,10 +24,10 @@ router = APIRouter(route_class=StrictRoute)
 async def fork_job(
     id: str, body: JobFork, request: Request, services: ServicesDep, who: Writer, once: Once
 ) -> Response:
-    """Create a job that continues from a step of this one, which is not changed.
+    """Create a job that continues from a step of this job. This job is not changed.
 
     `forked_from.carried` lists what continues unchanged; everything else starts fresh. With `step` 0 the new job
-    starts where this one started, and continues nothing.
+    starts where this one started, and carries nothing over.
     """
     return await submit(services, ForkedJob(who, once, fingerprint(await request.body()), id, body))
 
@@ -78,6 +78,6 @@ async def list_starts(id: str, session: Session, who: Reader) -> JobStartList:
 
 @router.get("/jobs/{id}/family", operation_id="listJobFamily")
 async def list_family(id: str, session: Session, who: Reader) -> JobFamily:
-    """The job, its ancestors and all their forks, oldest first; `forked_from` gives the tree."""
+    """The job, its ancestors and all their forks, oldest first; `forked_from` names the parent."""
     job = await repository.find(session, who.project_id, id)
     return JobFamily(data=[job_view(member) for member in await fork.family(session, job)])

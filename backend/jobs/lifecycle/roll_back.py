@@ -19,7 +19,7 @@ ROLLED_BACK = "rolled_back"
 
 
 async def step_before(session: AsyncSession, job: Job, step: int) -> int | None:
-    """The newest step before `step` to continue from, 0 for the start of the job; None if there is none."""
+    """The newest saved step before `step`, else 0, the start of the job; None for a fork without one."""
     states = select(ResumeState.step).where(ResumeState.job_id == job.id, ResumeState.step < step)
     newest: int | None = await session.scalar(states.order_by(ResumeState.step.desc()).limit(1))
     if newest is None and job.forked_step is None:
@@ -33,8 +33,8 @@ async def roll_back(
     """Queue a locked, running job again, to continue after `to_step` with the learning rate `rate`, at most
     half the current one.
 
-    The next claim deletes what was recorded after that step. The same prompts and sampling noise follow, so
-    that only the rate differs. `message`: the reason, for the log and the finding.
+    The next claim by a worker deletes the records of later steps. Prompts and sampling noise repeat, so that
+    only the rate differs. `message`: the reason, for the log and the finding.
     """
     rate = min(rate, await _rate(session, job) / 2)
     await _lower_rate(session, job, rate, to_step + 1, created_by)

@@ -48,7 +48,7 @@ def unknown_job(job_id: str) -> NotFound:
 async def append_event(
     session: AsyncSession, job: Job, type: str, data: dict[str, Any], *, step: int | None = None
 ) -> int:
-    """Add an event to a locked job; returns its sequence number. `step`: None if a resume keeps the event."""
+    """Add an event to a locked job; returns its sequence number. An event without step survives a resume."""
     job.seq += 1
     session.add(Event(job_id=job.id, seq=job.seq, type=type, data=data, step=step))
     await wake_watchers(session, job)
@@ -104,7 +104,7 @@ async def cancel(
     session: AsyncSession, job: Job, *, reason: str = CANCEL_REQUESTED, error: dict[str, Any] | None = None
 ) -> None:
     """Cancel a locked job: at once if no worker has it, else by a command. Raises StateConflict
-    `job_not_cancellable`.
+    `job_not_cancellable` if it has ended or is being cancelled.
     """
     status = JobStatus(job.status)
     if status not in CANCELLABLE:
@@ -124,7 +124,7 @@ async def pause(
     session: AsyncSession, job: Job, *, reason: str = PAUSE_REQUESTED, error: dict[str, Any] | None = None
 ) -> None:
     """Pause a locked job: by a command if it is running, else at once; no effect if it is pausing or paused.
-    Raises StateConflict `job_not_pausable`.
+    Raises StateConflict `job_not_pausable` if it has ended or is about to.
     """
     status = JobStatus(job.status)
     if status in (JobStatus.PAUSING, JobStatus.PAUSED):
@@ -175,7 +175,7 @@ def _why_not_resumed(status: JobStatus) -> str:
 
 
 async def lose_attempt(session: AsyncSession, job: Job, wake_ups: WakeUps) -> None:
-    """Handle a locked job's expired lease: retry, finish a requested stop, or fail after too many."""
+    """Handle a locked job's expired lease: queue it again, finish a requested stop, or fail the job."""
     await end_attempt_here(session, job, "lost")
     if not await try_again(session, job, wake_ups, reason="lease_lost"):
         error = {

@@ -1,4 +1,4 @@
-"""Completions: lists from rows, details from the step's Parquet object."""
+"""Reads completions: lists from database rows, details from the step's Parquet object."""
 
 import json
 from typing import Any, Literal
@@ -33,7 +33,7 @@ async def list_rows(
 ) -> CompletionPage:
     """Completions of one step, the newest by default.
 
-    Without `sort`: whole groups, so a page may exceed `limit`. With it: one by one.
+    Without `sort`, a page has whole groups and may exceed `limit`; with it, single completions.
     """
     steps = list(
         await session.scalars(

@@ -60,8 +60,8 @@ async def get_metrics(
 ) -> Response:
     """All metric series of a job, in columns. A live stream can continue from `seq`.
 
-    With `buckets`, each series has at most that many points: the last of each bucket of steps, with the
-    bucket's minimum and maximum. Repeat `key` for several series. Answers 304 when the `ETag` still matches.
+    With `buckets`, each series has at most that many points: the last defined one of each bucket of steps,
+    with the bucket's minimum and maximum. Repeat `key` for several series. Answers 304 if the `ETag` matches.
     """
     job = await repository.find(session, who.project_id, id)
     metric_filter = metrics.MetricFilter(buckets, from_step, to_step, None if key is None else tuple(key))
@@ -85,7 +85,7 @@ async def list_completions(
     limit: Many = 128,
     offset: After = 0,
 ) -> CompletionPage:
-    """Completions of one step: whole groups by prompt, or one by one with `sort`."""
+    """Completions of one step: whole groups by prompt or, with `sort`, single ones."""
     await repository.find(session, who.project_id, id)
     return await completions.list_rows(
         session, id, split=split, step=step, prompt_no=prompt_no, sort=sort, limit=limit, offset=offset
@@ -121,8 +121,8 @@ async def search_completions(
 
     `q` is written as for web searches: `carry "ten ones" -wrong`, `plus or minus`. Terms of letters and
     digits match whole words; others, such as `<think>` or `"12 + 30"`, match literally. Case is
-    ignored; the first 2,000 characters are searched. `tool` and `tool_status` have to match one call; the
-    status `error` matches any but `ok`. Completions without a reward sort last.
+    ignored; the first 2,000 characters are searched. `tool` and `tool_status` must match the same call;
+    `error` matches every status but `ok`. Completions without a reward sort last.
     """
     await repository.find(session, who.project_id, id)
     filters = search.Filters(
@@ -156,7 +156,7 @@ async def get_group(
     cache: ObjectCacheDep,
     who: Reader,
 ) -> CompletionGroup:
-    """The completions of one prompt at one step with the score of each reward, without their tokens."""
+    """The completions of one prompt at one step with the score of each reward, without tokens."""
     job = await repository.find(session, who.project_id, id)
     return await completions.group(session, cache, job, split=split, step=step, prompt_no=prompt_no)
 
@@ -172,7 +172,7 @@ async def get_completion(
     cache: ObjectCacheDep,
     who: Reader,
 ) -> Completion:
-    """One completion with prompt, row, tokens, log-probabilities, entropies and the score of each reward."""
+    """One completion with prompt, dataset row, tokens, log-probabilities, entropies and the scores."""
     job = await repository.find(session, who.project_id, id)
     return await completions.full(
         session, cache, job, split=split, step=step, prompt_no=prompt_no, sample_no=sample_no
@@ -193,9 +193,9 @@ async def list_logs(
 
 @router.get("/jobs/{id}/findings", operation_id="listFindings")
 async def list_findings(id: str, session: Session, who: Reader) -> Page[FindingEntry]:
-    """What is wrong with the job: open findings, then resolved ones, the most important first.
+    """Problems of the job: open findings, then resolved ones, the most important first.
 
-    Causes come before their consequences. `remedies` say which requests to send.
+    Causes come before their consequences. `remedies` are requests that may help.
     """
     await repository.find(session, who.project_id, id)
     return Page(data=await findings.entries(session, id))
@@ -203,7 +203,7 @@ async def list_findings(id: str, session: Session, who: Reader) -> Page[FindingE
 
 @router.get("/jobs/{id}/training-check", operation_id="getTrainingCheck")
 async def get_training_check(id: str, session: Session, who: Reader) -> JobTrainingCheck:
-    """Whether the job is training: an answer, the evidence in its curves, and what to do.
+    """Whether the job is learning: the answer, evidence from its curves, and suggested actions.
 
     Its errors and warnings are also stored as findings.
     """

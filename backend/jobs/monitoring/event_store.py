@@ -1,4 +1,4 @@
-"""Event rows. Rows of earlier releases may hold several steps; readers here return one event per step."""
+"""Event rows. Rows of earlier releases may hold several steps; reads return one event per step."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence

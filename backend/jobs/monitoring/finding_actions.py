@@ -1,4 +1,4 @@
-"""Automatic actions of the diagnosis: what `diagnosis.on_finding` of a job's specification asks for."""
+"""Automatic actions on findings, as set by `diagnosis.on_finding` in a job's specification."""
 
 from typing import Any
 
@@ -53,8 +53,8 @@ async def act(session: AsyncSession, job: Job, finding: JobFinding, read: JobInp
 
 
 async def _roll_back(session: AsyncSession, job: Job, finding: JobFinding, read: JobInput) -> int | None:
-    """Roll the job back; returns the step that it continues after. None if no saved step is before the cause,
-    or if it was already rolled back for this finding: a lower rate did not help then.
+    """Roll the job back; returns the step that it continues after. None if no saved step precedes the cause,
+    or an earlier roll back for this kind of finding did not help.
     """
     rate = read.lower_rate()
     earlier = select(AuditEntry.id).where(

@@ -17,7 +17,6 @@ _UNRANKED = 1000
 
 
 async def entries(session: AsyncSession, job_id: str) -> list[FindingEntry]:
-    """Findings of a job: open ones first, then by importance."""
     return [view(row) for row in sorted(await _rows(session, [job_id]), key=_order)]
 
 

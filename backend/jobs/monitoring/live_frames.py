@@ -1,6 +1,6 @@
-"""Live frames of a job, read and encoded once per process for all its viewers.
+"""Frames of a job's live events, read and encoded once per process for all its viewers.
 
-A viewer that is behind gets all newer events in one frame.
+A frame has up to `MAX_EVENTS_PER_FRAME` of the events that a viewer lacks.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Metric series of a job, columnar: every point, or one with extremes per bucket of steps."""
+"""Metric series of a job in columns: every point, or one per bucket of steps with its extremes."""
 
 import hashlib
 from dataclasses import dataclass
@@ -89,10 +89,7 @@ class MetricFilter:
 
 
 async def read(session: AsyncSession, job_id: str, metric_filter: MetricFilter) -> tuple[bytes, int]:
-    """`schemas.jobs.Metrics` as JSON, and its `seq`.
-
-    `buckets` divides the steps into equal ranges; each non-empty one gives its last defined point.
-    """
+    """`schemas.jobs.Metrics` as JSON, and its `seq`."""
     parameters = {
         "job": job_id,
         "from_step": metric_filter.from_step,

@@ -44,7 +44,7 @@ Place = tuple[
     NonNegativeInt,
     NonNegativeInt,
 ]
-"""Cursor: sort, and sort value, step, split, prompt_no, sample_no of a page's last completion."""
+"""Cursor: sort order; then sort value, step, split, prompt_no, sample_no of a page's last completion."""
 
 _PLACE: TypeAdapter[Place] = TypeAdapter(Place)
 _KEY = (Row.step, Row.split, Row.prompt_no, Row.sample_no)
@@ -61,7 +61,7 @@ _SIGN = {
 
 @dataclass(frozen=True, kw_only=True)
 class Filters:
-    """Combined with AND; None: no restriction. Ranges are inclusive."""
+    """Filters combined with AND. None means no restriction; ranges are inclusive."""
 
     q: str | None = None
     split: Split | None = None
@@ -79,7 +79,7 @@ class Filters:
     turns_max: int | None = None
     tool: str | None = None
     tool_status: Outcome | None = None
-    """Status of a tool call; with `tool`, of the same call."""
+    """Status of a tool call; of a call of `tool` if that is set."""
 
     def conditions(self) -> list[ColumnElement[bool]]:
         equal = {
@@ -121,7 +121,7 @@ class Filters:
 async def find(
     session: AsyncSession, job_id: str, filters: Filters, *, sort: Sort, limit: int, after: str | None
 ) -> CompletionHits:
-    """A page of matches, and their number up to COUNTED_TO. Needs a transaction. Raises InvalidInput
+    """A page of matches, and their number up to COUNTED_TO. Must run in a transaction. Raises InvalidInput
     `invalid_cursor`.
     """
     place = None if after is None else _decode(after, sort)

@@ -1,6 +1,6 @@
-"""Parser of the completion search, and its SQL condition.
+"""Turns the text of a completion search into an SQL condition.
 
-Terms of ASCII letters and digits match words by the index; any other term matches literally as a substring.
+Terms of ASCII letters and digits match whole words through an index; other terms match literally.
 """
 
 import re

@@ -24,7 +24,7 @@ from reinforge.states import FINAL, JobStatus
 
 SOURCE = findings.SOURCE
 CHECKS_PER_DOUBLING = 50
-"""After twice as many steps, checks are half as frequent."""
+"""Checks per doubling of the step: every step until step 100, every second until 200, and so on."""
 _BUCKETS = 1500
 _EVALUATION = "held_out/"
 
@@ -72,7 +72,7 @@ async def refresh(session: AsyncSession, job: Job, emit: Emit, *, ending: bool =
 
 
 def _applicable(job: Job, remedy: Remedy) -> bool:
-    """Whether the remedy's request would succeed: presets refuse some settings."""
+    """Whether the remedy's request would be valid; presets refuse some settings."""
     return remedy.kind != "fork" or fork.accepts(job.resolved_spec, remedy.step or 0, remedy.set)
 
 

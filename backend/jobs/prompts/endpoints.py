@@ -28,14 +28,14 @@ async def list_prompts(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     after: str | None = None,
 ) -> JobPromptPage:
-    """Every dataset row that a job drew, over all steps: pass share, series of mean rewards and category.
+    """Every dataset row that a job sampled, over all steps: pass share, series of mean rewards and category.
 
-    Categories: `never_solved`: no completion ever passed. `newly_lost`: an earlier draw was solved and the
-    last draws failed. `won`: the first draw failed and the last draws are solved. `most_variable`: of the other
-    prompts with three or more draws, the tenth with the highest variance of the draws' mean rewards. A draw
-    is solved if at least half of its scored completions pass, and failed if none does. The last draws are
-    the last two, or one of fewer than four draws. `q` is a part of the prompt's first 1,000 characters,
-    without regard to case. Prompts without the value that is sorted by come last.
+    A draw is one sampling of a row: solved if at least half of its scored completions pass, failed if none
+    does. Categories: `never_solved`: no completion ever passed. `newly_lost`: an earlier draw was solved and
+    the last draws (two, or one of fewer than four) failed. `won`: the first draw failed and the last draws
+    are solved. `most_variable`: of the other rows with three or more draws, the 10% whose draws' mean rewards
+    have the highest variance. `q` is a part of the prompt's first 1,000 characters, without regard to case.
+    Prompts without the sort value come last.
     """
     job = await repository.find(session, who.project_id, id)
     chosen = PromptFilter(split=split, category=category, q=q or None, sort=sort)

@@ -125,7 +125,7 @@ def key_of(row: Row[Any]) -> float | None:
 async def draws(
     session: AsyncSession, job_id: str, split: str, rows: Collection[int]
 ) -> Sequence[Row[int, int, int, str, int, float]]:
-    """(row_index, step, prompt_no, prompt_hash, scored, reward_sum) of each draw, by row and step."""
+    """(row_index, step, prompt_no, prompt_hash, scored, reward_sum) of the draws, by row and step."""
     query = select(
         PromptDraw.row_index,
         PromptDraw.step,

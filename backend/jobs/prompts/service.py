@@ -1,4 +1,4 @@
-"""Prompts of a job: one page of sums, with texts and series."""
+"""Prompts of a job: a page of totals per prompt, with texts and series."""
 
 import base64
 import binascii

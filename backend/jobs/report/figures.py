@@ -1,4 +1,4 @@
-"""Curves of a job as inline SVG: the page's charts without a script."""
+"""Curves of a job as inline SVG: the web page's charts, without scripts."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -142,7 +142,7 @@ def _plot(figure: Figure, sentence: str) -> str:
 
 
 def held_out_columns(series: dict[str, Points]) -> list[tuple[str, str]]:
-    """(key, title) of the held-out metrics for the table, without bounds of intervals."""
+    """(key, title) of the table's held-out metrics; interval bounds are left out."""
     columns: list[tuple[str, str]] = []
     for key in series:
         if not key.startswith(_EVALUATED) or key.endswith(("/low", "/high")):

@@ -32,9 +32,9 @@ async def create_share(
 ) -> JobShareCreated:
     """Create a link that shows this job without sign-in. Only this response contains the link.
 
-    Everybody who has the link reads the job's verdict, charts, held-out table, configuration and notes, and with
-    `samples` prompts and completions. It ends when it is revoked or expires, when the job is deleted, and when
-    its creator may no longer change jobs of the project.
+    Everybody who has the link can read the job's verdict, charts, held-out table, configuration and notes;
+    with `samples`, also prompts and completions. The link is valid until it expires or is revoked, the job is
+    deleted, or the creator may no longer change jobs of the project.
     """
     settings: Settings = request.app.state.settings
     return await service.create(session, who, id, body, settings.url)

@@ -31,7 +31,7 @@ async def check_job(
     *,
     quick: bool,
 ) -> JobCheck:
-    """All problems of a specification; without an online worker, a warning replaces its checks."""
+    """All problems of a specification; without an online worker, a warning replaces the worker's checks."""
     try:
         spec = JobSpec.model_validate(raw)
     except ValidationError as error:

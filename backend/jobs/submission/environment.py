@@ -59,7 +59,7 @@ async def with_listed_tools(spec: JobSpec, project_id: str, calls: Calls) -> Job
 
 
 def tools_of(spec: JobSpec) -> list[dict[str, Any]] | None:
-    """Tools of the environment, which every prompt has; None without such tools."""
+    """Tools of the environment, included in every prompt; None if it has none."""
     environment = spec.environment
     if not isinstance(environment, ToolsSpec):
         return None

@@ -1,4 +1,4 @@
-"""Rewards of a stored job, by name."""
+"""Finds a stored job's reward by name."""
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession

@@ -74,7 +74,7 @@ class Submission(ABC, Generic[Answer]):
     async def draft(self, session: AsyncSession) -> Draft: ...
 
     async def reserve(self, session: AsyncSession) -> Answer | None:
-        """Block equal requests until commit; returns the answer of an earlier one."""
+        """Block equal requests until commit; returns the answer to an earlier one, if any."""
         return None
 
     async def final_draft(self, session: AsyncSession, draft: Draft) -> Draft:
@@ -114,8 +114,8 @@ class SpecSubmission(HttpSubmission):
 
 
 async def submit(services: SubmitServices, submission: Submission[Answer]) -> Answer:
-    """Validate a job and queue it. Raises InvalidInput with the field as `param`, NotFound for an unknown
-    source of a fork, Unavailable without a worker.
+    """Validate a job and queue it. Raises InvalidInput with the field as `param`, NotFound if the job to fork
+    does not exist, Unavailable without a worker.
     """
     database, project_id = services.database, submission.project_id
     if submission.model is not None:

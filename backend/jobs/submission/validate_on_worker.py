@@ -60,7 +60,7 @@ class MeasuredPrompts:
 
 
 async def validate(plan: JobPlan, calls: Calls, objects: Objects, cache: Path) -> JobPlan:
-    """Check rewards and prompts on workers; adds what they measured to the plan. Raises InvalidInput for the
+    """Check rewards and prompts on workers; adds their measurements to the plan. Raises InvalidInput for the
     first problem, Unavailable without a worker.
     """
     validated = await validate_all(plan, calls, objects, cache)

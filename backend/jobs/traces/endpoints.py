@@ -37,11 +37,11 @@ async def create(
     who: Writer,
     once: Once,
 ) -> Response:
-    """Make a dataset of the completions with at least this reward, the best of every prompt without duplicates.
+    """Make a dataset of each prompt's best distinct completions with a reward of at least `min_reward`.
 
     Rows have the columns of the job's dataset, `completion`, `completion_prompt` (the messages that the model read),
-    `completion_reward` and `completion_step`: for supervised training, or for another job. 422 `no_traces` if there
-    are none.
+    `completion_reward` and `completion_step`: for supervised training, or for another job. 422 `no_traces`
+    if none matches.
     """
     job = await repository.find(session, who.project_id, id)
     if (stored := await once.peek(session, fingerprint(await request.body()))) is not None:

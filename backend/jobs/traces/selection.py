@@ -92,7 +92,7 @@ async def lines(
 
 
 def _line(stored: Mapping[str, Any], trace: Trace) -> bytes:
-    """JSON line with the columns of the dataset row, `messages` if it has no prompt, and the completion."""
+    """JSON line of the dataset row and the completion; adds `messages` if the row has no prompt."""
     row = value_of(stored.get("item"), "{}")
     messages = value_of(stored.get("prompt_messages"), "[]") or [
         {"role": "user", "content": stored["prompt"]}
