@@ -1,7 +1,7 @@
 """Queue of model calls: requests that wait for the trainer of an attempt.
 
 A call is a row with a deadline. The trainer long-polls for the calls of its attempt and posts answers; NOTIFY
-wakes the request that waits. The queue does not read the calls: `kind` names the protocol, `caller` the
+wakes the request that waits. The queue does not interpret the calls: `kind` names the protocol, `caller` the
 sender.
 """
 
@@ -47,8 +47,6 @@ class TrainerAttempt:
 
 @dataclass(frozen=True)
 class WaitingCall:
-    """A call in the queue."""
-
     id: str
     attempt: TrainerAttempt
     timeout: float

@@ -48,8 +48,8 @@ MACHINERY = frozenset(
         "base_model",
     }
 )  # fmt: skip
-"""Tables that any request may write: writes to them are not logged, except to base models by their own
-operations.
+"""Tables that any request may write. Writes to them are not logged, except to base models by operations on
+models.
 """
 _LARGEST = 1 << 20
 _WROTE, _ADDED = "audit_wrote", "audit_added"

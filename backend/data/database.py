@@ -85,7 +85,6 @@ class Database:
 
     @asynccontextmanager
     async def autocommit(self) -> AsyncIterator[AsyncSession]:
-        """Session whose statements are transactions of their own."""
         async with self._autocommit_sessions() as session:
             yield session
 

@@ -1,5 +1,5 @@
-"""Suggested values for a job and an estimate of its time, from what the project and its workers have
-measured.
+"""Suggested values for a job and an estimate of its duration, from measurements of the project and its
+workers.
 """
 
 import statistics

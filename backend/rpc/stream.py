@@ -39,7 +39,7 @@ class CallStream(Generic[ResultT]):
         return (self._over or time.monotonic()) - self._first_event_at
 
     async def events(self) -> AsyncGenerator[RpcEvent | None, None]:
-        """The worker's events in order; None as a keep-alive. Deletes the call at the end. Raises Unavailable
+        """The worker's events as sent; None as a keep-alive. Deletes the call at the end. Raises Unavailable
         or the worker's error.
         """
         began = last_event_at = time.monotonic()

@@ -20,7 +20,7 @@ MOST_WAITING_HERE = 16
 _AT_ONCE = 2
 _HASHER = PasswordHasher()
 _NOBODYS = _HASHER.hash("the password of nobody")
-"""Hash that is compared if no user has the address, so that the response time does not reveal this."""
+"""Hash to compare with if no user has the address, so that the response time reveals nothing."""
 
 T = TypeVar("T")
 
