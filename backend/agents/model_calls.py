@@ -41,7 +41,6 @@ class TrainerAttempt:
 
     @property
     def topic(self) -> str:
-        """Topic that is notified when there is work for the trainer."""
         return f"trainer:{self.job_id}"
 
 
@@ -151,7 +150,7 @@ async def received(session: AsyncSession, attempt: TrainerAttempt, ids: Sequence
 
 
 async def waiting_calls(session: AsyncSession, attempt: TrainerAttempt) -> list[ModelCallMessage]:
-    """Waiting calls. Callers take turns; the calls of each are in order of age, oldest first."""
+    """Waiting calls. Callers take turns; each caller's oldest calls come first."""
     turn = func.row_number().over(partition_by=QueuedModelCall.caller, order_by=QueuedModelCall.created_at)
     query = (
         select(QueuedModelCall)

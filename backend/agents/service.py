@@ -13,7 +13,7 @@ from backend.data.events import Hub
 from reinforge.schemas.agent_rollouts import AgentTasks, TakeModelCalls, TakeRollouts, TrainerWork
 
 LOOK_AGAIN_SECONDS = 2.0
-"""Seconds between queries of a long poll. A trainer's also detect lost runners."""
+"""Seconds between queries of a long poll. A trainer's queries also detect lost runners."""
 
 
 async def next_work(

@@ -27,7 +27,7 @@ QUIET = frozenset(
         "putDatasetUploadPart", "createDatasetUploadPartUrl",
     }
 )  # fmt: skip
-"""Operations that are not logged, as they make no visible change."""
+"""Operations without visible changes, which are left out of the log."""
 LOUD_READS = ("/export", "/signing-secret")
 DETAIL_FIELDS = (
     "name",

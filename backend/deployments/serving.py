@@ -1,4 +1,4 @@
-"""Loading of deployments, and their states and usage."""
+"""Loading of deployments, and updates of their states and usage."""
 
 import asyncio
 import logging

@@ -41,7 +41,7 @@ class Idempotency:
         self.has_key = key is not None
 
     def request_hash(self, body: bytes) -> str:
-        """Hash of the request and its sender: only the sender may get the response, which may hold a secret."""
+        """Hash of the request and its sender, since only the sender may get the response."""
         return fingerprint(self._asker, self._query, body)
 
     async def peek(self, session: AsyncSession, fingerprint: str) -> Response | None:

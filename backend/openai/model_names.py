@@ -37,7 +37,6 @@ class NamedModel:
 
     @property
     def weights(self) -> Checkpoint | Adapter | None:
-        """Checkpoint or adapter; None for a base model."""
         return self.checkpoint or self.alias
 
     @property

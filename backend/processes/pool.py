@@ -32,7 +32,9 @@ class ChildDied(Exception):
 
 
 class ReplyUnpickler(pickle.Unpickler):
-    """Restricted unpickler that calls only constructors of data classes, models, exceptions and sets."""
+    """Restricted unpickler that calls only constructors of data classes, pydantic models, exceptions and
+    sets.
+    """
 
     def find_class(self, module: str, name: str) -> Any:
         if module == "builtins" or module.split(".")[0] in ("backend", "reinforge", "pyarrow"):

@@ -48,7 +48,7 @@ LOOK_AGAIN_SECONDS = 5.0
 PROJECT_CALLS = 2
 HANG_UP_SECONDS = 1.0
 SLOW_SECONDS = 10.0
-"""Seconds of waiting that show that workers do not answer."""
+"""Seconds of waiting after which workers count as not answering."""
 RETRY_AFTER_SECONDS = 5
 _RETENTION = timedelta(minutes=10)
 _TAKING = 7_224_910_163_351_041
@@ -251,7 +251,7 @@ class Calls:
 
     async def store_chunk(self, call_id: str, seq: int, events: list[dict[str, Any]]) -> None:
         """Save events of a running call, once per `seq`. Raises NotFound if no caller waits, StateConflict if
-        it is answered.
+        the call is answered.
         """
         async with self.database.transaction() as session:
             # The lock keeps the call from being deleted before its chunk is stored.

@@ -1,7 +1,7 @@
 """Export to MLflow through its REST API (2.0), to addresses that the platform may call.
 
-MLflow's client is not used: it follows redirects and resolves names by itself, so it could be led into the
-platform's own network.
+MLflow's client is not used: it follows redirects and resolves names itself, so it could reach the platform's
+own network.
 """
 
 import json

@@ -127,7 +127,6 @@ async def remove(session: AsyncSession, who: Principal, id: str) -> None:
 
 
 async def check_exports(session: AsyncSession, project_id: str, names: Sequence[str]) -> list[InvalidInput]:
-    """Problems of a specification's `export`."""
     problems = []
     for index, name in enumerate(names):
         try:

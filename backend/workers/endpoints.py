@@ -113,7 +113,7 @@ async def put_blob(
     holder: BlobHolder,
     kind: Annotated[str, Query(pattern=r"^[a-z_]{1,40}$")] = "blob",
 ) -> Response:
-    """Store an object of a job. 200 if this job has uploaded it before, else 201, even if other jobs have."""
+    """Store an object of a job. 200 if this job has uploaded it before, else 201, even if another job has."""
     job = holder.require_writer()
     await blobs.receive(
         objects,

@@ -1,7 +1,7 @@
 """Conversations with deployments that run their tools, as in rollouts, until the model answers without a tool
 call.
 
-Each turn renders the whole conversation with the model's chat template, as in any chat.
+Each turn renders the whole conversation with the model's chat template.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ from reinforge.schemas.tools import (
 from reinforge.tool_calls import AssistantMessage, ParsedCall, read, read_any
 
 WAITING_SECONDS = 5.0
-"""Seconds between comments of a stream, so that proxies keep it open."""
+"""Seconds between a stream's keep-alive comments, for proxies that close idle connections."""
 
 
 class ToolConversation:

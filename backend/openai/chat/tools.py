@@ -21,8 +21,8 @@ def split(
 class ToolCallBuffer:
     """Buffer of streamed text, which passes text on until a tool call may begin.
 
-    Without marks, a call can begin only where the message does. If the marks are special tokens, the whole
-    message is buffered: its text has marks that begin no call.
+    Without marks such as `<tool_call>`, a call can begin only where the message does. If the marks are
+    special tokens, the whole message is buffered: its text has marks that begin no call.
     """
 
     def __init__(self, notation: str | None = None, tools: Tools | None = None) -> None:

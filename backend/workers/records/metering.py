@@ -1,4 +1,4 @@
-"""Metering of an attempt. Steps that a resume repeats count again."""
+"""Metering of an attempt. Steps that are repeated after a resume count again."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ GROWING: dict[str, UsageKind] = {"tokens/trained": "trained_tokens", "judge/cost
 
 
 async def count_time(session: AsyncSession, job: Job, attempt: Attempt) -> None:
-    """Count the device time since the last count, at most the length of a lease."""
+    """Count the device seconds since the last count, at most the length of a lease for each device."""
     moment = now()
     passed = (moment - (attempt.counted_at or attempt.claimed_at)).total_seconds()
     attempt.counted_at = moment
