@@ -47,7 +47,7 @@ class Settings(BaseSettings):
     """Token of /metrics, which is disabled without it."""
     bootstrap_api_key: SecretStr | None = Field(default=None, validation_alias="REINFORGE_BOOTSTRAP_API_KEY")
     secret_key: SecretStr | None = Field(default=None, validation_alias="REINFORGE_SECRET_KEY")
-    """Key that encrypts stored secrets, such as judges' API keys; default: `secret-key` in the home folder."""
+    """Key that encrypts stored secrets, such as judges' keys; default: `secret-key` in the home folder."""
     allow_hosts: str = Field(default="", validation_alias="REINFORGE_ALLOW_HOSTS")
     """Internal addresses that the platform may call, such as those of judges and webhooks."""
     smtp_host: str | None = Field(

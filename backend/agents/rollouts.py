@@ -76,7 +76,7 @@ async def offer(
 
 
 async def expire(session: AsyncSession, attempt: TrainerAttempt) -> None:
-    """End rollouts past their time limit; offer those of lost runners again, or end them after the last try."""
+    """End overdue rollouts; offer those of lost runners again, or end them after the last try."""
     moment, heartbeat = now(), AgentRollout.limits["heartbeat_seconds"].as_float()
     late = AgentRollout.deadline < moment
     silent = AgentRollout.heartbeat_at + func.make_interval(0, 0, 0, 0, 0, 0, heartbeat) < moment

@@ -1,7 +1,7 @@
 """`Idempotency-Key` on POST: repeating a request with its key returns the first response.
 
-An endpoint that is one transaction needs only `dependencies=[OnceWhole]`. Others use `Once` in the transaction that
-creates the row:
+An endpoint that is one transaction needs only `dependencies=[OnceWhole]`. Others use `Once` in the
+transaction that creates the row:
 
     if (stored := await once.begin(session, once.request_hash(await request.body()))) is not None:
         return stored

@@ -19,7 +19,7 @@ IDLE_SECONDS = 300.0
 SPARE_SECONDS = 10.0
 
 MEMORY_BYTES = 2 << 30
-"""Limit of a child's address space: enough for several decoded copies of rows of 8 MiB, and Arrow's buffers."""
+"""Limit of a child's address space: enough for several decoded copies of 8 MiB rows, and Arrow's buffers."""
 _ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ", "TMPDIR")
 
 T = TypeVar("T")

@@ -40,7 +40,7 @@ async def get(session: AsyncSession, project_id: str, id: str) -> TrackerRow:
 
 
 async def check_address(guard: Guard, who: Principal, url: str) -> None:
-    """Check a tracker's address. Resolves names: use outside transactions. Raises NotAllowed, InvalidInput."""
+    """Check a tracker's URL. Resolves names: use outside transactions. Raises NotAllowed, InvalidInput."""
     require_owner(who, "trackers")
     hint = f"{ALLOW_VARIABLE} has to be set for the API and the background process."
     await addresses.check_address(guard, url, param="url", hint=hint)

@@ -1,4 +1,4 @@
-"""Claims of jobs: a row lock decides which worker runs a job; the attempt number excludes earlier attempts."""
+"""Claims of jobs: a row lock decides which worker runs a job; attempt numbers exclude earlier attempts."""
 
 import secrets
 from collections.abc import Sequence
