@@ -24,7 +24,7 @@ class Settings(BaseSettings):
     redis_url: SecretStr | None = Field(default=None, validation_alias="REDIS_URL")
     storage_url: str | None = Field(default=None, validation_alias="STORAGE_URL")
     s3_endpoint_url: str | None = Field(default=None, validation_alias="S3_ENDPOINT_URL")
-    """Address of another S3-compatible store, such as MinIO."""
+    """Address of an S3-compatible store other than AWS, such as MinIO."""
     url: str = Field(default="http://127.0.0.1:8321", validation_alias="REINFORGE_URL")
     """Public address of the server, for links and messages."""
     trusted_proxies: str = Field(default="127.0.0.1", validation_alias="REINFORGE_TRUSTED_PROXIES")
@@ -34,20 +34,20 @@ class Settings(BaseSettings):
     previous_worker_token: SecretStr | None = Field(
         default=None, validation_alias="REINFORGE_PREVIOUS_WORKER_TOKEN"
     )
-    """Token that is also accepted while workers switch to a new one."""
+    """Former token, which is accepted while workers switch to the new one."""
     worker_listen: str | None = Field(
         default=None,
         validation_alias="REINFORGE_WORKER_LISTEN",
         pattern=r"^(\[[0-9a-fA-F:]+\]|[^:\s]+):\d{1,5}$",
     )
-    """`host:port` for the worker API only; unset: served with the rest."""
+    """`host:port` that serves only the worker API. If unset, the main port serves it, too."""
     metrics_token: SecretStr | None = Field(
         default=None, validation_alias="REINFORGE_METRICS_TOKEN", min_length=16
     )
     """Token of /metrics, which is disabled without it."""
     bootstrap_api_key: SecretStr | None = Field(default=None, validation_alias="REINFORGE_BOOTSTRAP_API_KEY")
     secret_key: SecretStr | None = Field(default=None, validation_alias="REINFORGE_SECRET_KEY")
-    """Encrypts stored secrets, such as the keys of judges; default: `secret-key` in the home folder."""
+    """Key that encrypts stored secrets, such as judges' keys; default: `secret-key` in the home folder."""
     allow_hosts: str = Field(default="", validation_alias="REINFORGE_ALLOW_HOSTS")
     """Internal addresses that the platform may call, such as those of judges and webhooks."""
     smtp_host: str | None = Field(
@@ -73,22 +73,22 @@ class Settings(BaseSettings):
     blob_limit_bytes: int = Field(default=64 * 1024**3, validation_alias="REINFORGE_BLOB_LIMIT_BYTES", gt=0)
     """Maximum size of an object that a worker uploads."""
     key_requests: int = Field(default=512, validation_alias="REINFORGE_KEY_REQUESTS", ge=8)
-    """Concurrent requests of one key or person per API process."""
+    """Most concurrent requests of one key or person in each API process."""
     project_requests: int = Field(default=1024, validation_alias="REINFORGE_PROJECT_REQUESTS", ge=8)
     key_streams: int = Field(default=512, validation_alias="REINFORGE_KEY_STREAMS", ge=1)
     project_streams: int = Field(default=1024, validation_alias="REINFORGE_PROJECT_STREAMS", ge=1)
     project_body_bytes: int = Field(
         default=256 * 1024**2, validation_alias="REINFORGE_PROJECT_BODY_BYTES", ge=16 * 1024**2
     )
-    """JSON bytes of a project's concurrent requests."""
+    """Most JSON bytes in a project's concurrent requests."""
     project_upload_bytes: int = Field(
         default=16 * 1024**3, validation_alias="REINFORGE_PROJECT_UPLOAD_BYTES", gt=0
     )
-    """Bytes of a project's concurrent uploads, at least `upload_limit_bytes`."""
+    """Most bytes in a project's concurrent uploads, at least `upload_limit_bytes`."""
     project_calls: int = Field(default=100, validation_alias="REINFORGE_PROJECT_CALLS", ge=1)
-    """Waiting calls of a project: checks, previews and tests."""
+    """Most waiting RPCs of a project for checks, previews and tests."""
     project_samples: int = Field(default=1024, validation_alias="REINFORGE_PROJECT_SAMPLES", ge=1)
-    """Waiting chat and sampling calls of a project."""
+    """Most waiting RPCs of a project for chat and sampling."""
     pool_size: int = Field(default=10, validation_alias="REINFORGE_DATABASE_POOL", ge=2, le=100)
     """Database connections per process; as many again may open under load."""
     statement_seconds: float = Field(

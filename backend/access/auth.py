@@ -229,7 +229,7 @@ def unknown_project(project: str) -> NotFound:
 
 
 def check_same_origin(request: Request) -> None:
-    """Refuse cross-site changes with a session cookie. Raises NotAllowed."""
+    """Refuse a change by session cookie that another site's page sends. Raises NotAllowed."""
     site = request.headers.get("sec-fetch-site")
     origin = request.headers.get("origin")
     if site is not None:
@@ -340,7 +340,7 @@ def require_owner(who: Principal, resource: str) -> None:
 
 
 def require_scopes_of(who: Principal, role: Role) -> None:
-    """Raise NotAllowed for a key without all scopes of `role`: it cannot admit people to that role."""
+    """Raise NotAllowed if the key lacks a scope of `role`: it cannot admit people to that role."""
     lacking = [] if who.scopes is None else [scope for scope in SCOPES_OF[role] if scope not in who.scopes]
     if lacking:
         raise NotAllowed(

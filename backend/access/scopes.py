@@ -44,7 +44,7 @@ def room(path: str) -> str:
 
 
 def needed(method: str, path: str) -> frozenset[Scope]:
-    """Scopes of which the request needs any one. Empty if every key may send it."""
+    """Scopes, each of which permits the request; empty if every key may send it."""
     where = room(path)
     if where in ANY:
         return frozenset()

@@ -1,8 +1,9 @@
-"""Fair slots for concurrent requests, per sender and API process, whose one thread interleaves all requests.
+"""Fair slots for the concurrent requests of an API process, which serves them all in one thread.
 
-All requests with an unknown credential ("strangers") are one sender; their network addresses take turns. A
+Requests with unknown credentials ("strangers") count as one sender, whose network addresses take turns. A
 crowd is the strangers, or a sender that recently had many waiting requests. While any other sender is active,
-all crowds share one slot, and their next request waits until those of the others are answered.
+all crowds share one slot, and a crowd's next request waits up to YIELD_SECONDS for the other senders'
+requests.
 """
 
 import asyncio
@@ -16,19 +17,15 @@ STRANGER_PLACES = 2
 HOLD_SECONDS = 0.5
 STRANGERS = "strangers"
 CROWD_WAITING = 8
-"""Number of waiting requests that makes a sender a crowd. It is one until CALM_SECONDS after it last had so
-many.
-"""
+"""Number of waiting requests that makes a sender a crowd, until CALM_SECONDS after it last had so many."""
 CALM_SECONDS = 3.0
-"""Seconds after its last request in which a sender counts as active. A page sends a request every 3 s."""
+"""How long a sender counts as active after a request. An open page sends one every 3 s."""
 YIELD_SECONDS = 0.1
 """Most seconds that crowds wait for a slot while requests of other senders are under way."""
 _REMEMBERED = 10_000
 
 
 class WaitingLine:
-    """Waiting requests of one sender; its network addresses take turns."""
-
     def __init__(self) -> None:
         self._lines: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
         self._count = 0
@@ -119,8 +116,8 @@ class SenderSlots:
         return self._held[sender] < (places // 2 if others else places) and not self._must_wait(now)
 
     def _must_wait(self, now: float) -> bool:
-        """Whether a crowd has to wait: others are active, and either a crowd holds the shared slot, or others
-        hold slots and a crowd got one less than YIELD_SECONDS ago.
+        """Whether a crowd has to wait: other senders are active, and either a crowd holds the shared slot, or
+        other senders hold slots and a crowd got one less than YIELD_SECONDS ago.
         """
         while self._calm and next(iter(self._calm.values())) < now - CALM_SECONDS:
             self._calm.popitem(last=False)
@@ -150,7 +147,7 @@ class SenderSlots:
         self._try_later()
 
     def _try_later(self) -> None:
-        """Let requests in after YIELD_SECONDS: a crowd waits no longer, even if no request has ended."""
+        """Admit requests again after YIELD_SECONDS: no crowd waits longer, even if no request ends."""
         if self._waiting and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(YIELD_SECONDS, self._try_again)
 

@@ -17,8 +17,8 @@ _HANG_UP_SECONDS = 0.5
 
 
 class FairSlots:
-    """At most `places` concurrent tasks, of which a project has at most all but one, and `waiting` queued
-    ones per project.
+    """Limit of `places` concurrent tasks, of which a project may use all but one, and of `waiting` queued
+    tasks per project.
     """
 
     def __init__(self, places: int, waiting: int) -> None:

@@ -17,7 +17,6 @@ async def find(
 
 
 async def adapter_of(session: AsyncSession, project_id: str, name: str) -> Adapter | None:
-    """The adapter that an alias of the project names."""
     query = select(Adapter).join(AdapterAlias, AdapterAlias.adapter_id == Adapter.id)
     query = query.where(AdapterAlias.project_id == project_id, AdapterAlias.name == name)
     adapter: Adapter | None = await session.scalar(query)

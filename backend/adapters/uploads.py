@@ -1,4 +1,4 @@
-"""Uploaded PEFT adapters: one archive, a worker's check, a row."""
+"""Uploads of PEFT adapters: packed as one archive, checked by a worker, stored as a row."""
 
 import hashlib
 import io
@@ -46,7 +46,7 @@ def name_of(fields: Mapping[str, str]) -> str:
 
 @asynccontextmanager
 async def archive(weights: Path, lora: LoraShape, folder: Path) -> AsyncIterator[Archive]:
-    """Pack a PEFT folder as an uncompressed tar, with only the settings that were checked."""
+    """Pack a PEFT adapter as an uncompressed tar, whose configuration has only the checked settings."""
     with scratch_file(folder, "upload-") as file:
         yield await anyio.to_thread.run_sync(_write, file, weights, lora)
 

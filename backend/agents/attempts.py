@@ -18,8 +18,8 @@ async def is_alive(session: AsyncSession, job_id: str, attempt: int) -> bool:
 
 
 async def require_attempt(session: AsyncSession, job_id: str, attempt: int, token: str | None) -> None:
-    """Check that `token` is of the job's current attempt. Locks nothing, as trainers call it often. Raises
-    LeaseLost.
+    """Check that `token` belongs to the job's current attempt. Locks nothing, as trainers call it often.
+    Raises LeaseLost.
     """
     query = (
         select(Attempt.number)

@@ -42,7 +42,7 @@ async def take_rollouts(
 ) -> AgentTasks:
     """Long poll of a runner: rollouts of a job with environment `agent`, or none after `wait_seconds`.
 
-    Each has a key for `/v1/rollout/…`, whose `chat/completions` answers in OpenAI's format.
+    Each has a key for `/v1/rollout/…`, whose endpoint `chat/completions` answers in OpenAI's format.
     """
     leave(request)
     return await service.next_tasks(database, hub, who.project_id, id, body, request)
@@ -50,7 +50,7 @@ async def take_rollouts(
 
 @router.get("/api/v1/jobs/{id}/rollouts", operation_id="countRollouts")
 async def count_rollouts(id: str, session: Session, who: Reader) -> RolloutCounts:
-    """Whether a job with environment `agent` waits for a runner, and which runners it has."""
+    """How many rollouts of a job with environment `agent` wait or run, and the names of its runners."""
     return await rollouts.counts(session, who.project_id, id)
 
 

@@ -1,7 +1,7 @@
 """Queue of model calls: requests that wait for the trainer of an attempt.
 
 A call is a row with a deadline. The trainer long-polls for the calls of its attempt and posts answers; NOTIFY
-wakes the request that waits. The queue does not read the calls: `kind` names the protocol, `caller` the
+wakes the request that waits. The queue does not interpret the calls: `kind` names the protocol, `caller` the
 sender.
 """
 
@@ -41,14 +41,11 @@ class TrainerAttempt:
 
     @property
     def topic(self) -> str:
-        """Topic that is notified when there is work for the trainer."""
         return f"trainer:{self.job_id}"
 
 
 @dataclass(frozen=True)
 class WaitingCall:
-    """A call in the queue."""
-
     id: str
     attempt: TrainerAttempt
     timeout: float
@@ -153,7 +150,7 @@ async def received(session: AsyncSession, attempt: TrainerAttempt, ids: Sequence
 
 
 async def waiting_calls(session: AsyncSession, attempt: TrainerAttempt) -> list[ModelCallMessage]:
-    """Waiting calls. Callers take turns; the calls of each are in order of age, oldest first."""
+    """Waiting calls. Callers take turns; each caller's oldest calls come first."""
     turn = func.row_number().over(partition_by=QueuedModelCall.caller, order_by=QueuedModelCall.created_at)
     query = (
         select(QueuedModelCall)

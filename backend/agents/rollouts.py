@@ -1,5 +1,5 @@
-"""Rollouts of an attempt: offered by its trainer, taken by runners, ended by them, a time limit or missing
-heartbeats.
+"""Rollouts of an attempt. Its trainer offers them, runners take them; a runner, a time limit or missing
+heartbeats end them.
 """
 
 import secrets
@@ -38,15 +38,12 @@ _MOST_RUNNERS = 100
 
 @dataclass(frozen=True)
 class OpenRollout:
-    """Rollout that a request's key belongs to."""
-
     id: str
     attempt: TrainerAttempt
     try_no: int
 
 
 def runners_topic(job_id: str) -> str:
-    """Topic that is notified when there are rollouts to take."""
     return f"runners:{job_id}"
 
 
@@ -79,7 +76,7 @@ async def offer(
 
 
 async def expire(session: AsyncSession, attempt: TrainerAttempt) -> None:
-    """End rollouts that are over time, and offer those of lost runners again or end them."""
+    """End overdue rollouts; offer those of lost runners again, or end them after the last try."""
     moment, heartbeat = now(), AgentRollout.limits["heartbeat_seconds"].as_float()
     late = AgentRollout.deadline < moment
     silent = AgentRollout.heartbeat_at + func.make_interval(0, 0, 0, 0, 0, 0, heartbeat) < moment
@@ -106,7 +103,7 @@ async def ended(session: AsyncSession, attempt: TrainerAttempt) -> list[RolloutE
 
 
 async def forget(session: AsyncSession, attempt: TrainerAttempt, ids: Sequence[str]) -> None:
-    """Delete ended rollouts that the trainer knows of."""
+    """Delete rollouts whose end the trainer has received."""
     if ids:
         done = (_of(attempt), AgentRollout.id.in_(ids), AgentRollout.state == "ended")
         await session.execute(delete(AgentRollout).where(*done))
@@ -123,7 +120,9 @@ async def count_waiting(session: AsyncSession, attempt: TrainerAttempt) -> int:
 
 
 async def counts(session: AsyncSession, project_id: str, job_id: str) -> RolloutCounts:
-    """Numbers of a job's rollouts, and its runners; zero without environment `agent`. Raises NotFound."""
+    """How many rollouts of a job wait or run, and its runners; zero without environment `agent`. Raises
+    NotFound.
+    """
     job = await _job(session, project_id, job_id)
     of_attempt = _of(TrainerAttempt(job.id, job.attempt))
     states = select(AgentRollout.state, func.count()).where(of_attempt).group_by(AgentRollout.state)

@@ -13,13 +13,15 @@ from backend.data.events import Hub
 from reinforge.schemas.agent_rollouts import AgentTasks, TakeModelCalls, TakeRollouts, TrainerWork
 
 LOOK_AGAIN_SECONDS = 2.0
-"""How often a waiting trainer's rollouts are checked for lost runners."""
+"""Seconds between queries of a long poll. A trainer's queries also detect lost runners."""
 
 
 async def next_work(
     database: Database, hub: Hub, job_id: str, token: str | None, body: TakeModelCalls, request: Request
 ) -> TrainerWork:
-    """Calls and ended rollouts of an attempt, or nothing after `wait_seconds`. Raises LeaseLost."""
+    """Waiting model calls and ended rollouts of an attempt, or nothing after `wait_seconds`. Raises
+    LeaseLost.
+    """
     attempt, until = TrainerAttempt(job_id, body.attempt), time.monotonic() + body.wait_seconds
     with hub.subscribe(attempt.topic) as arrived:
         while True:
@@ -47,7 +49,9 @@ async def _work(session: AsyncSession, attempt: TrainerAttempt, body: TakeModelC
 async def next_tasks(
     database: Database, hub: Hub, project_id: str, job_id: str, body: TakeRollouts, request: Request
 ) -> AgentTasks:
-    """Rollouts of a job, or none after `wait_seconds`, or once the job has ended. Raises NotFound, StateConflict."""
+    """Rollouts for a runner; none after `wait_seconds` or if the job has ended. Raises NotFound,
+    StateConflict.
+    """
     until = time.monotonic() + body.wait_seconds
     with hub.subscribe(rollouts.runners_topic(job_id)) as offered:
         while True:

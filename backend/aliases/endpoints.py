@@ -39,10 +39,11 @@ async def set_alias(
     match: IfMatch,
     who: Writer,
 ) -> AliasInfo:
-    """Promote an adapter: create the alias, or move it. A new one needs no If-Match.
+    """Promote an adapter: create the alias, or move it. A new alias needs no If-Match.
 
-    An alias names the adapter wherever one is named: `model` of a chat or of a job, `adapter` of a deployment or
-    evaluation. 409 `card_not_passed` if the report card does not meet the conditions of `require` or of the project.
+    The alias stands for the adapter in `model` of a chat or of a job, and in `adapter` of a deployment or
+    evaluation. 409 `card_not_passed` if the report card does not meet the conditions of `require` or of the
+    project.
     """
     settings: Settings = request.app.state.settings
     view = await service.promote(
@@ -59,5 +60,5 @@ async def delete_alias(name: Name, session: Session, who: Writer) -> None:
 
 @router.get("/adapters/aliases/{name}/history", operation_id="listAliasChanges")
 async def list_alias_changes(name: Name, session: Session, who: Reader) -> AliasChangeList:
-    """Moves of an alias, newest first, at most 200; also of a deleted alias."""
+    """The newest 200 changes of an alias, newest first. Works for a deleted alias, too."""
     return AliasChangeList(data=await service.history(session, who.project_id, name))

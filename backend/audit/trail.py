@@ -27,7 +27,7 @@ QUIET = frozenset(
         "putDatasetUploadPart", "createDatasetUploadPartUrl",
     }
 )  # fmt: skip
-"""Operations that are not logged, as they make no visible change."""
+"""Operations without visible changes, which are left out of the log."""
 LOUD_READS = ("/export", "/signing-secret")
 DETAIL_FIELDS = (
     "name",
@@ -48,8 +48,8 @@ MACHINERY = frozenset(
         "base_model",
     }
 )  # fmt: skip
-"""Tables that any request may write: writes to them are not logged, except to base models by their own
-operations.
+"""Tables that any request may write. Writes to them are not logged, except to base models by operations on
+models.
 """
 _LARGEST = 1 << 20
 _WROTE, _ADDED = "audit_wrote", "audit_added"

@@ -32,7 +32,7 @@ _TEMPLATE_OFFER = (
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """A request to inspect a model. `template` is for a model without a chat template."""
+    """A request to inspect a model. `template` names the chat template of a model that has none."""
 
     key: str
     id: str
@@ -162,7 +162,7 @@ def is_inspected(row: BaseModel) -> bool:
 
 
 def _in_use(inspection: Inspection) -> StateConflict:
-    """Error that names no job or adapter that uses the model, as it may belong to another project."""
+    """Error for changed files of a model in use. Does not name its users, which may be in other projects."""
     return StateConflict(
         f"The files of {inspection.id} have changed, but jobs, adapters or deployments need the old ones.",
         code="model_in_use",

@@ -65,8 +65,8 @@ async def get(id: str, session: Session, who: Reader) -> BaseModelInfo:
 
 @router.delete("/models/{id}", status_code=204, operation_id="deleteModel")
 async def delete(id: str, session: Session, who: Writer) -> None:
-    """Delete a model. Refused while a job, an adapter or a deployment needs it. Shared models:
-    administrators only.
+    """Delete a model. Refused while a job, an adapter or a deployment needs it. Only administrators delete
+    shared models.
     """
     await service.remove(session, who, id)
 

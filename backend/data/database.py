@@ -85,7 +85,6 @@ class Database:
 
     @asynccontextmanager
     async def autocommit(self) -> AsyncIterator[AsyncSession]:
-        """Session whose statements are transactions of their own."""
         async with self._autocommit_sessions() as session:
             yield session
 
@@ -150,6 +149,6 @@ async def _reading(request: Request) -> AsyncIterator[AsyncSession]:
 
 
 ReadSession = Annotated[AsyncSession, Depends(_reading, scope="function")]
-"""Session of endpoints that only read. Locks last for their statement alone."""
+"""Session of endpoints that only read. Each statement is a transaction, so its locks end with it."""
 
 DatabaseDep = Annotated[Database, Depends(get_database)]

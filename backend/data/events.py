@@ -53,7 +53,7 @@ class Hub:
 
     @contextlib.contextmanager
     def subscribe(self, topic: str) -> Iterator[Subscription]:
-        """Subscribe before reading the tables, so that no event is missed."""
+        """Subscribe to a topic. Call it before reading the tables, so that no event is missed."""
         subscription = Subscription()
         self._topics[topic].add(subscription)
         try:

@@ -1,6 +1,6 @@
 """Advisory lock of the leading background process.
 
-`python -m backend.data.leader_lock` exits with 0 while it is held.
+`python -m backend.data.leader_lock` exits with 0 while the lock is held.
 """
 
 import sys

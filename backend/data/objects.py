@@ -180,7 +180,7 @@ async def note_upload(session: AsyncSession, job_id: str, sha256: str) -> bool:
 
 
 async def require_uploaded(session: AsyncSession, job_id: str, sha256: str) -> None:
-    """Share-lock an object that the job's worker uploaded: knowing its hash is not enough. Raises InvalidInput."""
+    """Share-lock an object, which the job's own worker must have uploaded. Raises InvalidInput."""
     if await session.get(JobObject, (job_id, sha256)) is None:
         raise _not_uploaded(sha256)
     await require_stored(session, sha256)

@@ -60,8 +60,8 @@ class DemoStarter:
     services: SubmitServices
 
     async def start(self, project_id: str, created_by: str) -> tuple[Job, bool]:
-        """The demo job, and whether it is new. An unfinished or succeeded one of the same files is reused, a
-        paused one resumed.
+        """The demo job, and whether it is new. An unfinished or succeeded job with the same files is reused,
+        a paused job resumed.
         """
         spec = await anyio.to_thread.run_sync(jobfile.load, demo.job_file())
         mark = await anyio.to_thread.run_sync(spec_hash, spec)

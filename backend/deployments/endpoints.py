@@ -58,7 +58,7 @@ async def change(
     match: IfMatch,
     who: Writer,
 ) -> DeploymentInfo:
-    """Change the deployed weights; running requests finish with the old ones."""
+    """Change the deployed weights; running requests finish with the old weights."""
     row = await service.change(session, who.project_id, id, body, match)
     _load(request, session, row)
     return tagged(await service.view(session, row), response)

@@ -90,8 +90,8 @@ async def stop(session: AsyncSession, project_id: str, id: str) -> Deployment:
 async def settle(session: AsyncSession, id: str) -> None:
     """Stop a draining deployment that has no running requests.
 
-    Requests check the state after storing their call, and this checks the calls after storing the state: one
-    of them sees the other.
+    A request stores its call and then checks the state; this checks the calls after the state is stored. So
+    one of them sees the other.
     """
     if not (await repository.under_way(session, [id])).get(id):
         await repository.move(session, id, since=["draining"], to="stopped")
@@ -237,7 +237,7 @@ async def _check_name(session: AsyncSession, project_id: str, name: str) -> None
 async def _weights(
     session: AsyncSession, project_id: str, body: DeploymentTarget, *, run_tools: bool
 ) -> dict[str, Any]:
-    """Columns of a deployment row, from the weights that `body` names. Raises InvalidInput."""
+    """Columns of a deployment row that describe the weights named by `body`. Raises InvalidInput."""
     if body.model is not None:
         _require_no_tools(run_tools)
         model = await base_models.get_usable(session, project_id, body.model)

@@ -1,4 +1,4 @@
-"""Loading of deployments, and their states and usage."""
+"""Loading of deployments, and updates of their states and usage."""
 
 import asyncio
 import logging
@@ -41,7 +41,7 @@ class ServedRequest:
     error: ReinforgeError | None = None
     broken_off: bool = False
     is_new: bool = True
-    """Whether this is a request of its own, not a later turn of one that is already counted."""
+    """False for a later turn of a request that is already counted."""
 
     def used(self) -> dict[UsageKind, float]:
         return {
@@ -121,7 +121,7 @@ class Loader:
                 await repository.move(session, id, since=["loading"], to=to, error=error)
 
     async def _run(self, project_id: str, served: service.Served) -> None:
-        """A sampling call without prompts makes the worker load the weights."""
+        """Make the worker load the weights, by a sampling call without prompts."""
         request = QueuedSampling(**weights(served.model, served.adapter), prompts=[], max_tokens=1)
         calls = self._calls.of_project(project_id)
         stream = await open_stream(calls, SAMPLE, request, quiet_seconds=QUIET_SECONDS)

@@ -37,7 +37,7 @@ async def start_example(
 ) -> JobDetail:
     """Create an example's datasets, reward and job; or return (200) its unfinished job.
 
-    Datasets and rewards of the same content are reused. A refused job leaves neither behind.
+    Datasets and rewards with the same content are reused. If the job is refused, new ones are deleted.
     """
     job, is_new = await service.ExampleStarter(services).start(example, who.project_id, who.name)
     if not is_new:

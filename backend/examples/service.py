@@ -46,7 +46,7 @@ async def detail(session: AsyncSession, project_id: str, name: str) -> ExampleDe
 
 @dataclass
 class StoredFiles:
-    """Ids of rows that a start added. They are deleted if the job is refused."""
+    """Ids of rows that a start has added. They are deleted if its job is refused."""
 
     datasets: list[str] = field(default_factory=list)
     rewards: list[str] = field(default_factory=list)
@@ -85,7 +85,7 @@ class ExampleStarter:
     services: SubmitServices
 
     async def start(self, name: str, project_id: str, created_by: str) -> tuple[Job, bool]:
-        """The example's job, and whether it is new. An unfinished one is reused, a paused one resumed."""
+        """The example's job, and whether it is new. An unfinished job is reused, a paused job resumed."""
         example = examples.find(name)
         await anyio.to_thread.run_sync(lambda: example.hash)
         async with self.services.database.transaction() as session:

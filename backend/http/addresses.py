@@ -9,8 +9,8 @@ _LOOK_UP_SECONDS = 5.0
 
 
 async def check_address(guard: Guard, url: str, *, param: str, hint: str) -> None:
-    """Check that an address may be called, outside transactions, and again before each call. Raises
-    InvalidInput `url_not_allowed`.
+    """Check that an address may be called, if it resolves; every call checks it again. Use outside
+    transactions. Raises InvalidInput `url_not_allowed`.
     """
     try:
         async with asyncio.timeout(_LOOK_UP_SECONDS):

@@ -41,8 +41,8 @@ REQUEST_ID = re.compile(r"^[A-Za-z0-9._-]{1,100}$")
 
 
 def error_response(error: ReinforgeError, request_id: str | None) -> JSONResponse:
-    """Response for an error. Conflicts carry `x-should-retry: false`, since the OpenAI SDK retries every 409
-    and 429.
+    """Error response. Conflicts and spent budgets carry `x-should-retry: false`, since the OpenAI SDK retries
+    every 409 and 429.
     """
     headers: dict[str, str] = {}
     if error.status == 401:

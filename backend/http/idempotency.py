@@ -1,7 +1,7 @@
 """`Idempotency-Key` on POST: repeating a request with its key returns the first response.
 
-An endpoint that is one transaction needs only `dependencies=[OnceWhole]`. Others use it in the transaction that
-creates the row:
+An endpoint that is one transaction needs only `dependencies=[OnceWhole]`. Others use `Once` in the
+transaction that creates the row:
 
     if (stored := await once.begin(session, once.request_hash(await request.body()))) is not None:
         return stored
@@ -41,7 +41,7 @@ class Idempotency:
         self.has_key = key is not None
 
     def request_hash(self, body: bytes) -> str:
-        """Hash of the request and its sender: only the sender may get the response, which may hold a secret."""
+        """Hash of the request and its sender, since only the sender may get the response."""
         return fingerprint(self._asker, self._query, body)
 
     async def peek(self, session: AsyncSession, fingerprint: str) -> Response | None:

@@ -1,7 +1,7 @@
-"""Return of the memory of large requests to the system: errors and requests form reference cycles, and the
-garbage collector runs rarely.
+"""Return of memory to the system after large requests, whose reference cycles the garbage collector rarely
+frees.
 
-A collection stops the event loop, and with it all requests: each should examine few objects.
+A collection stops the event loop and all requests, so each collection should examine few objects.
 """
 
 import asyncio
@@ -17,23 +17,23 @@ in cycles.
 """
 EVERY_SECONDS = 5.0
 WARM_LOOKS = (2, 12)
-"""After which checks since the start all objects are frozen: routes, statements and caches exist by then, and
-stay.
-"""
+"""Check counts at which all objects are frozen: the lasting routes, statements and caches exist by then."""
 GROWTH_BYTES = 48 << 20
-"""Growth that starts a collection, of young objects only. A collection stops the server for milliseconds, a
-full one during large requests for tenths of a second.
+"""Growth in bytes that starts a collection of young objects. It takes milliseconds; a full collection during
+large requests takes tenths of a second.
 """
 FULL_GROWTH_BYTES = 256 << 20
-"""Growth that starts a full collection, even during a burst of requests."""
+"""Growth in bytes that starts a full collection, even during a burst of requests."""
 REPEAT_LOOKS = (2, 6, 24)
-"""After which checks since the last growth a full collection runs: the requests of a burst have ended by
+"""Check counts since the last growth at which a full collection runs: the requests of a burst have ended by
 then.
 """
 
 
 def prepare_server() -> None:
-    """Set up the collector and the allocator for short stops. Call it once, after the application is created."""
+    """Set up the collector and the allocator for short pauses. Call it once, after the application is
+    created.
+    """
     return_large_blocks_at_once()
     gc.freeze()
     gc.set_threshold(YOUNG_OBJECTS, 20, 50)

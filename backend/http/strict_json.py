@@ -87,7 +87,7 @@ class ResponseReady(Exception):
 
 
 class RecordedRoute(APIRoute):
-    """Route that passes the response to the dependency's `keep_answer` before the commit."""
+    """Route that passes the response to `request.state.keep_answer`, if set, before the commit."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handler = super().get_route_handler()

@@ -15,7 +15,8 @@ router = APIRouter(prefix="/api/v1", tags=["jobs"], route_class=StrictRoute)
 
 @router.post("/jobs/defaults", operation_id="suggestJobDefaults")
 async def suggest(spec: Annotated[dict[str, Any], Body()], services: ServicesDep, who: Reader) -> JobDefaults:
-    """Suggested values for the most important fields of a specification, with reasons, and an estimate of its time.
+    """Suggested values for the most important fields of a specification, with reasons, and an estimate of the
+    job's duration.
 
     `model` and `data.dataset` are required. Jobs get these values only if you send them.
     """

@@ -25,7 +25,7 @@ SAMPLE_ROWS = 256
 LONGEST_ROWS = 16
 COUNT_SECONDS = 3.0
 UNCOUNTED_SECONDS = 60.0
-"""Seconds for which an estimate from characters is used again."""
+"""Seconds for which an estimate from characters is reused."""
 MOST_CACHED = 256
 ONE_TOKEN = "0"
 

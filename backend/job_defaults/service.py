@@ -1,5 +1,5 @@
-"""Suggested values for a job and an estimate of its time, from what the project and its workers have
-measured.
+"""Suggested values for a job and an estimate of its duration, from measurements of the project and its
+workers.
 """
 
 import statistics
@@ -129,7 +129,7 @@ async def _estimate(
     sizes: JobSizes,
     observed: Observed | None,
 ) -> TimeEstimate | None:
-    """Estimate from jobs on this dataset, else from its pre-flight, else from jobs on other datasets."""
+    """Time estimate from jobs on this dataset, else from its pre-flight, else from jobs on other datasets."""
     earlier, probed = (
         await _earlier(session, project_id, spec, model, dataset, sizes.devices),
         sizes.preflight,

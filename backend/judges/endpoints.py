@@ -56,7 +56,7 @@ async def change(
     match: IfMatch,
     who: Writer,
 ) -> JudgeInfo:
-    """Change a judge. Running jobs use it from their next attempt on. For owners."""
+    """Change a judge. Running jobs use the change from their next attempt on. For owners."""
     if body.base_url is not None:
         await service.check_address(settings.guard, who, body.base_url)
     async with database.transaction() as session:

@@ -1,4 +1,4 @@
-"""Judges; keys are decrypted only for a worker that calls them."""
+"""LLM judges, whose API keys are decrypted only for a worker that calls the judge."""
 
 import base64
 from collections.abc import Iterable
@@ -42,7 +42,7 @@ async def get(session: AsyncSession, project_id: str, id: str) -> JudgeRow:
 
 
 async def check_address(guard: Guard, who: Principal, base_url: str) -> None:
-    """Check a judge's address, outside transactions, as names are resolved; workers check again. Raises
+    """Check a judge's address. Resolves names: use outside transactions. Workers check it again. Raises
     NotAllowed, InvalidInput.
     """
     require_owner(who, "judges")

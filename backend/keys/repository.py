@@ -33,7 +33,7 @@ async def revoke(session: AsyncSession, project_id: str, id: str) -> bool:
 
 
 async def revoke_of(session: AsyncSession, maker_id: str, project_id: str) -> None:
-    """Revoke the person's keys in the project, and those created with them."""
+    """Revoke the person's keys in the project, and keys created with these keys."""
     await session.execute(
         update(ApiKey)
         .where(ApiKey.maker_id == maker_id, ApiKey.project_id == project_id, ApiKey.revoked_at.is_(None))

@@ -53,7 +53,6 @@ async def add_bootstrap_key(session: AsyncSession, secret: str) -> None:
 async def page(
     session: AsyncSession, who: Principal, *, limit: int, after: str | None
 ) -> tuple[list[ApiKey], bool]:
-    """Active keys, newest first. Raises NotAllowed."""
     require_owner(who, "API keys")
     return await repository.page(session, who.project_id, limit=limit, after=after)
 
@@ -89,7 +88,6 @@ async def add(
 
 
 async def transfer(session: AsyncSession, who: Principal, id: str) -> ApiKey:
-    """Make `who` the creator, so that removing the former one does not revoke the key."""
     require_owner(who, "API keys")
     key = await repository.find(session, who.project_id, id)
     if key is None:

@@ -24,7 +24,7 @@ RETENTION = timedelta(days=7)
 
 
 def pause(tries: int) -> float:
-    """Seconds before the next attempt: 30, 90, 270 … to an hour, with jitter."""
+    """Seconds before the next attempt: 30, 90, 270 …, at most an hour, with jitter."""
     usual: float = min(LONGEST_PAUSE_SECONDS, 30.0 * 3.0 ** min(tries - 1, 20))
     return usual * random.uniform(0.8, 1.2)
 

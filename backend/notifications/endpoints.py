@@ -66,7 +66,7 @@ async def send_confirmation(session: Session, settings: SettingsDep, who: Reader
 
 @page_router.get("/confirm")
 async def confirm_page(token: Token, session: Session, sealer: SealerDep) -> HTMLResponse:
-    """Page that asks for confirmation, as programs that open the links of e-mails must confirm nothing."""
+    """Page with a button to confirm: a mail program that opens the link must not confirm."""
     try:
         address = await service.confirm(session, sealer, token, save=False)
     except NotFound as error:

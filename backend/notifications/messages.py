@@ -63,7 +63,7 @@ def event_content(mail: Mail, project: str, base_url: str, unsubscribe: str) -> 
 
 
 def confirmation_content(address: str, base_url: str, url: str) -> MailContent:
-    """Content without text that a person can choose: the address may be somebody else's."""
+    """E-mail without any text that a user can choose: the address may be somebody else's."""
     return MailContent(
         title="Confirm your e-mail address",
         subject="Confirm your e-mail address",

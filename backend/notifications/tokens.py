@@ -1,4 +1,4 @@
-"""Tokens in the links of e-mails, to confirm an address or to unsubscribe. Sealed with the server's secret
+"""Tokens in links of e-mails that confirm an address or unsubscribe. They are sealed with the server's secret
 key, not stored.
 """
 

@@ -1,4 +1,4 @@
-"""Error format, timestamps and lists of all `/v1` routes."""
+"""Conventions of all `/v1` routes: error format, timestamps, lists."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime

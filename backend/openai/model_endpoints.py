@@ -26,7 +26,7 @@ MOST_CHECKPOINTS = 10_000
 
 @router.get("", operation_id="listWireModels")
 async def list_models(session: Session, who: Reader) -> WireList[ModelView]:
-    """Every valid `model`: base models, then deployments, adapters, aliases and checkpoints, newest first."""
+    """Every valid `model`: base models, then deployments, adapters, aliases and checkpoints."""
     bases = await session.scalars(
         select(BaseModel)
         .where(BaseModel.status == "ready", base_models.visible_to(who.project_id))

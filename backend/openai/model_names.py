@@ -4,7 +4,7 @@
     ft:<base>:<project>:<suffix>:<8 characters>                  the adapter of a finished job
     ft:<base>:<project>:<suffix>:<8 characters>:ckpt-step-<n>    a checkpoint
 
-The eight characters begin the job's id after `ftjob-`.
+The eight characters follow `ftjob-` in the job's id.
 """
 
 import re
@@ -33,11 +33,10 @@ class NamedModel:
     checkpoint: Checkpoint | None = None
     job: Job | None = None
     alias: Adapter | None = None
-    """The adapter that an alias names; an uploaded one has no checkpoint."""
+    """Adapter, if the name is an alias. An uploaded adapter has no checkpoint."""
 
     @property
     def weights(self) -> Checkpoint | Adapter | None:
-        """Checkpoint or adapter; None for a base model."""
         return self.checkpoint or self.alias
 
     @property

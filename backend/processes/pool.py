@@ -19,7 +19,7 @@ IDLE_SECONDS = 300.0
 SPARE_SECONDS = 10.0
 
 MEMORY_BYTES = 2 << 30
-"""Limit of a child's address space: for rows of 8 MiB, decoded several times, and Arrow's buffers."""
+"""Limit of a child's address space: enough for several decoded copies of 8 MiB rows, and Arrow's buffers."""
 _ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ", "TMPDIR")
 
 T = TypeVar("T")
@@ -32,7 +32,9 @@ class ChildDied(Exception):
 
 
 class ReplyUnpickler(pickle.Unpickler):
-    """Restricted unpickler of values, records and errors; calls only their constructors."""
+    """Restricted unpickler that calls only constructors of data classes, pydantic models, exceptions and
+    sets.
+    """
 
     def find_class(self, module: str, name: str) -> Any:
         if module == "builtins" or module.split(".")[0] in ("backend", "reinforge", "pyarrow"):
@@ -106,7 +108,7 @@ async def _request(child: asyncio.subprocess.Process, question: bytes) -> bytes:
 
 
 async def start(module: str, *arguments: str, stdin: int) -> asyncio.subprocess.Process:
-    """Start a module that reads untrusted bytes as a child process, which asyncio reaps."""
+    """Start a module as a child process, which reads untrusted bytes and which asyncio reaps."""
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", module, *arguments),
         stdin=stdin,

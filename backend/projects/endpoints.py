@@ -53,13 +53,13 @@ async def get_by_id(id: str, response: Response, session: Session, who: Reader) 
 async def rename_project(
     id: str, body: ProjectUpdate, response: Response, session: Session, match: IfMatch, who: Writer
 ) -> Project:
-    """Rename a project, or set the report card that promotions require. For owners."""
+    """Rename a project, or set the conditions on the report card for promotions. For owners."""
     return tagged(await service.change(session, who, id, body, match), response)
 
 
 @router.delete("/projects/{id}", status_code=204, operation_id="deleteProject")
 async def delete_project(id: str, body: ProjectDelete, session: Session, who: Writer) -> None:
-    """Delete the project with all its data; `name` must be its name. For owners.
+    """Delete the project with all its data; `name` must be the project's name. For owners.
 
     409 `project_busy` while a worker has one of its jobs. Files are deleted within about a day.
     """

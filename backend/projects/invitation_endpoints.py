@@ -36,7 +36,7 @@ router = APIRouter(prefix="/api/v1", tags=["project"], route_class=StrictRoute)
 async def list_invitations(
     session: Session, who: Reader, limit: Annotated[int, Query(ge=1, le=100)] = 50, after: str | None = None
 ) -> Page[Invitation]:
-    """Unused invitations, newest first; expired ones until they are withdrawn. For owners."""
+    """Unused invitations, newest first, including expired ones that are not withdrawn. For owners."""
     rows, more = await invitations.page(session, who, limit=limit, after=after)
     cursor = encode_cursor(rows[-1].created_at, rows[-1].id) if more else None
     return Page(data=[Invitation.model_validate(row) for row in rows], has_more=more, next_cursor=cursor)
@@ -61,7 +61,7 @@ async def withdraw_invitation(id: str, session: Session, who: Writer) -> None:
 async def look_at_invitation(
     body: InvitationToken, request: Request, session: Session, database: DatabaseDep
 ) -> InvitationOffer:
-    """What an invitation offers, for anyone with its link; does not use it up."""
+    """The project and role of an invitation, for anyone with its link. Does not use it up."""
     who = await _signed_in_user(request, database)  # first: it needs its own connection
     row, project = await invitations.look(session, body.token)
     return InvitationOffer.model_validate(

@@ -68,7 +68,9 @@ async def change(session: AsyncSession, who: Principal, id: str, role: Role, mat
 
 
 async def remove(session: AsyncSession, who: Principal, id: str) -> None:
-    """Remove a member and what the member made: keys, invitations, links. A user without projects is deleted."""
+    """Remove a member and the keys, invitations and links that the member made. A user without projects is
+    deleted.
+    """
     member, user = await _owned(session, who, id)
     await repository.end_makings(session, user.id, member.project_id)
     await keys.revoke_of(session, user.id, member.project_id)

@@ -28,7 +28,7 @@ async def counts(session: AsyncSession, project_id: str) -> dict[str, Any]:
 
 
 async def visible_projects(session: AsyncSession, who: Principal) -> list[ProjectAccess]:
-    """Projects of the caller, by name: all for administrators, their own for users, one for any other key."""
+    """Projects of the caller, by name: all for administrators, a user's own, or another key's one."""
     if who.administrator or who.user_id is not None:
         rows = await repository.projects(session, None if who.administrator else who.user_id)
     else:

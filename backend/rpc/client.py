@@ -48,11 +48,11 @@ LOOK_AGAIN_SECONDS = 5.0
 PROJECT_CALLS = 2
 HANG_UP_SECONDS = 1.0
 SLOW_SECONDS = 10.0
-"""Seconds of waiting that show that workers do not answer."""
+"""Seconds of waiting after which workers count as not answering."""
 RETRY_AFTER_SECONDS = 5
 _RETENTION = timedelta(minutes=10)
 _TAKING = 7_224_910_163_351_041
-"""Advisory lock for taking calls, as concurrent takers would exceed a project's limit."""
+"""Advisory lock for taking calls: without it, concurrent takers could exceed a project's limit."""
 
 IsGone = Callable[[], Awaitable[bool]]
 
@@ -97,7 +97,9 @@ class Calls:
         return Calls(self.database, self.hub, project=lambda: project_id, limits=self._limits)
 
     async def ask(self, rpc: Rpc[RequestT, ResultT], request: RequestT, *, timeout: float) -> ResultT:
-        """Call a worker and return its result, outside transactions. Raises Unavailable, or the worker's error."""
+        """Call a worker and return its result. Use outside transactions. Raises Unavailable, or the worker's
+        error.
+        """
         with timed_rpc(rpc.kind), tracing.span(f"rpc {rpc.kind}", kind="client"):
             return await self._ask(rpc, request, timeout)
 
@@ -248,8 +250,8 @@ class Calls:
             raise NotFound(f"No call {call_id} waits for an answer.", code="call_not_found")
 
     async def store_chunk(self, call_id: str, seq: int, events: list[dict[str, Any]]) -> None:
-        """Save events of a running call, once per `seq`. Raises NotFound if no caller waits, StateConflict
-        after the answer.
+        """Save events of a running call, once per `seq`. Raises NotFound if no caller waits, StateConflict if
+        the call is answered.
         """
         async with self.database.transaction() as session:
             # The lock keeps the call from being deleted before its chunk is stored.
@@ -298,7 +300,9 @@ def _payload(request: BaseModel) -> dict[str, Any]:
 
 
 def _next_call(kinds: Sequence[CallKind]) -> Select[Call]:
-    """The oldest call of the project with the fewest running; ties go to the one served longest ago."""
+    """Query for the oldest call of the project with the fewest running calls; ties go to the project served
+    longest ago.
+    """
     other_call = aliased(Call)
     same = other_call.project_id == Call.project_id
     under_way = (

@@ -1,4 +1,4 @@
-"""Shared empty results of one worker's pollers, so that a notification makes only one of them query the queue."""
+"""Empty result shared by one worker's pollers, so that a notification makes only one query the queue."""
 
 import asyncio
 import contextlib

@@ -39,8 +39,8 @@ class CallStream(Generic[ResultT]):
         return (self._over or time.monotonic()) - self._first_event_at
 
     async def events(self) -> AsyncGenerator[RpcEvent | None, None]:
-        """The worker's events in order; None as a keep-alive. Deletes the call at the end. Raises Unavailable
-        or the worker's error.
+        """The worker's events in the order sent; None as a keep-alive. Deletes the call at the end. Raises
+        Unavailable or the worker's error.
         """
         began = last_event_at = time.monotonic()
         reported_waiting = False

@@ -53,7 +53,7 @@ def source(folder: Path, path: str) -> Path | None:
 
 
 def target(link: str, page: str) -> str | None:
-    """Where a link of `page` leads on the server; None for a file of the repository that is not served."""
+    """Address on the server for a link of `page`; None for a file of the repository that is not served."""
     if "://" in link or link.startswith(("mailto:", "#")):
         return link
     name, mark, anchor = link.partition("#")

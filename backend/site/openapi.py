@@ -1,4 +1,4 @@
-"""OpenAPI document: FastAPI's, with examples, edit requirements and errors."""
+"""FastAPI's OpenAPI document with examples, If-Match requirements and errors."""
 
 import json
 from pathlib import Path

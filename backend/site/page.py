@@ -78,7 +78,7 @@ class PageFallback:
         await self.respond(path, first, copies=copies, browser=browser)(scope, receive, send)
 
     def respond(self, path: str, first: str, *, copies: Copies = (), browser: bool = False) -> Response:
-        """The file at `path`; or the page, for its own paths and, with status 404, for browsers. Raises
+        """The file at `path`, or `index.html`: for the page's paths, and with status 404 for browsers. Raises
         NotFound.
         """
         file = (self.folder / path.lstrip("/")).resolve()

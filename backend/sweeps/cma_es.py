@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class CmaEsSettingSampler(SettingSampler):
-    """Sampler whose generations are the settings with a result, in order of their numbers.
+    """CMA-ES sampler. Its generations consist of the settings with a result, in the order of their numbers.
 
-    Optuna keeps its optimizer, pickled, in attributes of trials. They are computed from the results whenever a setting
-    is needed and never stored, so nothing that comes from the database is unpickled.
+    Optuna keeps its optimizer, pickled, in attributes of trials. They are computed from the results each time
+    and never stored, so nothing from the database is unpickled.
     """
 
     def _is_random(self, setting: int) -> bool:
@@ -29,7 +29,7 @@ class CmaEsSettingSampler(SettingSampler):
 
     @cached_property
     def _attributes(self) -> dict[str, Any]:
-        """Attributes of a trial in the newest generation: its number, and the optimizer."""
+        """Attributes of a trial in the newest generation: the generation's number, and the optimizer."""
         measured = [item for item in self._outcomes[startup_settings(self._spec) :] if item.is_measured]
         levels = sorted({_level(item) for item in measured})
         ranks = [levels.index(_level(item)) for item in measured]
@@ -67,12 +67,12 @@ class CmaEsSettingSampler(SettingSampler):
 
 
 def population(spec: SweepSpec) -> int:
-    """Settings of a generation, as CMA-ES recommends by the number of parameters."""
+    """Number of settings per generation, by CMA-ES's rule for the number of parameters."""
     return 4 + int(3 * math.log(len(spec.parameters)))
 
 
 def _level(item: SettingOutcome) -> tuple[int, int, float]:
-    """Sort key of a setting, worst first: failed, then ended by halving, the later the better, then complete."""
+    """Sort key of a setting, worst first: failed; ended by halving, earlier before later; complete."""
     if item.reward is None:
         return 0, 0, 0.0
     return (2, 0, item.reward) if item.is_complete else (1, item.evaluations, item.reward)

@@ -1,4 +1,4 @@
-"""Controller of sweeps: plans from the database, submits and ends jobs."""
+"""Controller of sweeps: plans their next actions, submits and ends jobs."""
 
 import logging
 import time

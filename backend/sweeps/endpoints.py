@@ -54,7 +54,9 @@ async def create(
 async def check(
     spec: Annotated[dict[str, Any], Body()], session: Session, settings: SettingsDep, who: Reader
 ) -> SweepCheck:
-    """Problems of a sweep by field, its number of jobs and the first of them. Needs no worker and stores nothing."""
+    """Problems of a sweep by field, the number of its jobs, and the first jobs. Needs no worker and stores
+    nothing.
+    """
     return await check_sweep(session, who.project_id, spec, settings.gpu_hour_price)
 
 

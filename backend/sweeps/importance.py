@@ -1,4 +1,4 @@
-"""Importance of the varied settings: the share of the objective's variance that lies between a setting's
+"""Importance of a sweep's parameters: the share of the objective's variance that lies between a parameter's
 values, adjusted for their number (epsilon squared, Kelley 1935).
 """
 

@@ -45,7 +45,7 @@ class Plan:
 
 
 def plan(spec: SweepSpec, status: str, trials: Sequence[TrialRecord], next_setting: NextSetting) -> Plan:
-    """The next actions of a sweep. Applied twice, the second time does nothing."""
+    """The next actions of a sweep. Applying them a second time has no effect."""
     spent = spent_budget(spec, trials)
     end_reason: EndReason | None = (
         "sweep_cancelled" if status == "cancelling" else "budget" if spent else None

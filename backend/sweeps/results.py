@@ -130,7 +130,7 @@ def settings(trials: Sequence[SweepTrial]) -> list[SweepSetting]:
 
 
 def best(trials: Sequence[SweepTrial], ranked: Sequence[SweepSetting]) -> SweepBest | None:
-    """Best setting, of those whose trials have all ended if there are any."""
+    """Best setting whose trials have all ended; if there is none, the best measured setting."""
     by_number = {trial.number: trial for trial in trials}
     measured = [setting for setting in ranked if setting.objective is not None]
     ended = [

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # 0.3 s and 40 MB, for the process that plans a sweep with su
     from optuna.distributions import BaseDistribution
 
 TPE_STARTUP = 10
-"""Number of measured settings before TPE chooses; in a short sweep, a third of its settings."""
+"""Number of random settings before TPE chooses; in a short sweep, a third of its settings."""
 FEWEST = 3
 REPEATS = 10
 
@@ -84,7 +84,7 @@ class SettingOutcome:
     is_open: bool
     is_complete: bool
     is_failed: bool
-    """Whether it failed without a reward, and so counts as worse than settings with one."""
+    """Whether the setting failed without a reward, and so counts as worse than settings with one."""
     reward: float | None
     evaluations: int
 
@@ -110,13 +110,12 @@ def outcome(spec: SweepSpec, trials: Sequence[TrialRecord]) -> SettingOutcome:
 
 
 def startup_settings(spec: SweepSpec) -> int:
-    """Number of random settings at the beginning."""
     return 1 if spec.method == "cma_es" else min(TPE_STARTUP, max(FEWEST, (spec.trials or 0) // 3))
 
 
 @dataclass(frozen=True)
 class SampledParameter:
-    """A parameter of Optuna: a number of a range, or the index of a choice."""
+    """A parameter as Optuna gets it: a number in a range, or the index of a choice."""
 
     distribution: "BaseDistribution"
     choices: list[Any]

@@ -19,7 +19,7 @@ from reinforge.sweeps.variations import blamed, first_variations, validated
 RESOLVED_JOBS = 50
 MOST_METADATA = 16
 ON_WORKERS = 3
-"""Number of jobs that workers check: the first with a new combination of model, data, rewards and rollout."""
+"""Number of jobs that workers check: the first that differ in model, data, rewards or rollout."""
 
 
 async def validate_sweep(services: SubmitServices, project_id: str, spec: SweepSpec) -> list[str]:

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 router = APIRouter()
 
 _WITHIN_SECONDS = 8.0
-"""Seconds for the database, within Prometheus's timeout of ten seconds."""
+"""Time limit of database queries: less than Prometheus's timeout of ten seconds."""
 
 
 @router.get("/metrics", include_in_schema=False)

@@ -1,4 +1,4 @@
-"""Counts and times requests by the route's template."""
+"""Outermost middleware, which counts and times requests by the route's template."""
 
 import time
 
@@ -12,8 +12,6 @@ PAGE, UNROUTED = "page", "unrouted"
 
 
 class RequestFigures:
-    """ASGI middleware that counts and times requests, outside of all others."""
-
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 

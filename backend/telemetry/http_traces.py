@@ -7,7 +7,7 @@ from reinforge.system.logs import job_in
 
 _TRACED = ("/api/v1/", "/v1/")
 """Prefixes of traced paths. Long polls and heartbeats of the worker API, pages and probes would hide the
-rest.
+other requests.
 """
 
 

@@ -1,4 +1,4 @@
-"""Measures how late the event loop runs timers."""
+"""Measurement of how late the event loop runs timers."""
 
 import asyncio
 

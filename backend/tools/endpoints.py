@@ -15,7 +15,7 @@ router = APIRouter(prefix="/api/v1", tags=["tools"], route_class=StrictRoute)
 @router.post("/tools/check", operation_id="checkTools")
 async def check(body: ToolsCheck, calls: CallsDep, who: Writer) -> ToolsCheckResult:
     """Schemas that the model reads, or the error with its line. Code is parsed, not run; a worker lists the
-    tools of servers.
+    tools of MCP servers.
     """
     return await service.check(calls, who.project_id, body.sources)
 

@@ -26,7 +26,6 @@ class ExportBatch:
     username: str | None
     key: str | None
     run_id: str | None
-    """Id of the run; None before it is created."""
     job_id: str
     name: str
     job_url: str

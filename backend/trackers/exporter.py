@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 AT_ONCE = 4
 ATTEMPT_SECONDS = 180.0
 LEASE = timedelta(seconds=240)
-"""Lease of an attempt: longer than any attempt, so that no second one begins beside it."""
+"""Lease of an export attempt: longer than any attempt, so that no second one begins meanwhile."""
 LOOK_SECONDS = 2.0
 LIVE_SECONDS = 15.0
 STEPS_AT_ONCE = 500

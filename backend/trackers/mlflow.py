@@ -1,7 +1,7 @@
-"""Export to MLflow through its REST API (2.0), under the guard of outgoing requests.
+"""Export to MLflow through its REST API (2.0), to addresses that the platform may call.
 
-MLflow's client is not used: it follows redirects and resolves names by itself, so it could be led into the
-platform's own network.
+MLflow's client is not used: it follows redirects and resolves names itself, so it could reach the platform's
+own network.
 """
 
 import json
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 async def send(batch: ExportBatch, guard: Guard) -> ExportResult:
-    """Send what MLflow does not have yet. Raises ExportFailure."""
+    """Send a batch to its run, which is created if missing. Raises ExportFailure."""
     timeout = httpx.Timeout(TIMEOUT_SECONDS)
     async with httpx.AsyncClient(timeout=timeout, trust_env=False, follow_redirects=False) as client:
         server = _Server(client, guard, batch)

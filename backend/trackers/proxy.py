@@ -15,8 +15,6 @@ _CHUNK = 64 * 1024
 
 
 class EgressProxy:
-    """Proxy to allowed addresses. `refusals`: why other addresses were refused."""
-
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
         self._password = secrets.token_urlsafe(16)

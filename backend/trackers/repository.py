@@ -42,7 +42,7 @@ async def of_job(session: AsyncSession, job_id: str) -> list[tuple[ExportRow, Tr
 
 
 async def restart(session: AsyncSession, tracker_id: str, *, elsewhere: bool) -> None:
-    """Attempt all unfinished exports to a tracker again. elsewhere: from the first step, in other runs."""
+    """Attempt all unfinished exports to a tracker again. elsewhere: from the first step, as new runs."""
     unfinished = (ExportRow.tracker_id == tracker_id, ExportRow.state != "done")
     values: dict[str, Any] = {"state": "pending", "tries": 0, "next_at": now()}
     if elsewhere:

@@ -1,4 +1,4 @@
-"""Trackers of a project, and which jobs are exported to them."""
+"""Trackers of a project, and the exports of jobs to them."""
 
 from collections.abc import Sequence
 
@@ -40,9 +40,7 @@ async def get(session: AsyncSession, project_id: str, id: str) -> TrackerRow:
 
 
 async def check_address(guard: Guard, who: Principal, url: str) -> None:
-    """Check a tracker's address, outside transactions, as names are resolved. Raises NotAllowed,
-    InvalidInput.
-    """
+    """Check a tracker's URL. Resolves names: use outside transactions. Raises NotAllowed, InvalidInput."""
     require_owner(who, "trackers")
     hint = f"{ALLOW_VARIABLE} has to be set for the API and the background process."
     await addresses.check_address(guard, url, param="url", hint=hint)
@@ -129,7 +127,6 @@ async def remove(session: AsyncSession, who: Principal, id: str) -> None:
 
 
 async def check_exports(session: AsyncSession, project_id: str, names: Sequence[str]) -> list[InvalidInput]:
-    """Problems of a specification's `export`."""
     problems = []
     for index, name in enumerate(names):
         try:

@@ -1,4 +1,4 @@
-"""Usage and budgets of projects; other packages use what `__all__` names."""
+"""Usage and budgets of projects; other packages use only the names in `__all__`."""
 
 from backend.usage.service import (
     JUDGING,

@@ -26,10 +26,10 @@ async def get_usage(
 async def set_budget(
     body: BudgetSet, response: Response, session: Session, match: IfMatch, who: Writer
 ) -> Budget:
-    """Set a budget. Exhausted, it stops and refuses what uses this kind: jobs, chat, sampling, evaluations,
-    judges.
+    """Set a budget. Once exhausted, it stops and refuses jobs, chat, sampling, evaluations and judges that
+    use this kind.
 
-    A new one needs no If-Match. For owners.
+    A new budget needs no If-Match. For owners.
     """
     return tagged(await service.set_budget(session, who, body, match), response)
 

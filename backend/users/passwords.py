@@ -20,7 +20,7 @@ MOST_WAITING_HERE = 16
 _AT_ONCE = 2
 _HASHER = PasswordHasher()
 _NOBODYS = _HASHER.hash("the password of nobody")
-"""Hash that is compared if no user has the address, so that the response time does not reveal this."""
+"""Hash to compare with if no user has the address, so that the response time reveals nothing."""
 
 T = TypeVar("T")
 
@@ -65,7 +65,7 @@ async def _in_child(work: Callable[..., T], *arguments: str) -> T:
 
 
 async def hashed(password: str, *, name: str, email: str | None, place: str = "") -> str:
-    """Hash of a password. Raises InvalidInput if it is the name or address, TooManyRequests."""
+    """Hash of a password. Raises InvalidInput if it equals the name or address, TooManyRequests."""
     if password.lower() in (name.lower(), (email or "").lower()):
         raise InvalidInput(
             "The password is the same as the name or the e-mail address.",

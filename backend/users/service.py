@@ -25,7 +25,9 @@ _AGENT = 200
 
 
 class Browsers:
-    """Opens a request's browser session, and ends the one of its cookie, which an attacker may have planted."""
+    """Opens a browser session, and ends the session of the request's cookie, which an attacker may have
+    planted.
+    """
 
     def __init__(self, session: AsyncSession, agent: str | None, cookie: str | None) -> None:
         self.session, self._agent, self._cookie = session, agent, cookie
@@ -100,7 +102,6 @@ class Browsers:
         return await self.open_for(user)
 
     async def reset_password(self, token: str, password: str, email: str | None, ip: str) -> str:
-        """Replace the password of the link's user and end other sessions."""
         offered = await addresses.look(self.session, token, "reset")
         if offered is None or offered.user_id is None:
             raise addresses.not_valid("address")
@@ -168,7 +169,7 @@ def require_user(who: Principal) -> str:
 
 @dataclass(frozen=True)
 class AccountChange:
-    """Account change whose passwords were compared and hashed before, without a database connection."""
+    """Account change, with passwords compared and hashed in advance, without a database connection."""
 
     current: str | None
     password: str | None

@@ -126,7 +126,7 @@ async def delivery(id: str, delivery: str, session: Session, who: Writer) -> Web
     operation_id="resendWebhookDelivery",
 )
 async def resend(id: str, delivery: str, session: Session, who: Writer) -> WebhookDeliveryInfo:
-    """Send the same id and body again, whatever the earlier outcome. For owners."""
+    """Send a delivery's id and body again, whatever its outcome was. For owners."""
     hook = await service.get(session, who, id)
     stored = await service.find_delivery(session, hook, delivery)
     service.resend(hook, stored)

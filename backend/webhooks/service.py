@@ -50,7 +50,7 @@ async def page(
 
 
 async def check_target(guard: Guard, url: str) -> None:
-    """Check a webhook's address, outside transactions, as names are resolved. Raises InvalidInput."""
+    """Check a webhook's address. Resolves names: use outside transactions. Raises InvalidInput."""
     try:
         await guard.target(url)
     except AddressRefused as error:
@@ -103,7 +103,6 @@ async def change(session: AsyncSession, hook: Webhook, body: WebhookChange) -> N
 
 
 def rotate(hook: Webhook, sealer: Sealer) -> str:
-    """Create a secret; for a day, the old one signs as well."""
     secret = _new_secret()
     hook.old_secret_sealed, hook.old_secret_until = hook.secret_sealed, now() + BOTH_SIGN_FOR
     hook.secret_sealed, hook.updated_at = sealer.seal(f"webhook:{hook.id}", secret), now()

@@ -14,8 +14,8 @@ from reinforge.schemas.worker_api import CallMessage
 
 
 async def with_secrets(message: CallMessage, calls: Calls, sealer: Sealer) -> CallMessage | None:
-    """The call with secrets in place of references. None if that fails; the call then gets the error as its
-    answer.
+    """The call with secrets in place of references. If that fails, answers it with the error and returns
+    None.
     """
     references = SecretReferences.model_validate(message.payload)
     payload = {

@@ -1,4 +1,4 @@
-"""Claims of jobs: a row lock decides which worker runs a job; the attempt number excludes earlier ones."""
+"""Claims of jobs: a row lock decides which worker runs a job; attempt numbers exclude earlier attempts."""
 
 import secrets
 from collections.abc import Sequence
@@ -176,7 +176,7 @@ def _judge_names(job: Job, rewards: Sequence[ClaimedReward]) -> set[str]:
 
 
 def _needs_signing(job: Job, rewards: Sequence[ClaimedReward]) -> bool:
-    """Whether a reward is scored by an endpoint, or a tool runs on a server."""
+    """Whether the worker signs requests: to an endpoint that scores, or a server that runs a tool."""
     if any(source["type"] == "mcp" for source in job.resolved_spec.get("environment", {}).get("sources", ())):
         return True
     graders = [grader for reward in rewards if (grader := _grader(reward)) is not None]

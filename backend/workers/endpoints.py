@@ -113,9 +113,7 @@ async def put_blob(
     holder: BlobHolder,
     kind: Annotated[str, Query(pattern=r"^[a-z_]{1,40}$")] = "blob",
 ) -> Response:
-    """Store an object of a job: 201 once stored, 200 if this job has uploaded it before, whatever other jobs
-    have uploaded.
-    """
+    """Store an object of a job. 200 if this job has uploaded it before, else 201, even if another job has."""
     job = holder.require_writer()
     await blobs.receive(
         objects,
@@ -134,7 +132,7 @@ async def put_blob(
 async def get_blob(
     sha256: Sha256, session: Session, objects: ObjectsDep, holder: BlobHolder
 ) -> StreamingResponse:
-    """Read an object: with a job token, one of the job; with the workers' token, one that a running call
+    """Read an object. A job token reads objects of the job, the workers' token those that a running call
     refers to.
     """
     await holder.require_readable(session, sha256)

@@ -51,7 +51,7 @@ class ChatCall:
     environment: ToolsSpec | None = None
     """Tools that the deployment runs."""
     item: dict[str, Any] = field(default_factory=dict)
-    """Value that these tools read as the row."""
+    """Metadata of the request, which these tools get in place of a dataset row."""
     turn: int = 0
     """Number of the model's turn in a conversation with such tools, from 0."""
 
@@ -129,7 +129,7 @@ _NOT_WITH_TOOLS = {
 
 
 def check_runs_tools(body: ChatRequest) -> None:
-    """Raises InvalidInput for what a deployment that runs tools does not offer."""
+    """Raise InvalidInput for parameters that a deployment with tools does not support."""
     for name, why in _NOT_WITH_TOOLS.items():
         if getattr(body, name):
             raise unsupported(name, f"{body.model} does not offer {name}. {why}", "Leave it out.")

@@ -73,7 +73,9 @@ class Chunks:
         self._buffers: dict[int, tools.ToolCallBuffer] = {}
 
     async def first(self, seconds: float) -> None:
-        """Wait until the model has started, so that earlier errors get a status. Raises ReinforgeError."""
+        """Wait up to `seconds` for the first event, so that earlier errors get an HTTP status. Raises
+        ReinforgeError.
+        """
         until = time.monotonic() + seconds
         async for event in self._events:
             if event is not None and not isinstance(event, StatusEvent):
@@ -127,7 +129,7 @@ class Chunks:
         return [*frames, self._chunk(index, {}, reason=reason)]
 
     def _buffer(self, index: int) -> tools.ToolCallBuffer:
-        """Buffer of a choice, made once the notation is known."""
+        """Buffer of a choice, created when the notation is known."""
         if index not in self._buffers:
             self._buffers[index] = tools.ToolCallBuffer(self._run.notation, self._run.chat.tools)
         return self._buffers[index]

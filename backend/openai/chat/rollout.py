@@ -102,7 +102,6 @@ def _written(completion: ChatCompletion) -> bytes:
 
 
 def _frames(completion: ChatCompletion, *, include_usage: bool) -> Iterator[bytes]:
-    """Event stream with the whole answer as one chunk."""
     value: dict[str, Any] = orjson.loads(_written(completion))
     same = {name: value[name] for name in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
     [choice] = value["choices"]

@@ -1,7 +1,7 @@
-"""Conversations with deployments that run their tools: like rollouts of the job, until the model answers
-without a tool call.
+"""Conversations with deployments that run their tools, as in rollouts, until the model answers without a tool
+call.
 
-In every turn, the whole conversation is rendered with the model's chat template, as in any chat.
+Each turn renders the whole conversation with the model's chat template.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ from reinforge.schemas.tools import (
 from reinforge.tool_calls import AssistantMessage, ParsedCall, read, read_any
 
 WAITING_SECONDS = 5.0
-"""Seconds between comments of a stream, so that proxies keep it open."""
+"""Seconds between a stream's keep-alive comments, for proxies that close idle connections."""
 
 
 class ToolConversation:
@@ -58,7 +58,6 @@ class ToolConversation:
         self._calls_before = 0
 
     async def run(self) -> ChatCompletion:
-        """Run turns until the conversation ends. Raises ReinforgeError."""
         if any(source.type == "class" for source in self._environment.sources):
             await self._start()
         for turn in range(self._environment.max_turns):
@@ -84,7 +83,7 @@ class ToolConversation:
             self._messages = [*before, last | {"content": f"{last['content']}\n\n{result.start.text}"}]
 
     async def _sample(self, turn: int) -> tuple[str, str, Sequence[ParsedCall]]:
-        """Text, finish reason and calls of a turn."""
+        """Sample a turn; returns its text, finish reason and tool calls."""
         request = self.chat.request
         left = request.max_tokens - self._usage.completion_tokens
         most = min(left, self._environment.max_turn_tokens or left)

@@ -8,7 +8,7 @@ from reinforge.tool_calls import NOTATIONS, as_openai, openai
 
 Tools = list[dict[str, Any]]
 _BEGINNING = "{"
-"""First character of a message that may be a call without a mark."""
+"""First character of a message that may be a tool call without a mark."""
 
 
 def split(
@@ -21,8 +21,8 @@ def split(
 class ToolCallBuffer:
     """Buffer of streamed text, which passes text on until a tool call may begin.
 
-    A notation without marks may begin where the message does. Where marks are special tokens, the whole
-    message has to be read first: its text has other marks, too.
+    Without marks such as `<tool_call>`, a call can begin only where the message does. If the marks are
+    special tokens, the whole message is buffered: its text has marks that begin no call.
     """
 
     def __init__(self, notation: str | None = None, tools: Tools | None = None) -> None:
@@ -51,7 +51,7 @@ class ToolCallBuffer:
         return min(places, default=len(text) - self._partial(text))
 
     def _partial(self, text: str) -> int:
-        """Length of the longest end of `text` that may be the beginning of a mark."""
+        """Length of the longest suffix of `text` that may be the beginning of a mark."""
         longest = max(map(len, self._marks)) - 1
         sizes = range(min(longest, len(text)), 0, -1)
         return next((size for size in sizes if any(mark.startswith(text[-size:]) for mark in self._marks)), 0)

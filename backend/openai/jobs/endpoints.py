@@ -42,7 +42,7 @@ Limit = Annotated[int, Query(ge=1, le=1000)]
 async def create(
     body: JobCreate, request: Request, services: ServicesDep, who: Writer, once: Once
 ) -> Response:
-    """Validate a job with a worker's help and queue it. A retried request creates one job."""
+    """Validate a job with a worker's help and queue it. A request and its retries create one job."""
     method = reinforcement(body)
     raw = await request.body()
     retries = RetryDeduplication(request, raw, who)

@@ -1,4 +1,4 @@
-"""Translation of fine-tuning requests to `JobSpec`, and of its errors back."""
+"""Translation of fine-tuning requests to `JobSpec`, and of its errors to the requests' fields."""
 
 import re
 import secrets

@@ -34,7 +34,7 @@ _LOGPROBS = "message.output_text.logprobs"
 
 
 def check_responses_offered(body: ResponsesRequest) -> None:
-    """Raise InvalidInput `unsupported_parameter` for what rollouts do not offer."""
+    """Raise InvalidInput `unsupported_parameter` for parameters that rollouts do not support."""
     for name, why in _REFUSED.items():
         if getattr(body, name):
             raise unsupported(name, f"{name} is not offered to rollouts.", why)
@@ -76,8 +76,8 @@ def chat_tools(body: ResponsesRequest) -> list[Message] | None:
 
 
 def chat_messages(body: ResponsesRequest, tools: list[Message] | None) -> list[Message]:
-    """Messages of a request. `tools`, from `chat_tools`, count as characters. Raises InvalidInput, TooLarge,
-    with a place in `input`.
+    """Messages of a request. `tools`, from `chat_tools`, count towards the limit of characters. Raises
+    InvalidInput or TooLarge, with `param` in `input`.
     """
     conversation = _Conversation()
     if body.instructions:
@@ -95,7 +95,7 @@ def chat_messages(body: ResponsesRequest, tools: list[Message] | None) -> list[M
 
 
 class _Conversation:
-    """Messages of input items. Reasoning, text and calls of one response are one message."""
+    """Messages of input items. The reasoning, text and calls of one response form one message."""
 
     def __init__(self) -> None:
         self.messages: list[Message] = []

@@ -71,7 +71,7 @@ def _output(message: dict[str, Any], status: ItemStatus) -> list[OutputItem]:
 
 
 def event_frames(response: ModelResponse) -> Iterator[bytes]:
-    """The stream of a response that is complete: each text as one delta."""
+    """Event stream of a complete response; each text is one delta."""
     for number, (kind, fields) in enumerate(_events(response)):
         content = orjson.dumps({"type": kind, "sequence_number": number} | fields)
         yield f"event: {kind}\n".encode() + sse.frame(content)

@@ -58,7 +58,7 @@ from reinforge.states import JobStatus
 
 RESUME_STATES_PER_JOB = 2
 RESUME_STATES_TO_ROLL_BACK = 8
-"""Resume states of a job whose specification lets the diagnosis roll it back."""
+"""Number of resume states kept for a job that its diagnosis may roll back."""
 _ROW = tuple(RowStatus.model_fields)
 _EVENT = ("seq", "type", "data", "step", "count")
 

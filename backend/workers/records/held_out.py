@@ -1,4 +1,4 @@
-"""Compatibility: held-out rewards of trainers before 0.2 included the algorithm's shaping."""
+"""Compatibility with trainers before 0.2, whose held-out rewards included the algorithm's shaping."""
 
 from typing import Any
 

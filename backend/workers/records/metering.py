@@ -1,4 +1,4 @@
-"""Metering of an attempt. Steps that a resume repeats count again."""
+"""Metering of an attempt. Steps that are repeated after a resume count again."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ GROWING: dict[str, UsageKind] = {"tokens/trained": "trained_tokens", "judge/cost
 
 
 async def count_time(session: AsyncSession, job: Job, attempt: Attempt) -> None:
-    """Count the device time since the last count, at most the length of a lease."""
+    """Count the device seconds since the last count, at most the length of a lease for each device."""
     moment = now()
     passed = (moment - (attempt.counted_at or attempt.claimed_at)).total_seconds()
     attempt.counted_at = moment
@@ -36,7 +36,7 @@ class Meter:
         self._used["sampled_tokens"] += float(sum(row.length for row in record.rows))
 
     async def count_steps(self, steps: Sequence[int], values: Mapping[str, Sequence[float | None]]) -> None:
-        """Count the growth of totals. Call it before their points are added."""
+        """Count how much cumulative metrics grow. Call it before their points are added."""
         for key, kind in GROWING.items():
             for step, value in zip(steps, values.get(key, ()), strict=False):
                 if value is not None:

@@ -1,4 +1,4 @@
-"""Sums per prompt of a step's completions, and the prompts' texts."""
+"""Sums over a step's completions for each prompt, and the prompts' texts."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Reception of a trainer's records: each once, in order, in one transaction."""
+"""Reception of a trainer's records: each once, by sequence number, in one transaction."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
