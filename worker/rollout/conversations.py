@@ -1,8 +1,8 @@
 """Sampling of conversations, turn by turn.
 
-The requests of all conversations of a turn are one list, so that batches depend on seed and step alone. With
-a `ContinuousEngine`, conversations do not wait for each other. A request of a later turn continues the tokens
-of the turns before it; nothing is rendered or tokenized again.
+All conversations send the requests of a turn in one list, so that batches depend only on seed and step. With
+a `ContinuousEngine`, conversations do not wait for each other. A request for a later turn continues the
+tokens of earlier turns; nothing is rendered or tokenized again.
 """
 
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -28,11 +28,11 @@ Decode = Callable[[Sequence[Sequence[int]]], list[str]]
 
 @dataclass(frozen=True, slots=True)
 class CallTexts:
-    """Notation of tool calls, and decoding with the special tokens that may mark them."""
+    """Notation of tool calls, and a decoder that keeps the special tokens that may mark them."""
 
     notation: str
     raw: Decode
-    """Decodes rows with special tokens."""
+    """Decodes rows of token ids, including special tokens."""
 
 
 _SEED_BITS = 2**31 - 1
@@ -62,7 +62,7 @@ class GroupSampler(Protocol):
     ) -> AsyncGenerator[tuple[int, list[Conversation]], None]: ...
 
     def cancel(self) -> None:
-        """Interrupt what `RolloutEngine.cancel` does not interrupt, from any thread."""
+        """Interrupt waits that `RolloutEngine.cancel` does not interrupt, from any thread."""
 
 
 class ConversationSampler:
@@ -96,11 +96,11 @@ class ConversationSampler:
     async def branches(
         self, groups: Sequence[Sequence[Conversation]], sampling_round: Round, on_turn: Callable[[], None]
     ) -> AsyncGenerator[tuple[int, list[Conversation]], None]:
-        """Continue begun conversations; yield (index of a list, its ended conversations) in any order. Raises
+        """Continue conversations; yield (index of a list, its ended conversations) in any order. Raises
         Interrupted.
 
-        The conversations of a list belong to one prompt and have consecutive sample numbers. A last turn that
-        the policy has not ended is continued.
+        The conversations of a list belong to one prompt and have consecutive sample numbers. An unfinished
+        last turn is continued.
         """
         numbered = {number: list(group) for number, group in enumerate(groups)}
         requests = [
@@ -138,7 +138,7 @@ class ConversationSampler:
         sampling_round: Round,
         on_turn: Callable[[], None],
     ) -> AsyncGenerator[tuple[int, list[Conversation]], None]:
-        """All conversations write a turn, then the environment answers all."""
+        """Alternate: the policy writes a turn of every conversation, then the environment answers all."""
         while requests:
             turn: list[tuple[int, Conversation]] = []
             async with aclosing(self._engine.generate(requests)) as answers:
@@ -232,7 +232,7 @@ def closed_segments(conversation: Conversation) -> tuple[Segment, ...]:
 
 
 def joined(before: Segment | None, after: Segment) -> Segment:
-    """Two segments of the policy as one."""
+    """Join two segments of the policy."""
     if before is None:
         return after
     both = (before.sampler_entropies, after.sampler_entropies)

@@ -14,8 +14,8 @@ def choose(
     top_p: float,
     entropies: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Sampled tokens (R,), their log-probabilities (R,) float32 and entropies (R,) in nats, before top-p, for
-    logits (R, V) and noise (R,).
+    """Sample one token per row from logits (R, V) with uniform noise (R,). Returns tokens (R,), and, before
+    top-p, their log-probabilities (R,) float32 and entropies (R,) in nats.
     """
     scaled = logits.float() / (temperature or 1.0)
     logprobs = torch.log_softmax(scaled, dim=-1)

@@ -1,4 +1,4 @@
-"""Runs one request: decode batches in sequence."""
+"""Runs one request as a sequence of decode batches."""
 
 from reinforge.errors import InvalidInput
 from worker.policy.load import LoadedModel

@@ -1,4 +1,4 @@
-"""Digests of conversations, which stay equal if a program sends the same messages back in another form."""
+"""Digests of conversations. They stay equal if a program sends the same messages back in another form."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ _SAMPLED = frozenset({"role", "content", "tool_calls", *_REASONING})
 
 @dataclass(frozen=True, slots=True)
 class ChainDigest:
-    """SHA-256 (hex) of tools and messages."""
+    """SHA-256 digests (hex) of tools and messages: complete, without reasoning, and without tools."""
 
     exact: str
     without_reasoning: str
@@ -33,11 +33,11 @@ class ChainDigest:
 
 
 def chain_digests(messages: Sequence[Message], tools: Sequence[Message] | None) -> list[ChainDigest]:
-    """Digests of the first 0, 1, … all messages.
+    """Digests of a conversation's first 0, 1, …, all messages.
 
-    Content counts the same as a string or as text parts, call arguments as parsed JSON (1.0 equals 1), and an
-    empty field as an absent one. Of an assistant's message only what the policy wrote counts, not the ids of
-    its calls, since history is never rendered again.
+    Equal digests result from content as a string or as text parts, call arguments that parse to the same JSON
+    (1.0 equals 1), and an empty or absent field. Of an assistant's message, only fields that the policy wrote
+    count, without call ids: history is never rendered again.
     """
     schemas = _digest("", _json(list(tools or ())))
     chain = [ChainDigest(schemas, schemas, _digest("", "[]"))]

@@ -23,7 +23,9 @@ Export = Callable[[str, Path], None]
 
 class Probe(Protocol):
     async def look(self, api: Api, requests: Sequence[GenerateRequest], names: Sequence[str]) -> bool:
-        """Check adapters; returns whether that was conclusive. Raises JobFailure, ServerLost."""
+        """Check that the server applies the adapters; returns whether this was conclusive. Raises JobFailure,
+        ServerLost.
+        """
 
 
 class VllmEngine:
@@ -141,7 +143,7 @@ class VllmEngine:
 
     async def _round(self, waiting: "_WaitingRequests") -> AsyncGenerator[tuple[int, Generated], None]:
         """Yield answers as they finish, until no request is left that may share the batch. If cancelled,
-        yield all at once.
+        yield all remaining answers.
         """
         api = await self._server.awake()
         running = self._running = _RunningRequests(api)
@@ -209,7 +211,7 @@ class _RunningRequests:
         self.open: set[int] = set()
 
     def start(self, number: int, request: GenerateRequest, name: str) -> None:
-        """Start a request, once."""
+        """Start a request unless it has been started."""
         if number in self._growing:
             return
         if not self.open:

@@ -17,7 +17,7 @@ from worker.rollout.vllm.sizing import Sleep
 START_SECONDS = 900.0
 """Time limit of a start; large models take minutes to load."""
 QUIET_SECONDS = 300.0
-"""Silent seconds after which the server counts as hung."""
+"""Seconds without output after which the server counts as hung."""
 _LOOK_SECONDS = 0.1
 
 Notify = Callable[[str], None]
