@@ -62,7 +62,6 @@ class UserReply:
     text: str = ""
     """Text as the policy reads it, or the error message; "" if the user ended the rollout."""
     ended: bool = False
-    """Whether the user ended the rollout."""
     cut: bool = False
     milliseconds: float = 0.0
 
@@ -93,7 +92,6 @@ class Conversation:
     text: str = ""
     """Text of the policy's last turn."""
     turn_end: Literal["stop", "length"] = "stop"
-    """How the policy's last turn ended."""
     turns: tuple[PolicyTurn, ...] = ()
     messages: tuple[dict[str, Any], ...] = ()
     """Messages that follow the prompt."""
@@ -108,7 +106,7 @@ class Conversation:
     branches: int = 1
     """Number of conversations that the rollout branched into, including this one."""
     branch: int = 0
-    """Index of this conversation among them."""
+    """Index of this conversation among the rollout's branches."""
     branch_reason: str | None = None
     """Why this branch began (`worker.environment.agent.calls.BranchReason`)."""
     share: float = 1.0
@@ -120,8 +118,8 @@ class Conversation:
     first_state: Any = None
     """`state` before the first turn."""
     call_span: tuple[int, int] | None = None
-    """Token positions (start, end) of the first turn's first tool call in the completion, without the opening
-    mark. None if there is no call or the algorithm reads no spans.
+    """Token positions (start, end) of the first turn's first tool call, without its opening mark. None
+    without a call, or if the algorithm reads no spans.
     """
     source: int | None = None
     """`sample_no` of the rollout whose first tokens this one continues, if any."""

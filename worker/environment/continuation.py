@@ -27,8 +27,8 @@ class TemplateProcess(Protocol):
 class Continuation:
     """Computes the tokens between turns, for one model and one set of tools.
 
-    The next prompt consists of the last prompt, the sampled tokens including the token that ended the turn,
-    and the suffix. The suffix ends where the model's next turn begins.
+    The next prompt is the last prompt, the sampled tokens with the token that ended the turn, and the suffix,
+    which ends where the model's next turn begins.
     """
 
     process: TemplateProcess

@@ -46,8 +46,8 @@ def notation(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def continuation(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """Check that a template can continue conversations: {tools, stop_ids, reply} → fields of
-    `ContinuationProof`. Raises InvalidInput `template_not_continuable`.
+    """Check a template: {tools, stop_ids, reply} → fields of `ContinuationProof`. Raises InvalidInput
+    `template_not_continuable`.
     """
     return asdict(_continuation(folder, payload).prove(reply=payload["reply"]))
 

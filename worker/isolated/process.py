@@ -90,7 +90,7 @@ class IsolatedChild:
 
 
 class _Limits:
-    """Limits of a child's CPU and wall time for one request, which begins now."""
+    """Limits on a child's CPU and wall time, for the request that begins now."""
 
     def __init__(self, pid: int, seconds: float) -> None:
         self._stat = Path(f"/proc/{pid}/stat")
@@ -150,9 +150,7 @@ class Apart:
         self._start()
 
     def ask_twice(self, work: str, folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-        """Like `ask`, but retry once if the child died: the kernel may have killed it because other processes
-        needed memory.
-        """
+        """Like `ask`, but retry once if the child died: the kernel may have killed it to free memory."""
         try:
             return self.ask(work, folder, payload)
         except InvalidInput as error:
@@ -163,7 +161,9 @@ class Apart:
     def ask(
         self, work: str, folder: Path, payload: dict[str, Any], *, param: str = "model"
     ) -> dict[str, Any]:
-        """Run `work` in a child. Raises its InvalidInput, or `model_too_demanding` if the child fails."""
+        """Run `work` in a child. Raises the InvalidInput of `work`, or `model_too_demanding` if
+        the child fails.
+        """
         if os.getpid() != self._pid:
             self._leave_children_to_parent()
         with self._lock:

@@ -56,8 +56,6 @@ Warn = Callable[[str], None]
 
 @dataclass(slots=True)
 class _AgentRollout:
-    """A rollout under way."""
-
     id: str
     prompt: Prompt
     number: int
@@ -73,8 +71,6 @@ class _AgentRollout:
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """A call that the engine has to answer."""
-
     rollout: _AgentRollout
     graph: CaptureGraph
     call: ModelCall
@@ -222,7 +218,6 @@ class _AgentStep:
         return AgentRolloutInput(id=rollout.id, task=task)
 
     async def _receive(self) -> None:
-        """Receive model calls and rollout ends until all rollouts have ended."""
         calls: list[str] = []
         ends: list[str] = []
         quiet_since, warned = time.monotonic(), False
@@ -418,7 +413,6 @@ class _AgentStep:
         return ModelCallAnswer(id=id, result=answer.model_dump(mode="json"))
 
     async def _send(self) -> None:
-        """Send answers while the engine samples."""
         while True:
             _, graph, call, answers = await self._answers.get()
             abandoned = await self._parent.exchange.answer(answers)

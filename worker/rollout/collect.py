@@ -26,12 +26,13 @@ from worker.rollout.noise import Stream
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
+    """A scored `Conversation`, which documents the shared fields."""
+
     prompt: Prompt
     prompt_no: int
     sample_no: int
     completion: tuple[Segment, ...]
     text: str
-    """Text of the policy's last turn."""
     finish_reason: CompletionEnd
     score: Score | None = None
     turns: tuple[PolicyTurn, ...] = ()
@@ -39,28 +40,16 @@ class Rollout:
     messages: tuple[dict[str, Any], ...] = ()
     """Messages that follow the prompt; empty if `turns` is."""
     failure: str | None = None
-    """Failure status; it excludes the rollout from statistics and loss."""
     failure_message: str | None = None
-    """Error message of `failure`."""
     branches: int = 1
-    """Number of conversations that the rollout branched into, including this one."""
     branch: int = 0
-    """Index of this conversation among them."""
     branch_reason: str | None = None
-    """Why this branch began (`worker.environment.agent.calls.BranchReason`)."""
     share: float = 1.0
-    """Fraction of the rollout's trained tokens in this conversation."""
     others: tuple["Rollout", ...] = ()
-    """The rollout's other conversations; empty unless they are trained."""
     environment_reward: float | None = None
     first_state: Any = None
-    """State of the environment before the rollout's first turn."""
     call_span: tuple[int, int] | None = None
-    """Token positions (start, end) of the first turn's first tool call in the completion, without the opening
-    mark. None if there is no call or the algorithm reads no spans.
-    """
     source: int | None = None
-    """`sample_no` of the rollout whose first tokens this one continues, if any."""
     version: int = 0
     """Policy version that sampled the rollout's first tokens: the step after which it was published."""
 
@@ -116,8 +105,8 @@ class RolloutRepair:
 
 @dataclass(frozen=True, slots=True)
 class RolloutBranches:
-    """Requests `count` continuations of a rollout after the first `cut` tokens of its completion. The cut is
-    in the first turn.
+    """`count` continuations of a rollout after the first `cut` tokens of its completion, in the
+    first turn.
     """
 
     rollout: Rollout
@@ -139,8 +128,8 @@ class Collected:
 PROGRESS_ROWS = 5
 
 ProgressCallback = Callable[[str, int, int, list[int]], None]
-"""Arguments: phase ("generating" or "scoring"), number of completed groups, number of all groups, dataset
-rows of the first open groups.
+"""Phase ("generating" or "scoring"), numbers of completed groups and of all groups, dataset rows of the first
+open groups.
 """
 
 

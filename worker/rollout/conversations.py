@@ -32,7 +32,7 @@ class CallTexts:
 
     notation: str
     raw: Decode
-    """Decodes rows of token ids, including special tokens."""
+    """Decodes token ids, keeping special tokens."""
 
 
 _SEED_BITS = 2**31 - 1
@@ -76,7 +76,7 @@ class ConversationSampler:
     ) -> AsyncGenerator[tuple[int, list[Conversation]], None]:
         """Yield (index of a prompt, its ended conversations) in any order. Raises Interrupted.
 
-        on_turn: called for each answer of the engine after which conversations may go on.
+        on_turn: called after an engine answer whose conversations may continue.
         """
         begun = await self._environment.begin(
             [_begun(prompt, number, sampling_round) for number, prompt in enumerate(prompts)]
@@ -138,7 +138,7 @@ class ConversationSampler:
         sampling_round: Round,
         on_turn: Callable[[], None],
     ) -> AsyncGenerator[tuple[int, list[Conversation]], None]:
-        """Alternate: the policy writes a turn of every conversation, then the environment answers all."""
+        """Repeat: the policy writes a turn of all conversations, then the environment answers them."""
         while requests:
             turn: list[tuple[int, Conversation]] = []
             async with aclosing(self._engine.generate(requests)) as answers:
@@ -232,7 +232,6 @@ def closed_segments(conversation: Conversation) -> tuple[Segment, ...]:
 
 
 def joined(before: Segment | None, after: Segment) -> Segment:
-    """Join two segments of the policy."""
     if before is None:
         return after
     both = (before.sampler_entropies, after.sampler_entropies)
@@ -245,7 +244,6 @@ def joined(before: Segment | None, after: Segment) -> Segment:
 
 
 def beginning(segment: Segment, tokens: int) -> Segment:
-    """The first tokens of a segment of the policy."""
     entropies = segment.sampler_entropies
     return replace(
         segment,

@@ -45,7 +45,7 @@ class Decoder:
         return logits
 
     def keep(self, rows: Tensor) -> None:
-        """Keep only the rows with the indices `rows`, int64, ascending."""
+        """Keep only the rows with indices `rows`: (K,) int64, ascending."""
         self._cache.batch_select_indices(rows)
         self._positions = self._positions[rows]
         self._mask = None if self._mask is None else self._mask[rows]

@@ -53,8 +53,8 @@ class FolderText(Text):
     def prove_continuation(
         self, tools: list[dict[str, Any]], stop_ids: Sequence[int], *, reply: bool
     ) -> dict[str, Any]:
-        """Check that the template can continue conversations; returns fields of `Continuation`. Raises
-        JobFailure `template_not_continuable`.
+        """Check the template; returns fields of `Continuation`. Raises JobFailure
+        `template_not_continuable`.
         """
         return self._ask("continuation", {"tools": tools, "stop_ids": list(stop_ids), "reply": reply})
 

@@ -14,8 +14,8 @@ def choose(
     top_p: float,
     entropies: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Sample one token per row from logits (R, V) with uniform noise (R,). Returns tokens (R,), and, before
-    top-p, their log-probabilities (R,) float32 and entropies (R,) in nats.
+    """Sample a token for each row of logits (rows, vocabulary) with uniform noise (rows,). Returns tokens
+    and, before top-p, log-probabilities (float32) and entropies (nats), each (rows,).
     """
     scaled = logits.float() / (temperature or 1.0)
     logprobs = torch.log_softmax(scaled, dim=-1)

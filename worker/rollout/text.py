@@ -36,7 +36,7 @@ class Text:
         return out
 
     def raw(self, rows: Sequence[Sequence[int]]) -> list[str]:
-        """Decode rows of token ids, including special tokens."""
+        """Decode token ids, keeping special tokens."""
         return self._decode(rows, skip_special_tokens=False)
 
     def _decode(self, rows: Sequence[Sequence[int]], *, skip_special_tokens: bool) -> list[str]:

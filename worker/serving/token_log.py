@@ -1,6 +1,4 @@
-"""Log-probabilities and alternatives in the format of OpenAI's `logprobs.content`, from the
-sampler before top-p.
-"""
+"""Log-probabilities and alternatives in the format of OpenAI's `logprobs.content`, computed before top-p."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -94,7 +94,9 @@ class Places:
         gpus: Callable[[], list[Gpu]] = list_gpus,
         ram: Callable[[], int | None] = lambda: available_ram(),
     ) -> None:
-        """seats: number of jobs that may share a GPU. holder: who uses the GPU, for waiting jobs to show."""
+        """seats: number of jobs that may share a GPU. holder: name of the GPU's user, shown to
+        waiting jobs.
+        """
         self._locks, self._seats, self._holder, self._requested = locks, seats, holder, requested
         self._gpus, self._ram = gpus, ram
 

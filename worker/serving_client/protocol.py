@@ -1,7 +1,7 @@
 """Protocol between the RPC server and the serving process: one JSON object per line.
 
-to it      {"request": ServingRequest} · {"cancel": id}                                            on standard input
-from it    {"id", "events": [SampleEvent, …]} · {"id", "ended": true} · {"id", "error": error}    on descriptor 3
+requests   {"request": ServingRequest} · {"cancel": id}                                            on standard input
+replies    {"id", "events": [SampleEvent, …]} · {"id", "ended": true} · {"id", "error": error}    on descriptor 3
 """
 
 from typing import Any

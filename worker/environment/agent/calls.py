@@ -21,11 +21,11 @@ BranchReason = Literal[
 """How a model call relates to earlier calls of its rollout. Every value but `continued` begins a branch.
 
 `fork`: the call continues an answer that another call already continues. `sampled_again`: an earlier call has
-the same messages and tools, and this call is no retry of it. All other values mean that the whole prompt is
-rendered. `system_message`: a system message follows the earlier answer; templates are not checked for that.
+the same messages and tools, and this call is no retry of it. The values below render the whole prompt.
+`system_message`: a system message follows the earlier answer; templates are not checked for that.
 `tools_changed`, `reasoning_dropped`: only the tools or the reasoning differ from an earlier call's.
 `history_rewritten`: other messages differ, but the first one equals an earlier call's. `sub_agent`: the first
-message differs too.
+message differs, too.
 """
 
 CallFault = Literal[
@@ -43,8 +43,6 @@ CallLimit = Literal["max_model_calls", "max_policy_tokens", "max_branches"]
 
 @dataclass(frozen=True, slots=True)
 class CaptureLimits:
-    """Limits of a rollout."""
-
     max_model_calls: int
     max_policy_tokens: int
     """Most tokens sampled in all calls together. Calls that run in parallel may exceed it."""
@@ -67,8 +65,6 @@ class CallRequest:
 
 @dataclass(frozen=True, slots=True)
 class CallAnswer:
-    """Answer of the engine to a model call."""
-
     prompt_ids: tuple[int, ...]
     """Prompt tokens that the engine received."""
     token_ids: tuple[int, ...]
@@ -82,14 +78,14 @@ class CallAnswer:
 
 @dataclass(slots=True, eq=False)
 class ModelCall:
-    """A model call of a rollout: a node of `CaptureGraph`."""
+    """A node of `CaptureGraph`."""
 
     no: int
     request: CallRequest
     digest: str
-    """SHA-256 (hex) of the request's messages, tools and parameters."""
+    """SHA-256 (hex) of messages, tools and parameters."""
     chain: ChainDigest
-    """Digests of the request's tools and messages."""
+    """Digests of the request."""
     reason: BranchReason
     parent: "ModelCall | None"
     """The call whose tokens this call continues, if any."""
@@ -99,7 +95,7 @@ class ModelCall:
     """Tokens of `new_messages`."""
     answer: CallAnswer | None = None
     answer_chain: ChainDigest | None = None
-    """Digests of the request's tools and messages, and the answer."""
+    """Digests of the request and its answer."""
     fault: CallFault | None = None
     abandoned: bool = False
     """Whether the client closed the connection before the answer reached it."""
@@ -138,7 +134,7 @@ class ModelCall:
 
 
 def fault_of(answer: CallAnswer, prompt_ids: tuple[int, ...], version: int) -> CallFault | None:
-    """Why an answer cannot be trained on, or None. version: the version of the rollout's policy."""
+    """Why an answer cannot be trained on, or None. version: of the rollout's policy."""
     if not answer.token_ids:
         return "no_tokens"
     if answer.prompt_ids != prompt_ids:

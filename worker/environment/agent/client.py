@@ -56,8 +56,8 @@ class RolloutExchange(Protocol):
 
 
 class WorkerApiExchange:
-    """`RolloutExchange` over HTTP. Retries without limit while the server is unreachable: the supervisor ends
-    attempts that have lost their lease.
+    """`RolloutExchange` over HTTP. Retries while the server is unreachable: the supervisor ends attempts that
+    lose their lease.
     """
 
     def __init__(self, access: BackendAccess, *, transport: httpx.AsyncBaseTransport | None = None) -> None:

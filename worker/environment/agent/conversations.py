@@ -131,8 +131,8 @@ def _turns(row: CapturedRow, calls: Sequence[ModelCall], texts: ModelCallTexts) 
 
 
 def _calls(answer: Message, tools: Sequence[Message], results: dict[str, str]) -> tuple[ToolCall, ...]:
-    """Tool calls of a turn, with the results that the program sent. Calls of declared tools are `ok`, because
-    programs report no failures.
+    """Tool calls of a turn, with the program's results. Declared tools are `ok`: programs
+    report no failures.
     """
     names = {tool["function"]["name"] for tool in tools}
     return tuple(

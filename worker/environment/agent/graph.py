@@ -1,8 +1,8 @@
 """Capture graph: the model calls of one rollout, each linked to the call that it continues.
 
-If a call's messages begin with an earlier call's messages and answer, its prompt consists of the earlier
-prompt's tokens, the sampled tokens, and the tokens of the new messages. Every other call renders its whole
-prompt. Sampled tokens are never tokenized again.
+If a call's messages begin with an earlier call's messages and answer, its prompt is the earlier prompt, the
+sampled tokens, and the tokens of the new messages. Every other call renders its whole prompt. Sampled tokens
+are never tokenized again.
 """
 
 from typing import NoReturn
@@ -39,7 +39,6 @@ class CaptureGraph:
         self._calls: list[ModelCall] = []
         self._by_key: dict[str, ModelCall] = {}
         self._by_chain: dict[str, list[ModelCall]] = {}
-        """Calls by `chain.exact`."""
         self._answered: dict[str, list[ModelCall]] = {}
         """Answered calls by `answer_chain.exact`."""
         self._without_reasoning: set[str] = set()
@@ -65,9 +64,9 @@ class CaptureGraph:
     def open(self, request: CallRequest) -> tuple[ModelCall, bool]:
         """Return a request's call and whether it is new. A retry gets the call of the earlier request.
 
-        A request with an idempotency key is a retry of the request with the same key. Without a key, it is a
-        retry of an equal request whose answer no later call continues. If the client counts attempts, its
-        first attempt is a retry of an abandoned call only; later attempts are retries of any equal request.
+        A request with an idempotency key retries the request with the same key. Without a key, it retries an
+        equal request whose answer no later call continues. If the client counts attempts, its first attempt
+        retries an abandoned call only, and later attempts any equal request.
 
         Raises InvalidInput for malformed messages. Raises StateConflict if the rollout has ended, another
         request has the key, or a limit is reached; `limit` then names it.
@@ -89,8 +88,8 @@ class CaptureGraph:
         return call, True
 
     def set_prompt(self, call: ModelCall, new_ids: tuple[int, ...]) -> None:
-        """Set a call's `new_ids`: the tokens after its parent's answer, or the whole prompt if it has no
-        parent.
+        """Set a call's `new_ids`: the tokens after the parent's answer, or the whole prompt
+        without a parent.
         """
         if call.new_ids is not None:
             raise ValueError(f"call {call.no} has a prompt")
@@ -110,8 +109,8 @@ class CaptureGraph:
         self._without_tools.add(call.answer_chain.without_tools)
 
     def abandon(self, call: ModelCall) -> None:
-        """Mark a call whose client disconnected before the answer. The answer is not trained on, unless a
-        retry fetches it or a later call continues it.
+        """Mark a call whose client disconnected before the answer, which is then trained on only if a retry
+        fetches it or a later call continues it.
         """
         call.abandoned = True
 

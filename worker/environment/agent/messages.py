@@ -35,9 +35,9 @@ class ChainDigest:
 def chain_digests(messages: Sequence[Message], tools: Sequence[Message] | None) -> list[ChainDigest]:
     """Digests of a conversation's first 0, 1, …, all messages.
 
-    Equal digests result from content as a string or as text parts, call arguments that parse to the same JSON
-    (1.0 equals 1), and an empty or absent field. Of an assistant's message, only fields that the policy wrote
-    count, without call ids: history is never rendered again.
+    Digests ignore whether content is a string or text parts, how call arguments write the same JSON (1.0
+    equals 1), and whether an empty field is present. Of an assistant's message, they cover only fields that
+    the policy wrote, without call ids: history is never rendered again.
     """
     schemas = _digest("", _json(list(tools or ())))
     chain = [ChainDigest(schemas, schemas, _digest("", "[]"))]
@@ -47,7 +47,6 @@ def chain_digests(messages: Sequence[Message], tools: Sequence[Message] | None) 
 
 
 def value_digest(value: Any) -> str:
-    """SHA-256 (hex) of a JSON value."""
     return _digest("", _json(value))
 
 
@@ -96,7 +95,7 @@ def _arguments(written: Any) -> Any:
 
 
 def _numbers(value: Any) -> Any:
-    """JSON value with whole floats as integers, since JavaScript does not tell 1.0 from 1."""
+    """JSON value with whole floats as integers, since JavaScript writes 1.0 as 1."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, list):

@@ -32,7 +32,6 @@ class CapturedRow:
 
     @property
     def token_ids(self) -> tuple[int, ...]:
-        """Tokens of the completion."""
         return tuple(chain.from_iterable(segment.token_ids for segment in self.completion))
 
     @property
@@ -45,7 +44,7 @@ class CapturedRow:
 class RolloutCapture:
     rows: tuple[CapturedRow, ...]
     dropped: tuple[tuple[int, CallFault], ...]
-    """(number, fault) of each faulty call. Branches that contain or continue such a call become no row."""
+    """(number, fault) of each faulty call. Branches that contain or continue one become no row."""
 
 
 def captured(rollout: str, calls: Sequence[ModelCall]) -> RolloutCapture:

@@ -21,10 +21,10 @@ class CallTextProcess(TemplateProcess, Protocol):
     def render(self, conversations: Sequence[Conversation], max_tokens: int) -> list[Rendered]: ...
 
     def raw(self, rows: Sequence[Sequence[int]]) -> list[str]:
-        """Decode rows of token ids, including special tokens."""
+        """Decode token ids, keeping special tokens."""
 
     def completions(self, rows: Sequence[Sequence[int]]) -> list[str]:
-        """Decode rows of token ids, omitting special tokens."""
+        """Decode token ids, dropping special tokens."""
 
     def notation(self) -> str | None: ...
 
@@ -36,8 +36,8 @@ class WrittenAnswer:
 
 
 class ModelCallTexts:
-    """Texts and tokens of model calls. Methods block, so call them in a thread. They raise InvalidInput if a
-    call's messages cannot be a prompt.
+    """Methods block, so call them in a thread. They raise InvalidInput if a call's messages
+    cannot be a prompt.
     """
 
     def __init__(self, process: CallTextProcess, stop_ids: Sequence[int], context: int) -> None:
@@ -52,7 +52,7 @@ class ModelCallTexts:
         return self._process.raw([token_ids])[0]
 
     def text(self, token_ids: Sequence[int]) -> str:
-        """Text of a turn, omitting special tokens."""
+        """Text of a turn, without special tokens."""
         ids = token_ids[:-1] if token_ids and token_ids[-1] in self._stop_ids else token_ids
         return self._process.completions([ids])[0]
 
@@ -63,8 +63,8 @@ class ModelCallTexts:
     def written(
         self, token_ids: Sequence[int], tools: Sequence[Message] | None, number: str, *, cut: bool
     ) -> WrittenAnswer:
-        """Convert sampled tokens to the message that the program receives. number: prefix of tool call ids.
-        cut: whether a limit ended the answer.
+        """The message that the program receives. number: prefix of tool call ids. cut: whether
+        a limit ended it.
         """
         schemas = [dict(tool) for tool in tools or ()]
         notation = self._call_notation() if schemas else None

@@ -76,8 +76,6 @@ def past_call(request: ToolRequest, result: ToolResult) -> PastCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolStart:
-    """A rollout that begins."""
-
     rollout: int
     item: Mapping[str, Any]
     seed: int
@@ -96,8 +94,8 @@ class ToolEnd:
 
 @dataclass(frozen=True, slots=True)
 class ToolReward:
-    """Score of a rollout by its environments: the value of `get_reward()`, or the sum of the step rewards.
-    `value` is None if scoring failed or no environment scores.
+    """Score of a rollout by its environments: `get_reward()`, or the sum of the step rewards. `value` is None
+    if scoring failed or no environment scores.
     """
 
     status: CallStatus
@@ -133,9 +131,8 @@ class PythonSource:
 
 
 class ToolRunner(Protocol):
-    """Runs tools. Each method returns one result per request, in the same order; a failed call is a result,
-    too. Raises retryable JobFailures: `sandbox_unavailable`, or `tool_server_unavailable` if a server stops
-    answering.
+    """Runs tools. Methods return one result per request, in the same order, also for failed calls. Raises
+    retryable JobFailures: `sandbox_unavailable`, or `tool_server_unavailable` if a server stops answering.
     """
 
     @property

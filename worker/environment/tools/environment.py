@@ -45,7 +45,7 @@ class TurnTexts(Protocol):
     def render(self, conversations: Sequence[Rendering], max_tokens: int) -> list[Rendered]: ...
 
     def raw(self, rows: Sequence[Sequence[int]]) -> list[str]:
-        """Decode rows of token ids, including special tokens."""
+        """Decode token ids, keeping special tokens."""
 
     def plain_ids(self, text: str) -> tuple[int, ...]: ...
 
@@ -88,8 +88,6 @@ class RolloutMemory:
 
 @dataclass(slots=True)
 class _Answered:
-    """A conversation while its turn is answered."""
-
     conversation: Conversation
     message: AssistantMessage
     turn: PolicyTurn
@@ -102,7 +100,6 @@ class _Answered:
     reward: float | None = None
     call_span: tuple[int, int] | None = None
     is_done: bool = False
-    """Whether the environment ended the episode."""
     is_answer: bool = False
     """Whether the turn has no call, so that the simulated user replies."""
     reply: UserReply | None = None
@@ -184,7 +181,7 @@ class ToolsEnvironment:
         return begun
 
     def _with_observations(self, observed: Sequence[tuple[Prompt, str]]) -> list[Prompt]:
-        """Append the text that `reset` returned to the last message of each prompt."""
+        """Append the observation of `reset` to the last message of each prompt."""
         if not observed:
             return []
         messages = [_observing(prompt.messages, text) for prompt, text in observed]
@@ -427,7 +424,6 @@ def _user_message(reply: UserReply) -> Message:
 
 
 def _messages_so_far(entry: _Answered) -> list[Message]:
-    """The conversation with its last turn, as rewards read it."""
     return [*entry.conversation.prompt.messages, *entry.conversation.messages, *_messages(entry)]
 
 

@@ -24,7 +24,7 @@ from worker.sandbox.outcome import RowResult
 
 FIRST_STATE = "{}"
 _REPEATED: frozenset[str] = frozenset({"ok", "exception"})
-"""Statuses of calls that are replayed; calls with other statuses did not change the class instance."""
+"""Statuses of replayed calls; calls with other statuses did not change the class instance."""
 _ROWS_PER_CALL = 16
 _MOST_SECONDS, _MOST_CALL_SECONDS = 60.0, 120.0
 _STATUSES: Mapping[str, CallStatus] = {

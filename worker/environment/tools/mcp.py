@@ -40,8 +40,7 @@ _INVALID_PARAMS, _NO_SUCH_METHOD = -32602, -32601
 
 
 class McpServer:
-    """Tools of one MCP server. Its creation sends `initialize` and `tools/list`; each call sends
-    `tools/call`.
+    """Tools of one server. Sends `initialize` and `tools/list` at creation, then one `tools/call` per call.
 
     expected: tools at the job's creation, in any order. guard: None under `reinforge train`, whose user chose
     the servers. Raises ToolServerError.
@@ -189,8 +188,8 @@ class McpServer:
         headers: Mapping[str, str],
         new_session: dict[str, str] | None = None,
     ) -> dict[str, Any]:
-        """Send a request in the current session or, with `new_session`, begin a session and store its header
-        there. Raises RequestFailed, RpcError, RpcMalformed.
+        """Send a request. new_session: begins a session and receives its header. Raises RequestFailed,
+        RpcError, RpcMalformed.
         """
         id = next(self._ids)
         body = json_rpc.request(method, params, id)

@@ -53,7 +53,7 @@ def offer(address: ServerAddress, name: str, description: Any, parameters: Any) 
 
 
 def check_size(address: ServerAddress, schemas: Sequence[ToolSchema]) -> None:
-    """Check the size of a tool list. Raises ToolServerError `too_many_tools`."""
+    """Raises ToolServerError `too_many_tools`."""
     size = sum(len(schema.model_dump_json()) for schema in schemas)
     if len(schemas) <= MAX_TOOLS and size <= MAX_LIST_BYTES:
         return

@@ -70,8 +70,8 @@ class _Episode:
 
 
 class OpenEnvServer:
-    """Environments of one OpenEnv server. Their tools are those that they list; if they list none, a single
-    tool with the action schema from `/schema`.
+    """Environments of one server. Their tools are those that they list, else a single one with the action
+    schema of `/schema`.
 
     `start` resets one environment per prompt; all rollouts of the prompt read its observation. Each rollout
     has its own environment, with the prompt's seed. source: has the tools at the job's creation. guard: None
@@ -178,8 +178,8 @@ class OpenEnvServer:
         return action
 
     async def _probe(self) -> list[ToolSchema]:
-        """Return the environment's own tools, if any. Check that two concurrent sessions begin with the same
-        observation.
+        """The environment's own tools, if any. Checks that two concurrent sessions begin with
+        equal observations.
         """
         texts, tools, sessions = [], list[ToolSchema](), list[OpenEnvSession]()
         try:

@@ -38,7 +38,6 @@ class ServerAddress:
 
 
 def address_of(number: int, source: McpSource | OpenEnvSource, secret: str | None) -> ServerAddress:
-    """Address of a tool server in the job file."""
     return ServerAddress(
         source_name(number, source),
         source.url,

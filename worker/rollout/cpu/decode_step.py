@@ -158,7 +158,7 @@ def _dense(module: Any) -> Any:
 
 
 def supports_decode_step(model: PreTrainedModel) -> bool:
-    """Whether the decode step's logits equal the model's, by running both: a model may compute more than its
+    """Whether decode step and model compute equal logits. Runs both: a model may compute more than its
     modules show.
     """
     if model.dtype not in (torch.float32, torch.float64) or not _has_parts(model):

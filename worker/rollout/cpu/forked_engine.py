@@ -77,7 +77,7 @@ class _Answer:
 
 
 class ForkedEngine:
-    """`RolloutEngine` in a fork; one `generate` at a time. Methods raise EngineLost if the fork has ended."""
+    """`RolloutEngine` in a fork; one `generate` at a time. Raises EngineLost if the fork has ended."""
 
     def __init__(self, engine: RolloutEngine, weights: SharedWeights) -> None:
         self._weights = weights

@@ -13,9 +13,7 @@ LARGE = 2**18
 
 
 class Product:
-    """Linear layer without gradients: (rows, inputs) → (rows, outputs). weight: (outputs, inputs). bias:
-    (outputs,).
-    """
+    """Linear layer without gradients; weight (outputs, inputs), bias (outputs,)."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         self.weight, self.bias = weight, bias

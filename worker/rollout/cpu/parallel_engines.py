@@ -12,9 +12,7 @@ LEAST_ROWS = 24
 
 
 def process_count(cores: int, prompts: int, completions: int) -> int:
-    """Number of processes for `prompts` × `completions` rows: at most one per core, per prompt and per
-    LEAST_ROWS rows.
-    """
+    """Number of processes: at most one per core, per prompt and per LEAST_ROWS completions."""
     return max(1, min(cores, prompts, prompts * completions // LEAST_ROWS))
 
 

@@ -11,8 +11,8 @@ class SharedPrompts:
     """Keys and values of P prompts, stored once for their R rows."""
 
     def __init__(self, cache: DynamicCache, padding: Tensor | None, prompt_of: Tensor) -> None:
-        """cache: of the prompts. padding: (P, longest prompt), 0 at padding, on the left. prompt_of: prompt
-        of each row, (R,) int64, ascending.
+        """cache: of the prompts. padding: (P, tokens), 0 on the left. prompt_of: prompt of each row, (R,)
+        int64, ascending.
         """
         self._layers = [(layer.keys, layer.values) for layer in cache.layers]
         self._padding = padding
@@ -29,8 +29,8 @@ class SharedPrompts:
         self._index_rows()
 
     def attend(self, layer: int, query: Tensor) -> tuple[Tensor, Tensor]:
-        """Attend to the prompts with a scaled query (R, heads, head size). Returns the output, of equal
-        shape, and the log-sum-exp of the scores (R, heads).
+        """Attend to the prompts with a scaled query (R, heads, head size). Returns the output and the
+        log-sum-exp of the scores (R, heads).
         """
         keys, values = self._layers[layer]
         prompts, groups, length, size = keys.shape
@@ -50,8 +50,8 @@ class SharedPrompts:
         counts = [len(list(rows)) for _, rows in groupby(self._prompt_of.tolist())]
         self._most_rows = max(counts)
         self._line_of: Tensor | None = None
-        """Line (R,) of each row among P × most_rows lines, which pad each prompt's rows to equal number; None
-        without padding.
+        """Index (R,) of each row after all prompts are padded to most_rows rows; None if no
+        padding is needed.
         """
         if min(counts) < self._most_rows:
             line_of = [
@@ -76,8 +76,6 @@ class SharedPrompts:
 
 
 def combine_attention(output: Tensor, total: Tensor, more: Tensor, more_total: Tensor) -> Tensor:
-    """Combine attention to two sets of keys: outputs (R, heads, head size) and log-sum-exps (R,
-    heads) of both.
-    """
+    """Combine attention to two sets of keys: outputs (R, heads, head size) and log-sum-exps (R, heads)."""
     share = torch.sigmoid(more_total - total).unsqueeze(-1)
     return torch.lerp(output, more, share)

@@ -33,8 +33,8 @@ def verdict(base_gap: float, adapter_gap: float, exact: bool) -> Verdict:
 
 
 def response(server: Sequence[float], trainer: Sequence[float], noise: float) -> Response:
-    """Judge whether the server applies the adapter, by the slope of the adapter's effects on the server over
-    those in the trainer: 1 if applied, 0 if not. noise: root mean square of the base model's gaps.
+    """Judge whether the server applies the adapter, from the slope of its effects on the server over those in
+    the trainer: 1 if applied, 0 if not. noise: root mean square of the base model's gaps.
     """
     effect, server_effect = root_mean_square(trainer), root_mean_square(server)
     if not effect >= max(CHANGED, _VISIBLE * noise / math.sqrt(max(1, len(trainer)))):

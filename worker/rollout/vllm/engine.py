@@ -23,9 +23,7 @@ Export = Callable[[str, Path], None]
 
 class Probe(Protocol):
     async def look(self, api: Api, requests: Sequence[GenerateRequest], names: Sequence[str]) -> bool:
-        """Check that the server applies the adapters; returns whether this was conclusive. Raises JobFailure,
-        ServerLost.
-        """
+        """Check adapters; returns whether the check was conclusive. Raises JobFailure, ServerLost."""
 
 
 class VllmEngine:
@@ -199,8 +197,6 @@ class _PartialCompletion:
 
 
 class _RunningRequests:
-    """Requests that the server samples."""
-
     def __init__(self, api: Api) -> None:
         self._api = api
         self._growing: dict[int, list[_PartialCompletion]] = {}

@@ -1,4 +1,4 @@
-"""Memory sizes from a model's configuration."""
+"""Memory needs of a model, from its configuration."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -34,7 +34,7 @@ class Options:
     rank: int
     loras: int = 1
     held: int = 3
-    """Number of adapters in memory: the newest, older ones in use, and one for evaluation."""
+    """Most adapters in memory: the newest, older ones in use, and one for evaluation."""
     cache_bytes: int | None = _GIB
     """Bytes of the KV cache per device; None: the rest of `share` on a GPU."""
     threads: int = 1
@@ -48,7 +48,7 @@ class Options:
     sleeps: Sleep = "no"
 
     gpu_memory: float | None = None
-    """The user's share of each GPU's memory, in place of `share`."""
+    """Share of each GPU's memory that the user set; replaces `share`."""
     devices: tuple[str, ...] = ()
     """GPUs of the server alone; if empty, it uses the trainer's."""
 

@@ -1,5 +1,5 @@
-"""Checks after an update that vLLM applies the adapter. Otherwise, later steps would be
-corrupted without an error.
+"""Checks after an update that vLLM applies the adapter: without it, later steps would be wrong
+without an error.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -57,8 +57,8 @@ class AdapterProbe:
         self._calls, self._others, self._reported = 0, 0, False
 
     async def look(self, api: Api, requests: Sequence[GenerateRequest], names: Sequence[str]) -> bool:
-        """Compare server and trainer; returns whether the result is conclusive. In bfloat16, only calls 1, 2,
-        4, 8, … compare.
+        """Compare server and trainer, in bfloat16 only at calls 1, 2, 4, 8, …; returns whether
+        this is conclusive.
         """
         self._calls += 1
         if not self._exact and self._calls & (self._calls - 1):

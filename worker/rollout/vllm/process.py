@@ -30,7 +30,7 @@ class Stage:
 
 
 class ServerProcess:
-    """Server process. Start it in a long-lived thread: its supervisor process ends with that thread."""
+    """Start it in a long-lived thread: its supervisor process ends with that thread."""
 
     def __init__(self, python: Path, options: Options, folder: Path, log: Path) -> None:
         self.socket = folder / "vllm.sock"
@@ -87,7 +87,7 @@ class ServerProcess:
 
 
 def _environment() -> dict[str, str]:
-    """This process's environment without Python paths, and without allocator settings, which vLLM's sleep
+    """Own environment without Python paths, and without allocator settings, which vLLM's sleep
     does not support.
     """
     allocator = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")

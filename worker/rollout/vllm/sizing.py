@@ -13,7 +13,7 @@ RESERVE_BYTES = 2**30
 HOST_RESERVE_BYTES = 2 * 2**30
 SERVED_ROWS = 32
 SERVED_SHARE = 0.5
-"""Share of the memory left by the weights that an on-demand server takes; the rest is for later jobs."""
+"""Share that an on-demand server takes of the memory besides the weights; the rest is for later jobs."""
 _LARGE_BYTES = 70 * 2**30
 _GIB = 2**30
 
@@ -42,7 +42,7 @@ class Sizes:
 
 
 def batch_limits(gpu_total: int) -> tuple[int, int]:
-    """Tokens and completions of a batch: vLLM's defaults for large and other GPUs."""
+    """vLLM's default limits of tokens and completions per batch, by GPU size."""
     return (8192, 1024) if gpu_total >= _LARGE_BYTES else (2048, 256)
 
 
