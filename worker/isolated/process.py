@@ -1,4 +1,4 @@
-"""Processes untrusted model files (chat templates, tokenizers) in child processes with limits.
+"""Handles untrusted model files (chat templates, tokenizers) in child processes with limits.
 
 Requests and answers are JSON, preceded by their length in 4 bytes.
 """

@@ -32,7 +32,6 @@ class CallTexts:
 
     notation: str
     raw: Decode
-    """Decodes token ids, keeping special tokens."""
 
 
 _SEED_BITS = 2**31 - 1

@@ -170,8 +170,6 @@ class VllmEngine:
 
 
 class _WaitingRequests:
-    """Requests without an answer, by number."""
-
     def __init__(self, queue: RequestQueue, name: Callable[[GenerateRequest], str]) -> None:
         """name: returns the adapter's name, or raises ValueError for an unknown version."""
         self.queue, self.name = queue, name

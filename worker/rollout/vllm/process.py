@@ -87,8 +87,8 @@ class ServerProcess:
 
 
 def _environment() -> dict[str, str]:
-    """Own environment without Python paths, and without allocator settings, which vLLM's sleep
-    does not support.
+    """This process's environment without Python paths and without allocator settings, which vLLM's sleep does
+    not support.
     """
     allocator = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
     ours = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "OMP_NUM_THREADS", *allocator)

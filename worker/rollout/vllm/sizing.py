@@ -20,7 +20,7 @@ _GIB = 2**30
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Memory demand: bytes on each GPU, tokens (`longest`) and rows."""
+    """Memory demand: `longest` is in tokens, the other sizes in bytes on each GPU."""
 
     weights: int
     working: int
