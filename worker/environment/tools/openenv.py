@@ -70,8 +70,8 @@ class _Episode:
 
 
 class OpenEnvServer:
-    """Environments of one server. Their tools are those that they list, else a single one with the action
-    schema of `/schema`.
+    """Environments of one server. If their action is a tool call, they list their tools; else the action from
+    `/schema` is the only tool.
 
     `start` resets one environment per prompt; all rollouts of the prompt read its observation. Each rollout
     has its own environment, with the prompt's seed. source: has the tools at the job's creation. guard: None

@@ -20,7 +20,7 @@ _GIB = 2**30
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Memory demand: `longest` is in tokens, the other sizes in bytes on each GPU."""
+    """Memory demand in bytes on each GPU; `longest` is in tokens, `rows` a count."""
 
     weights: int
     working: int
