@@ -21,7 +21,7 @@ FREE_SHARE = 0.5
 """Share that a model may take of a job's free GPU memory: the job's next update may need the rest."""
 OVERHEAD = 2**30
 _TRIES, _PAUSE_SECONDS = 3, 0.1
-"""Number of tries to lock a GPU, and pause between them: workers that look for a job lock GPUs briefly."""
+"""Count of tries to lock a GPU, and pause between them: workers in search of jobs lock GPUs briefly."""
 
 
 @dataclass(frozen=True, slots=True)
