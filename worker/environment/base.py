@@ -1,4 +1,4 @@
-"""Protocol of environments, and the types of which a conversation consists."""
+"""Protocol of environments, and the types of a conversation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,16 +24,16 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A run of tokens by one author; only the policy's tokens are trained on."""
+    """Consecutive tokens of one author; only the policy's tokens are trained on."""
 
     token_ids: tuple[int, ...]
     by: Author
     sampler_logprobs: tuple[float, ...] = field(default=())
-    """Log-probability of each policy token when it was sampled, under logits / temperature."""
+    """Log-probability of each policy token when it was sampled, from the softmax of logits / temperature."""
     sampler_entropies: tuple[float, ...] | None = None
     """Entropy (nats) at each policy token; None if the engine reports none."""
     turn: int = 0
-    """Number of the turn that it is part of, or that it answers."""
+    """Number of the turn that the segment belongs to or answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class ToolCall:
     id: str
     name: str
     arguments: str
-    """JSON as the policy wrote it."""
+    """Arguments as JSON; if they cannot be parsed, the call as the policy wrote it."""
     status: str
     """One of `reinforge.tools.statuses`."""
     result: str = ""
@@ -58,11 +58,10 @@ class UserReply:
     """Reply of a simulated user to a turn without a tool call."""
 
     status: str
-    """`ok`, or why it failed: one of `reinforge.tools.statuses`."""
+    """`ok`, or why the reply failed: one of `reinforge.tools.statuses`."""
     text: str = ""
-    """Text as the policy reads it, or the error; "" if it ended the rollout."""
+    """Text as the policy reads it, or the error message; "" if the user ended the rollout."""
     ended: bool = False
-    """Whether the user ended the rollout."""
     cut: bool = False
     milliseconds: float = 0.0
 
@@ -81,7 +80,7 @@ class PolicyTurn:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A rollout under way, after the policy's turn or after the environment's answer to it."""
+    """State of a rollout after a turn of the policy or after the environment's answer."""
 
     prompt: Prompt
     prompt_no: int
@@ -89,42 +88,41 @@ class Conversation:
     seed: int
     """Seed of the environment's random numbers, the same for all rollouts of a prompt in a step."""
     segments: tuple[Segment, ...] = ()
-    """The completion."""
+    """The completion, split by author."""
     text: str = ""
     """Text of the policy's last turn."""
     turn_end: Literal["stop", "length"] = "stop"
-    """How the policy's last turn ended."""
     turns: tuple[PolicyTurn, ...] = ()
     messages: tuple[dict[str, Any], ...] = ()
-    """Messages after those of the prompt."""
+    """Messages that follow the prompt."""
     state: Any = None
     """State that the environment keeps for the rollout."""
     finish_reason: CompletionEnd | None = None
     """How the conversation ended; None: the policy continues."""
     failure: str | None = None
-    """Status that drops the rollout from statistics and loss."""
+    """Failure status; it excludes the rollout from statistics and loss."""
     failure_message: str | None = None
-    """Reason of `failure`, in words."""
+    """Error message of `failure`."""
     branches: int = 1
-    """Number of conversations into which the rollout branched; this is one of them."""
+    """Number of conversations that the rollout branched into, including this one."""
     branch: int = 0
-    """Its number among the rollout's branches."""
+    """Index of this conversation among the rollout's branches."""
     branch_reason: str | None = None
     """Why this branch began (`worker.environment.agent.calls.BranchReason`)."""
     share: float = 1.0
     """Fraction of the rollout's trained tokens in this conversation."""
     others: tuple["Conversation", ...] = ()
-    """The rollout's other conversations, where they are trained."""
+    """The rollout's other conversations; empty unless they are trained."""
     reward: float | None = None
     """Reward that the environment returned for the whole rollout."""
     first_state: Any = None
     """`state` before the first turn."""
     call_span: tuple[int, int] | None = None
-    """Start and end of the first tool call among the completion's tokens, after its opening mark; None unless
-    the algorithm reads it.
+    """Token positions (start, end) of the first turn's first tool call, without its opening mark. None
+    without a call, or if the algorithm reads no spans.
     """
     source: int | None = None
-    """`sample_no` of the rollout whose beginning it continues."""
+    """`sample_no` of the rollout whose first tokens this one continues, if any."""
 
     @property
     def token_ids(self) -> tuple[int, ...]:
@@ -143,8 +141,7 @@ def open_segment(conversation: Conversation) -> Segment | None:
 
 class Environment(Protocol):
     max_turns: int
-    """Most turns of a conversation. If 1, `answer` gets one group at a time; otherwise conversations of many.
-    """
+    """Most turns of a conversation. If 1, `answer` gets one group at a time; otherwise several groups."""
 
     async def begin(self, conversations: Sequence[Conversation]) -> list[Conversation]:
         """Prepare one conversation per prompt for its first turn: set its state and the prompt that the
@@ -152,10 +149,10 @@ class Environment(Protocol):
         """
 
     def room(self, conversation: Conversation) -> int | None:
-        """Most tokens of the next turn; None: as many as a completion may have."""
+        """Most tokens of the next turn; None: no limit besides the completion's."""
 
     async def answer(self, conversations: Sequence[Conversation]) -> list[Conversation]:
-        """Conversations after the environment's answer to their last turn, in order."""
+        """Answer the last turn of each conversation; returns the conversations in the same order."""
 
     def close(self) -> None:
-        """End its threads and connections."""
+        """End the environment's threads and connections."""

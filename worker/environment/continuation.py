@@ -25,9 +25,10 @@ class TemplateProcess(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Continuation:
-    """How conversations with one set of tools continue: ids(t + 1) = ids(t) + sampled + suffix.
+    """Computes the tokens between turns, for one model and one set of tools.
 
-    The sampled ids include the token that ended the turn. The suffix ends where the model's next turn begins.
+    The next prompt is the last prompt, the sampled tokens with the token that ended the turn, and the suffix,
+    which ends where the model's next turn begins.
     """
 
     process: TemplateProcess
@@ -49,7 +50,8 @@ class Continuation:
         *,
         reply: bool = False,
     ) -> "Continuation":
-        """Prove the template. Raises JobFailure `template_not_continuable`.
+        """Check that the chat template can continue conversations. Raises JobFailure
+        `template_not_continuable`.
 
         reply: whether a user's reply has to be possible.
         """
@@ -57,22 +59,22 @@ class Continuation:
         return cls(process, tools, tuple(stop_ids), **facts)
 
     def suffix_ids(self, messages: Sequence[Message], ended_by: int | None) -> tuple[int, ...]:
-        """Token ids that follow a turn: the results of its calls in order, a user's reply, or both.
+        """Token ids that follow a turn: call results in the order of the calls, a user's reply, or both.
 
-        messages: {"role": "tool", "name", "content"}, {"role": "user", "content"}; ids of calls are set here.
+        messages: {"role": "tool", "name", "content"}, {"role": "user", "content"}; this method adds call ids.
         ended_by: the sampled turn's last token, if it is one of `stop_ids`.
         """
         return self.suffixes([(messages, ended_by)])[0]
 
     def suffixes(self, turns: Sequence[NewMessages]) -> list[tuple[int, ...]]:
-        """Suffixes of many turns by one request to the process."""
+        """Suffixes of many turns, with one request to the process."""
         rows = self.process.suffixes(self.tools, self.stop_ids, turns) if turns else []
         return [tuple(ids) for ids in rows]
 
     def read(self, text: str) -> AssistantMessage:
-        """Read a turn, decoded with special tokens (`Text.raw`)."""
+        """Parse the text of a turn, including special tokens (`Text.raw`)."""
         return read(text, self.notation, self.tools) if self.notation else read_without_calls(text)
 
     def first_call(self, text: str) -> tuple[int, int] | None:
-        """Start and end, in characters, of the turn's first call after its opening mark."""
+        """Character positions (start, end) of the turn's first call, without its opening mark."""
         return first_call(text, self.notation) if self.notation else None

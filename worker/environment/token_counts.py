@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 Raw = Callable[[Sequence[Sequence[int]]], list[str]]
-"""Decodes rows with special tokens."""
+"""Decodes token ids, keeping special tokens."""
 
 
 def token_counts(raw: Raw, rows: Sequence[Sequence[int]], ends: Sequence[int]) -> list[int]:

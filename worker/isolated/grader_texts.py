@@ -34,7 +34,7 @@ def encoded(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def joined(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """Tokenize pairs: {contexts, references, max_tokens} → {rows: [[ids, tokens of the reference]]}."""
+    """Tokenize pairs: {contexts, references, max_tokens} → {rows: [[ids, number of reference tokens]]}."""
     rows = zip(payload["contexts"], payload["references"], strict=True)
     return {"rows": [_joined(_tokenizer(folder), *row, payload["max_tokens"]) for row in rows]}
 
@@ -42,7 +42,9 @@ def joined(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 def _text(
     tokenizer: Any, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, prompt: bool
 ) -> str:
-    """Conversation as text by the checkpoint's chat template; without one, messages joined by blank lines."""
+    """Render a conversation with the checkpoint's chat template; without one, join its messages
+    by blank lines.
+    """
     if not tokenizer.chat_template:
         return "\n\n".join(str(message.get("content", "")) for message in messages)
     try:
@@ -55,7 +57,7 @@ def _text(
 
 
 def _joined(tokenizer: Any, context: str, reference: str, max_tokens: int) -> tuple[list[int], int]:
-    """Token ids of context and reference, the context's start cut to fit; number of the reference's ids."""
+    """Token ids of context and reference, and number of reference ids. The context's start is cut to fit."""
     special = not tokenizer.chat_template
     before = tokenizer(context, add_special_tokens=special)["input_ids"]
     before = before or [tokenizer.eos_token_id or 0]

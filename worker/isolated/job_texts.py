@@ -15,7 +15,7 @@ from worker.models.token_bytes import token_entries
 
 _MOST_TEMPLATES = 16
 _templates: dict[str, TemplateContinuation] = {}
-"""Continuations by folder, tools and ids that end turns."""
+"""Continuations by folder, tools and stop ids."""
 
 
 def describe(folder: Path, _: dict[str, Any]) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def notation(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def continuation(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """Prove a template: {tools, stop_ids, reply} → fields of `ContinuationProof`. Raises InvalidInput
+    """Check a template: {tools, stop_ids, reply} → fields of `ContinuationProof`. Raises InvalidInput
     `template_not_continuable`.
     """
     return asdict(_continuation(folder, payload).prove(reply=payload["reply"]))

@@ -1,4 +1,4 @@
-"""Processes untrusted model files (chat templates, tokenizers) in child processes with limits.
+"""Handles untrusted model files (chat templates, tokenizers) in child processes with limits.
 
 Requests and answers are JSON, preceded by their length in 4 bytes.
 """
@@ -26,9 +26,9 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 SECONDS = 15.0
-"""CPU time of one request: a large tokenizer takes 2 s."""
+"""Limit of CPU time per request: a large tokenizer takes 2 s."""
 WALL_FACTOR = 4
-"""Ratio of wall to CPU seconds: on a loaded machine honest files wait for a processor."""
+"""Limit of wall time per CPU second: on a loaded machine, harmless files wait for a processor."""
 MEMORY_BYTES = 2 << 30
 OUTPUT_BYTES = 64 << 20
 BATCH_ROWS = 256
@@ -36,7 +36,7 @@ BATCH_CHARACTERS = 1 << 20
 WARM = 4
 
 _NICE = 10
-"""Niceness, so that untrusted files slow neither server nor jobs."""
+"""Niceness of children, so that untrusted files slow neither server nor jobs."""
 _ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ")
 _LENGTH = struct.Struct("<I")
 _POLL_SECONDS = 0.25
@@ -90,7 +90,7 @@ class IsolatedChild:
 
 
 class _Limits:
-    """CPU and wall time that a child has for one request, from now on."""
+    """Limits on a child's CPU and wall time, for the request that begins now."""
 
     def __init__(self, pid: int, seconds: float) -> None:
         self._stat = Path(f"/proc/{pid}/stat")
@@ -132,7 +132,9 @@ class Apart:
         memory_bytes: int = MEMORY_BYTES,
         own_session: bool = True,
     ) -> None:
-        """Pool of children that run `module`. own_session: False if they die with this process's group."""
+        """Create a pool of children that run `module`. own_session: False if they end with this
+        process's group.
+        """
         self._seconds, self._module = seconds, module
         self._memory_bytes, self._own_session = memory_bytes, own_session
         self._start()
@@ -148,9 +150,7 @@ class Apart:
         self._start()
 
     def ask_twice(self, work: str, folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-        """As `ask`, with a retry if the child died: the kernel may have killed it for lack of memory
-        elsewhere.
-        """
+        """Like `ask`, but retry once if the child died: the kernel may have killed it to free memory."""
         try:
             return self.ask(work, folder, payload)
         except InvalidInput as error:
@@ -161,7 +161,9 @@ class Apart:
     def ask(
         self, work: str, folder: Path, payload: dict[str, Any], *, param: str = "model"
     ) -> dict[str, Any]:
-        """Run `work` in a child. Raises its InvalidInput, or `model_too_demanding` if the child fails."""
+        """Run `work` in a child. Raises the InvalidInput of `work`, or `model_too_demanding` if
+        the child fails.
+        """
         if os.getpid() != self._pid:
             self._leave_children_to_parent()
         with self._lock:
@@ -224,7 +226,7 @@ Work = Callable[[Path, dict[str, Any]], dict[str, Any]]
 
 
 def serve(load: Callable[[], dict[str, Work]]) -> None:
-    """Answer requests until the input ends. load: returns functions by name, imported within the limits."""
+    """Answer requests until the input ends. load: called once limits are set; returns functions by name."""
     seconds, memory_bytes = int(sys.argv[1]), int(sys.argv[2])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal: the trainer decides what it means
     for name, value in (("AS", memory_bytes), ("CORE", 0), ("FSIZE", 0), ("NOFILE", 64)):

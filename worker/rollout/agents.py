@@ -1,8 +1,8 @@
 """Sampling for agent programs, which call the model themselves.
 
-Rollouts are offered to runners. Model calls that arrive while the engine samples join its batch if the engine
-supports that, else they form the next batch; so results depend on arrival times only as far as batches change
-rounding. The noise of a rollout depends on seed, step and its calls alone.
+Rollouts are offered to runners. Model calls that arrive during sampling join the running batch if the engine
+supports that; otherwise they form the next batch. So arrival times affect results only through rounding. The
+noise of a rollout depends only on seed, step and the rollout's calls.
 """
 
 import asyncio
@@ -44,9 +44,9 @@ from worker.rollout.engine import (
 from worker.rollout.noise import Stream
 
 GATHER_SECONDS = 0.002
-"""Wait for calls that arrive together, so that they are one batch."""
+"""Wait after a call arrives, so that concurrent calls form one batch."""
 QUIET_SECONDS = 60.0
-"""Time without any runner after which the log has a warning."""
+"""Time without a runner after which the trainer logs a warning."""
 MOST_BRANCHES = 64
 _BRANCH_TOKENS = 1 << 32
 """Noise counters reserved for the tokens of one branch."""
@@ -56,8 +56,6 @@ Warn = Callable[[str], None]
 
 @dataclass(slots=True)
 class _AgentRollout:
-    """A rollout under way."""
-
     id: str
     prompt: Prompt
     number: int
@@ -73,8 +71,6 @@ class _AgentRollout:
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """A call that the engine has to answer."""
-
     rollout: _AgentRollout
     graph: CaptureGraph
     call: ModelCall
@@ -95,7 +91,7 @@ class AgentSampler:
         most: int,
         warn: Warn,
     ) -> None:
-        """context: tokens of prompt and completion together. most: tokens of the policy in a rollout."""
+        """context: most tokens of prompt and completion together. most: most policy tokens in a rollout."""
         self.engine, self.exchange, self.texts = engine, exchange, texts
         self.spec, self.context, self.most, self.warn = spec, context, most, warn
         self._cancelled = threading.Event()
@@ -222,7 +218,6 @@ class _AgentStep:
         return AgentRolloutInput(id=rollout.id, task=task)
 
     async def _receive(self) -> None:
-        """Take calls and ends until all rollouts have ended."""
         calls: list[str] = []
         ends: list[str] = []
         quiet_since, warned = time.monotonic(), False
@@ -418,7 +413,6 @@ class _AgentStep:
         return ModelCallAnswer(id=id, result=answer.model_dump(mode="json"))
 
     async def _send(self) -> None:
-        """Send answers while the engine samples."""
         while True:
             _, graph, call, answers = await self._answers.get()
             abandoned = await self._parent.exchange.answer(answers)
@@ -429,7 +423,7 @@ class _AgentStep:
 
 
 def _root(call: ModelCall) -> ModelCall:
-    """The first call of its branch."""
+    """First call of the call's branch."""
     while call.reason == "continued" and call.parent is not None:
         call = call.parent
     return call

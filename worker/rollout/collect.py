@@ -26,47 +26,36 @@ from worker.rollout.noise import Stream
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
+    """A scored `Conversation`, which documents the shared fields."""
+
     prompt: Prompt
     prompt_no: int
     sample_no: int
     completion: tuple[Segment, ...]
     text: str
-    """What the policy wrote in its last turn."""
     finish_reason: CompletionEnd
     score: Score | None = None
     turns: tuple[PolicyTurn, ...] = ()
-    """Empty without an environment that has turns."""
+    """Empty if the environment has no turns."""
     messages: tuple[dict[str, Any], ...] = ()
-    """Messages after those of the prompt; empty like `turns`."""
+    """Messages that follow the prompt; empty if `turns` is."""
     failure: str | None = None
-    """Status of the environment that drops the rollout from statistics and loss."""
     failure_message: str | None = None
-    """Reason of `failure`, in words."""
     branches: int = 1
-    """Number of conversations into which the rollout branched; this is one of them."""
     branch: int = 0
-    """Its number among the rollout's branches."""
     branch_reason: str | None = None
-    """Why this branch began (`worker.environment.agent.calls.BranchReason`)."""
     share: float = 1.0
-    """Fraction of the rollout's trained tokens in this conversation."""
     others: tuple["Rollout", ...] = ()
-    """The rollout's other conversations, where they are trained."""
     environment_reward: float | None = None
     first_state: Any = None
-    """State that the environment kept for the rollout before its first turn."""
     call_span: tuple[int, int] | None = None
-    """Start and end of the first tool call among the completion's tokens, after its opening mark; None unless
-    the algorithm reads it.
-    """
     source: int | None = None
-    """`sample_no` of the rollout whose beginning it continues."""
     version: int = 0
-    """Version of the policy that sampled the rollout's beginning: the step after which it was published."""
+    """Policy version that sampled the rollout's first tokens: the step after which it was published."""
 
     @property
     def conversations(self) -> tuple["Rollout", ...]:
-        """All trained conversations of the rollout. The one that rewards read is last, so that a reward of
+        """All trained conversations of the rollout. The one that rewards read is last, so that a reward at
         its end also credits the others.
         """
         return (*self.others, self)
@@ -116,7 +105,9 @@ class RolloutRepair:
 
 @dataclass(frozen=True, slots=True)
 class RolloutBranches:
-    """`count` continuations of a rollout after the first `cut` tokens of its completion, within the first turn."""
+    """`count` continuations of a rollout after the first `cut` tokens of its completion, in the
+    first turn.
+    """
 
     rollout: Rollout
     cut: int
@@ -137,7 +128,9 @@ class Collected:
 PROGRESS_ROWS = 5
 
 ProgressCallback = Callable[[str, int, int, list[int]], None]
-"""Arguments: "generating" or "scoring", completed groups, all groups, rows of the first open groups."""
+"""Phase ("generating" or "scoring"), numbers of completed groups and of all groups, dataset rows of the first
+open groups.
+"""
 
 
 class Collector:
@@ -282,7 +275,7 @@ class Collector:
         return Collected(repaired_groups, generated - started, time.monotonic() - generated)
 
     def _scorables(self, rollouts: Sequence[Rollout]) -> list[Scorable]:
-        """The scorer's inputs, with the calls of the last turn if a prompt has tools."""
+        """The scorer's inputs, with the raw text of the last turn if a prompt has tools."""
         texts = self._call_texts
         if texts is None or not any(rollout.prompt.tools for rollout in rollouts):
             return [_scorable(rollout, None, None) for rollout in rollouts]
@@ -350,7 +343,7 @@ def _rollout(conversation: Conversation, sampling_round: Round) -> Rollout:
 
 
 def _branches(plan: RolloutBranches, first_sample: int, sampling_round: Round) -> list[Conversation]:
-    """The continuations of a rollout as conversations: each begins inside its first turn."""
+    """Conversations that continue a rollout inside its first turn."""
     rollout = plan.rollout
     return [
         Conversation(
@@ -368,7 +361,7 @@ def _branches(plan: RolloutBranches, first_sample: int, sampling_round: Round) -
 
 
 def _score(rollout: Rollout, score: Score) -> Score:
-    """The score, dropped if the environment failed: rewards of incomplete conversations do not count."""
+    """Drop the score if the environment failed: rewards of incomplete conversations do not count."""
     if rollout.failure is None:
         return score
     results = score.results

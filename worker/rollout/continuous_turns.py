@@ -8,10 +8,10 @@ from worker.environment.base import Conversation, Environment
 from worker.rollout.engine import ContinuousEngine, Generated, GenerateRequest, Interrupted, RequestQueue
 
 MOST_BATCHES = 8
-"""Most concurrent calls of the environment. Turns that end meanwhile form the batch of the next call."""
+"""Most concurrent `answer` calls of the environment. Turns that end meanwhile share the next call."""
 
 Turn = tuple[int, Conversation]
-"""Number of a group, and a conversation of it."""
+"""A group's number, and one of its conversations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class ContinuousTurns:
     engine: ContinuousEngine
     environment: Environment
     written: Callable[[Sequence[Conversation], Generated], list[Conversation]]
-    """Returns conversations of a group with the turns that the engine sampled. Raises Interrupted."""
+    """Adds the turns that the engine sampled to a group's conversations. Raises Interrupted."""
     next_request: Callable[[int, Conversation], GenerateRequest]
 
     async def run(

@@ -1,8 +1,8 @@
 """Sampling of conversations, turn by turn.
 
-The requests of all conversations of a turn are one list, so that batches depend on seed and step alone. With
-a `ContinuousEngine`, conversations do not wait for each other. A request of a later turn continues the tokens
-of the turns before it; nothing is rendered or tokenized again.
+All conversations send the requests of a turn in one list, so that batches depend only on seed and step. With
+a `ContinuousEngine`, conversations do not wait for each other. A request for a later turn continues the
+tokens of earlier turns; nothing is rendered or tokenized again.
 """
 
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -28,11 +28,10 @@ Decode = Callable[[Sequence[Sequence[int]]], list[str]]
 
 @dataclass(frozen=True, slots=True)
 class CallTexts:
-    """Notation of tool calls, and decoding with the special tokens that may mark them."""
+    """Notation of tool calls, and a decoder that keeps the special tokens that may mark them."""
 
     notation: str
     raw: Decode
-    """Decodes rows with special tokens."""
 
 
 _SEED_BITS = 2**31 - 1
@@ -62,7 +61,7 @@ class GroupSampler(Protocol):
     ) -> AsyncGenerator[tuple[int, list[Conversation]], None]: ...
 
     def cancel(self) -> None:
-        """Interrupt what `RolloutEngine.cancel` does not interrupt, from any thread."""
+        """Interrupt waits that `RolloutEngine.cancel` does not interrupt, from any thread."""
 
 
 class ConversationSampler:
@@ -76,7 +75,7 @@ class ConversationSampler:
     ) -> AsyncGenerator[tuple[int, list[Conversation]], None]:
         """Yield (index of a prompt, its ended conversations) in any order. Raises Interrupted.
 
-        on_turn: called for each answer of the engine after which conversations may go on.
+        on_turn: called after an engine answer whose conversations may continue.
         """
         begun = await self._environment.begin(
             [_begun(prompt, number, sampling_round) for number, prompt in enumerate(prompts)]
@@ -96,11 +95,11 @@ class ConversationSampler:
     async def branches(
         self, groups: Sequence[Sequence[Conversation]], sampling_round: Round, on_turn: Callable[[], None]
     ) -> AsyncGenerator[tuple[int, list[Conversation]], None]:
-        """Continue begun conversations; yield (index of a list, its ended conversations) in any order. Raises
+        """Continue conversations; yield (index of a list, its ended conversations) in any order. Raises
         Interrupted.
 
-        The conversations of a list belong to one prompt and have consecutive sample numbers. A last turn that
-        the policy has not ended is continued.
+        The conversations of a list belong to one prompt and have consecutive sample numbers. An unfinished
+        last turn is continued.
         """
         numbered = {number: list(group) for number, group in enumerate(groups)}
         requests = [
@@ -138,7 +137,7 @@ class ConversationSampler:
         sampling_round: Round,
         on_turn: Callable[[], None],
     ) -> AsyncGenerator[tuple[int, list[Conversation]], None]:
-        """All conversations write a turn, then the environment answers all."""
+        """Repeat: the policy writes a turn of all conversations, then the environment answers them."""
         while requests:
             turn: list[tuple[int, Conversation]] = []
             async with aclosing(self._engine.generate(requests)) as answers:
@@ -232,7 +231,6 @@ def closed_segments(conversation: Conversation) -> tuple[Segment, ...]:
 
 
 def joined(before: Segment | None, after: Segment) -> Segment:
-    """Two segments of the policy as one."""
     if before is None:
         return after
     both = (before.sampler_entropies, after.sampler_entropies)
@@ -245,7 +243,6 @@ def joined(before: Segment | None, after: Segment) -> Segment:
 
 
 def beginning(segment: Segment, tokens: int) -> Segment:
-    """The first tokens of a segment of the policy."""
     entropies = segment.sampler_entropies
     return replace(
         segment,

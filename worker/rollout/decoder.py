@@ -17,7 +17,9 @@ class Decoder:
         self._positions = torch.zeros(0, dtype=torch.int64)
 
     def prefill(self, prompts: Sequence[Sequence[int]], prompt_of: Tensor) -> Tensor:
-        """Logits (R, V) after each row's prompt. prompt_of: (R,) int64, ascending."""
+        """Logits (R rows, V tokens) after each row's prompt. prompt_of: prompt of each row,
+        (R,) int64, ascending.
+        """
         device = self._model.device
         lengths = torch.tensor([len(prompt) for prompt in prompts])
         longest = int(lengths.max())
@@ -43,7 +45,7 @@ class Decoder:
         return logits
 
     def keep(self, rows: Tensor) -> None:
-        """Keep only `rows`: (K,) int64, ascending."""
+        """Keep only the rows with indices `rows`: (K,) int64, ascending."""
         self._cache.batch_select_indices(rows)
         self._positions = self._positions[rows]
         self._mask = None if self._mask is None else self._mask[rows]

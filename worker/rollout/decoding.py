@@ -1,6 +1,7 @@
 """Batched decoding until every row has ended.
 
-When ended rows leave the batch depends on the sampled tokens alone, so equal requests form equal batches.
+Ended rows leave the batch at steps that depend only on the sampled tokens, so equal requests form equal
+batches.
 """
 
 import itertools
@@ -118,7 +119,7 @@ class DecodeBatch:
         return None if code == _RUNNING else REASONS[code]
 
     def samples(self, part_index: int) -> tuple[Sample, ...] | None:
-        """Samples of a part; None while any of its rows runs."""
+        """Samples of a part; None if any of its rows is unfinished."""
         start, stop = self._bounds[part_index], self._bounds[part_index + 1]
         if (self._reasons[start:stop] == _RUNNING).any():
             return None

@@ -19,7 +19,7 @@ FinishReason = Literal["stop", "length", "cancelled"]
 class Sampling:
     max_tokens: int
     temperature: float
-    """0 is greedy, with log-probabilities at temperature 1."""
+    """0: greedy sampling, with log-probabilities at temperature 1."""
     top_p: float = 1.0
     stop_ids: tuple[int, ...] = ()
     """Tokens that end a completion, included in it."""
@@ -37,21 +37,21 @@ class NoiseKey:
     sample_no: int = 0
     """Number of the request's first sample."""
     first_token: int = 0
-    """Place of the first sampled token among the completion's tokens."""
+    """Position of the first sampled token in the completion."""
 
 
 @dataclass(frozen=True, slots=True)
 class GenerateRequest:
     policy: str | None
     version: int
-    """Step after which the policy was published; other versions are refused."""
+    """Step after which the policy was published. Engines refuse other versions."""
     prompt_ids: tuple[int, ...]
     n: int
     sampling: Sampling
     noise: NoiseKey
     tag: int
     limit: int | None = None
-    """Most tokens of this request, at most `sampling.max_tokens`, the default."""
+    """Most new tokens; not above `sampling.max_tokens`, the default."""
 
     @property
     def most_tokens(self) -> int:
@@ -82,7 +82,7 @@ class RolloutEngine(Protocol):
         """End running requests as `cancelled`, with partial samples, from any thread."""
 
     async def publish(self, policy: str, version: int, path: Path | None = None) -> None:
-        """Make `policy` available. path: adapter folder for other processes."""
+        """Make a version of `policy` available. path: adapter folder, for engines in other processes."""
 
     async def rest(self) -> None:
         """Release memory until the next `generate` or `publish`."""
@@ -91,12 +91,12 @@ class RolloutEngine(Protocol):
 
 
 class RequestQueue:
-    """Requests of an engine, added while it samples; for one event loop."""
+    """Requests for an engine, which may be added while it samples. For one event loop."""
 
     def __init__(self, requests: Iterable[GenerateRequest] = ()) -> None:
         self._requests = list(requests)
         self.closed = False
-        """Whether no more requests are added."""
+        """Whether all requests have been added."""
         self.on_change: Callable[[], None] = lambda: None
         """Called after each `add` and `close`."""
 

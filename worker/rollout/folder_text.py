@@ -1,4 +1,4 @@
-"""A model folder's tokenizer in a limited child process."""
+"""Tokenizer of a model folder, in a child process with resource limits."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ MEMORY_BYTES = 4 << 30
 
 
 class FolderText(Text):
-    """`Text` of the model in a folder. Raises JobFailure `model_too_demanding`."""
+    """`Text` of the model in a folder. Raises JobFailure `model_too_demanding` if the child process fails."""
 
     takes_tools: bool
     end_id: int | None
@@ -34,8 +34,8 @@ class FolderText(Text):
         return [(text, content) for text, content in self._ask("entries", {"ids": list(ids)})["entries"]]
 
     def grammar_tokens(self, vocabulary: int, end_ids: Sequence[int]) -> tuple[list[bytes], list[int]]:
-        """Bytes of every token and the special ids. Raises JobFailure `unsupported` if llguidance cannot use
-        them.
+        """Bytes of every token, and ids of the special tokens. Raises JobFailure `unsupported` if llguidance
+        cannot use them.
         """
         answer = self._ask("grammar_tokens", {"vocabulary": vocabulary, "end_ids": list(end_ids)})
         return [bytes.fromhex(content) for content in answer["tokens"]], answer["special"]
@@ -46,14 +46,16 @@ class FolderText(Text):
         return ids
 
     def notation(self) -> str | None:
-        """Notation of the model's tool calls; None if it cannot be read."""
+        """Notation of the model's tool calls; None if it is not supported."""
         notation: str | None = self._ask("notation", {})["notation"]
         return notation
 
     def prove_continuation(
         self, tools: list[dict[str, Any]], stop_ids: Sequence[int], *, reply: bool
     ) -> dict[str, Any]:
-        """Prove a template: fields of `Continuation`. Raises JobFailure `template_not_continuable`."""
+        """Check the template; returns fields of `Continuation`. Raises JobFailure
+        `template_not_continuable`.
+        """
         return self._ask("continuation", {"tools": tools, "stop_ids": list(stop_ids), "reply": reply})
 
     def suffixes(
@@ -62,7 +64,7 @@ class FolderText(Text):
         stop_ids: Sequence[int],
         turns: Sequence[tuple[Sequence[dict[str, Any]], int | None]],
     ) -> list[list[int]]:
-        """Token ids that follow every turn. Raises JobFailure `template_not_continuable`."""
+        """Token ids that follow each turn. Raises JobFailure `template_not_continuable`."""
         ids: list[list[int]] = []
         for batch in batches(turns):
             payload = {"tools": tools, "stop_ids": list(stop_ids), "turns": batch}

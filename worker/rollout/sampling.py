@@ -14,8 +14,8 @@ def choose(
     top_p: float,
     entropies: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Sampled tokens (R,), their log-probabilities (R,) float32 and entropies (R,) in nats, before top-p, for
-    logits (R, V) and noise (R,).
+    """Sample a token for each row of logits (rows, vocabulary) with uniform noise (rows,). Returns tokens
+    and, before top-p, log-probabilities (float32) and entropies (nats), each (rows,).
     """
     scaled = logits.float() / (temperature or 1.0)
     logprobs = torch.log_softmax(scaled, dim=-1)

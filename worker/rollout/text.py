@@ -19,7 +19,7 @@ class Text:
         return self._decode(rows, skip_special_tokens=True)
 
     def pieces(self, token_ids: Sequence[int]) -> list[str]:
-        """One string per token; a character of several tokens belongs to its last."""
+        """One string per token; a character that spans several tokens belongs to the last."""
         if missing := [token for token in dict.fromkeys(token_ids) if token not in self._pieces]:
             texts = self._decode([[token] for token in missing], skip_special_tokens=False)
             self._pieces.update(zip(missing, texts, strict=True))
@@ -36,7 +36,7 @@ class Text:
         return out
 
     def raw(self, rows: Sequence[Sequence[int]]) -> list[str]:
-        """Decode rows with special tokens."""
+        """Decode token ids, keeping special tokens."""
         return self._decode(rows, skip_special_tokens=False)
 
     def _decode(self, rows: Sequence[Sequence[int]], *, skip_special_tokens: bool) -> list[str]:

@@ -26,8 +26,8 @@ _LEAST_CACHE_BYTES = 256 * 1024**2
 
 
 class TransformersEngine:
-    """`RolloutEngine` over a loaded model. sampling_as: context of a batch; it yields a function that creates
-    a context per token.
+    """`RolloutEngine` on a loaded model. sampling_as: context manager of a batch; yields a function that
+    makes a context manager per token.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class TransformersEngine:
         copies: int = 1,
         refresh: Callable[[], None] = lambda: None,
     ) -> None:
-        """refresh: called before a version is published, for a model with weights of its own."""
+        """refresh: called before a version is published, if the model has its own copy of the weights."""
         self._model = model
         self._decode = decode
         self._sampling_as = sampling_as
@@ -139,7 +139,9 @@ class TransformersEngine:
 
 
 def plan(requests: Sequence[GenerateRequest], tokens_in_cache: int) -> list[list[Part]]:
-    """Batches of equal policy and sampling, longest prompts first, within the cache."""
+    """Divide requests into batches of equal policy and sampling that fit into the cache,
+    longest prompts first.
+    """
     return plan_parts([Part(request, 0, request.n) for request in requests], tokens_in_cache)
 
 

@@ -1,1 +1,1 @@
-"""Answers the backend's synchronous calls."""
+"""Answers the backend's RPCs."""

@@ -1,4 +1,4 @@
-"""Cancels calls whose callers have disconnected."""
+"""Cancels RPCs whose callers have disconnected."""
 
 import contextlib
 import logging
@@ -30,7 +30,7 @@ class CallWatch:
 
     @contextlib.contextmanager
     def watching(self, call_id: str, cancel: Callable[[], None]) -> Iterator[None]:
-        """Watch a call: `cancel` is called once, from another thread, if the caller disconnects."""
+        """Watch an RPC: `cancel` is called once, from another thread, if the caller disconnects."""
         with self._changed:
             self._running[call_id] = _Running(time.monotonic(), cancel)
             if not self._started:

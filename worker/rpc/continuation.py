@@ -1,4 +1,4 @@
-"""Proves that a model's chat template can continue conversations with tools."""
+"""Checks that a model's chat template can continue conversations with tools."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -10,7 +10,7 @@ from worker.models.tokenizer_files import special_tokens, stop_ids
 
 
 def prove_continuation(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """Prove a template in a child process: {tools, reply} → fields of `ContinuationProof`. Raises
+    """Check a template in a child process: {tools, reply} → fields of `ContinuationProof`. Raises
     InvalidInput `template_not_continuable`.
     """
     return asdict(folder_continuation(folder, payload["tools"]).prove(reply=payload["reply"]))

@@ -1,4 +1,4 @@
-"""Calls `validate` and `score` for graders."""
+"""RPCs `validate` and `score` for graders."""
 
 import asyncio
 import importlib.util

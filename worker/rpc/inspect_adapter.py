@@ -1,4 +1,4 @@
-"""Call `inspect_adapter`: does an uploaded adapter fit its base model?"""
+"""RPC `inspect_adapter`: checks that an uploaded adapter fits its base model."""
 
 import shutil
 import tarfile

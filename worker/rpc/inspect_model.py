@@ -1,4 +1,4 @@
-"""Call `inspect_model`, with progress of download and hash."""
+"""RPC `inspect_model`; it reports progress of download and hashing."""
 
 from reinforge.schemas.rpc.events import ProgressEvent
 from reinforge.schemas.rpc.models import InspectRequest, ModelFacts

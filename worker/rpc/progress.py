@@ -30,7 +30,7 @@ class InspectionProgress:
 
 
 class ProgressThread:
-    """Calls `report` every `every` seconds, so that a slow worker is not taken for dead."""
+    """Calls `report` every `every` seconds, so that the backend does not take a slow worker for dead."""
 
     def __init__(self, report: Callable[[], None], *, first: float, every: float, name: str) -> None:
         self._report, self._first, self._every = report, first, every

@@ -1,4 +1,4 @@
-"""Call `render`: prompts through a chat template, and their lengths."""
+"""RPC `render`: renders prompts with the chat template and counts their tokens."""
 
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ def render_rows(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 def _render_rows(
     prompts: PromptRenderer, rows: list[tuple[list[Message], list[Tool] | None]], *, tolerant: bool
 ) -> list[tuple[str | None, str | None]]:
-    """(text, None) or, if tolerant, (None, error) of every row."""
+    """(text, None) of each row or, if tolerant, (None, error)."""
     results: list[tuple[str | None, str | None]] = []
     for index, (messages, tools) in enumerate(rows):
         try:

@@ -1,4 +1,4 @@
-"""Calls `validate` and `score` for reward code."""
+"""RPCs `validate` and `score` for reward code."""
 
 from dataclasses import asdict
 

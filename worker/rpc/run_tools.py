@@ -1,4 +1,4 @@
-"""RPC `run_tools`: the calls of one turn, as a job runs them, in the sandbox."""
+"""RPC `run_tools`: runs the tool calls of one turn as a job does."""
 
 import json
 from dataclasses import replace

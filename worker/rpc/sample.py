@@ -1,4 +1,6 @@
-"""Call `sample`: streams completions from a sampling process. Prompts are rendered here, before a model is loaded."""
+"""RPC `sample`: renders prompts before a model is loaded, then streams completions from the
+serving process.
+"""
 
 import logging
 import queue
@@ -34,7 +36,7 @@ ASK_SECONDS = 0.5
 AWAY_SECONDS = 15.0
 REPORT_SECONDS = 2.0
 QUIET_SECONDS = 300.0
-"""Time in which a requested adapter is not removed: it may still be read."""
+"""Time after a request in which its adapter is not removed, because it may be in use."""
 CACHED_ADAPTERS = 16
 _POST_EVERY_SECONDS = 0.05
 _PAUSE_SECONDS = 0.2
@@ -43,7 +45,7 @@ _EVENTS: TypeAdapter[list[SamplingEvent]] = TypeAdapter(list[SamplingEvent])
 
 
 class Sampler:
-    """Answers `sample` calls; thread-safe. folder: for adapters, which are removed at the start."""
+    """Answers `sample` RPCs; thread-safe. folder: for adapters; existing ones are removed at the start."""
 
     def __init__(
         self, api: WorkerApi, models: ModelStore, blobs: BlobCache, folder: Path, serving: ServingProcess
@@ -59,7 +61,7 @@ class Sampler:
         self._apart.close()
 
     def sample(self, call_id: str, request: SamplingRequest) -> NoResult:
-        """Sample; returns once the backend has all events."""
+        """Answer a request; returns once the backend has all events."""
         chunks = _Chunks(self._api, call_id)
         serving_request = self._prepare(call_id, request, chunks)
         with self._serving.sample(serving_request, lambda: chunks.status("Starting the sampler")) as replies:
@@ -135,7 +137,7 @@ class Sampler:
         return folder
 
     def cached(self) -> list[str]:
-        """Hashes of cached adapters, without those requested recently."""
+        """Hashes of cached adapters that were not requested recently."""
         with self._unpacking:
             if not self._adapters.is_dir():
                 return []
@@ -152,7 +154,7 @@ class Sampler:
 
 
 class _Chunks:
-    """Posts events of one call, once and in order."""
+    """Posts each event of one RPC once, in order."""
 
     def __init__(self, api: WorkerApi, call_id: str) -> None:
         self._api, self._call = api, call_id

@@ -1,4 +1,4 @@
-"""Sandbox for calls, after its jail was proved to hold."""
+"""Sandbox for RPCs, once a test has shown that its jail holds."""
 
 from reinforge.errors import StateConflict, Unavailable
 from worker.sandbox.client import SandboxClient

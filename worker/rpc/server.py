@@ -1,4 +1,4 @@
-"""RPC server: several threads answer the backend's synchronous calls. Loads no torch."""
+"""RPC server: several threads answer the backend's RPCs. It does not import torch."""
 
 import logging
 import signal
@@ -224,7 +224,7 @@ def serve(settings: WorkerSettings) -> None:
 
 
 def serving_command(settings: WorkerSettings, vllm_log: Path) -> tuple[str, ...]:
-    """Command of the sampling process; its placement adds the engine."""
+    """Command of the serving process; its placement adds the engine."""
     engine, why = serving_engine(settings.serving_engine)
     log.info("sampling on demand by %s: %s", engine, why)
     return (
@@ -235,7 +235,9 @@ def serving_command(settings: WorkerSettings, vllm_log: Path) -> tuple[str, ...]
 
 
 def _kinds(settings: WorkerSettings) -> list[list[CallKind]]:
-    """Kinds of calls per thread. One thread never inspects models, so that downloads cannot occupy all."""
+    """Kinds of RPCs per thread. One thread never inspects models, so that downloads cannot
+    occupy all threads.
+    """
     samplers = settings.sample_threads
     if samplers and find_spec("torch") is None:
         log.info("torch is not installed here, so this worker does not sample")

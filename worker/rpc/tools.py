@@ -1,4 +1,4 @@
-"""Call `list_tools`: which tools do the servers of a job offer?"""
+"""RPC `list_tools`: lists the tools of a job's servers."""
 
 from reinforge.net.outbound import Guard
 from reinforge.schemas.rpc.tools import ServersRequest, ServersResult

@@ -32,6 +32,8 @@ class Engine(Protocol):
     def fits(self, request: ServingRequest) -> bool: ...
 
     def start(self, request: ServingRequest, in_use: Collection[str | None], say: Say) -> RequestRun:
-        """Start a request, after loading its model and adapter; adapters not `in_use` may be evicted."""
+        """Load a request's model and adapter if needed, then start it. Adapters not `in_use`
+        may be evicted.
+        """
 
     def relieve(self) -> None: ...

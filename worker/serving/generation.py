@@ -1,4 +1,4 @@
-"""Runs one request: decode batches in sequence."""
+"""Runs one request as a sequence of decode batches."""
 
 from reinforge.errors import InvalidInput
 from worker.policy.load import LoadedModel
@@ -16,7 +16,7 @@ from worker.serving_client.protocol import ServingRequest
 
 
 class Generation:
-    """Events of one request. Batches depend on the request alone, so that the same seed gives the same text."""
+    """Samples one request. Batches depend on the request alone, so that the same seed gives the same text."""
 
     def __init__(
         self, request: ServingRequest, base: LoadedModel, text: FolderText, tokens_in_cache: int

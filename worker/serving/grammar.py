@@ -1,4 +1,4 @@
-"""Constrained decoding to a JSON Schema by llguidance."""
+"""Constrained decoding to a JSON Schema, with llguidance."""
 
 import json
 from collections.abc import Callable
@@ -63,7 +63,9 @@ class GrammarRows:
         self._read = [0] * len(matchers)
 
     def mask(self, batch: DecodeBatch) -> None:
-        """Mask forbidden tokens, before `advance`. Raises InvalidInput if llguidance fails."""
+        """Mask forbidden tokens in the logits; call it before `advance`. Raises InvalidInput if
+        llguidance fails.
+        """
         logits = batch.logits
         allowed = np.ones((logits.shape[0], self._width), bool)
         for line, row in enumerate(batch.lines):

@@ -40,7 +40,9 @@ class HeldModel:
         return self._key == (request.folder, request.model_sha256)
 
     def host(self, request: ServingRequest, in_use: Collection[str | None], say: Say) -> LocalHost:
-        """Load what is missing, as `Engine.start`. After an exception no model is loaded."""
+        """Load the request's model and adapter if needed, like `Engine.start`. After an exception, no model
+        is loaded.
+        """
         others = [name for name in self._adapters if name not in (request.adapter, *in_use)]
         try:
             return self._loaded(request, in_use, say)

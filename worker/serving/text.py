@@ -14,7 +14,7 @@ Decode = Callable[[Sequence[int]], str]
 
 
 def decoding(request: ServingRequest, text: Text) -> Callable[[Sequence[Sequence[int]]], list[str]]:
-    """Decoding of completions, with special tokens if the notation of tool calls needs them."""
+    """Decoder of completions, including special tokens if the notation of tool calls needs them."""
     notation = NOTATIONS.get(request.notation or "")
     return text.raw if notation is not None and notation.special_tokens else text.completions
 

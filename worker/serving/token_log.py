@@ -1,4 +1,4 @@
-"""Log-probabilities and alternatives as in OpenAI's `logprobs.content`: the sampler's own, before top-p."""
+"""Log-probabilities and alternatives in the format of OpenAI's `logprobs.content`, computed before top-p."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -34,7 +34,7 @@ class ServedModel:
     stop_ids: tuple[int, ...]
     vocabulary: int
     context: int
-    """Tokens; fewer than the model's if the KV cache is too small."""
+    """Most tokens; fewer than the model's if the KV cache is too small."""
     cache_bytes: int | None
     device: str
     sequences: int = 256
@@ -43,7 +43,7 @@ class ServedModel:
     fused_experts: bool = False
 
     def options(self, *, rank: int, adapters: int, together: int, threads: int) -> Options:
-        """Server options. adapters: most that are loaded. together: most in one batch."""
+        """Server options. adapters: most loaded adapters. together: most adapters in one batch."""
         return Options(
             self.folder,
             "float32" if self.device == "cpu" else "bfloat16",

@@ -1,1 +1,1 @@
-"""The RPC server's side of the serving process."""
+"""Client of the serving process, for the RPC server."""

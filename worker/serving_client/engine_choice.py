@@ -23,7 +23,7 @@ def serving_engine(engine: Literal["auto"] | Engine) -> tuple[Engine, str]:
 
 
 def gpu_engine() -> tuple[Engine, str]:
-    """vLLM if it can use an NVIDIA device, else transformers; and the reason."""
+    """Return vLLM if it can use an NVIDIA device, else transformers, and the reason."""
     if not gpu_present():
         return "transformers", "no NVIDIA device is here"
     if vllm_python() is None:

@@ -1,4 +1,6 @@
-"""Places models for sampling and reward tests: on a free GPU, else on a small share of a job's, else on the CPU."""
+"""Places models for sampling and reward tests: on a free GPU, else on a small share of a job's GPU, else on
+the CPU.
+"""
 
 import time
 from collections.abc import Callable, Sequence
@@ -19,7 +21,7 @@ FREE_SHARE = 0.5
 """Share that a model may take of a job's free GPU memory: the job's next update may need the rest."""
 OVERHEAD = 2**30
 _TRIES, _PAUSE_SECONDS = 3, 0.1
-"""Number of tries to lock a GPU, and pause: workers that look for a job lock GPUs briefly."""
+"""Count of tries to lock a GPU, and pause between them: workers in search of jobs lock GPUs briefly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ def choose(
     requested: Literal["auto"] | Engine,
     best: Engine,
 ) -> ServingPlace:
-    """Choose a model's place. Raises Unavailable `gpu_busy`."""
+    """Choose where a model runs. Raises Unavailable `gpu_busy`."""
     engine = best if requested == "auto" else requested
     if free is not None:
         return ServingPlace(engine, free)
@@ -92,7 +94,9 @@ class Places:
         gpus: Callable[[], list[Gpu]] = list_gpus,
         ram: Callable[[], int | None] = lambda: available_ram(),
     ) -> None:
-        """Places for models. seats: jobs that may share a GPU. holder: text for waiting jobs."""
+        """seats: number of jobs that may share a GPU. holder: name of the GPU's user, shown to
+        waiting jobs.
+        """
         self._locks, self._seats, self._holder, self._requested = locks, seats, holder, requested
         self._gpus, self._ram = gpus, ram
 

@@ -170,7 +170,7 @@ class _ServingRun:
             self._write({"cancel": id})
 
     def end(self) -> None:
-        """Close its standard input; SIGKILL to its group if it does not exit."""
+        """Close the process's standard input; SIGKILL its group if it does not exit."""
         self._process.end(END_GRACE_SECONDS)
         self._reader.join(END_GRACE_SECONDS)
 

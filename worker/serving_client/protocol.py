@@ -1,7 +1,7 @@
 """Protocol between the RPC server and the serving process: one JSON object per line.
 
-to it      {"request": ServingRequest} · {"cancel": id}                                            on standard input
-from it    {"id", "events": [SampleEvent, …]} · {"id", "ended": true} · {"id", "error": error}    on descriptor 3
+requests   {"request": ServingRequest} · {"cancel": id}                                            on standard input
+replies    {"id", "events": [SampleEvent, …]} · {"id", "ended": true} · {"id", "error": error}    on descriptor 3
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ class ServingRequest(BaseModel):
     folder: str
     model_sha256: str | None = None
     adapter: str | None = None
-    """Adapter name, from its content's hash; None: the base model."""
+    """Adapter name, made from the hash of its content; None: the base model."""
     adapter_folder: str | None = None
     prompts: list[SamplePrompt]
     samples_per_prompt: int = 1
@@ -29,7 +29,7 @@ class ServingRequest(BaseModel):
     seed: int = 0
     stop: list[str] = []
     top_logprobs: int | None = None
-    """Alternatives per token; None: no log-probabilities."""
+    """Number of alternatives per token; None: no log-probabilities."""
 
     json_schema: dict[str, Any] | None = None
     notation: str | None = None

@@ -1,4 +1,4 @@
-"""Model calls of an agent rollout: requests of its program and answers of the engine."""
+"""Model calls of an agent rollout: the agent program's requests and the engine's answers."""
 
 import math
 from collections.abc import Mapping
@@ -18,13 +18,14 @@ BranchReason = Literal[
     "tools_changed",
     "sub_agent",
 ]
-"""How a call relates to earlier calls of its rollout. Every reason but `continued` begins a branch.
+"""How a model call relates to earlier calls of its rollout. Every value but `continued` begins a branch.
 
-`fork`: the call continues an answer that another call has continued already. `sampled_again`: it has the
-messages and tools of another call and is no retry of it. The prompt of all others is rendered as a whole.
-`system_message`: a system message follows the earlier answer, and templates are not proved for that.
-`tools_changed`, `reasoning_dropped`: the history differs from an earlier call's in nothing else. Otherwise
-`history_rewritten` if the first message is that of an earlier call, else `sub_agent`.
+`fork`: the call continues an answer that another call already continues. `sampled_again`: an earlier call has
+the same messages and tools, and this call is no retry of it. The values below render the whole prompt.
+`system_message`: a system message follows the earlier answer; templates are not checked for that.
+`tools_changed`, `reasoning_dropped`: only the tools or the reasoning differ from an earlier call's.
+`history_rewritten`: other messages differ, but the first one equals an earlier call's. `sub_agent`: the first
+message differs, too.
 """
 
 CallFault = Literal[
@@ -42,8 +43,6 @@ CallLimit = Literal["max_model_calls", "max_policy_tokens", "max_branches"]
 
 @dataclass(frozen=True, slots=True)
 class CaptureLimits:
-    """Limits of a rollout."""
-
     max_model_calls: int
     max_policy_tokens: int
     """Most tokens sampled in all calls together. Calls that run in parallel may exceed it."""
@@ -57,20 +56,17 @@ class CallRequest:
     messages: tuple[Message, ...]
     tools: tuple[Message, ...] | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    """JSON values on which the answer depends, besides messages and tools: `max_tokens`."""
+    """Other JSON values that affect the answer: `max_tokens`."""
     request_id: str = ""
     idempotency_key: str | None = None
     retry_count: int | None = None
-    """Number of earlier attempts of the request by the client's own count; None if the client does not count.
-    """
+    """How many earlier attempts the client reports; None if it reports no number."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallAnswer:
-    """Answer of the engine to a model call."""
-
     prompt_ids: tuple[int, ...]
-    """The prompt as the engine read it."""
+    """Prompt tokens that the engine received."""
     token_ids: tuple[int, ...]
     sampler_logprobs: tuple[float, ...]
     version: int
@@ -82,14 +78,14 @@ class CallAnswer:
 
 @dataclass(slots=True, eq=False)
 class ModelCall:
-    """Node of the capture graph."""
+    """A node of `CaptureGraph`."""
 
     no: int
     request: CallRequest
     digest: str
     """SHA-256 (hex) of messages, tools and parameters."""
     chain: ChainDigest
-    """Chain digest of the request."""
+    """Digests of the request."""
     reason: BranchReason
     parent: "ModelCall | None"
     """The call whose tokens this call continues, if any."""
@@ -99,7 +95,7 @@ class ModelCall:
     """Tokens of `new_messages`."""
     answer: CallAnswer | None = None
     answer_chain: ChainDigest | None = None
-    """Chain digest of the request and its answer."""
+    """Digests of the request and its answer."""
     fault: CallFault | None = None
     abandoned: bool = False
     """Whether the client closed the connection before the answer reached it."""
@@ -124,9 +120,7 @@ class ModelCall:
 
     @property
     def used(self) -> bool:
-        """Whether a later call contains this call's answer: the program received it even if the connection
-        broke.
-        """
+        """Whether a later call continues this call's answer, so that the program must have received it."""
         return bool(self.children)
 
     @property
@@ -140,7 +134,7 @@ class ModelCall:
 
 
 def fault_of(answer: CallAnswer, prompt_ids: tuple[int, ...], version: int) -> CallFault | None:
-    """Fault of an answer, or None. version: of the rollout's policy."""
+    """Why an answer cannot be trained on, or None. version: of the rollout's policy."""
     if not answer.token_ids:
         return "no_tokens"
     if answer.prompt_ids != prompt_ids:

@@ -40,7 +40,7 @@ class BackendAccess:
 
 
 class RolloutExchange(Protocol):
-    """Interface of the server for `AgentSampler`."""
+    """Server interface that `AgentSampler` uses."""
 
     async def offer(self, rollouts: Sequence[AgentRolloutInput], limits: AgentLimits) -> None: ...
 
@@ -50,14 +50,14 @@ class RolloutExchange(Protocol):
         """Send answers; returns the ids of calls whose clients have disconnected."""
 
     async def withdraw(self) -> None:
-        """End all rollouts; their keys are revoked."""
+        """End all rollouts and revoke their keys."""
 
     async def close(self) -> None: ...
 
 
 class WorkerApiExchange:
-    """`RolloutExchange` over HTTP. Retries while the server is unreachable: the supervisor ends attempts
-    without a lease.
+    """`RolloutExchange` over HTTP. Retries while the server is unreachable: the supervisor ends attempts that
+    lose their lease.
     """
 
     def __init__(self, access: BackendAccess, *, transport: httpx.AsyncBaseTransport | None = None) -> None:

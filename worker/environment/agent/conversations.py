@@ -38,8 +38,8 @@ def captured_conversation(
     *,
     forks: Literal["train", "first_only"],
 ) -> Conversation:
-    """Conversation of an ended rollout: its row with the most policy tokens, which rewards read. Its other
-    rows are in `others` if `forks` is `train`.
+    """Convert an ended rollout to a conversation: its branch with the most policy tokens, which rewards read.
+    If `forks` is `train`, `others` contains the other branches.
     """
     failure, message = _FAILURES[outcome.status], outcome.message
     rows = graph.capture().rows
@@ -95,7 +95,7 @@ def _conversation(
 def _without_calls(
     begun: Conversation, failure: str, message: str | None, stop_ids: Sequence[int]
 ) -> Conversation:
-    """A rollout for which the policy sampled no token: its completion is one token that is not trained."""
+    """Conversation of a rollout without trainable answers: its completion is one untrained token."""
     nothing = Segment((stop_ids[0] if stop_ids else begun.prompt.token_ids[-1],), "template")
     return replace(
         begun, segments=(nothing,), finish_reason="environment", failure=failure, failure_message=message
@@ -131,7 +131,9 @@ def _turns(row: CapturedRow, calls: Sequence[ModelCall], texts: ModelCallTexts) 
 
 
 def _calls(answer: Message, tools: Sequence[Message], results: dict[str, str]) -> tuple[ToolCall, ...]:
-    """Tool calls of a turn, with the program's results. Declared tools are `ok`: no failure is reported."""
+    """Tool calls of a turn, with the program's results. Declared tools are `ok`: programs
+    report no failures.
+    """
     names = {tool["function"]["name"] for tool in tools}
     return tuple(
         ToolCall(

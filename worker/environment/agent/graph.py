@@ -1,8 +1,8 @@
-"""Capture graph: the model calls of one rollout, and which of them continue which.
+"""Capture graph: the model calls of one rollout, each linked to the call that it continues.
 
-A call whose messages begin with an earlier call's messages and answer continues the tokens of that call:
-ids(t + 1) = ids(t) + sampled + suffix. Every other call begins with a prompt of its own. Nothing that was sampled is
-ever tokenized again.
+If a call's messages begin with an earlier call's messages and answer, its prompt is the earlier prompt, the
+sampled tokens, and the tokens of the new messages. Every other call renders its whole prompt. Sampled tokens
+are never tokenized again.
 """
 
 from typing import NoReturn
@@ -23,23 +23,22 @@ from worker.environment.agent.rows import RolloutCapture, captured
 
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
 _CONTINUING = frozenset({"user", "tool"})
-"""Roles of messages that may follow an answer; chat templates are proved to continue with these only."""
+"""Roles of messages that may follow an answer; chat templates are checked for no others."""
 
 
 class CaptureGraph:
     """Graph of the model calls of one rollout. Not thread-safe."""
 
     def __init__(self, rollout: str, version: int, limits: CaptureLimits) -> None:
-        """version: of the policy that samples all answers."""
+        """version: of the policy, which samples all answers."""
         self.rollout = rollout
         self.limit: CallLimit | None = None
-        """The first limit that a call was refused for."""
+        """The first limit that refused a call, if any."""
         self._version = version
         self._limits = limits
         self._calls: list[ModelCall] = []
         self._by_key: dict[str, ModelCall] = {}
         self._by_chain: dict[str, list[ModelCall]] = {}
-        """Calls by `chain.exact`."""
         self._answered: dict[str, list[ModelCall]] = {}
         """Answered calls by `answer_chain.exact`."""
         self._without_reasoning: set[str] = set()
@@ -58,19 +57,19 @@ class CaptureGraph:
 
     @property
     def room(self) -> int:
-        """Tokens that calls may still sample."""
+        """How many more tokens the rollout may sample."""
         sampled = sum(len(call.answer.token_ids) for call in self.calls if call.answer)
         return max(0, self._limits.max_policy_tokens - sampled)
 
     def open(self, request: CallRequest) -> tuple[ModelCall, bool]:
-        """Return the call of a request and whether it is new; a retry returns the call of the earlier
-        request.
+        """Return a request's call and whether it is new. A retry gets the call of the earlier request.
 
-        A request with an idempotency key retries the request with the same key. A request without one retries
-        an equal request whose answer no later call contains. If the client counts retries, its first attempt
-        retries only an abandoned call, and later attempts any equal one. Raises InvalidInput for malformed
-        messages, StateConflict if the rollout has ended, a key was reused, or a limit is reached; `limit` is
-        then its name.
+        A request with an idempotency key retries the request with the same key. Without a key, it retries an
+        equal request whose answer no later call continues. If the client counts attempts, its first attempt
+        retries an abandoned call only, and later attempts any equal request.
+
+        Raises InvalidInput for malformed messages. Raises StateConflict if the rollout has ended, another
+        request has the key, or a limit is reached; `limit` then names it.
         """
         _check(request)
         if self._closed:
@@ -89,8 +88,8 @@ class CaptureGraph:
         return call, True
 
     def set_prompt(self, call: ModelCall, new_ids: tuple[int, ...]) -> None:
-        """Set the call's `new_ids`: the suffix after the parent's answer, or the whole prompt without a
-        parent.
+        """Set a call's `new_ids`: the tokens after the parent's answer, or the whole prompt
+        without a parent.
         """
         if call.new_ids is not None:
             raise ValueError(f"call {call.no} has a prompt")
@@ -110,8 +109,8 @@ class CaptureGraph:
         self._without_tools.add(call.answer_chain.without_tools)
 
     def abandon(self, call: ModelCall) -> None:
-        """Mark a call whose client disconnected before it got the answer: not trained unless a retry collects
-        it.
+        """Mark a call whose client disconnected before the answer, which is then trained on only if a retry
+        fetches it or a later call continues it.
         """
         call.abandoned = True
 
@@ -120,7 +119,7 @@ class CaptureGraph:
         call.abandoned = False
 
     def cancel(self, call: ModelCall) -> None:
-        """Mark a call that could not be answered: a retry of it is a new call, and limits do not count it."""
+        """Mark a call that cannot be answered. A retry is a new call; limits do not count this one."""
         if call.answer is not None:
             raise ValueError(f"call {call.no} has an answer")
         call.cancelled = True
@@ -132,11 +131,11 @@ class CaptureGraph:
             call.cancelled = call.cancelled or call.answer is None
 
     def capture(self) -> RolloutCapture:
-        """Rows to train on so far."""
+        """Training rows of the calls so far."""
         return captured(self.rollout, self.calls)
 
     def _earlier(self, request: CallRequest, digest: str, chain: ChainDigest) -> ModelCall | None:
-        """The call that the request is a retry of."""
+        """The call that the request retries, if any."""
         if request.idempotency_key is not None:
             call = self._by_key.get(request.idempotency_key)
             if call is None or call.cancelled:

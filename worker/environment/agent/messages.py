@@ -1,4 +1,4 @@
-"""Digests of conversations, which stay equal if a program sends the same messages back in another form."""
+"""Digests of conversations. They stay equal if a program sends the same messages back in another form."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ _SAMPLED = frozenset({"role", "content", "tool_calls", *_REASONING})
 
 @dataclass(frozen=True, slots=True)
 class ChainDigest:
-    """SHA-256 (hex) of tools and messages."""
+    """SHA-256 digests (hex) of tools and messages: complete, without reasoning, and without tools."""
 
     exact: str
     without_reasoning: str
@@ -33,11 +33,11 @@ class ChainDigest:
 
 
 def chain_digests(messages: Sequence[Message], tools: Sequence[Message] | None) -> list[ChainDigest]:
-    """Digests of the first 0, 1, … all messages.
+    """Digests of a conversation's first 0, 1, …, all messages.
 
-    Content counts the same as a string or as text parts, call arguments as parsed JSON (1.0 equals 1), and an
-    empty field as an absent one. Of an assistant's message only what the policy wrote counts, not the ids of
-    its calls, since history is never rendered again.
+    Digests ignore whether content is a string or text parts, how call arguments write the same JSON (1.0
+    equals 1), and whether an empty field is present. Of an assistant's message, they cover only fields that
+    the policy wrote, without call ids: history is never rendered again.
     """
     schemas = _digest("", _json(list(tools or ())))
     chain = [ChainDigest(schemas, schemas, _digest("", "[]"))]
@@ -47,7 +47,6 @@ def chain_digests(messages: Sequence[Message], tools: Sequence[Message] | None) 
 
 
 def value_digest(value: Any) -> str:
-    """SHA-256 (hex) of a JSON value."""
     return _digest("", _json(value))
 
 
@@ -96,7 +95,7 @@ def _arguments(written: Any) -> Any:
 
 
 def _numbers(value: Any) -> Any:
-    """JSON value with whole floats as integers, since JavaScript does not tell 1.0 from 1."""
+    """JSON value with whole floats as integers, since JavaScript writes 1.0 as 1."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, list):

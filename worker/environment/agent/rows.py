@@ -1,8 +1,8 @@
 """Converts a rollout's model calls to training rows.
 
-A row is a chain of calls that continue each other. Tokens that a branch shares with an earlier branch are its
-prompt, so every sampled token is trained in one row only. Statistics count rollouts: all rows of a rollout
-have its reward and its advantage, and `share` weighs them so that together they count as a single row.
+A row is a chain of calls, each of which continues the one before. Tokens that a row shares with an earlier
+row belong to its prompt, so every sampled token is trained in one row only. All rows of a rollout have its
+reward and its advantage. `share` weights them so that together they count as one row in statistics.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from worker.environment.base import Segment
 class CapturedRow:
     rollout: str
     branch: int
-    """Number of this row among the rollout's rows."""
+    """Index of this row among the rollout's rows."""
     reason: BranchReason
     """Why the branch began."""
     prompt_ids: tuple[int, ...]
@@ -26,18 +26,17 @@ class CapturedRow:
     completion: tuple[Segment, ...]
     """Turns of the policy, and between them the tool results or user messages."""
     calls: tuple[int, ...]
-    """Numbers of its model calls."""
+    """`ModelCall.no` of each call in the row."""
     share: float
     """Fraction of the rollout's policy tokens that are in this row; the shares of all its rows sum to 1."""
 
     @property
     def token_ids(self) -> tuple[int, ...]:
-        """Tokens of the completion."""
         return tuple(chain.from_iterable(segment.token_ids for segment in self.completion))
 
     @property
     def action_mask(self) -> tuple[bool, ...]:
-        """Which tokens of the completion are trained."""
+        """True for each completion token that is trained."""
         return tuple(segment.by == "policy" for segment in self.completion for _ in segment.token_ids)
 
 
@@ -45,7 +44,7 @@ class CapturedRow:
 class RolloutCapture:
     rows: tuple[CapturedRow, ...]
     dropped: tuple[tuple[int, CallFault], ...]
-    """(number, fault) of faulty calls; branches that contain one are in no row."""
+    """(number, fault) of each faulty call. Branches that contain or continue one become no row."""
 
 
 def captured(rollout: str, calls: Sequence[ModelCall]) -> RolloutCapture:
@@ -74,7 +73,7 @@ def captured(rollout: str, calls: Sequence[ModelCall]) -> RolloutCapture:
 
 
 def _faulty(call: ModelCall | None) -> bool:
-    """Whether the call or one that it continues has a fault."""
+    """Whether the call or one of its ancestors has a fault."""
     while call is not None:
         if call.fault is not None:
             return True

@@ -21,10 +21,10 @@ class CallTextProcess(TemplateProcess, Protocol):
     def render(self, conversations: Sequence[Conversation], max_tokens: int) -> list[Rendered]: ...
 
     def raw(self, rows: Sequence[Sequence[int]]) -> list[str]:
-        """Decode rows with special tokens."""
+        """Decode token ids, keeping special tokens."""
 
     def completions(self, rows: Sequence[Sequence[int]]) -> list[str]:
-        """Decode rows without special tokens."""
+        """Decode token ids, dropping special tokens."""
 
     def notation(self) -> str | None: ...
 
@@ -36,8 +36,8 @@ class WrittenAnswer:
 
 
 class ModelCallTexts:
-    """Texts and tokens of model calls. Methods block, so call them in a thread. They raise InvalidInput if a
-    call cannot become a prompt.
+    """Methods block, so call them in a thread. They raise InvalidInput if a call's messages
+    cannot be a prompt.
     """
 
     def __init__(self, process: CallTextProcess, stop_ids: Sequence[int], context: int) -> None:
@@ -52,18 +52,20 @@ class ModelCallTexts:
         return self._process.raw([token_ids])[0]
 
     def text(self, token_ids: Sequence[int]) -> str:
-        """Text of a turn without special tokens."""
+        """Text of a turn, without special tokens."""
         ids = token_ids[:-1] if token_ids and token_ids[-1] in self._stop_ids else token_ids
         return self._process.completions([ids])[0]
 
     def new_ids(self, call: ModelCall) -> tuple[int, ...]:
-        """Token ids of a call's new messages: the suffix after its parent's answer, or a whole prompt."""
+        """Token ids after the answer of the call's parent, or of the whole prompt if it has no parent."""
         return self._first_ids(call) if call.parent is None else self._suffix(call, call.parent)
 
     def written(
         self, token_ids: Sequence[int], tools: Sequence[Message] | None, number: str, *, cut: bool
     ) -> WrittenAnswer:
-        """The message that the program receives. number: prefix of tool call ids. cut: ended by a limit."""
+        """The message that the program receives. number: prefix of tool call ids. cut: whether
+        a limit ended it.
+        """
         schemas = [dict(tool) for tool in tools or ()]
         notation = self._call_notation() if schemas else None
         if notation is None:
@@ -88,7 +90,7 @@ class ModelCallTexts:
         return WrittenAnswer(message, "tool_calls")
 
     def _without_end(self, content: str, token_ids: Sequence[int]) -> str:
-        """The content without the token that ended the turn, which parsers of tool calls may leave in it."""
+        """Remove the text of the stop token, which parsers of tool calls may leave in the content."""
         if not token_ids or token_ids[-1] not in self._stop_ids:
             return content
         return content.removesuffix(self.raw(token_ids[-1:])).rstrip()
@@ -142,7 +144,7 @@ def context_full(tokens: int, context: int) -> InvalidInput:
 
 
 def _names(answer: Message) -> dict[str, str]:
-    """Names of the called tools by the calls' ids."""
+    """Tool names by call id."""
     return {call["id"]: call["function"]["name"] for call in answer.get("tool_calls") or ()}
 
 

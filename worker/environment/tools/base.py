@@ -15,8 +15,8 @@ Finding = Literal["tool_not_deterministic"]
 
 @dataclass(frozen=True, slots=True)
 class PastCall:
-    """A former call of the same rollout. `text` is the result as `ToolRunner.run` returned it, not the shortened
-    text that the model read.
+    """An earlier call of the same rollout. `text` is the result of `ToolRunner.run`, before it was shortened
+    for the model.
     """
 
     source: int
@@ -31,12 +31,12 @@ class ToolRequest:
     """One call that passed `check_arguments`.
 
     rollout: any number that tells rollouts apart. item: the row of the dataset. source: index into
-    `ToolRunner.schemas`. state: `ToolResult.state` of the rollout's last call or start. history: all former calls of
-    the rollout, oldest first. seed: of the rollout, the same in every call; the rollouts of a prompt share it, and
-    sample_no tells them apart.
+    `ToolRunner.schemas`. state: `ToolResult.state` of the rollout's last call or start. history: all earlier
+    calls of the rollout, oldest first. seed: the same in all calls of all rollouts of a prompt; sample_no
+    tells these rollouts apart.
 
-    Several requests of one rollout in one `run` are its calls in order: each continues the state and history of the
-    one before, whatever its own `state` and `history` say.
+    If one `run` gets several requests of a rollout, they are its calls in order. Each call after the first
+    continues the state and history of the one before; its own `state` and `history` are ignored.
     """
 
     rollout: int
@@ -54,9 +54,9 @@ class ToolRequest:
 class ToolResult:
     """Result of one call.
 
-    text: what the model reads, never empty for a failure. state: opaque JSON text to hand to the next call.
-    ended: `reply` returned None, or the environment is done. reward: of the environment's step. detail: traceback and
-    prints, for the author. finding: why the rollout has to be dropped.
+    text: for the model; never empty after a failure. state: opaque JSON text for the next call. ended:
+    `reply` returned None, or the environment is done. reward: of the environment's step. detail: traceback
+    and prints, for the tool's author. finding: why the rollout has to be dropped.
     """
 
     status: CallStatus
@@ -70,14 +70,12 @@ class ToolResult:
 
 
 def past_call(request: ToolRequest, result: ToolResult) -> PastCall:
-    """The entry of a finished call in the history of the rollout's later requests."""
+    """History entry of a finished call, for the rollout's later requests."""
     return PastCall(request.source, request.name, request.arguments, result.status, result.text)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolStart:
-    """A rollout that begins."""
-
     rollout: int
     item: Mapping[str, Any]
     seed: int
@@ -96,8 +94,8 @@ class ToolEnd:
 
 @dataclass(frozen=True, slots=True)
 class ToolReward:
-    """Score of a rollout by its environments: what `get_reward()` returned, or the sum of the steps' rewards. `value`
-    is None if there is none, or it failed.
+    """Score of a rollout by its environments: `get_reward()`, or the sum of the step rewards. `value` is None
+    if scoring failed or no environment scores.
     """
 
     status: CallStatus
@@ -133,8 +131,8 @@ class PythonSource:
 
 
 class ToolRunner(Protocol):
-    """Runs tools. Each method returns one result per request, in order; failed calls are results, too. Raises
-    JobFailure, retryable: `sandbox_unavailable`, or `tool_server_unavailable` if a server stops answering.
+    """Runs tools. Methods return one result per request, in the same order, also for failed calls. Raises
+    retryable JobFailures: `sandbox_unavailable`, or `tool_server_unavailable` if a server stops answering.
     """
 
     @property
@@ -142,7 +140,9 @@ class ToolRunner(Protocol):
         """Tools of each source; names are unique over all of them."""
 
     def start(self, rollouts: Sequence[ToolStart]) -> list[ToolResult]:
-        """Begin rollouts: the texts of `reset` joined by a newline (may be empty), and the first state."""
+        """Begin rollouts. Results have the first state, and the texts of `reset` joined by newlines (may be
+        empty).
+        """
 
     def run(self, requests: Sequence[ToolRequest]) -> list[ToolResult]: ...
 

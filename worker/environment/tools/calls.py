@@ -12,8 +12,8 @@ from worker.environment.base import ToolCall
 
 
 def checked_call(parsed: ParsedCall, number: int, schemas: Mapping[str, ToolSchema], most: int) -> ToolCall:
-    """The call, with status `ok` if it can run. number: its index in the rollout. most: calls that a rollout
-    may have.
+    """Check a parsed call; its status is `ok` if it can run. number: index of the call in the rollout. most:
+    calls that a rollout may have.
     """
     written = json.dumps(parsed.arguments, ensure_ascii=False) if parsed.arguments is not None else parsed.raw
     status: CallStatus = "ok"
@@ -31,7 +31,7 @@ def checked_call(parsed: ParsedCall, number: int, schemas: Mapping[str, ToolSche
 
 
 def second_call(call: ToolCall) -> ToolCall:
-    """The call marked as refused: for calls after the first one, if the template allows one per turn."""
+    """Refuse a call that is not the turn's first, because the template allows one call per turn."""
     return replace(call, status="too_many", result="Error: One call at a time.")
 
 
@@ -44,7 +44,8 @@ def turn_end(
     *,
     is_done: bool = False,
 ) -> tuple[CompletionEnd | None, str | None]:
-    """How the rollout ends with this turn (None: it continues), and the status that drops it, else `failure`.
+    """Return how the rollout ends with this turn (None: it continues), and its failure status, by default
+    `failure`.
 
     is_done: whether a server ended the episode.
     """

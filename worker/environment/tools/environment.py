@@ -45,13 +45,13 @@ class TurnTexts(Protocol):
     def render(self, conversations: Sequence[Rendering], max_tokens: int) -> list[Rendered]: ...
 
     def raw(self, rows: Sequence[Sequence[int]]) -> list[str]:
-        """Decode rows with special tokens."""
+        """Decode token ids, keeping special tokens."""
 
     def plain_ids(self, text: str) -> tuple[int, ...]: ...
 
 
 class TurnContinuation(Protocol):
-    """How the model's template writes what follows a turn: `worker.environment.continuation`."""
+    """Interface of `Continuation`: parses turns and renders the tokens that follow them."""
 
     @property
     def parallel_calls(self) -> bool: ...
@@ -64,7 +64,7 @@ class TurnContinuation(Protocol):
 
 
 class OneTurn:
-    """`TurnContinuation` without tools: no text is read as a call."""
+    """`TurnContinuation` without tools: no text is parsed as a call."""
 
     parallel_calls = False
 
@@ -88,8 +88,6 @@ class RolloutMemory:
 
 @dataclass(slots=True)
 class _Answered:
-    """A conversation while its turn is answered."""
-
     conversation: Conversation
     message: AssistantMessage
     turn: PolicyTurn
@@ -102,7 +100,6 @@ class _Answered:
     reward: float | None = None
     call_span: tuple[int, int] | None = None
     is_done: bool = False
-    """Whether the environment has ended."""
     is_answer: bool = False
     """Whether the turn has no call, so that the simulated user replies."""
     reply: UserReply | None = None
@@ -121,8 +118,8 @@ class ToolsEnvironment:
         most: int,
         with_call_spans: bool = False,
     ) -> None:
-        """context: tokens of prompt and completion together. most: tokens of the policy in a completion.
-        with_call_spans: find the tokens of first calls.
+        """context: most tokens of prompt and completion together. most: most policy tokens in a completion.
+        with_call_spans: set `call_span` of conversations.
         """
         self.max_turns = spec.max_turns
         self._spec = spec
@@ -184,7 +181,7 @@ class ToolsEnvironment:
         return begun
 
     def _with_observations(self, observed: Sequence[tuple[Prompt, str]]) -> list[Prompt]:
-        """Prompts whose last message ends with what `reset` returned."""
+        """Append the observation of `reset` to the last message of each prompt."""
         if not observed:
             return []
         messages = [_observing(prompt.messages, text) for prompt, text in observed]
@@ -228,7 +225,7 @@ class ToolsEnvironment:
         return answered
 
     def _without_end(self, message: AssistantMessage, token_ids: Sequence[int]) -> AssistantMessage:
-        """The message without the token that ended the turn, which parsers of tool calls may leave in it."""
+        """Remove the text of the stop token, which parsers of tool calls may leave in the message."""
         last = token_ids[-1] if token_ids else None
         if last is None or last not in self._stop_ids:
             return message
@@ -253,7 +250,7 @@ class ToolsEnvironment:
             entry.call_span = (entry.turn.start + start, entry.turn.start + end)
 
     def _call(self, answered: Sequence[_Answered]) -> None:
-        """Check and run the calls of the turn: all rollouts in one call of the runner."""
+        """Check and run the tool calls of the turn, for all rollouts together."""
         requests: list[ToolRequest] = []
         owners: list[tuple[_Answered, int]] = []
         for number, entry in enumerate(answered):
@@ -314,7 +311,7 @@ class ToolsEnvironment:
             )
 
     def _reply(self, answers: Sequence[_Answered]) -> None:
-        """Let the simulated user answer, after the last turn too: rewards read what it returned."""
+        """Let the simulated user reply, even after the last turn, because rewards read the reply."""
         if not answers:
             return
         requests = [
@@ -427,7 +424,6 @@ def _user_message(reply: UserReply) -> Message:
 
 
 def _messages_so_far(entry: _Answered) -> list[Message]:
-    """The conversation with its last turn, as rewards read it."""
     return [*entry.conversation.prompt.messages, *entry.conversation.messages, *_messages(entry)]
 
 

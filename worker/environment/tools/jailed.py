@@ -24,7 +24,7 @@ from worker.sandbox.outcome import RowResult
 
 FIRST_STATE = "{}"
 _REPEATED: frozenset[str] = frozenset({"ok", "exception"})
-"""Statuses of calls that are replayed; others did not change the class instance."""
+"""Statuses of replayed calls; calls with other statuses did not change the class instance."""
 _ROWS_PER_CALL = 16
 _MOST_SECONDS, _MOST_CALL_SECONDS = 60.0, 120.0
 _STATUSES: Mapping[str, CallStatus] = {
@@ -136,7 +136,7 @@ class JailedSource:
 
 
 class SimulatedUser:
-    """Calls `reply(messages, item, state)` of a Python source; None ends the rollout."""
+    """Calls `reply(messages, item, state)` of a Python source. If it returns None, the rollout ends."""
 
     def __init__(
         self, client: SandboxClient, source: PythonSource, *, most_characters: int = MAX_RESULT_CHARACTERS
@@ -163,7 +163,7 @@ class SimulatedUser:
 def send(
     client: SandboxClient, source: PythonSource, calls: list[dict[str, Any]], what: str
 ) -> list[RowResult]:
-    """Run calls in the sandbox, one result per call. Errors of user code are statuses. Raises JobFailure
+    """Run calls in the sandbox, one result per call. Errors of user code become statuses. Raises JobFailure
     `sandbox_unavailable`.
     """
     replays = max((len(call["history"]) for call in calls), default=0)

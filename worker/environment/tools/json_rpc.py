@@ -10,7 +10,7 @@ MAX_DEPTH = 64
 
 
 class RpcError(Exception):
-    """The server's own error; `code` as in JSON-RPC."""
+    """A JSON-RPC error that the server returned."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -32,8 +32,8 @@ def request(method: str, params: Mapping[str, Any], id: int | None) -> bytes:
 
 
 class AnswerWatch:
-    """Detects the answer in an event stream, which may stay open. Each call reads the bytes since the last
-    one.
+    """Detects the answer to request `id` in an event stream, which may stay open. Each call parses only new
+    events.
     """
 
     def __init__(self, id: int) -> None:

@@ -40,10 +40,10 @@ _INVALID_PARAMS, _NO_SUCH_METHOD = -32602, -32601
 
 
 class McpServer:
-    """Tools of one server: `initialize` and `tools/list` at creation, then one `tools/call` per call.
+    """Tools of one server. Sends `initialize` and `tools/list` at creation, then one `tools/call` per call.
 
-    expected: tools as they were when the job was created, in any order. guard: None under
-    `reinforge train`, whose user chose the servers. Raises ToolServerError.
+    expected: tools at the job's creation, in any order. guard: None under `reinforge train`, whose user chose
+    the servers. Raises ToolServerError.
     """
 
     starts = scores = False
@@ -128,7 +128,7 @@ class McpServer:
         await self._notify("notifications/initialized")
 
     async def _begin_again(self, session: Mapping[str, str]) -> None:
-        """Open a new session, once for all calls that the server refused in the old one."""
+        """Replace a session that the server refused, unless another call has already done so."""
         async with self._connecting:
             if self._session is session:
                 await self._initialize()
@@ -188,8 +188,8 @@ class McpServer:
         headers: Mapping[str, str],
         new_session: dict[str, str] | None = None,
     ) -> dict[str, Any]:
-        """Sends a request in the session, or begins one and fills `new_session`. Raises RequestFailed, RpcError,
-        RpcMalformed.
+        """Send a request. new_session: begins a session and receives its header. Raises RequestFailed,
+        RpcError, RpcMalformed.
         """
         id = next(self._ids)
         body = json_rpc.request(method, params, id)

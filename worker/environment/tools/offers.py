@@ -53,7 +53,7 @@ def offer(address: ServerAddress, name: str, description: Any, parameters: Any) 
 
 
 def check_size(address: ServerAddress, schemas: Sequence[ToolSchema]) -> None:
-    """Check the size of a tool list. Raises ToolServerError `too_many_tools`."""
+    """Raises ToolServerError `too_many_tools`."""
     size = sum(len(schema.model_dump_json()) for schema in schemas)
     if len(schemas) <= MAX_TOOLS and size <= MAX_LIST_BYTES:
         return
@@ -62,8 +62,8 @@ def check_size(address: ServerAddress, schemas: Sequence[ToolSchema]) -> None:
 
 
 def complete(address: ServerAddress, schemas: Sequence[ToolSchema]) -> tuple[ToolSchema, ...]:
-    """The whole list of tools. Raises ToolServerError `unknown_tool` (of `include`), `no_tools`,
-    `tool_name_twice`.
+    """Check a complete list of tools. Raises ToolServerError `unknown_tool` (for names in `include`),
+    `no_tools`, `tool_name_twice`.
     """
     names = {schema.name for schema in schemas}
     if missing := sorted(address.include - names):
@@ -78,8 +78,8 @@ def complete(address: ServerAddress, schemas: Sequence[ToolSchema]) -> tuple[Too
 def as_expected(
     address: ServerAddress, expected: Sequence[ToolSchema] | None, schemas: tuple[ToolSchema, ...]
 ) -> tuple[ToolSchema, ...]:
-    """The tools, in the order they had when the job was created. Raises ToolServerError `tool_list_changed`
-    if the server's list differs from that.
+    """Return the tools in their order at the job's creation. Raises ToolServerError `tool_list_changed` if
+    the tools have changed since.
     """
     if expected is None:
         return schemas

@@ -59,7 +59,7 @@ RolloutKey = tuple[int, int]
 @dataclass(slots=True)
 class _Episode:
     """Episode of a rollout. session: None once it is lost. last_reward: of the last step. differs: whether
-    `reset` returned another observation than for the prompt.
+    `reset` returned a different observation than it did for the prompt.
     """
 
     session: OpenEnvSession | None
@@ -70,12 +70,12 @@ class _Episode:
 
 
 class OpenEnvServer:
-    """Environments of one server. The policy calls the tools that they list, or else their action, from
-    `/schema`.
+    """Environments of one server. If their action is a tool call, they list their tools; else the action from
+    `/schema` is the only tool.
 
-    `start` resets an environment for each prompt, whose observation all rollouts of the prompt read; each
-    rollout then has an environment of its own with the same seed. source: has the tools as they were when the
-    job was created. guard: None under `reinforge train`. Raises ToolServerError.
+    `start` resets one environment per prompt; all rollouts of the prompt read its observation. Each rollout
+    has its own environment, with the prompt's seed. source: has the tools at the job's creation. guard: None
+    under `reinforge train`. Raises ToolServerError.
     """
 
     starts = scores = True
@@ -94,7 +94,7 @@ class OpenEnvServer:
         self._own_tools = False
         self._episodes: dict[RolloutKey, _Episode] = {}
         self._first_texts: dict[int, str] = {}
-        """What `reset` returned for the prompts under way, by seed."""
+        """Texts that `reset` returned for the current prompts, by seed."""
         try:
             self.schemas = as_expected(address, source.tools, network.wait(self._connect()))
         except BaseException:
@@ -178,7 +178,9 @@ class OpenEnvServer:
         return action
 
     async def _probe(self) -> list[ToolSchema]:
-        """The environment's own tools, if it has any; checks that two sessions at once begin alike."""
+        """The environment's own tools, if any. Checks that two concurrent sessions begin with
+        equal observations.
+        """
         texts, tools, sessions = [], list[ToolSchema](), list[OpenEnvSession]()
         try:
             for number in range(2):
@@ -227,7 +229,7 @@ class OpenEnvServer:
     # ── Rollouts ──────────────────────────────────────────────────────────────────────────────────────────
 
     async def _start(self, request: ToolRequest) -> tuple[CallStatus, str]:
-        """Reset the first rollout's environment; the prompt shows what it returned."""
+        """Reset the environment of a prompt's first rollout; the prompt shows the observation."""
         return await self._answer(request, self._begin)
 
     async def _step(self, request: ToolRequest) -> tuple[CallStatus, str]:
@@ -335,7 +337,7 @@ def _key(request: ToolRequest | ToolEnd) -> RolloutKey:
 
 
 def _calls_tools(action: Mapping[str, Any]) -> bool:
-    """Whether the environment's action is the protocol's call of a tool."""
+    """Whether the environment's action is a tool call in the protocol's format."""
     properties = action.get("properties")
     if not isinstance(properties, dict) or "tool_name" not in properties:
         return False
@@ -344,7 +346,7 @@ def _calls_tools(action: Mapping[str, Any]) -> bool:
 
 
 def _text(observation: EnvironmentObservation) -> str:
-    """Observation as text: a single string as it is, more fields as JSON."""
+    """Observation as text: a single string unchanged, other fields as JSON."""
     values = list(observation.fields.values())
     if not values:
         return ""

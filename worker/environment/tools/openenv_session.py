@@ -25,7 +25,7 @@ _TOO_LARGE = 1009
 
 
 class OpenEnvError(Exception):
-    """The server's own error; `code` is one of the protocol."""
+    """An error that the server returned; the protocol defines `code`."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -97,14 +97,16 @@ class SessionAddress:
 
 
 class _Connect(connect):
-    """Follows no redirects: only the first address was checked."""
+    """Connection that follows no redirects: only the first address was checked."""
 
     def process_redirect(self, exc: Exception) -> Exception:
         return exc
 
 
 class OpenEnvSession:
-    """A session, one request at a time. Close it if a request fails, since its answer could still arrive."""
+    """A session, for one request at a time. Close it after a failed request: the answer could
+    arrive later.
+    """
 
     def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket
@@ -146,7 +148,7 @@ class OpenEnvSession:
 
 
 def endpoint(url: str, name: str) -> str:
-    """Address of `/schema` or `/ws` below that of the server."""
+    """URL of `/schema` or `/ws` under the server's URL."""
     parts = urlsplit(url)
     return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/{name}"))
 
@@ -174,7 +176,7 @@ def malformed(why: str, answer: str | bytes) -> OpenEnvMalformed:
 
 
 def json_object(text: str | bytes) -> dict[str, Any] | None:
-    """A JSON object; None if the text is none, has more than MAX_DEPTH levels, or has NaN."""
+    """Parse a JSON object. None for other or invalid JSON, NaN, infinity, or more than MAX_DEPTH levels."""
     try:
         value = json.loads(text, parse_constant=_refused_constant)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Runs the calls of a turn over all sources."""
+"""Distributes the tool calls of a turn to their sources."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -43,7 +43,7 @@ class ToolProvider(Protocol):
 
 
 class Tools:
-    """A `ToolRunner` over sources by name. Raises ToolSourceError `tool_name_twice`."""
+    """`ToolRunner` over several sources. Raises ToolSourceError `tool_name_twice`."""
 
     def __init__(self, sources: Mapping[str, ToolProvider], user: SimulatedUser | None = None) -> None:
         unique_schemas({name: source.schemas for name, source in sources.items()})

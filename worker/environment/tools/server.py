@@ -21,9 +21,10 @@ _KINDS: Mapping[str, CallStatus] = {"refused": "refused_address", "timeout": "ti
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """Address of a tool server, for which the address rules of judges hold.
+    """Address of a tool server; the same address rules apply as for judges.
 
-    include: names of the tools to offer; empty for all. concurrency: most requests at once. secret: signs requests.
+    include: names of the tools to offer; empty for all. concurrency: most concurrent requests. secret: signs
+    requests.
     """
 
     name: str
@@ -37,7 +38,6 @@ class ServerAddress:
 
 
 def address_of(number: int, source: McpSource | OpenEnvSource, secret: str | None) -> ServerAddress:
-    """Address of a tool server in the job file."""
     return ServerAddress(
         source_name(number, source),
         source.url,
@@ -50,16 +50,16 @@ def address_of(number: int, source: McpSource | OpenEnvSource, secret: str | Non
 
 
 class ToolServerError(InvalidInput):
-    """A server that cannot be used: not reached, of another version, or with tools that cannot be offered."""
+    """A tool server is unreachable, or its version or its tools are not supported."""
 
     default_code = "tool_server_unusable"
 
 
 @dataclass(slots=True)
 class ServerCalls:
-    """Runs the calls of a turn concurrently; a server that hangs delays a turn by two time limits. Raises
-    JobFailure `tool_server_unavailable` after FAILED_TURNS turns in a row, during at least SILENT_SECONDS,
-    in which the server answered no call.
+    """Runs the calls of a turn concurrently; a server that hangs delays a turn by two timeouts. Raises
+    JobFailure `tool_server_unavailable` if the server answers no call in FAILED_TURNS consecutive turns and
+    for at least SILENT_SECONDS.
     """
 
     address: ServerAddress

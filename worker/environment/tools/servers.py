@@ -1,4 +1,4 @@
-"""Connections to the servers of a job's tools."""
+"""Connections to a job's tool servers."""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -14,8 +14,8 @@ from worker.rewards.network import NetworkLoop
 
 
 class ToolServers:
-    """Connected servers by number of their source, on one thread. Raises ToolServerError; `param` is the
-    source.
+    """Connected servers by index of their source, all on one thread. Raises ToolServerError with the source
+    as `param`.
     """
 
     def __init__(

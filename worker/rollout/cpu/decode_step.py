@@ -38,9 +38,9 @@ class DecodeStep:
         cache: DynamicCache,
         prompts: SharedPrompts | None = None,
     ) -> Tensor:
-        """Logits (R, V) after token ids (R,) at positions (R,); appends to the cache.
+        """Logits (R rows, V tokens) after token ids (R,) at positions (R,). Extends the cache.
 
-        padding: (R, columns with the new one), 0 over padding.
+        padding: (R, columns including the new one), 0 at padding.
         """
         decoder = self._decoder
         x = decoder.embed_tokens(ids)
@@ -158,8 +158,8 @@ def _dense(module: Any) -> Any:
 
 
 def supports_decode_step(model: PreTrainedModel) -> bool:
-    """Whether the step's logits equal the model's. Both are run, since a model may compute more than its
-    parts show.
+    """Whether decode step and model compute equal logits. Runs both: a model may compute more than its
+    modules show.
     """
     if model.dtype not in (torch.float32, torch.float64) or not _has_parts(model):
         return False

@@ -1,4 +1,6 @@
-"""Rollout engine in a forked copy of this process, with one thread: torch's pool does not survive a fork."""
+"""Rollout engine in a fork of this process. It has one thread: torch's thread pool does not
+survive a fork.
+"""
 
 import asyncio
 import contextlib
@@ -75,7 +77,7 @@ class _Answer:
 
 
 class ForkedEngine:
-    """`RolloutEngine` in a fork; one `generate` at a time. Methods raise EngineLost."""
+    """`RolloutEngine` in a fork; one `generate` at a time. Raises EngineLost if the fork has ended."""
 
     def __init__(self, engine: RolloutEngine, weights: SharedWeights) -> None:
         self._weights = weights

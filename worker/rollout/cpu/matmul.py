@@ -9,11 +9,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 LARGE = 2**18
-"""Elements of a weight from which oneDNN is faster."""
+"""Number of weight elements from which oneDNN is faster."""
 
 
 class Product:
-    """Linear layer without gradients: x (R, I) → (R, O), with weight (O, I) and bias (O,)."""
+    """Linear layer without gradients; weight (outputs, inputs), bias (outputs,)."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         self.weight, self.bias = weight, bias
@@ -23,7 +23,7 @@ class Product:
 
 
 class OrderedProduct(Product):
-    """Product with a copy of its weight in oneDNN's order. float32 on the CPU only."""
+    """Product with a copy of its weight in oneDNN's memory layout. Only for float32 on the CPU."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         ordered: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), None)
@@ -46,7 +46,9 @@ def fastest_product(weight: Tensor, bias: Tensor | None) -> Product:
 
 @cache
 def onednn_is_faster() -> bool:
-    """Whether the processor is x86-64, not Intel. A choice by timing could change results between runs."""
+    """Whether this is an x86-64 processor not made by Intel. A choice by timing could change
+    results between runs.
+    """
     if platform.machine() != "x86_64" or not hasattr(torch.ops.mkldnn, "_linear_pointwise"):
         return False
     try:

@@ -12,7 +12,7 @@ LEAST_ROWS = 24
 
 
 def process_count(cores: int, prompts: int, completions: int) -> int:
-    """Processes for `prompts` x `completions` rows: at most one per core and prompt."""
+    """Number of processes: at most one per core, per prompt and per LEAST_ROWS completions."""
     return max(1, min(cores, prompts, prompts * completions // LEAST_ROWS))
 
 
@@ -24,7 +24,7 @@ def with_forks(
     *,
     first_samples: bool = True,
 ) -> "ParallelEngines":
-    """Engine over `processes` processes. first_samples: whether `engine`, in this process, is one."""
+    """Run an engine in `processes` processes. first_samples: whether this process is one of them."""
     forks = list[RolloutEngine]()
     try:
         while len(forks) < processes - first_samples:
@@ -36,7 +36,7 @@ def with_forks(
 
 
 class ParallelEngines:
-    """`RolloutEngine` over equal engines; `first` answers the requests of a lost one.
+    """`RolloutEngine` over equal engines. If one is lost, `first` answers its open requests.
 
     first_samples: whether `first` also has a share of all requests.
     """
@@ -137,7 +137,7 @@ class ParallelEngines:
 
 
 def distribute(requests: Sequence[GenerateRequest], engines: int) -> list[list[GenerateRequest]]:
-    """Requests per engine, longest prompts first: a function of the requests alone."""
+    """Assign requests to engines, longest prompts first. Equal requests get equal assignments."""
     rows = sum(request.n for request in requests)
     shares: list[list[GenerateRequest]] = [[] for _ in range(max(1, min(engines, rows // LEAST_ROWS)))]
     counts = [0] * len(shares)

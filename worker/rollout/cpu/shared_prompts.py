@@ -11,14 +11,16 @@ class SharedPrompts:
     """Keys and values of P prompts, stored once for their R rows."""
 
     def __init__(self, cache: DynamicCache, padding: Tensor | None, prompt_of: Tensor) -> None:
-        """cache: of the prompts. padding: (P, L), 0 on the left. prompt_of: (R,) int64, ascending."""
+        """cache: of the prompts. padding: (P, tokens), 0 on the left. prompt_of: prompt of each row, (R,)
+        int64, ascending.
+        """
         self._layers = [(layer.keys, layer.values) for layer in cache.layers]
         self._padding = padding
         self._prompt_of = prompt_of
         self._index_rows()
 
     def keep(self, rows: Tensor) -> None:
-        """Keep only `rows`, and prompts that still have rows."""
+        """Keep only `rows` and their prompts."""
         prompt_of = self._prompt_of[rows]
         used_prompts, self._prompt_of = torch.unique_consecutive(prompt_of, return_inverse=True)
         if len(used_prompts) < len(self._layers[0][0]):
@@ -27,7 +29,9 @@ class SharedPrompts:
         self._index_rows()
 
     def attend(self, layer: int, query: Tensor) -> tuple[Tensor, Tensor]:
-        """Attention for the scaled query (R, heads, D): output and log-sum-exp of the scores (R, heads)."""
+        """Attend to the prompts with a scaled query (R, heads, head size). Returns the output and the
+        log-sum-exp of the scores (R, heads).
+        """
         keys, values = self._layers[layer]
         prompts, groups, length, size = keys.shape
         heads = query.shape[1]
@@ -46,7 +50,9 @@ class SharedPrompts:
         counts = [len(list(rows)) for _, rows in groupby(self._prompt_of.tolist())]
         self._most_rows = max(counts)
         self._line_of: Tensor | None = None
-        """Line of each row, (R,), of P x most_rows lines; None if prompts have equally many rows."""
+        """Index (R,) of each row after all prompts are padded to most_rows rows; None if no
+        padding is needed.
+        """
         if min(counts) < self._most_rows:
             line_of = [
                 prompt * self._most_rows + row for prompt, count in enumerate(counts) for row in range(count)
@@ -70,6 +76,6 @@ class SharedPrompts:
 
 
 def combine_attention(output: Tensor, total: Tensor, more: Tensor, more_total: Tensor) -> Tensor:
-    """Attention (R, heads, D) over two sets of keys, from outputs and log-sum-exps."""
+    """Combine attention to two sets of keys: outputs (R, heads, head size) and log-sum-exps (R, heads)."""
     share = torch.sigmoid(more_total - total).unsqueeze(-1)
     return torch.lerp(output, more, share)

@@ -1,4 +1,4 @@
-"""Adapters on a vLLM server. It caches prompts by an adapter's name and folder, so neither is reused."""
+"""Adapters on a vLLM server. vLLM caches prompts by adapter name and folder, so neither is reused."""
 
 import shutil
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Checks from log-probabilities that a vLLM server samples from the trained policy.
+"""Checks that a vLLM server samples from the trained policy, by comparing log-probabilities.
 
 In bfloat16, published mean differences are 0.02 to 0.04 nats (trl issue 6789, vLLM issue 18352).
 """
@@ -9,11 +9,11 @@ from typing import Literal
 
 LARGEST_GAP = 1e-3
 BASE_FACTOR, BASE_ROOM = 2.0, 0.02
-"""Limit of the mean gap in bfloat16: a multiple of the base model's, plus a number of nats."""
+"""Limit of the mean gap in bfloat16: BASE_FACTOR times the base model's gap, plus BASE_ROOM nats."""
 MOST_GAP = 0.3
 CHANGED = 1e-4
 _VISIBLE = 12.0
-"""Standard errors by which the adapter's effect must exceed rounding."""
+"""Least ratio of the adapter's effect to the standard error of rounding."""
 _APPLIED = 0.4
 _SILENT = 0.25
 
@@ -22,7 +22,7 @@ Response = Literal["applied", "unseen", "left_out", "other"]
 
 
 def verdict(base_gap: float, adapter_gap: float, exact: bool) -> Verdict:
-    """Verdict on gaps of log-probability (nats). `apart` is more than rounding and less than wrong weights;
+    """Judge gaps of log-probabilities (nats). `apart`: more than rounding, less than wrong weights;
     importance weights correct for it.
     """
     if exact:
@@ -33,8 +33,8 @@ def verdict(base_gap: float, adapter_gap: float, exact: bool) -> Verdict:
 
 
 def response(server: Sequence[float], trainer: Sequence[float], noise: float) -> Response:
-    """Whether the adapter is applied, from the slope of its effect on the server over that on the trainer: 1
-    if applied, 0 if not. noise: root mean square of the base model's gaps.
+    """Judge whether the server applies the adapter, from the slope of its effects on the server over those in
+    the trainer: 1 if applied, 0 if not. noise: root mean square of the base model's gaps.
     """
     effect, server_effect = root_mean_square(trainer), root_mean_square(server)
     if not effect >= max(CHANGED, _VISIBLE * noise / math.sqrt(max(1, len(trainer)))):

@@ -36,7 +36,7 @@ class Piece:
     """Log-probabilities of the tokens; NaN if the server returned none."""
     finish_reason: FinishReason | None
     tops: list[list[tuple[int, float]]] = field(default_factory=list)
-    """Most likely (token id, log-probability) at each token, in descending order."""
+    """Most likely (token id, log-probability) pairs at each token, likeliest first."""
 
 
 class Api:
@@ -174,7 +174,7 @@ def completion(model: str, request: GenerateRequest) -> dict[str, Any]:
 
 
 async def _lines(answer: httpx.Response) -> AsyncGenerator[bytes, None]:
-    """Lines ended by LF only: text may contain Unicode's other line ends."""
+    """Split at LF only: text may contain other Unicode line ends."""
     rest = b""
     async for part in answer.aiter_bytes():
         *lines, rest = (rest + part).split(b"\n")

@@ -1,4 +1,4 @@
-"""GPU memory that a job or a server on demand needs."""
+"""GPU memory that a job or an on-demand server needs."""
 
 from collections.abc import Sequence
 
@@ -25,7 +25,7 @@ def job_demand(
     gpus: int = 1,
     shared: bool = True,
 ) -> Demand:
-    """Memory demand of a job. weights: bytes of the whole model. longest: tokens."""
+    """Memory demand of a job. weights: bytes of the whole model. longest: most tokens of a row."""
     tokens, sequences = batch_limits(gpu_total)
     sequences = min(rows, sequences)
     busy = max(longest, min(BUSY_TOKENS, rows * longest))

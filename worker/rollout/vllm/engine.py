@@ -23,7 +23,7 @@ Export = Callable[[str, Path], None]
 
 class Probe(Protocol):
     async def look(self, api: Api, requests: Sequence[GenerateRequest], names: Sequence[str]) -> bool:
-        """Check adapters; returns whether that was conclusive. Raises JobFailure, ServerLost."""
+        """Check adapters; returns whether the check was conclusive. Raises JobFailure, ServerLost."""
 
 
 class VllmEngine:
@@ -141,7 +141,7 @@ class VllmEngine:
 
     async def _round(self, waiting: "_WaitingRequests") -> AsyncGenerator[tuple[int, Generated], None]:
         """Yield answers as they finish, until no request is left that may share the batch. If cancelled,
-        yield all at once.
+        yield all remaining answers.
         """
         api = await self._server.awake()
         running = self._running = _RunningRequests(api)
@@ -170,8 +170,6 @@ class VllmEngine:
 
 
 class _WaitingRequests:
-    """Requests without an answer, by number."""
-
     def __init__(self, queue: RequestQueue, name: Callable[[GenerateRequest], str]) -> None:
         """name: returns the adapter's name, or raises ValueError for an unknown version."""
         self.queue, self.name = queue, name
@@ -197,8 +195,6 @@ class _PartialCompletion:
 
 
 class _RunningRequests:
-    """Requests that the server samples."""
-
     def __init__(self, api: Api) -> None:
         self._api = api
         self._growing: dict[int, list[_PartialCompletion]] = {}
@@ -209,7 +205,7 @@ class _RunningRequests:
         self.open: set[int] = set()
 
     def start(self, number: int, request: GenerateRequest, name: str) -> None:
-        """Start a request, once."""
+        """Start a request unless it has been started."""
         if number in self._growing:
             return
         if not self.open:

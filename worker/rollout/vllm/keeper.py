@@ -1,6 +1,6 @@
 """Supervisor process of a vLLM server: `python keeper.py FOLDER COMMAND…`.
 
-On EOF on standard input, a signal, or the server's end, it kills the whole session and removes FOLDER.
+On EOF on standard input, a signal, or the server's end, it removes FOLDER and kills its process group.
 """
 
 import os

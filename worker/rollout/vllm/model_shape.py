@@ -1,4 +1,4 @@
-"""Memory sizes from a model's configuration."""
+"""Memory needs of a model, from its configuration."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 HALF = 2
 _CONTEXT_BYTES, _GRAPH_BYTES, _GROUP_BYTES = 3 * 2**28, 3 * 2**29, 2**30
 _LOGIT_COPIES = 4
-"""float32 tensors (sequences, vocabulary) during sampling."""
+"""Number of float32 tensors (sequences, vocabulary) during sampling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +23,14 @@ class TransformerShape:
     expert_intermediate: int = 0
 
     def kv_token(self, bytes_per_number: int = HALF, tensor_parallel: int = 1) -> int:
-        """Bytes per token of keys and values on each GPU: an upper bound."""
+        """Upper bound of KV cache bytes per token on each GPU."""
         if self.latent:
             return self.layers * self.latent * bytes_per_number
         return 2 * self.layers * -(-self.key_heads // tensor_parallel) * self.head_width * bytes_per_number
 
     @property
     def activation_token(self) -> int:
-        """Bytes per token of a bfloat16 training pass without gradient checkpointing.
+        """Activation bytes per token of a bfloat16 training pass without gradient checkpointing.
 
         Within 2 % of the measured 1.23, 2.60 and 5.64 MiB of Qwen 2.5 0.5B, 1.5B and 7B.
         """

@@ -17,10 +17,12 @@ _GIB = 2**30
 
 _SLEEPS: dict[str, Sleep] = {"on": "weights", "cache": "cache", "off": "no"}
 FLOAT32_HEAD = json.dumps({"head_dtype": "float32"})
-"""Precision of the trainer's head: bfloat16 would round logits of 16 to 32 to 0.125."""
+"""Float32 logits, as in the trainer: bfloat16 would round logits of 16 to 32 to multiples of 0.125."""
 
 STRUCTURED_OUTPUTS = {"backend": "guidance", "disable_any_whitespace": True}
-"""Constrained decoding. Without the second option a model may write white space until its tokens run out."""
+"""Options of constrained decoding. Without the second one, a model may write white space until
+its tokens run out.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,23 +34,23 @@ class Options:
     rank: int
     loras: int = 1
     held: int = 3
-    """Loaded adapters: versions still sampled, the newest, and one for evaluation."""
+    """Most adapters in memory: the newest, older ones in use, and one for evaluation."""
     cache_bytes: int | None = _GIB
     """Bytes of the KV cache per device; None: the rest of `share` on a GPU."""
     threads: int = 1
     sequences: int = 256
     batch_tokens: int = 2048
     share: float = 0.4
-    """Share of each GPU's memory; vLLM does not start with less."""
+    """Share of each GPU's memory; vLLM does not start if less is free."""
     tensor_parallel: int = 1
     fused_experts: bool = False
     """Whether adapters may have all experts of a layer in one tensor."""
     sleeps: Sleep = "no"
 
     gpu_memory: float | None = None
-    """The user's share of each GPU's memory, in place of `share`."""
+    """Share of each GPU's memory that the user set; replaces `share`."""
     devices: tuple[str, ...] = ()
-    """The server's own GPUs; none: the trainer's."""
+    """GPUs of the server alone; if empty, it uses the trainer's."""
 
     def arguments(self, socket: Path) -> list[str]:
         words = [

@@ -1,4 +1,6 @@
-"""Probe after an update: a vLLM server that ignores the adapter would corrupt every later step without an error."""
+"""Checks after an update that vLLM applies the adapter: without it, later steps would be wrong
+without an error.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing
@@ -47,15 +49,17 @@ class AdapterProbe:
         notify: Callable[[str], None] = lambda _: None,
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """policy, base: compute the trainer's log-probabilities with and without its adapter. exact: all is
-        float32.
+        """policy, base: compute the trainer's log-probabilities with and without its adapter. exact: whether
+        server and trainer compute in float32.
         """
         self._policy, self._base, self._exact = policy, base, exact
         self._notify, self._warn = notify, warn
         self._calls, self._others, self._reported = 0, 0, False
 
     async def look(self, api: Api, requests: Sequence[GenerateRequest], names: Sequence[str]) -> bool:
-        """Whether the probe is conclusive; in bfloat16 only calls 1, 2, 4, 8, … probe."""
+        """Compare server and trainer, in bfloat16 only at calls 1, 2, 4, 8, …; returns whether
+        this is conclusive.
+        """
         self._calls += 1
         if not self._exact and self._calls & (self._calls - 1):
             return False
@@ -159,7 +163,9 @@ def _gaps(score: Score, sampled: list[_Sampled]) -> list[float]:
 
 
 def _short(request: GenerateRequest) -> GenerateRequest:
-    """The request with one completion of few tokens, one below the limit since scoring generates one more."""
+    """Shorten a request to one completion of few tokens, one below the limit because scoring
+    generates one more.
+    """
     sampling, prompt_ids = request.sampling, request.prompt_ids
     if sampling.max_tokens == 1:
         prompt_ids = prompt_ids[:-1] or prompt_ids

@@ -30,7 +30,7 @@ class Stage:
 
 
 class ServerProcess:
-    """Server process. Start it in a long-lived thread: its supervisor process ends with that thread."""
+    """Start it in a long-lived thread: its supervisor process ends with that thread."""
 
     def __init__(self, python: Path, options: Options, folder: Path, log: Path) -> None:
         self.socket = folder / "vllm.sock"
@@ -87,7 +87,9 @@ class ServerProcess:
 
 
 def _environment() -> dict[str, str]:
-    """Own environment without Python paths and allocator settings, which vLLM's sleep does not support."""
+    """This process's environment without Python paths and without allocator settings, which vLLM's sleep does
+    not support.
+    """
     allocator = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
     ours = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "OMP_NUM_THREADS", *allocator)
     return {key: value for key, value in os.environ.items() if key not in ours}

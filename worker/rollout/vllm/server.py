@@ -17,7 +17,7 @@ from worker.rollout.vllm.sizing import Sleep
 START_SECONDS = 900.0
 """Time limit of a start; large models take minutes to load."""
 QUIET_SECONDS = 300.0
-"""Silent seconds after which the server counts as hung."""
+"""Seconds without output after which the server counts as hung."""
 _LOOK_SECONDS = 0.1
 
 Notify = Callable[[str], None]
@@ -45,7 +45,7 @@ class VllmServer:
         progress: Progress = lambda _: None,
         make_room: Callable[[], None] = lambda: None,
     ) -> None:
-        """Server that appends to `log`. make_room: called before the server takes memory."""
+        """log: file that the server appends to. make_room: called before the server takes memory."""
         self._python, self._options = python, options
         self._notify, self._progress, self._make_room = notify, progress, make_room
         self._root = Path(tempfile.mkdtemp(prefix="rf-vllm-"))
@@ -132,7 +132,7 @@ class VllmServer:
             ) from error
 
     async def restart(self, why: str) -> Api:
-        """Start a new server without adapters. Raises JobFailure `vllm_lost` the second time."""
+        """Start a new server without adapters. Raises JobFailure `vllm_lost` at the second restart."""
         if self._restarts:
             raise self._failure(
                 f"vLLM failed again after a restart: {why}",

@@ -1,4 +1,4 @@
-"""GPU memory of a vLLM server, and what it releases during updates."""
+"""GPU memory of a vLLM server, and how much it releases during updates."""
 
 import math
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ RESERVE_BYTES = 2**30
 HOST_RESERVE_BYTES = 2 * 2**30
 SERVED_ROWS = 32
 SERVED_SHARE = 0.5
-"""Share of the memory besides the weights that a server on demand takes; the rest is for later jobs."""
+"""Share that an on-demand server takes of the memory besides the weights; the rest is for later jobs."""
 _LARGE_BYTES = 70 * 2**30
 _GIB = 2**30
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Memory demand: bytes on each GPU, tokens (`longest`) and rows."""
+    """Memory demand in bytes on each GPU; `longest` is in tokens, `rows` a count."""
 
     weights: int
     working: int
@@ -42,7 +42,7 @@ class Sizes:
 
 
 def batch_limits(gpu_total: int) -> tuple[int, int]:
-    """Tokens and completions of a batch: vLLM's defaults for large and other GPUs."""
+    """vLLM's default limits of tokens and completions per batch, by GPU size."""
     return (8192, 1024) if gpu_total >= _LARGE_BYTES else (2048, 256)
 
 
@@ -54,7 +54,7 @@ def sizes(
     sleeps: Sleep | None = None,
     host_free: int | None = None,
 ) -> Sizes:
-    """Sizes of a server that shares a GPU with the trainer; it sleeps only as deeply as needed."""
+    """Sizes of a server that shares a GPU with the trainer; it releases only the memory that updates need."""
     row = math.ceil(demand.longest / BLOCK) * BLOCK * demand.kv_token
     spare = 2 * BLOCK * demand.kv_token
     rest = gpu_free - RESERVE_BYTES - demand.weights - demand.working
@@ -86,7 +86,9 @@ def _needed_sleep(rest: int, cache_bytes: int, demand: Demand) -> Sleep:
 
 
 def served_sizes(gpu_free: int, gpu_total: int, demand: Demand) -> Sizes:
-    """Sizes of a server on demand, whose `longest` is cut to fit. Raises JobFailure `gpu_memory_short` (retryable)."""
+    """Sizes of an on-demand server, whose `longest` is cut to fit. Raises JobFailure `gpu_memory_short`
+    (retryable).
+    """
     rest = gpu_free - RESERVE_BYTES - demand.weights - demand.working
     tokens = max(0, int(rest * SERVED_SHARE)) // demand.kv_token // BLOCK * BLOCK - 2 * BLOCK
     context = min(demand.longest, tokens)

@@ -6,7 +6,9 @@ from reinforge.errors import JobFailure
 
 
 def check_tensor_parallel(config: Any, gpus: int, variable: str) -> None:
-    """Raise JobFailure `impossible_placement` if the GPUs cannot share the model. config: of transformers."""
+    """Raise JobFailure `impossible_placement` if the GPUs cannot share the model. config: a transformers
+    configuration.
+    """
     if gpus == 1:
         return
     text = config.get_text_config()
