@@ -37,9 +37,9 @@ def reinforce_pp_baseline(
     std: StdKind = "sample",
     eps: float = 1e-4,
 ) -> Tensor:
-    """R_i - group mean, then `token`, (N, T): whitened over all tokens of the batch (verl
-    `compute_reinforce_plus_plus_baseline_outcome_advantage`); `sequence`, (N,): divided by the deviation over the
-    batch's rows + eps (ms-swift).
+    """R_i - group mean. `token` then whitens over all tokens of the batch, (N, T) (verl
+    `compute_reinforce_plus_plus_baseline_outcome_advantage`); `sequence` divides by the deviation over the
+    batch's rows + eps, (N,) (ms-swift).
     """
     centred = dr_grpo(rows, rewards, keep)
     if level == "sequence":

@@ -12,7 +12,7 @@ LARGEST_ERROR = 0.2
 """Limit of the KL's relative distance from the target, so that one outlier changes β little."""
 
 SMALLEST_FACTOR = 0.1
-"""Smallest factor of one step; without it β could reach 0 and never recover."""
+"""Smallest factor by which a step changes β; without it β could reach 0 and never recover."""
 
 
 def current_beta(kl: PartSettings, state: State) -> float:

@@ -19,8 +19,8 @@ from worker.algorithm.rows import State
 
 SLOPE = "slope."
 SUMMED_OVER_ROWS = frozenset({"counts", "row_weights", "pair_losses"})
-"""Constants (N,) that the loss sums: each sequence of a row gets a share. Other constants (N,) are the same
-for each sequence.
+"""Constants (N,) that the loss sums over rows: each sequence of a row gets a share. Other constants (N,) are
+repeated for each sequence.
 """
 
 

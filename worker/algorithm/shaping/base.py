@@ -12,15 +12,15 @@ class Combined:
     rewards: Tensor
     state: State
     reported: Tensor | None = None
-    """(N,) float64: reward on a scale that is the same in every step; None if `rewards` has one."""
+    """(N,) float64: reward on the same scale in every step; None if `rewards` already is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shaped:
     rewards: Tensor
     reported: Tensor
-    """(N,) float64: reward for metrics, without standardisation, reweighted criteria and KL; NaN
-    if missing.
+    """(N,) float64: reward for metrics, not standardised, with the configured weights of criteria and without
+    KL; NaN if missing.
     """
     trained: Tensor
     """(N,) bool: rows in the loss."""

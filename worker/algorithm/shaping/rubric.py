@@ -1,4 +1,4 @@
-"""Rubric rewards whose weights move towards criteria that still distinguish completions (POW3R)."""
+"""Rubric rewards whose weights move towards criteria on which completions differ (POW3R)."""
 
 from collections.abc import Mapping
 
@@ -42,8 +42,8 @@ def updated_alpha(
     low: float,
     high: float,
 ) -> Tensor:
-    """Factors α (J,) after a step towards (1 - blend) + blend·ρ, with ρ_j = variance of s_j / mean variance
-    of its category (population).
+    """Factors α (J,) after a step towards (1 - blend) + blend·ρ, with ρ_j the criterion's
+    `variance_ratio`.
     """
     ratio = variance_ratio(scores, category)
     target = (1 - blend) + blend * ratio
