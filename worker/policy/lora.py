@@ -83,7 +83,7 @@ class LoraPolicy:
 
     def refresh_reference(self, mixup: float) -> None:
         """Mix the matrices A and B separately: exact at `mixup` 1 or if the old reference is the base model
-        (B = 0), otherwise close while the adapters are close.
+        (B = 0), otherwise close while the two adapters are similar.
         """
         now = {key: parameter.detach().clone() for key, parameter in self._parameters.items()}
         if not self._reference:

@@ -54,7 +54,7 @@ def product_dtype(parameter: Tensor) -> torch.dtype:
 
 
 def parameter_count(parameter: Tensor) -> int:
-    """Weights of a parameter; NF4 keeps two in a byte."""
+    """Number of weights in a parameter; NF4 stores two per byte."""
     state: Any = getattr(parameter, "quant_state", None)
     return int(parameter.numel() if state is None else state.shape.numel())
 
@@ -116,8 +116,8 @@ def check_quantised(model: PreTrainedModel, path: Path) -> None:
 
 
 def use_plain_layout(model: PreTrainedModel) -> None:
-    """Keep weights as they are stored: layers of bitsandbytes otherwise convert theirs to a layout without gradients
-    at their first pass on a processor with AVX512-BF16.
+    """Keep the stored layout: on processors with AVX512-BF16, bitsandbytes otherwise converts weights at the
+    first pass to a layout without gradients.
     """
     for module in model.modules():
         if hasattr(module, "support_avx512bf16_for_cpu"):

@@ -1,4 +1,4 @@
-"""Named parameters with AdamW, of an adapter or a critic."""
+"""Trained parameters of an adapter or a critic, with their AdamW optimizer."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,7 @@
 """SwiGLU and rotary position embeddings as one kernel per forward or backward pass.
 
-Kernels get contiguous tensors without gradients: for others torch would compile again, and stop after eight
-times.
+Kernels get contiguous tensors without gradients: for other kinds torch compiles again, and gives up after
+eight times.
 """
 
 from collections.abc import Callable

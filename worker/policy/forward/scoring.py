@@ -85,7 +85,7 @@ class Layouts:
 
 
 def layouts_of(model: PreTrainedModel) -> Layouts:
-    """Layouts in which hidden states equal those of padded rows; tried on the model."""
+    """Layouts in which the model's hidden states equal those of padded rows, tested by running it."""
     if model.get_decoder() is model or not all(
         type(layer) is DynamicLayer for layer in DynamicCache(config=model.config).layers
     ):
