@@ -35,8 +35,8 @@ def _changed(model: SpecModel, name: str) -> bool:
 
 
 class GrpoAdvantage(AdvantageModel):
-    """A_i = (R_i - mean_g) / (std_g + eps), with R_i the reward of completion i and g its group; 0 if the
-    group's rewards are equal.
+    """A_i = (R_i - mean_g) / (std_g + eps), with R_i the reward and g the group; 0 if the group's rewards are
+    equal.
     """
 
     type: Literal["grpo"] = "grpo"
@@ -63,7 +63,7 @@ class GrpoBatchStdAdvantage(AdvantageModel):
 
 
 class RlooAdvantage(AdvantageModel):
-    """The reward minus the mean of the group's G - 1 other rewards: A_i = G / (G - 1) · (R_i - mean_g)."""
+    """The reward minus the mean of the group's other rewards: G / (G - 1) · (R_i - mean_g)."""
 
     type: Literal["rloo"] = "rloo"
 
@@ -135,7 +135,7 @@ class ProcessAdvantage(AdvantageModel):
 class LengthCorrectedAdvantage(AdvantageModel):
     """The reward divided by the length in tokens, normalised in the group (TIC-GRPO).
 
-    Among equal positive rewards, shorter completions get a higher advantage.
+    With equal positive rewards, short completions gain.
     """
 
     type: Literal["length_corrected"] = "length_corrected"
@@ -226,8 +226,8 @@ class GtpoAdvantage(AdvantageModel):
     base: float = Field(default=1.0, ge=0, le=100)
     """Reward of a right completion's tokens before normalisation."""
     entropy_weight: float = Field(default=0.1, ge=0, le=100)
-    """Weight of a token's share of the total entropy at its position, over the group's right (or wrong)
-    completions. Paper: 0.1, with base 1.
+    """Weight of a token's share of the total entropy of right (or wrong) completions at its position. Paper:
+    0.1, with base 1.
     """
     norm_scope: Literal["separate", "joint"] = "separate"
     """`separate` (paper) normalises the tokens of right and of wrong completions separately, which removes

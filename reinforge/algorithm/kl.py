@@ -1,4 +1,4 @@
-"""Adaptive coefficient β of the KL penalty in the loss or in the reward."""
+"""Adaptive KL coefficient β, in the loss or in the reward."""
 
 from pydantic import Field
 

@@ -37,8 +37,8 @@ class KlPenalty(SpecModel):
     is k3 times the policy ratio (DeepSeek-V3.2).
     """
     level: Literal["token", "sequence"] = "token"
-    """`token` estimates the KL of each token and averages it like the loss; `sequence` estimates it from each
-    completion's mean x and averages it over completions.
+    """`token` estimates and averages per token, like the loss; `sequence` estimates from each completion's
+    mean x and averages over completions.
     """
     adaptive: AdaptiveKl | None = None
     """Adapt β to the KL; `beta` is the initial value."""
@@ -160,8 +160,8 @@ class NoMismatchCorrection(SpecModel):
 
 
 class ImportanceWeights(SpecModel):
-    """Multiplies the policy term by trainer ÷ sampler probability, which differ between engines (truncated or
-    masked importance sampling, TIS or MIS).
+    """Multiplies the policy term by trainer ÷ sampler probability, truncated (TIS) or masked (MIS), since
+    engines differ.
     """
 
     type: Literal["importance"] = "importance"
@@ -216,10 +216,9 @@ BY_COMPLETION = frozenset({"sequence", "arithmetic", "trajectory"})
 
 class Loss(SpecModel):
     ratio_level: Literal["token", "sequence", "gspo_token", "arithmetic", "trajectory", "action"] = "token"
-    """Level of the ratio of new to old policy. `token`: one ratio per token. One ratio per completion:
-    `sequence` (geometric mean over its tokens, GSPO), `gspo_token` (the same value with each token's
-    gradient), `arithmetic` (arithmetic mean, GRPO-S) or `trajectory` (product). `action`: geometric mean over
-    each action of an agent.
+    """Ratio of new to old policy: per `token`; per completion, as the geometric mean of its tokens
+    (`sequence`, GSPO), the same value with each token's gradient (`gspo_token`), the arithmetic mean
+    (`arithmetic`, GRPO-S) or the product (`trajectory`); or per `action` of an agent, as geometric mean.
     """
     surrogate: AnySurrogate = PpoClip()
     """Objective per token."""

@@ -1,6 +1,6 @@
 """Rules that an algorithm's parts and the job meet together; each error names the field and a remedy.
 
-Most rules read properties of the parts (`per_token`, …), not names, to cover plug-ins.
+Most rules read properties such as `per_token`, not names, to cover plug-ins.
 """
 
 from collections.abc import Callable
@@ -210,9 +210,6 @@ def _not_with_turns(algorithm: Algorithm) -> None:
 
 
 def continuations_are_credited(algorithm: Algorithm, job: JobFacts) -> None:
-    """Selections that continue tool calls credit tokens before and inside a call separately, which only
-    `grpo` with a ratio per token supports.
-    """
     selection, loss = algorithm.selection, algorithm.loss
     if not selection.needs_tools:
         return

@@ -127,8 +127,8 @@ class OutcomeShaping(ShapingModel):
 
 
 class WeightedSum(OutcomeShaping):
-    """R_i = Σ_k weight_k · r_{i,k}: the weighted sum of completion i's rewards. Missing rewards are skipped;
-    a completion without any is left out of its group.
+    """R_i = Σ_k weight_k · r_{i,k} over completion i's rewards. Missing rewards are skipped; a completion
+    without any is left out of its group.
     """
 
     type: Literal["weighted_sum"] = "weighted_sum"
@@ -140,8 +140,8 @@ class WeightedSum(OutcomeShaping):
 
 
 class MoGrpo(ShapingModel):
-    """A_i = Σ_k weight_k · (r_{i,k} - mean_k) / (std_k + eps): each reward k is normalised in the group, so
-    that rewards count by weight, regardless of scale.
+    """A_i = Σ_k weight_k · (r_{i,k} - mean_k) / (std_k + eps), normalised in the group: rewards count by
+    weight, regardless of scale.
 
     Needs `advantage: identity`.
     """

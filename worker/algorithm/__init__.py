@@ -2,5 +2,5 @@
 
     prompts → sample G → shaping → selection → advantage → loss → optimizer step
 
-Only the loss carries a gradient. Each part is a function, looked up by `type` in a registry.
+Only the loss carries a gradient. Parts are looked up by `type`.
 """

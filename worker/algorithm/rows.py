@@ -41,7 +41,7 @@ class Turns:
     """(S,) int64: column after the action's last token."""
     rewards: Tensor
     states: Tensor
-    """(S,) int64: number of the state before the action; equal states have equal numbers."""
+    """(S,) int64: number of the state before the action, equal for equal states."""
 
     def actions(self, mask: Tensor) -> Tensor:
         """(N, T) int64: number of each token's turn in its row, from 0; -1 for none."""
@@ -81,7 +81,6 @@ class Rows:
     steps: Steps | None = None
     turns: Turns | None = None
     reference_logprobs: Tensor | None = None
-    """Log-probabilities under the reference, (N, T) float32."""
     token_ids: Tensor | None = None
     """(N, T) int64, undefined outside the mask."""
     names: tuple[str, ...] = ()

@@ -39,9 +39,7 @@ class DenseWeight:
 
 
 class BesideLinear(torch.nn.Module):
-    """Linear layer (I → O) in bfloat16, float16 or NF4 with an adapter of rank R, without parameters of its
-    own.
-    """
+    """Linear layer (I → O) in bfloat16, float16 or NF4 with an adapter of rank R."""
 
     def __init__(self, layer: LoraLinear, policy: str) -> None:
         super().__init__()

@@ -58,8 +58,8 @@ class LocalHost:
     def create_critic(
         self, name: str, *, rank: int, alpha: float, targets: str | list[str], seed: int
     ) -> LoraCritic:
-        """Create a critic's adapter like `create_policy`. Without a policy, the base model's memory counts as
-        the critic's.
+        """Like `create_policy`, for a critic. Without a policy, the base model's memory counts as the
+        critic's.
         """
         alone = self._peft is None
         peft = self._add(name, rank=rank, alpha=alpha, targets=targets, seed=seed)

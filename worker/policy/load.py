@@ -1,4 +1,4 @@
-"""Loads a base model from a folder, with one-sentence errors."""
+"""Loads a base model from a folder."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

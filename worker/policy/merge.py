@@ -1,8 +1,7 @@
 """`python -m worker.policy.merge BASE ADAPTER OUT`: writes a model folder with the adapter merged into its
 base model.
 
-Computes in float32 and casts each weight to the base model's precision. The merged model has no LoRA modules
-and is as fast as the base model. Prints facts as JSON.
+Computes in float32 and casts each weight to the base model's precision. Prints facts as JSON.
 """
 
 import argparse
@@ -24,7 +23,7 @@ from reinforge.errors import InvalidInput, ReinforgeError
 
 COPIED = ("tokenizer*", "*.jinja", "*.txt", "special_tokens_map.json", "added_tokens.json", "generation_config.json",
           "LICENSE*", "NOTICE*")  # fmt: skip
-"""Files that are copied from the base model, beside its weights and configuration."""
+"""Files copied from the base model beside its weights and configuration."""
 SEQUENCES, TOKENS = 4, 32
 """Number and length of the random sequences on which log-probabilities are compared."""
 

@@ -63,7 +63,7 @@ def computing(
 
 
 class MergedLinear(torch.nn.Module):
-    """Linear layer (I → O) with its adapter merged, without parameters of its own."""
+    """Linear layer (I → O) with its adapter merged."""
 
     def __init__(self, layer: LoraLinear, policy: str) -> None:
         super().__init__()
@@ -82,7 +82,6 @@ class MergedLinear(torch.nn.Module):
 
     @property
     def weight(self) -> Tensor:
-        """Merged weight (O, I)."""
         return self._weight
 
     def set_weight(self, weight: Tensor) -> None:

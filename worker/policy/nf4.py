@@ -37,7 +37,6 @@ class Nf4Weight:
         return output
 
     def dense(self) -> Tensor:
-        """A dequantised copy (O, I)."""
         weight: Tensor = bitsandbytes().functional.dequantize_4bit(self._weight, self._state)
         return weight
 

@@ -57,7 +57,7 @@ def gtpo(
     """Advantages (N, T): `gtpo_rewards` standardised over the right and the wrong rows of a group separately,
     or over the whole group (`joint`, ours).
 
-    GTPO (2508.04349) eq. 3 to 6; deviation is √(population variance + eps). Groups with equal rewards get 0.
+    GTPO (2508.04349) eq. 3 to 6; deviation is √(population variance + eps).
     """
     which = sides(rows, rewards, keep, correct_above)
     valid = rows.mask & which.both[:, None]
@@ -118,7 +118,7 @@ def grpo_s_rewards(rows: Rows, which: Sides, base: float, entropy_weight: float)
 
 
 def lone_side(rows: Rows, rewards: Tensor, keep: Tensor, *, correct_above: float = 0.5) -> tuple[int, int]:
-    """Number of groups with only one right or one wrong row, and number of groups with different rewards."""
+    """Number of groups with a lone right or wrong row, and number of groups with different rewards."""
     which = sides(rows, rewards, keep, correct_above)
     numbers = which.number[which.both]
     _, counts = torch.unique(numbers, return_counts=True)

@@ -60,5 +60,4 @@ def gae(
 
 
 def gae_returns(rows: Rows, rewards: Tensor, keep: Tensor, *, gamma: float = 1.0, lam: float = 1.0) -> Tensor:
-    """Targets of the critic, (N, T)."""
     return token_credit(rows, rewards, keep, gamma=gamma, lam=lam).returns

@@ -9,7 +9,7 @@ from worker.algorithm.rows import UNIFORM_STD
 
 StdKind = Literal["sample", "population"]
 """Divisor of the sum of squared deviations: the number of values - 1 (`sample`, as TRL and verl), or the
-number (`population`). DeepSeekMath does not specify it.
+number (`population`).
 """
 
 

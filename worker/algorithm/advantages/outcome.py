@@ -45,9 +45,8 @@ def grpo_batch_std(rows: Rows, rewards: Tensor, keep: Tensor, *, eps: float = 1e
 
 
 def rloo(rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor:
-    """R_i - mean of the group's other rewards = G / (G - 1) · (R_i - group mean); 0 for a single row.
-
-    RLOO (2402.14740); verl `compute_rloo_outcome_advantage`.
+    """R_i - mean of the group's other rewards; 0 for a single row. RLOO (2402.14740); verl
+    `compute_rloo_outcome_advantage`.
     """
     count = group_statistics(rewards, rows.group, keep).count
     return dr_grpo(rows, rewards, keep) * count / (count - 1).clamp(min=1)
@@ -56,9 +55,8 @@ def rloo(rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor:
 def length_corrected(
     rows: Rows, rewards: Tensor, keep: Tensor, *, std: StdKind = "sample", eps: float = 1e-8
 ) -> Tensor:
-    """(R_i / L_i) standardised in its group, L_i in tokens. TIC-GRPO (2508.02833); our reading, confidence medium.
-
-    GRPO's eps of 1e-4 would outweigh the small deviation of R / L.
+    """R_i / L_i standardised in its group, L_i in tokens. TIC-GRPO (2508.02833); our reading, confidence
+    medium.
     """
     return standardised(rewards / rows.lengths.clamp(min=1), rows.group, keep, std=std, eps=eps)
 

@@ -15,7 +15,7 @@ StateScope = Literal["group", "batch"]
 
 @dataclass(frozen=True, slots=True)
 class TurnCredit:
-    """Values, visits and advantages of the S turns, (S,), in the order of `Turns`."""
+    """Values and advantages of the S turns, (S,), in the order of `Turns`."""
 
     values: Tensor
     """V(s), float64: mean discounted return over the state's kept visits."""

@@ -18,7 +18,7 @@ def reinforce_pp(
 ) -> Tensor:
     """Return-to-go of the token rewards, whitened over all tokens of the batch. Ignores groups.
 
-    Token rewards: `rows.token_rewards` if set, else the outcome on the last token. verl
+    Token rewards: `rows.token_rewards` if set, else `rewards` on the last token. verl
     `compute_reinforce_plus_plus_outcome_advantage` (sample variance), OpenRLHF `reinforce` (population).
     """
     token_rewards = rows.token_rewards

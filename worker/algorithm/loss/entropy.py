@@ -8,8 +8,8 @@ from worker.algorithm.rows import PartSettings, State
 def coefficient(settings: PartSettings, state: State) -> float:
     """Coefficient η of the next update: `loss = … - η · mean entropy`.
 
-    `adaptive` (Skywork-OR1, arXiv 2505.22312; TRL `use_adaptive_entropy`): 0 while the entropy is above the
-    target.
+    `adaptive` (Skywork-OR1, arXiv 2505.22312; TRL `use_adaptive_entropy`): 0 unless the entropy is at or
+    below the target.
     """
     if settings["type"] == "none":
         return 0.0

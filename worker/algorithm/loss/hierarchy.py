@@ -1,8 +1,8 @@
 """IH-GRPO's term: calling a tool and choosing a token as two decisions of one softmax (arXiv 2605.18500).
 
 With p the probability of the execute token and log Z = log Σ_{v ≠ execute} exp(logit_v), a token's correction
-is c = (stop_gradient(1 - p) - 1[it is not the execute token])·log Z. At λ = 1 and ratio 1, loss + λ·Σ c·ℓ,
-with ℓ the token's policy loss, has the logit gradient of two separate heads.
+is c = (stop_gradient(1 - p) - 1[it is not the execute token])·log Z. At λ = 1 and ratio 1, loss + λ·Σ
+c·(policy loss) has the logit gradient of two separate heads.
 """
 
 import torch

@@ -12,17 +12,17 @@ from worker.algorithm.rows import PartSettings
 
 
 def k1(x: Tensor) -> Tensor:
-    """Estimator k1: the log-ratio x itself. For the reward; as a loss its gradient is zero on average."""
+    """Estimator k1: the log-ratio x itself. For the reward only: as a loss its mean gradient is zero."""
     return x
 
 
 def k2(x: Tensor, ratio: Tensor) -> Tensor:
-    """Estimator k2: x² / 2."""
+    """Estimator k2: x² / 2 of the log-ratio x."""
     return x**2 / 2
 
 
 def k3(x: Tensor, ratio: Tensor) -> Tensor:
-    """Estimator k3: exp(-x) - 1 + x."""
+    """Estimator k3: exp(-x) - 1 + x of the log-ratio x."""
     x = x.clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO)
     return (-x).exp() - 1 + x
 

@@ -36,15 +36,13 @@ def gspo_token(log_ratio: Tensor, mask: Tensor, actions: Tensor | None) -> Tenso
 
 
 def arithmetic(log_ratio: Tensor, mask: Tensor, actions: Tensor | None) -> Tensor:
-    """Arithmetic mean of the row's token ratios, v_i = mean_t w_{i,t} (GRPO-S, arXiv 2508.04349)."""
+    """Arithmetic mean of the row's token ratios (GRPO-S, arXiv 2508.04349)."""
     ratio = torch.where(mask, bounded_exp(log_ratio), 0.0)
     return row_mean(ratio, mask).expand_as(log_ratio)
 
 
 def trajectory(log_ratio: Tensor, mask: Tensor, actions: Tensor | None) -> Tensor:
-    """Product of the row's token ratios, exp(Σ_t(logp - old)) (TIC-GRPO, arXiv 2508.02833; TRL's
-    RLOOTrainer).
-    """
+    """Product of the row's token ratios (TIC-GRPO, arXiv 2508.02833; TRL's RLOOTrainer)."""
     return bounded_exp(log_ratio.sum(1, keepdim=True)).expand_as(log_ratio)
 
 

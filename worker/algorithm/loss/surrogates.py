@@ -133,8 +133,8 @@ DIVERGENCES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "binary_tv": _binary_tv,
     "binary_kl": _binary_kl,
 }
-"""Divergences of policy and sampler over two outcomes, the sampled token or another, from two
-log-probabilities (N, T).
+"""Divergences of policy and sampler, from two log-probabilities (N, T), over two outcomes: the sampled token
+or another.
 """
 
 

@@ -1,6 +1,4 @@
-"""AXPO (2605.28774), from two public notes: samples tool calls again after their opening marker, for prompts
-whose calls all failed.
-"""
+"""AXPO (2605.28774), from two public notes: samples failed tool calls again after their opening marker."""
 
 from dataclasses import dataclass
 
@@ -65,8 +63,8 @@ class SplitCredit:
     prefix that its continuations (branches) copy.
     """
     weights: Tensor
-    """(N,) float64: weight of a row's loss, G / K for the K branches of a source in a group of G rows.
-    Branches do not count in the denominator. The factor is our reading of eq. 5.
+    """(N,) float64: weight of a row's loss, G / K for the K branches of a source in a group of G rows, which
+    do not count in the denominator. The factor is our reading of eq. 5.
     """
     recovery: Tensor
     """(N,) float64: 1 for a source with a right branch, 0 for one without, NaN for other rows."""

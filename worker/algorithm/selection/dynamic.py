@@ -1,4 +1,4 @@
-"""Dynamic sampling: replaces groups with equal rewards by other prompts, in a limited number of rounds."""
+"""Dynamic sampling: replaces groups with equal rewards."""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""Guided correction: wrong completions continue after a cue, or are replaced by the solution."""
+"""Guided correction of wrong completions (EDGE-GRPO)."""
 
 from random import Random
 

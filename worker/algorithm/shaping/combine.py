@@ -42,8 +42,7 @@ def mo_grpo(rows: Rows, state: State, *, std: StdKind = "sample", eps: float = 1
 def gdpo(rows: Rows, state: State, *, eps: float = 1e-4) -> Combined:
     """MO-GRPO's sum, standardised over the batch with the sample deviation + eps.
 
-    GDPO (2601.05242); TRL `multi_objective_aggregation="normalize_then_sum"`. The result is the advantage
-    (`identity`).
+    GDPO (2601.05242); TRL `multi_objective_aggregation="normalize_then_sum"`.
     """
     summed = mo_grpo(rows, state, eps=eps)
     there = ~summed.rewards.isnan()

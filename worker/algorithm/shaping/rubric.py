@@ -1,4 +1,4 @@
-"""Rubric rewards whose weights move towards criteria on which completions differ (POW3R)."""
+"""POW3R: rubric rewards with adaptive weights of the criteria."""
 
 from collections.abc import Mapping
 
@@ -80,8 +80,8 @@ def pow3r(
     rewards.
 
     α, per prompt and criterion, starts at 1 and moves before the prompt's rewards are computed. POW3R
-    (2605.20164): constants, normaliser and negative criteria are our reading. `reported` uses the configured
-    weights. Raises ValueError if no row ever had criteria.
+    (2605.20164): constants, normaliser and negative criteria are our reading. Raises ValueError if no row
+    ever had criteria.
     """
     criteria = rows.criteria
     if criteria is None or not any(named for row in criteria for named in row):

@@ -1,4 +1,4 @@
-"""Activation memory: measures a forward pass with gradient, chooses micro-batch size and gradient checkpointing."""
+"""Activation memory: micro-batch size and gradient checkpointing that fit into it."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence

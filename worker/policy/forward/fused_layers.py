@@ -1,4 +1,4 @@
-"""Fused GPU kernels for norms, rotary position embeddings and gates, with equal results up to rounding."""
+"""Fused GPU kernels for norms, rotary position embeddings and gates, equal up to rounding."""
 
 import logging
 import sys

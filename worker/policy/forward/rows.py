@@ -60,7 +60,7 @@ class Spans:
     query_starts: Tensor
     """(segments + 1,) int32: starts of the segments' queries, and the end."""
     key_starts: Tensor
-    """(segments + 1,) int32: starts of the segments' keys, and the end."""
+    """(segments + 1,) int32: the same for keys."""
     most_queries: int = field(init=False)
     most_keys: int = field(init=False)
     kernels: set[str] = field(default_factory=set, init=False)

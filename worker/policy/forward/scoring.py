@@ -35,7 +35,7 @@ def score(
     """Log-probabilities and entropies (n, T) on the model's device, with gradient if enabled.
 
     layout: one of `layouts_of`; with `prompt_once` all rows have the same prompt. execute_token: also scored
-    at every position, which runs the head twice.
+    at every position.
     """
     if head is None:
         rows = padded(sequences, model.device)

@@ -44,8 +44,6 @@ class ReduceGradient:
 
 @dataclass(frozen=True, slots=True)
 class RankWork:
-    """Work of a rank so far."""
-
     seconds: float = 0.0
     """Processor time for the rank's shares."""
     tokens: int = 0

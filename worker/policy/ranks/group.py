@@ -29,8 +29,6 @@ _CLOSED = "closed"
 
 
 class Store(Protocol):
-    """The methods of a torch.distributed store that the ranks use."""
-
     def set(self, key: str, value: str, /) -> None: ...
 
     def get(self, key: str, /) -> bytes: ...

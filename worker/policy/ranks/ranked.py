@@ -1,5 +1,5 @@
-"""Policy and critic whose rows are computed by several ranks. Only rank 0's weights, optimizer and reference
-count: the other ranks get its weights before each share, so ranks cannot drift apart.
+"""Policy and critic whose rows are computed by several ranks. The other ranks get rank 0's weights before
+each share, so that ranks cannot drift apart.
 """
 
 from collections.abc import Callable, Sequence
@@ -76,7 +76,6 @@ class Ranks:
         return [value, *(reply.value for reply in replies)]
 
     def send_all(self, call: Any) -> None:
-        """Send all other ranks a message that has no reply."""
         self.group.scatter([call] * self.size)
 
 
@@ -187,8 +186,6 @@ class RankedPolicy(_Ranked):
 
 
 class RankedCritic(_Ranked):
-    """`Critic` that divides its rows among ranks; `own` is rank 0's."""
-
     def __init__(self, own: LoraCritic, ranks: Ranks) -> None:
         super().__init__("critic", own, ranks)
         self.own = own

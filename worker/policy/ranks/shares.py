@@ -1,4 +1,4 @@
-"""Shares of rows: about the same cost for each rank, and the rows of a prompt together where possible."""
+"""Divides rows among ranks, keeping the rows of a prompt together where possible."""
 
 from collections.abc import Sequence
 from dataclasses import replace
