@@ -49,7 +49,7 @@ class GrpoAdvantage(AdvantageModel):
 
 
 class DrGrpoAdvantage(AdvantageModel):
-    """A_i = R_i - mean_g: the reward minus the group's mean, without division."""
+    """The reward minus the group's mean, without dividing by the standard deviation."""
 
     type: Literal["dr_grpo"] = "dr_grpo"
 
@@ -63,7 +63,7 @@ class GrpoBatchStdAdvantage(AdvantageModel):
 
 
 class RlooAdvantage(AdvantageModel):
-    """The reward minus the mean of the group's other rewards: G / (G - 1) · (R_i - mean_g)."""
+    """The reward minus the mean of the group's other rewards: G / (G - 1) · (reward - group mean)."""
 
     type: Literal["rloo"] = "rloo"
 

@@ -9,7 +9,7 @@
     [project.entry-points."reinforge.vectors"]    # for tests/algorithm/test_vectors.py
     cases = "own_algorithm:VECTORS"
 
-Read once per process. Unusable entry points are skipped and recorded (`Installed.faults`).
+Entry points are read once per process; unusable ones are skipped and recorded (`Installed.faults`).
 `REINFORGE_PLUGINS=off` disables plug-ins.
 """
 

@@ -101,7 +101,7 @@ class Rows:
     """(N, T) bool: tokens inserted by the algorithm, outside the mask."""
     seed: int = 0
     group_count: int | None = None
-    """Number of groups to train on in this step; None for all."""
+    """Number of groups to train on in a step; None for all."""
     rounds: int = 1
 
     @property

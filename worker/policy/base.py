@@ -69,7 +69,7 @@ class LossValue:
     """Sum of the losses, with gradient, not divided by the denominator."""
     metrics: dict[str, SumCount]
     gradients: dict[str, float] = field(default_factory=dict)
-    """∂ total / ∂ each parameter of the loss itself, not divided by the denominator."""
+    """Derivatives of `total` by the loss's own parameters, not divided by the denominator."""
 
 
 LossFunction = Callable[[TokenScores, Mapping[str, Tensor]], LossValue]
@@ -82,7 +82,7 @@ class ForwardBackward:
     metrics: dict[str, SumCount]
     scores: TokenScores
     gradients: dict[str, float] = field(default_factory=dict)
-    """∂ loss / ∂ each parameter of the loss itself, divided by the denominator."""
+    """Derivatives of the loss by its own parameters, divided by the denominator."""
 
 
 @dataclass(frozen=True, slots=True)

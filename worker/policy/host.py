@@ -42,7 +42,7 @@ class LocalHost:
     def create_policy(
         self, name: str, *, rank: int, alpha: float, targets: str | list[str], seed: int
     ) -> LoraPolicy:
-        """Create an adapter that starts equal to the base model: A random, B zero. Raises JobFailure
+        """Create an adapter that starts equal to the base model: matrix A random, B zero. Raises JobFailure
         `invalid_adapter` if PEFT refuses the targets.
         """
         peft = self._add(name, rank=rank, alpha=alpha, targets=targets, seed=seed)

@@ -22,8 +22,6 @@ _LARGEST_ERROR = 0.2
 
 
 class Nf4Weight:
-    """Frozen weight (O, I) in NF4."""
-
     def __init__(self, weight: Any) -> None:
         self._weight, self._state = weight.data, weight.quant_state
 

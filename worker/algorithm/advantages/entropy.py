@@ -118,7 +118,9 @@ def grpo_s_rewards(rows: Rows, which: Sides, base: float, entropy_weight: float)
 
 
 def lone_side(rows: Rows, rewards: Tensor, keep: Tensor, *, correct_above: float = 0.5) -> tuple[int, int]:
-    """Number of groups with a lone right or wrong row, and number of groups with different rewards."""
+    """Number of groups with a single right or a single wrong row, and number of groups with different
+    rewards.
+    """
     which = sides(rows, rewards, keep, correct_above)
     numbers = which.number[which.both]
     _, counts = torch.unique(numbers, return_counts=True)

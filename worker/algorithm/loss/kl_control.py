@@ -42,5 +42,5 @@ def with_current_beta(settings: Mapping[str, Any], state: State) -> dict[str, An
 
 
 def row_betas(by: Mapping[str, float], values: Sequence[object], *, otherwise: float) -> Tensor:
-    """β of each row, (N,) float32. by: β by value; values: each row's value of the column."""
+    """β of each row, (N,) float32. by: β for each value; values: each row's value of the column."""
     return torch.tensor([float(by.get(str(value), otherwise)) for value in values])

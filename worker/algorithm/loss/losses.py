@@ -27,7 +27,7 @@ NONE: PartSettings = {"type": "none"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossInputs:
-    """Tensors that the loss reads besides `logprobs` (N, T); constants unless marked."""
+    """Tensors that the loss reads besides `logprobs` (N, T); without gradient unless marked."""
 
     mask: Tensor
     """(N, T) bool: tokens in the loss."""
@@ -52,7 +52,7 @@ class LossInputs:
     row_weights: Tensor | None = None
     """Weights of the rows' KL, (N,) float32, for KL level `sequence`."""
     entropies: Tensor | None = None
-    """(N, T) nats, **with gradient**, for an entropy bonus."""
+    """Token entropies, (N, T) nats, **with gradient**, for an entropy bonus."""
     entropy_weights: Tensor | None = None
     """Weights of the entropies, multiplied by η, (N, T) float32."""
     weight_slopes: Mapping[str, Tensor] = field(default_factory=dict)

@@ -19,8 +19,8 @@ class Combined:
 class Shaped:
     rewards: Tensor
     reported: Tensor
-    """(N,) float64: reward for metrics: not standardised, by configured criterion weights, without KL; NaN if
-    missing.
+    """(N,) float64: reward for metrics, not standardised, with configured criterion weights, without KL; NaN
+    if missing.
     """
     trained: Tensor
     """(N,) bool: rows in the loss."""

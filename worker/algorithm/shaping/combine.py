@@ -25,9 +25,8 @@ def weighted_sum(rows: Rows, state: State) -> Combined:
 
 
 def mo_grpo(rows: Rows, state: State, *, std: StdKind = "sample", eps: float = 1e-4) -> Combined:
-    """A_i = Σ_k weight_k · (r_{i,k} - mean_g r_k) / (std_g r_k + eps). MO-GRPO (2509.22047) eq. 5; weights are ours.
-
-    The result is the advantage (`identity`).
+    """A_i = Σ_k weight_k · (r_{i,k} - mean_g r_k) / (std_g r_k + eps). MO-GRPO (2509.22047) eq. 5; weights
+    are ours.
     """
     usable = ~rows.values.isnan() & rows.scorable[:, None]
     columns = [

@@ -1,4 +1,4 @@
-"""Activation memory: micro-batch size and gradient checkpointing that fit into it."""
+"""Chooses micro-batch size and gradient checkpointing by the memory that activations need."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence

@@ -35,7 +35,7 @@ class CannotPack(Exception):
 
 @contextmanager
 def packed_attention(model: torch.nn.Module) -> Iterator[None]:
-    """Context in which every pass of `model`'s decoder is over a packed sequence. Threads may share it."""
+    """Context in which `model`'s decoder computes packed attention. Threads may share it."""
     config: Any = model.config.get_text_config()  # type: ignore[operator, union-attr]
     key = id(config)
     with _lock:

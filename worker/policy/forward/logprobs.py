@@ -127,7 +127,6 @@ def _logits(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 def _slice(
     logits: Tensor, targets: Tensor, gradients_needed: tuple[bool, bool]
 ) -> tuple[Tensor, Tensor, tuple[Tensor | None, Tensor | None]]:
-    """Like `fused_slice`, with the negative gradients that are needed, (m, V)."""
     distribution = torch.log_softmax(logits, dim=-1)
     del logits
     logprobs = distribution.gather(-1, targets[:, None])[:, 0]

@@ -28,7 +28,7 @@ class CompletionTargets:
 class Padded:
     ids: Tensor
     position: Tensor
-    """(M,) int64: column that predicts each target."""
+    """(M,) int64: column whose state predicts each target."""
     targets: CompletionTargets
 
 
@@ -60,7 +60,7 @@ class Spans:
     query_starts: Tensor
     """(segments + 1,) int32: starts of the segments' queries, and the end."""
     key_starts: Tensor
-    """(segments + 1,) int32: the same for keys."""
+    """(segments + 1,) int32: starts of the segments' keys, and the end."""
     most_queries: int = field(init=False)
     most_keys: int = field(init=False)
     kernels: set[str] = field(default_factory=set, init=False)
@@ -77,7 +77,7 @@ class Packed:
     position_ids: Tensor
     """(1, S) int64: position in the row."""
     picked: Tensor
-    """(M,) int64: position that predicts each target."""
+    """(M,) int64: position whose state predicts each target."""
     spans: Spans
     targets: CompletionTargets
 

@@ -80,8 +80,6 @@ class Ranks:
 
 
 class _Ranked:
-    """Base of RankedPolicy and RankedCritic: divides rows and sends changed weights."""
-
     def __init__(self, model: Model, own: LoraPolicy | LoraCritic, ranks: Ranks) -> None:
         self._model, self._trained = model, own.trained
         self._passes, self._layout = own.passes, own.layout
