@@ -1,1 +1,1 @@
-"""Algorithm in a job's specification; `worker.algorithm` computes it, with the same `type`s."""
+"""Settings of the training algorithm in a job's specification; `worker.algorithm` has the functions."""

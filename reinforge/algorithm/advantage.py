@@ -1,4 +1,4 @@
-"""Advantage settings: how much better a completion or token is than others of its group."""
+"""Settings of the advantage: how much better a completion or a token is than expected."""
 
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -16,13 +16,13 @@ class AdvantageModel(SpecModel):
     """Whether the advantage compares the turns of an agent, which single-turn jobs do not have."""
 
     reads_old_policy: ClassVar[bool] = False
-    """Whether the advantage needs a forward pass under the sampling weights before the update."""
+    """Whether the advantage needs a forward pass under the policy before the update."""
     reads_outcome: ClassVar[bool] = True
-    """Whether the advantage reads the completion's reward, not only those of steps or turns."""
+    """Whether the advantage reads the completion's own reward, not only rewards of steps or turns."""
     reads_token_rewards: ClassVar[bool] = False
     reads_values: ClassVar[bool] = False
     compares_group: ClassVar[bool] = True
-    """Whether the advantage compares completions of a prompt: a single one gives no signal."""
+    """Whether the advantage compares completions of a prompt, so that a single one gives no signal."""
 
     @property
     def per_token(self) -> bool:
@@ -35,25 +35,27 @@ def _changed(model: SpecModel, name: str) -> bool:
 
 
 class GrpoAdvantage(AdvantageModel):
-    """A_i = (R_i - mean_g) / (std_g + eps), R_i the reward, g the group; 0 for a group with equal rewards."""
+    """A_i = (R_i - mean_g) / (std_g + eps), with R_i the reward and g the group; 0 if the group's rewards are
+    equal.
+    """
 
     type: Literal["grpo"] = "grpo"
     std: Std = "sample"
-    """`sample` divides the squared deviations by G - 1 (TRL, verl), `population` by the group size G; at G =
-    2 the results differ by a factor of √2.
+    """Divisor of the sum of squared deviations: `sample` G - 1 (TRL, verl), `population` the group size G. At
+    G = 2 the results differ by a factor of √2.
     """
     eps: Eps = 1e-4
     """Added to the standard deviation. TRL: 1e-4, verl: 1e-6."""
 
 
 class DrGrpoAdvantage(AdvantageModel):
-    """A_i = R_i - mean_g, without dividing by the standard deviation."""
+    """The reward minus the group's mean, without dividing by the standard deviation."""
 
     type: Literal["dr_grpo"] = "dr_grpo"
 
 
 class GrpoBatchStdAdvantage(AdvantageModel):
-    """A_i = (R_i - mean_g) / (std of all rewards of the batch + eps)."""
+    """The reward minus the group's mean, divided by (standard deviation of the batch's rewards + eps)."""
 
     type: Literal["grpo_batch_std"] = "grpo_batch_std"
     eps: Eps = 1e-4
@@ -61,15 +63,15 @@ class GrpoBatchStdAdvantage(AdvantageModel):
 
 
 class RlooAdvantage(AdvantageModel):
-    """A_i = R_i - mean of the group's other rewards = G / (G - 1) · (R_i - mean_g)."""
+    """The reward minus the mean of the group's other rewards: G / (G - 1) · (reward - group mean)."""
 
     type: Literal["rloo"] = "rloo"
 
 
 class ReinforcePpAdvantage(AdvantageModel):
-    """Return-to-go of token rewards, whitened over all tokens of the batch; ignores groups.
+    """Return-to-go of token rewards, normalised to mean 0 and variance 1 over all tokens of the batch.
 
-    Long completions weigh more.
+    Ignores groups; long completions weigh more.
     """
 
     type: Literal["reinforce_pp"] = "reinforce_pp"
@@ -86,15 +88,16 @@ class ReinforcePpAdvantage(AdvantageModel):
 
 
 class ReinforcePpBaselineAdvantage(AdvantageModel):
-    """A_i = R_i - mean_g, normalised over the batch."""
+    """The reward minus the group's mean, normalised over the batch."""
 
     type: Literal["reinforce_pp_baseline"] = "reinforce_pp_baseline"
     level: Literal["token", "sequence"] = "token"
-    """`token`: whitened over the batch's tokens; long completions weigh more, and groups with equal rewards
-    can get advantages other than 0. `sequence`: divided by the standard deviation over completions.
+    """`token` normalises to mean 0 and variance 1 over the batch's tokens: long completions weigh more, and
+    groups with equal rewards can get advantages other than 0. `sequence` divides by the standard deviation
+    over completions.
     """
     std: Std = "sample"
-    """`sample` divides the squared deviations by their number - 1, `population` by their number."""
+    """Divisor of the sum of squared deviations: `sample` their number - 1, `population` their number."""
     eps: Eps = 1e-4
     """Added to the standard deviation at level `sequence`."""
 
@@ -120,7 +123,7 @@ class ProcessAdvantage(AdvantageModel):
     type: Literal["process"] = "process"
     reads_outcome: ClassVar[bool] = False
     std: Std = "sample"
-    """Standard deviation over the group's steps."""
+    """Kind of standard deviation over the group's steps; see `grpo`."""
     eps: Eps = 1e-4
     """Added to the standard deviation."""
 
@@ -130,14 +133,14 @@ class ProcessAdvantage(AdvantageModel):
 
 
 class LengthCorrectedAdvantage(AdvantageModel):
-    """R_i / L_i, L_i in tokens, normalised in the group (TIC-GRPO).
+    """The reward divided by the length in tokens, normalised in the group (TIC-GRPO).
 
     With equal positive rewards, short completions gain.
     """
 
     type: Literal["length_corrected"] = "length_corrected"
     std: Std = "sample"
-    """`sample` divides the squared deviations by G - 1, `population` by the group size G."""
+    """Divisor of the sum of squared deviations: `sample` G - 1, `population` the group size G."""
     eps: Eps = 1e-8
     """Added to the standard deviation, which is small after the division by length."""
 
@@ -154,9 +157,9 @@ class GaeAdvantage(AdvantageModel):
     gamma: float = Field(default=1.0, gt=0, le=1)
     """Discount per token. Papers: 1 for language models."""
     lam: float = Field(default=1.0, ge=0, le=1)
-    """λ: how far credit reaches back. 1 compares the whole return with the value (no bias, more
-    noise), 0 trusts the critic after one token. verl: 1; PPO, TRL: 0.95, where final rewards fade
-    over dozens of tokens.
+    """λ: how far credit reaches back. 1 compares the whole return with the value (no bias, more noise), 0
+    trusts the critic after one token. verl: 1; PPO, TRL: 0.95, at which a final reward fades over dozens of
+    tokens.
     """
     whiten: bool = True
     """Normalise advantages to mean 0 and standard deviation 1 over the step's tokens."""
@@ -176,9 +179,11 @@ class GagpoAdvantage(AdvantageModel):
     gamma: float = Field(default=0.95, ge=0, le=1)
     """Discount per turn."""
     lam: float = Field(default=0.9, ge=0, le=1)
-    """How far credit reaches back: 0 one turn, 1 all turns."""
+    """λ: how far credit reaches back; 0 for one turn, 1 for all turns."""
     state_scope: Literal["group", "batch"] = "group"
-    """Where equal states share one value: within the completions of a prompt, or within all of the step."""
+    """Where equal states share one value: in the completions of a prompt (`group`) or of the
+    step (`batch`).
+    """
     eps: Eps = 1e-4
     """Added to the standard deviation over the group's turns."""
 
@@ -190,15 +195,15 @@ class GagpoAdvantage(AdvantageModel):
 
 
 class LampoAdvantage(AdvantageModel):
-    """1 / (G - 1) · Σ_j w_ij (R_i - R_j) over pairs of a group, weighted by the completions'
+    """A_i = 1 / (G - 1) · Σ_j w_ij (R_i - R_j) over the group, with weights from the completions'
     probabilities.
     """
 
     type: Literal["lampo"] = "lampo"
     reads_old_policy: ClassVar[bool] = True
     weight: Literal["lambda", "confidence", "uniform"] = "lambda"
-    """Weight of a pair: `lambda` is higher if the policy gives the worse completion the higher probability,
-    `confidence` if their probabilities differ more; `uniform`: RLOO.
+    """Weight of a pair: `lambda` is higher if the policy finds the worse completion more likely, `confidence`
+    if the two probabilities differ more; `uniform` is 1, as in RLOO.
     """
     tau: float = Field(default=1.0, gt=0, le=100)
     """Temperature of the weights, in nats per token."""
@@ -221,13 +226,15 @@ class GtpoAdvantage(AdvantageModel):
     base: float = Field(default=1.0, ge=0, le=100)
     """Reward of a right completion's tokens before normalisation."""
     entropy_weight: float = Field(default=0.1, ge=0, le=100)
-    """Weight of a token's share of the total entropy at its position. Paper: 0.1, with base 1."""
+    """Weight of a token's share of the total entropy of right (or wrong) completions at its position. Paper:
+    0.1, with base 1.
+    """
     norm_scope: Literal["separate", "joint"] = "separate"
     """`separate` (paper) normalises the tokens of right and of wrong completions separately, which removes
     the difference of their means; `joint` normalises them together.
     """
     correct_above: CorrectAbove = 0.5
-    """A completion is right above this reward."""
+    """Completions with a reward above this count as right."""
     eps: Eps = 1e-8
     """Added to the variance."""
 
@@ -250,7 +257,7 @@ class GrpoSAdvantage(AdvantageModel):
     norm_scope: Literal["separate", "joint"] = "separate"
     """`separate` (paper) normalises right and wrong completions separately, `joint` together."""
     correct_above: CorrectAbove = 0.5
-    """A completion is right above this reward."""
+    """Completions with a reward above this count as right."""
     eps: Eps = 1e-8
     """Added to the variance."""
 
@@ -269,7 +276,7 @@ class EdaAdvantage(AdvantageModel):
 
 
 class PasskMaxAdvantage(AdvantageModel):
-    """The best completion of a group gets its lead over the second, the others 0."""
+    """The best completion of a group gets its reward minus the second-best reward, all others 0."""
 
     type: Literal["passk_max"] = "passk_max"
     normalise: bool = True
@@ -287,7 +294,7 @@ class PasskMaxAdvantage(AdvantageModel):
 
 
 class OpoAdvantage(AdvantageModel):
-    """A_i = R_i - Σ_j L_j R_j / Σ_j L_j: baseline weighted by length in tokens."""
+    """The reward minus the group's length-weighted mean, Σ_j L_j R_j / Σ_j L_j, with lengths L in tokens."""
 
     type: Literal["opo"] = "opo"
 

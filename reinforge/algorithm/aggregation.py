@@ -9,9 +9,9 @@ from reinforge.algorithm.base import SpecModel
 
 class AggregationModel(SpecModel):
     by_completion: ClassVar[bool] = False
-    """Whether losses with one value per completion can use the average without `force_aggregation`."""
+    """Whether losses with one value per completion can use this aggregation without `force_aggregation`."""
     can_be_forced: ClassVar[bool] = True
-    """Whether `force_aggregation` can allow the average."""
+    """Whether `force_aggregation` can allow this aggregation."""
 
 
 class SeqMean(AggregationModel):
@@ -26,8 +26,8 @@ class TokenMean(AggregationModel):
 
     type: Literal["token_mean"] = "token_mean"
     denominator: Literal["kept", "all"] = "kept"
-    """Divide by the tokens in the loss (`kept`), or by all sampled tokens, with those of dropped completions
-    (`all`; as printed in the GFPO paper).
+    """Divide by the number of tokens in the loss (`kept`), or of all sampled tokens, including dropped
+    completions (`all`, as printed in the GFPO paper).
     """
 
 
@@ -63,7 +63,7 @@ class LearnableLambda(AggregationModel):
     initial: float = Field(default=0.0, ge=-4, le=4)
     """Initial λ."""
     learning_rate: float = Field(default=0.1, ge=0, le=10)
-    """Learning rate of λ (gradient descent); 0 keeps λ. Third-party recipe: 0.1."""
+    """Learning rate of λ (gradient descent); 0 leaves λ constant. Third-party recipe: 0.1."""
 
 
 Aggregation = Annotated[

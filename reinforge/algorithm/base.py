@@ -7,7 +7,7 @@ from pydantic_core import PydanticCustomError
 
 
 class SpecModel(BaseModel):
-    """Base of all parts: no unknown fields, immutable, finite numbers."""
+    """Base model of all parts: immutable; rejects unknown fields, infinity and NaN."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True)
 
@@ -16,5 +16,5 @@ Probability = Annotated[float, Field(ge=0, le=1)]
 
 
 def fault_at(param: str, message: str) -> PydanticCustomError:
-    """Error about several fields. param: dotted path of the field to change."""
+    """Error that fields contradict each other. param: dotted path of the field to change."""
     return PydanticCustomError("fields_disagree", "{fault}", {"fault": message, "param": param})

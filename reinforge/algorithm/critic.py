@@ -26,8 +26,8 @@ class ValueHead(CriticModel):
 
     type: Literal["value_head"] = "value_head"
     base: Literal["shared", "own"] = "shared"
-    """`shared`: policy and critic use one frozen base model, to save memory. `own`: the critic has a second
-    one. The results are equal.
+    """`shared`: policy and critic use one frozen base model, to save memory. `own`: the critic loads a second
+    copy. The results are equal.
     """
     learning_rate: float | None = Field(default=None, gt=0, le=1)
     """Peak learning rate, on the policy's schedule; default `optimizer.learning_rate`."""

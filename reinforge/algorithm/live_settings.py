@@ -28,8 +28,8 @@ def live_settings(spec: JobSpec) -> dict[str, float]:
 
 
 def with_setting(spec: JobSpec, path: str, value: float) -> JobSpec:
-    """The specification with one setting changed. Raises InvalidInput `unknown_setting`, `setting_follows` if
-    the job adapts the setting, or `invalid_value`.
+    """Return the specification with one setting changed. Raises InvalidInput: `unknown_setting`,
+    `invalid_value`, or `setting_follows` if the job adapts the setting itself.
     """
     dumped = spec.model_dump()
     if path not in SETTINGS or _value(dumped, path) is None:

@@ -19,7 +19,7 @@ else:
 
 
 class BetaBy(SpecModel):
-    """β by the value of a dataset column, for example by domain (DeepSeek-V3.2)."""
+    """KL coefficient β for each value of a dataset column, for example of `domain` (DeepSeek-V3.2)."""
 
     column: str = Field(min_length=1, max_length=200)
     """Column of the dataset, such as `domain`."""
@@ -28,22 +28,24 @@ class BetaBy(SpecModel):
 
 
 class KlPenalty(SpecModel):
-    """β · KL(policy ‖ reference), added to the loss. The reference runs only if beta > 0."""
+    """β · KL(policy ‖ reference), added to the loss. The reference is evaluated only if β > 0."""
 
     beta: float = Field(default=0.0, ge=0, le=10)
-    """Weight; 0 for none. Papers: 0.001 (R1-Zero, INTELLECT-2) to 0.04 (DeepSeekMath)."""
+    """Weight β; 0 for no penalty. Papers: 0.001 (R1-Zero, INTELLECT-2) to 0.04 (DeepSeekMath)."""
     estimator: Literal["k2", "k3", "unbiased_k3"] = "k3"
     """Estimator, with x = log policy - log reference: k2 is x² / 2, k3 is exp(-x) - 1 + x, unbiased_k3
     is k3 times the policy ratio (DeepSeek-V3.2).
     """
     level: Literal["token", "sequence"] = "token"
-    """`token`: per token, averaged like the loss; `sequence`: from each completion's mean x, averaged
-    over completions.
+    """`token` estimates and averages per token, like the loss; `sequence` estimates from each completion's
+    mean x and averages over completions.
     """
     adaptive: AdaptiveKl | None = None
     """Adapt β to the KL; `beta` is the initial value."""
     beta_by: BetaBy | None = None
-    """β by the value of a dataset column. Metrics per value need the column in `data.columns.slice`."""
+    """A different β for each value of a dataset column. Metrics per value need the column in
+    `data.columns.slice`.
+    """
 
     @model_validator(mode="after")
     def one_way_to_beta(self) -> Self:
@@ -96,7 +98,7 @@ class NoEntropyBonus(SpecModel):
 
 
 class StaticEntropy(SpecModel):
-    """Adds - coefficient · mean entropy to the loss, so that the policy stays uncertain for longer."""
+    """Subtracts coefficient · mean entropy from the loss, so that the policy stays uncertain for longer."""
 
     type: Literal["static"] = "static"
     coefficient: float = Field(default=0.001, gt=0, le=1)
@@ -109,7 +111,7 @@ class AdaptiveEntropy(SpecModel):
     type: Literal["adaptive"] = "adaptive"
     target: float = Field(default=0.2, gt=0, le=20)
     """Mean entropy, in nats per token, at or below which the bonus acts. Skywork-OR1: 0.2; models with an
-    entropy of 2 to 10 nats need more.
+    entropy of 2 to 10 nats need a higher target.
     """
     initial: float = Field(default=0.0, ge=0, le=1)
     """Initial coefficient."""
@@ -131,20 +133,20 @@ Entropy = Annotated[NoEntropyBonus | StaticEntropy | AdaptiveEntropy, Field(disc
 
 
 class NoOffPolicyMask(SpecModel):
-    """Drops no completion for drift."""
+    """Keeps completions from which the policy has drifted."""
 
     type: Literal["none"] = "none"
 
 
 class OffPolicySequenceMask(SpecModel):
-    """Drops the policy term of completions with A < 0 from which the policy has drifted (DeepSeek-V3.2, eq.
-    9).
+    """Drops the policy term of completions with a negative advantage from which the policy has drifted
+    (DeepSeek-V3.2, eq. 9).
     """
 
     type: Literal["sequence"] = "sequence"
     delta: float = Field(default=0.5, ge=0, le=100)
-    """A completion with A < 0 is dropped if its mean of log sampler - log policy exceeds this. TRL suggests
-    0.5.
+    """A completion with a negative advantage is dropped if its mean of log sampler - log policy exceeds this.
+    TRL suggests 0.5.
     """
 
 
@@ -152,23 +154,25 @@ OffPolicyMask = Annotated[NoOffPolicyMask | OffPolicySequenceMask, Field(discrim
 
 
 class NoMismatchCorrection(SpecModel):
-    """No correction: sampler and trainer count as equal."""
+    """No correction: assumes that sampler and trainer give equal probabilities."""
 
     type: Literal["none"] = "none"
 
 
 class ImportanceWeights(SpecModel):
-    """Weighs the policy term by trainer ÷ sampler probability, which differ between engines (TIS,
-    MIS).
+    """Multiplies the policy term by trainer ÷ sampler probability, truncated (TIS) or masked (MIS), since
+    engines differ.
     """
 
     type: Literal["importance"] = "importance"
     mode: Literal["token_truncate", "token_mask", "sequence_truncate", "sequence_mask"] = "sequence_mask"
-    """Weight per token or completion; outside the bounds truncated (TIS) or 0 (MIS)."""
+    """Weight per token or completion. Outside the bounds it is set to the bound (`truncate`) or to 0
+    (`mask`).
+    """
     ratio_max: float = Field(default=3.0, gt=0, le=1000)
-    """Upper bound. TRL: 3.0 with sequence_mask; verl: 2.0."""
+    """Upper bound of the weight. TRL: 3.0 with sequence_mask; verl: 2.0."""
     ratio_min: float | None = Field(default=None, ge=0, le=1)
-    """Lower bound; default none."""
+    """Lower bound of the weight; default none."""
 
 
 Mismatch = Annotated[NoMismatchCorrection | ImportanceWeights, Field(discriminator="type")]
@@ -187,7 +191,7 @@ class DpoPair(SpecModel):
     weight: float = Field(default=0.1, gt=0, le=100)
     """Weight η relative to the policy loss; the DPO loss is a mean over pairs."""
     beta: float = Field(default=0.1, gt=0, le=10)
-    """β of DPO: how quickly a margin in log-probability saturates. DPO: 0.1 to 0.5."""
+    """β of DPO: how quickly the loss saturates with the margin in log-probability. DPO paper: 0.1 to 0.5."""
 
 
 class Hierarchy(SpecModel):
@@ -212,9 +216,9 @@ BY_COMPLETION = frozenset({"sequence", "arithmetic", "trajectory"})
 
 class Loss(SpecModel):
     ratio_level: Literal["token", "sequence", "gspo_token", "arithmetic", "trajectory", "action"] = "token"
-    """Level at which new and old policy are compared: each `token`; the completion, by geometric mean
-    (`sequence`, GSPO), by the same with each token's gradient (`gspo_token`), by arithmetic mean
-    (`arithmetic`, GRPO-S) or by product (`trajectory`); or each `action` of an agent, by geometric mean.
+    """Ratio of new to old policy: per `token`; per completion, as the geometric mean of its tokens
+    (`sequence`, GSPO), the same value with each token's gradient (`gspo_token`), the arithmetic mean
+    (`arithmetic`, GRPO-S) or the product (`trajectory`); or per `action` of an agent, as geometric mean.
     """
     surrogate: AnySurrogate = PpoClip()
     """Objective per token."""
@@ -231,7 +235,7 @@ class Loss(SpecModel):
     entropy: Entropy = NoEntropyBonus()
     """Bonus for entropy."""
     off_policy_mask: OffPolicyMask = NoOffPolicyMask()
-    """Completions whose policy term is dropped because the policy has drifted."""
+    """Drops the policy term of completions from which the policy has drifted."""
     mismatch: Mismatch = NoMismatchCorrection()
     """Correction for different probabilities of sampler and trainer. Default with rollout.engine
     `vllm` or rollout.ahead: importance, mode token_truncate, ratio_max 2, unless the surrogate
@@ -264,7 +268,6 @@ class Loss(SpecModel):
         return self
 
     def _average_fits(self) -> None:
-        """Check that losses with one value per completion are averaged by completion, unless forced."""
         average, forced = self.aggregation, self.force_aggregation
         one_value = self.ratio_level in BY_COMPLETION or self.surrogate.per_completion
         odd = one_value and not average.by_completion

@@ -15,7 +15,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "surrogate": ("terms",),
     "aggregation": ("tokens",),
 }
-"""Positional arguments of a function by part; the part's settings follow as keywords."""
+"""Positional arguments of the function of each part; the part's settings follow as keywords."""
 
 
 def call_problem(slot: str, signature: inspect.Signature, parameters: Iterable[str]) -> str | None:
@@ -52,7 +52,7 @@ class _Default:
 
 
 def _signature(node: ast.FunctionDef) -> inspect.Signature:
-    """Like `inspect.signature`, without annotations, with `…` for defaults."""
+    """Signature of a function definition, without annotations and with `…` for each default."""
     parameters, arguments = [], node.args
     positional = [*arguments.posonlyargs, *arguments.args]
     for number, one in enumerate(positional):
@@ -76,7 +76,7 @@ def _signature(node: ast.FunctionDef) -> inspect.Signature:
 
 
 def _bound(tree: ast.Module) -> set[str]:
-    """Names that a module binds other than by a plain `def`; `*` for a star import."""
+    """Names that a module binds anywhere, by import, assignment or definition; `*` for a star import."""
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):

@@ -9,7 +9,7 @@
     [project.entry-points."reinforge.vectors"]    # for tests/algorithm/test_vectors.py
     cases = "own_algorithm:VECTORS"
 
-Read once per process. Unusable entry points are skipped and recorded (`Installed.faults`).
+Entry points are read once per process; unusable ones are skipped and recorded (`Installed.faults`).
 `REINFORGE_PLUGINS=off` disables plug-ins.
 """
 
@@ -61,7 +61,7 @@ SLOT_KINDS: dict[str, SlotKind] = {
 }
 
 Kind = tuple[str, str]
-"""A part or `preset`, and the name of an implementation."""
+"""Name of a part, or `preset`, with the name of an implementation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,7 @@ def parameters_of(slot: str, model: type[SpecModel]) -> list[str]:
 
 
 def union(slot: str) -> Any:
-    """Type of a part: built-in and package models, discriminated by `type`."""
+    """Union of a part's built-in and package models, discriminated by `type`."""
     place, own = SLOT_KINDS[slot], installed().parts[slot]
     if not own:
         return place.built_in
@@ -223,7 +223,7 @@ def withdraw(name: str, reason: str, *, name_taken: bool = False) -> None:
 
 
 def named_parts(algorithm: Mapping[str, Any]) -> Iterator[Kind]:
-    """Preset and parts that an unvalidated algorithm names; skips invalid values."""
+    """Yield the preset and parts named in unvalidated algorithm settings; skip invalid values."""
     if isinstance(name := algorithm.get("preset"), str):
         yield "preset", name
     for slot, place in SLOT_KINDS.items():
@@ -257,6 +257,6 @@ def package_problem(name: str, version: str) -> str | None:
 
 
 def vector_files() -> list[Path]:
-    """Paths of the test vectors of packages. Raises what loading their entry points raises."""
+    """Paths of the packages' test vectors. Raises any error of loading their entry points."""
     entries = metadata.entry_points(group=VECTORS_GROUP) if settings.plugins_enabled() else ()
     return [Path(entry.load()) for entry in entries]

@@ -18,13 +18,13 @@ class Preset:
     source: str
     """Paper and equation, or library and function."""
     confidence: Confidence = "high"
-    """`high`: formula read in the authors' paper or code or a maintained library; `medium`: combined
-    from independent accounts; `low`: a short description completed by us.
+    """`high`: the formula is from the authors' paper or code or a maintained library; `medium`: it combines
+    independent accounts; `low`: we completed a short description.
     """
     deviations: tuple[str, ...] = ()
     learning: str = ""
-    """Why the preset stays below 85 % of the demo's held-out additions in 80 steps
-    (`benchmarks/learning.py`); empty if it does not.
+    """Why the preset solves less than 85 % of the demo's held-out additions after 80 steps
+    (`benchmarks/learning.py`); empty otherwise.
     """
     needs: tuple[str, ...] = ()
     """Requirements on a job: rewards with special values, tools, turns."""

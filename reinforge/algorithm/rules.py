@@ -1,6 +1,6 @@
-"""Rules between an algorithm's parts and the job; each names the field and a remedy.
+"""Rules that an algorithm's parts and the job meet together; each error names the field and a remedy.
 
-They read facts of the parts (`per_token`, …), not names, to cover plug-ins.
+Most rules read properties such as `per_token`, not names, to cover plug-ins.
 """
 
 from collections.abc import Callable
@@ -52,7 +52,6 @@ def comparison_sees_all(algorithm: Algorithm, job: JobFacts) -> None:
 
 
 def one_value_per_completion(algorithm: Algorithm, job: JobFacts) -> None:
-    """Losses with one value per completion cannot use (N, T) advantages."""
     loss, kind = algorithm.loss, algorithm.advantage.type
     if not algorithm.advantage.per_token:
         return
@@ -114,7 +113,6 @@ def kl_on_tokens_is_read(algorithm: Algorithm, job: JobFacts) -> None:
 
 
 def outcome_is_read(algorithm: Algorithm, job: JobFacts) -> None:
-    """Additions to an outcome that the advantage does not read have no effect."""
     shaping, kind = algorithm.shaping, algorithm.advantage.type
     if algorithm.advantage.reads_outcome or not isinstance(shaping, OutcomeShaping):
         return
@@ -212,9 +210,6 @@ def _not_with_turns(algorithm: Algorithm) -> None:
 
 
 def continuations_are_credited(algorithm: Algorithm, job: JobFacts) -> None:
-    """Selections that continue tool calls credit the tokens before a call and in it separately, which only
-    `grpo` with a ratio per token supports.
-    """
     selection, loss = algorithm.selection, algorithm.loss
     if not selection.needs_tools:
         return

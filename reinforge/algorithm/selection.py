@@ -13,11 +13,11 @@ class SelectionModel(SpecModel):
     needs_tools: ClassVar[bool] = False
     """Whether the selection works on tool calls, which single-turn jobs do not have."""
     reads_old_policy: ClassVar[bool] = False
-    """Whether the selection needs a forward pass under the sampling weights before it."""
+    """Whether the selection needs a forward pass under the policy before the update."""
 
     @property
     def keeps(self) -> int | None:
-        """Completions kept of a group, the smallest number if it varies; None for all."""
+        """Number of completions kept per group, the smallest if it varies; None for all."""
         return None
 
 
@@ -28,17 +28,17 @@ class KeepAll(SelectionModel):
 
 
 class DynamicSampling(SelectionModel):
-    """Replaces groups with equal rewards by other prompts until the step has enough (DAPO)."""
+    """Replaces groups with equal rewards by new prompts until the step has enough groups (DAPO)."""
 
     type: Literal["dynamic_sampling"] = "dynamic_sampling"
     by: str | None = None
-    """Reward whose spread in a group decides; default the combined reward. Name the correctness reward if
-    length or format count too.
+    """Name of the reward that must differ within a group; default the combined reward. Name the correctness
+    reward if length or format also count.
     """
     tolerance: float = Field(default=1e-6, ge=0, le=1e6)
     """Keep a group if its standard deviation exceeds this."""
     max_rounds: int = Field(default=10, ge=1, le=1000)
-    """Most sampling rounds per step; then the step trains on fewer groups."""
+    """Maximum number of sampling rounds per step; after them the step trains on fewer groups."""
 
 
 First = Annotated[KeepAll | DynamicSampling, Field(discriminator="type")]
@@ -46,9 +46,11 @@ First = Annotated[KeepAll | DynamicSampling, Field(discriminator="type")]
 
 class GfpoModel(SelectionModel):
     metric: Literal["length", "token_efficiency"] = "length"
-    """Keep the shortest completions, or those with most reward per token, which needs graded rewards."""
+    """Keep the shortest completions (`length`) or those with the most reward per token (`token_efficiency`),
+    which needs graded rewards.
+    """
     first: First = KeepAll()
-    """Selection of groups, before that of completions."""
+    """Selection of groups, applied before completions are selected."""
 
 
 class Gfpo(GfpoModel):
@@ -74,9 +76,9 @@ class GfpoAdaptive(GfpoModel):
     keep_easy: Keep = 4
     """Completions to keep in the quartile with the highest mean reward."""
     keep_medium: Keep = 6
-    """Completions to keep in the second quartile."""
+    """Completions to keep in the quartile with the second-highest mean reward."""
     keep_hard: Keep = 8
-    """Completions to keep in the third quartile."""
+    """Completions to keep in the quartile with the second-lowest mean reward."""
     keep_very_hard: Keep = 8
     """Completions to keep in the quartile with the lowest mean reward, and during the warm-up."""
     warmup: int = Field(default=64, ge=1, le=1_000_000)
@@ -88,7 +90,7 @@ class GfpoAdaptive(GfpoModel):
 
 
 class GuidedCorrection(SelectionModel):
-    """Corrects imperfect completions before they are compared (EDGE-GRPO): by a cue, the answer, or
+    """Corrects imperfect completions before they are compared (EDGE-GRPO): by a cue, by cue and answer, or by
     the dataset's solution.
     """
 
@@ -104,7 +106,7 @@ class GuidedCorrection(SelectionModel):
     answer_share: Probability = 0.25
     """Share of the corrected completions that get cue and answer; the rest are replaced by the solution."""
     max_tokens: int = Field(default=256, ge=1, le=1_048_576)
-    """Most tokens sampled after the cue."""
+    """Maximum number of tokens sampled after the cue."""
     max_prompt_tokens: int = Field(default=256, ge=1, le=1_048_576)
     """Prompts with this many tokens or more are not corrected."""
     train_injected: bool = False
@@ -121,7 +123,7 @@ class GuidedCorrection(SelectionModel):
 
 
 class Axpo(SelectionModel):
-    """For prompts whose tool calls all failed, samples continuations from after a call's opening marker
+    """Samples new continuations after a tool call's opening marker, for prompts whose tool calls all failed
     (AXPO).
     """
 
@@ -133,7 +135,7 @@ class Axpo(SelectionModel):
     branches: int = Field(default=4, ge=2, le=1024)
     """K: continuations per selected call."""
     correct_above: float = Field(default=0.5, ge=-1e6, le=1e6)
-    """A completion is right above this reward."""
+    """Completions with a reward above this count as right."""
 
 
 Selection = Annotated[

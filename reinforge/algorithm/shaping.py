@@ -45,18 +45,20 @@ class Repetition(Term):
     weight: float = Field(default=0.0, ge=0, le=1000)
     """Maximum penalty; 0 for none."""
     n: int = Field(default=5, ge=1, le=100)
-    """Tokens of an n-gram. GFPO: 5."""
+    """Number of tokens in an n-gram. GFPO: 5."""
 
 
 class CosineLength(Term):
-    """Adds `weight` · a cosine of length: short and right is best, short and wrong worst."""
+    """Adds `weight` · a cosine of the length: highest for short right completions, lowest for short wrong
+    ones.
+    """
 
     weight: float = Field(default=0.0, ge=0, le=1000)
-    """Factor of the value; 0 for none."""
+    """Factor of the term; 0 for none."""
     limit: int | None = Field(default=None, ge=1)
-    """Tokens at which the curve ends; default `rollout.max_completion_tokens`."""
+    """Length in tokens at which the curve ends; default `rollout.max_completion_tokens`."""
     correct_above: float = Field(default=0.5, ge=-1e6, le=1e6)
-    """A completion is right above this combined reward, before additions."""
+    """Completions with a combined reward above this, before terms are added, count as right."""
     correct: tuple[float, float] = (0.5, 1.0)
     """Values of right completions at the limit and at 0 tokens. open-r1: 0.5 and 1."""
     wrong: tuple[float, float] = (-0.5, -1.0)
@@ -71,7 +73,7 @@ class RewardKl(SpecModel):
     """
 
     beta: float = Field(default=0.0, ge=0, le=10)
-    """Weight; 0 for none. Papers: 0.03 (RLOO) to 0.05 (TRL's RLOO)."""
+    """Weight β; 0 for no penalty. Papers: 0.03 (RLOO) to 0.05 (TRL's RLOO)."""
     level: Literal["sequence", "token"] = "sequence"
     """`sequence` subtracts the sum over tokens from the completion's reward (RLOO), `token` each token's
     value from that token's reward (REINFORCE++).
@@ -101,7 +103,7 @@ class ShapingModel(SpecModel):
     compares: ClassVar[bool] = False
     """Whether shaping compares the completions of a group, so that its result is the advantage."""
     mask_truncated: bool = False
-    """Compare completions at the token limit with the others, but do not train on them (overlong
+    """Completions that the token limit ended are compared with the others, but not trained on (overlong
     filtering).
     """
 
@@ -112,7 +114,7 @@ class ShapingModel(SpecModel):
 
 
 class OutcomeShaping(ShapingModel):
-    """Base of shaping that accepts additional terms."""
+    """Base of the types that accept additional terms."""
 
     soft_overlong: SoftOverlong = SoftOverlong()
     """Penalty near the token limit."""
@@ -125,8 +127,8 @@ class OutcomeShaping(ShapingModel):
 
 
 class WeightedSum(OutcomeShaping):
-    """R_i = Σ_k weight_k · r_{i,k}; missing values are skipped, a completion without values is left out of
-    its group.
+    """R_i = Σ_k weight_k · r_{i,k} over completion i's rewards. Missing rewards are skipped; a completion
+    without any is left out of its group.
     """
 
     type: Literal["weighted_sum"] = "weighted_sum"
@@ -138,8 +140,8 @@ class WeightedSum(OutcomeShaping):
 
 
 class MoGrpo(ShapingModel):
-    """A_i = Σ_k weight_k · (r_{i,k} - mean_g) / (std_g + eps): rewards count by weight, regardless of
-    scale.
+    """A_i = Σ_k weight_k · (r_{i,k} - mean_k) / (std_k + eps), normalised in the group: rewards count by
+    weight, regardless of scale.
 
     Needs `advantage: identity`.
     """
@@ -147,13 +149,15 @@ class MoGrpo(ShapingModel):
     type: Literal["mo_grpo"] = "mo_grpo"
     compares: ClassVar[bool] = True
     std: Literal["sample", "population"] = "sample"
-    """`sample` divides the squared deviations by G - 1, `population` by the group size G."""
+    """Divisor of the sum of squared deviations: `sample` G - 1, `population` the group size G."""
     eps: float = Field(default=1e-4, ge=0, le=1)
     """Added to each standard deviation."""
 
 
 class Gdpo(ShapingModel):
-    """MO-GRPO's sum, normalised to mean 0 and deviation 1 over the batch. Needs `advantage: identity`."""
+    """MO-GRPO's sum, normalised to mean 0 and standard deviation 1 over the batch. Needs `advantage:
+    identity`.
+    """
 
     type: Literal["gdpo"] = "gdpo"
     compares: ClassVar[bool] = True
@@ -162,8 +166,8 @@ class Gdpo(ShapingModel):
 
 
 class Pow3r(OutcomeShaping):
-    """Rubric rewards whose weights move, for each prompt, towards the criteria that still distinguish
-    completions (POW3R).
+    """Rubric rewards whose weights move, for each prompt, towards the criteria on which its completions
+    differ (POW3R).
 
     Needs a reward that returns `criteria`.
     """
@@ -192,7 +196,7 @@ class Vpo(OutcomeShaping):
 
     type: Literal["vpo"] = "vpo"
     alpha: float = Field(default=1.0, gt=0, le=1000)
-    """Concentration of the weights' Dirichlet distribution: 1 is uniform, more is closer to equal
+    """Concentration of the weights' Dirichlet distribution: 1 is uniform, higher values give more equal
     weights. Paper: 1.
     """
     draws: int = Field(default=64, ge=1, le=10_000)

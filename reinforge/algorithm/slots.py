@@ -67,8 +67,8 @@ class Algorithm(SpecModel):
     """Reference of the KL penalty."""
 
     packages: dict[str, str] = Field(default_factory=dict, max_length=16)
-    """Packages that define the preset and parts, with versions. Filled in at creation; machines with other
-    versions refuse the job.
+    """Packages that define the preset and parts, with versions. Filled in when the job is created; machines
+    with other versions refuse it.
     """
 
     @model_validator(mode="before")
@@ -123,7 +123,9 @@ def fill_packages(algorithm: dict[str, Any]) -> None:
 
 
 def fill_lengths(algorithm: dict[str, Any], max_completion_tokens: int) -> None:
-    """Set the default lengths of a dumped `Algorithm` to the completion limit, and the default `cache`."""
+    """In a dumped `Algorithm`, set missing lengths to the completion limit and a missing `cache` to its
+    default.
+    """
     aggregation = algorithm["loss"]["aggregation"]
     if aggregation["type"] == "constant" and aggregation["length"] is None:
         aggregation["length"] = max_completion_tokens
@@ -135,14 +137,14 @@ def fill_lengths(algorithm: dict[str, Any], max_completion_tokens: int) -> None:
 
 
 def fill_mismatch(algorithm: dict[str, Any], loss: Loss) -> None:
-    """A dumped `Algorithm` gets importance weights, unless its loss compares with the sampler."""
+    """In a dumped `Algorithm`, set importance weights, unless the surrogate compares with the sampler."""
     if not loss.surrogate.reads_sampler:
         slot = ImportanceWeights(mode="token_truncate", ratio_max=2.0)
         algorithm["loss"]["mismatch"] = slot.model_dump()
 
 
 def fill_critic(algorithm: dict[str, Any], learning_rate: float) -> None:
-    """In a dumped `Algorithm`, the critic's default learning rate becomes the policy's."""
+    """In a dumped `Algorithm`, set the critic's missing learning rate to the policy's."""
     critic = algorithm["critic"]
     if "learning_rate" in critic and critic["learning_rate"] is None:
         critic["learning_rate"] = learning_rate

@@ -1,4 +1,4 @@
-"""Surrogate objectives: from a ratio w and an advantage A to a loss per token."""
+"""Surrogate objectives: a loss per token from the policy ratio and the advantage A."""
 
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -9,7 +9,7 @@ from reinforge.algorithm.base import SpecModel, fault_at
 
 class SurrogateModel(SpecModel):
     reads_sampler: ClassVar[bool] = False
-    """Whether the objective compares with the sampler itself, so that no mismatch correction applies."""
+    """Whether the objective compares the policy with the sampler, so that no mismatch correction applies."""
     per_completion: ClassVar[bool] = False
     """Whether the objective has one value per completion, which averages over tokens would weigh
     by length.
@@ -21,7 +21,7 @@ class SurrogateModel(SpecModel):
 
 
 class PpoClip(SurrogateModel):
-    """-min(w·A, clip(w, 1 - eps_low, 1 + eps_high)·A) per token."""
+    """-min(ratio·A, clip(ratio, 1 - eps_low, 1 + eps_high)·A) per token, with A the advantage."""
 
     type: Literal["ppo_clip"] = "ppo_clip"
     eps_low: float = Field(default=0.2, gt=0, le=1)
@@ -53,7 +53,9 @@ class PpoClip(SurrogateModel):
 
 
 class UpperOnly(SurrogateModel):
-    """-min(w·A, min(w, ratio_cap)·A): bounds tokens with A > 0 only (TIC-GRPO). Add a KL penalty."""
+    """-min(ratio·A, min(ratio, ratio_cap)·A): bounds only tokens with A > 0 (TIC-GRPO). Use it with a KL
+    penalty.
+    """
 
     type: Literal["upper_only"] = "upper_only"
     ratio_cap: float = Field(default=1.28, gt=1, le=1000)
@@ -61,8 +63,8 @@ class UpperOnly(SurrogateModel):
 
 
 class Cispo(SurrogateModel):
-    """-min(w, ratio_cap)·A·log policy, weight without gradient: capped tokens still learn (MiniMax-M1,
-    ScaleRL).
+    """-min(ratio, ratio_cap)·A·log policy, without gradient through the minimum, so that capped tokens still
+    learn (MiniMax-M1, ScaleRL).
     """
 
     type: Literal["cispo"] = "cispo"
@@ -71,7 +73,9 @@ class Cispo(SurrogateModel):
 
 
 class CispoTwoSided(SurrogateModel):
-    """-clip(w, 1 - eps_low, 1 + eps_high)·A·log policy, weight without gradient (CISPO in verl)."""
+    """-clip(ratio, 1 - eps_low, 1 + eps_high)·A·log policy, without gradient through the clip (CISPO in
+    verl).
+    """
 
     type: Literal["cispo_two_sided"] = "cispo_two_sided"
     eps_low: float = Field(default=0.2, gt=0, le=1)
@@ -81,7 +85,7 @@ class CispoTwoSided(SurrogateModel):
 
 
 class Sapo(SurrogateModel):
-    """-A·sigmoid(τ·(w - 1))·4/τ: a soft gate instead of the clip (SAPO)."""
+    """-A·sigmoid(τ·(ratio - 1))·4/τ: a soft gate instead of the clip (SAPO)."""
 
     type: Literal["sapo"] = "sapo"
     tau_pos: float = Field(default=1.0, gt=0, le=100)
@@ -160,7 +164,7 @@ class Gmpo(SurrogateModel):
 
 
 class Vespo(SurrogateModel):
-    """-φ(W)·A·log policy, φ(W) = exp(λ)·W^k·exp(-λ·W) of the completion's ratio W, without gradient
+    """-φ(W)·A·log policy, φ(W) = exp(λ)·W^k·exp(-λ·W) without gradient, with W the completion's ratio
     (VESPO).
     """
 

@@ -2,5 +2,5 @@
 
     prompts → sample G → shaping → selection → advantage → loss → optimizer step
 
-Only the loss carries gradient. Each part is a registry by `type`: nothing else branches on its name.
+Only the loss carries a gradient. Parts are looked up by `type`.
 """

@@ -1,4 +1,4 @@
-"""Scored completions of a step as input of shaping, selection and advantage; registry lookup."""
+"""Scored completions of a step as input of shaping, selection and advantage; lookup of these functions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class Turns:
     """(S,) int64: column after the action's last token."""
     rewards: Tensor
     states: Tensor
-    """(S,) int64: equal for equal states before the action."""
+    """(S,) int64: number of the state before the action, equal for equal states."""
 
     def actions(self, mask: Tensor) -> Tensor:
         """(N, T) int64: number of each token's turn in its row, from 0; -1 for none."""
@@ -55,8 +55,8 @@ class Turns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """N scored completions, without gradient. A rollout of several conversations is one completion: their
-    tokens in order.
+    """N scored completions, without gradient. A rollout of several conversations is one completion with the
+    tokens of all.
     """
 
     group: Tensor
@@ -67,7 +67,7 @@ class Rows:
     scorable: Tensor
     """(N,) bool; False where a reward failed."""
     mask: Tensor
-    """(N, T) bool: tokens of the policy, with the end token."""
+    """(N, T) bool: tokens that the policy sampled, including the end token."""
     truncated: Tensor
     """(N,) bool: ended by the token limit."""
     old_logprobs: Tensor | None = None
@@ -77,11 +77,10 @@ class Rows:
     state_values: Tensor | None = None
     """(N, T) float32: a critic's value before each token."""
     token_rewards: Tensor | None = None
-    """(N, T) float64 from shaping: the outcome on the last token, minus the KL penalty on each."""
+    """(N, T) float64 from shaping: the reward on the last token, minus the KL penalty on each token."""
     steps: Steps | None = None
     turns: Turns | None = None
     reference_logprobs: Tensor | None = None
-    """Log-probabilities under the reference, (N, T) float32."""
     token_ids: Tensor | None = None
     """(N, T) int64, undefined outside the mask."""
     names: tuple[str, ...] = ()
@@ -102,12 +101,12 @@ class Rows:
     """(N, T) bool: tokens inserted by the algorithm, outside the mask."""
     seed: int = 0
     group_count: int | None = None
-    """Groups to train on in this step; None for all."""
+    """Number of groups to train on in a step; None for all."""
     rounds: int = 1
 
     @property
     def independent(self) -> Tensor:
-        """(N,) bool: rows sampled from the prompt, which statistics count; not those that continue another row."""
+        """(N,) bool: False for rows that continue another row, which statistics leave out."""
         return torch.ones_like(self.scorable) if self.source is None else self.source < 0
 
     @property

@@ -1,5 +1,5 @@
-"""LoRA adapter beside a low-precision or quantised linear layer: two narrow products, with float32 master
-weights and gradients. The backward pass needs only the layer's input.
+"""LoRA adapter beside a low-precision or quantised linear layer: computes two narrow products, with float32
+master weights and gradients. The backward pass needs only the layer's input.
 """
 
 from typing import Any, Protocol
@@ -17,7 +17,7 @@ from worker.policy.nf4 import Nf4Weight, is_nf4
 class FrozenWeight(Protocol):
     @property
     def dtype(self) -> torch.dtype:
-        """Precision of products."""
+        """Precision in which products are computed."""
 
     def product(self, x: Tensor, bias: Tensor | None) -> Tensor:
         """Output (…, O) of the layer for x (…, I), without gradient."""
@@ -39,7 +39,7 @@ class DenseWeight:
 
 
 class BesideLinear(torch.nn.Module):
-    """A linear layer (I → O) in bfloat16, float16 or NF4 with an adapter of rank R; it has no parameters of its own."""
+    """Linear layer (I → O) in bfloat16, float16 or NF4 with an adapter of rank R."""
 
     def __init__(self, layer: LoraLinear, policy: str) -> None:
         super().__init__()
@@ -78,8 +78,8 @@ def _product(x: Tensor, weight: FrozenWeight, bias: Tensor | None, down: Tensor,
 
 
 class _BesideLinear(torch.autograd.Function):
-    """W x + b + up (down x), with `up` already scaled and gradients of x and the adapter's master weights (Hu
-    et al. 2021, equation 3).
+    """Computes W x + b + up (down x), with `up` already scaled; gradients reach x and the adapter's master
+    weights (Hu et al. 2021, equation 3).
     """
 
     @staticmethod

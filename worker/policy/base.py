@@ -14,7 +14,9 @@ SumCount = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Sequences:
-    """N prompts with their completions. Per-token tensors are (N, T): T is the longest completion."""
+    """N prompts with their completions. Per-token tensors are (N, T), with T the longest
+    completion's length.
+    """
 
     prompts: Sequence[Sequence[int]]
     completions: Sequence[Sequence[int]]
@@ -41,9 +43,9 @@ class TokenScores:
     entropies: Tensor
     """Entropies over the full vocabulary, (N, T) float32 nats, 0 at missing tokens."""
     execute_logits: Tensor | None = None
-    """(N, T) logit of the execute token divided by the temperature, where a batch names one."""
+    """(N, T) logit of `Batch.execute_token`, divided by the temperature."""
     execute_logprobs: Tensor | None = None
-    """(N, T) log-probability of the execute token, where a batch names one."""
+    """(N, T) log-probability of `Batch.execute_token`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class LossValue:
     """Sum of the losses, with gradient, not divided by the denominator."""
     metrics: dict[str, SumCount]
     gradients: dict[str, float] = field(default_factory=dict)
-    """∂ total / ∂ each of the loss's own parameters, not divided."""
+    """Derivatives of `total` by the loss's own parameters, not divided by the denominator."""
 
 
 LossFunction = Callable[[TokenScores, Mapping[str, Tensor]], LossValue]
@@ -80,7 +82,7 @@ class ForwardBackward:
     metrics: dict[str, SumCount]
     scores: TokenScores
     gradients: dict[str, float] = field(default_factory=dict)
-    """∂ loss / ∂ each of the loss's own parameters, divided by the denominator."""
+    """Derivatives of the loss by its own parameters, divided by the denominator."""
 
 
 @dataclass(frozen=True, slots=True)

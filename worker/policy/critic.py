@@ -81,7 +81,6 @@ class LoraCritic:
         return PolicyState(self.trained.weights(), self.trained.moments(), self.passes.learned)
 
     def load_state(self, state: PolicyState) -> None:
-        """Load a state; raises KeyError or RuntimeError if it is another critic's."""
         self.trained.load(state.adapter, state.optimizer)
         self.passes.start_with(state.facts)
 

@@ -42,8 +42,8 @@ class LocalHost:
     def create_policy(
         self, name: str, *, rank: int, alpha: float, targets: str | list[str], seed: int
     ) -> LoraPolicy:
-        """A new adapter that starts equal to the base model: A random, B zero. Raises JobFailure
-        `invalid_adapter`.
+        """Create an adapter that starts equal to the base model: matrix A random, B zero. Raises JobFailure
+        `invalid_adapter` if PEFT refuses the targets.
         """
         peft = self._add(name, rank=rank, alpha=alpha, targets=targets, seed=seed)
         return LoraPolicy(
@@ -58,7 +58,9 @@ class LocalHost:
     def create_critic(
         self, name: str, *, rank: int, alpha: float, targets: str | list[str], seed: int
     ) -> LoraCritic:
-        """Like `create_policy`. Without a policy, the base model's memory counts as the critic's."""
+        """Like `create_policy`, for a critic. Without a policy, the base model's memory counts as the
+        critic's.
+        """
         alone = self._peft is None
         peft = self._add(name, rank=rank, alpha=alpha, targets=targets, seed=seed)
         return LoraCritic(

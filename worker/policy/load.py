@@ -1,4 +1,4 @@
-"""Loads a base model from a folder, with one-sentence errors."""
+"""Loads a base model from a folder."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +18,7 @@ from worker.policy.nf4 import check_quantised, compute_dtype, nf4_config, use_pl
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
     model: PreTrainedModel
-    """Model in evaluation mode; float32 on the CPU, bfloat16 on a GPU, but for linear layers in NF4."""
+    """Model in evaluation mode; float32 on the CPU, bfloat16 on a GPU, except linear layers in NF4."""
     stop_ids: tuple[int, ...]
     context_length: int | None
 
@@ -39,8 +39,8 @@ def load_base_model(
 ) -> LoadedModel:
     """Load safetensors weights directly to the device.
 
-    end_id: the tokenizer's end token. Raises JobFailure `model_load_failed`, `gpu_unavailable`, `nf4_unavailable`,
-    `nf4_unsupported`; out-of-memory errors pass through.
+    end_id: returns the tokenizer's end token. Raises JobFailure `model_load_failed`, `gpu_unavailable`,
+    `nf4_unavailable`, `nf4_unsupported`; out-of-memory errors pass through.
     """
     device = job_device() if device is None else device
     quantised = precision == "nf4"

@@ -83,7 +83,7 @@ class LoraPolicy:
 
     def refresh_reference(self, mixup: float) -> None:
         """Mix the matrices A and B separately: exact at `mixup` 1 or if the old reference is the base model
-        (B = 0), otherwise close while the adapters are close.
+        (B = 0), otherwise close while the two adapters are similar.
         """
         now = {key: parameter.detach().clone() for key, parameter in self._parameters.items()}
         if not self._reference:
@@ -152,14 +152,12 @@ class LoraPolicy:
         return PolicyState(weights, moments, self.passes.learned, self.reference)
 
     def load_state(self, state: PolicyState) -> None:
-        """Load a state; raises KeyError or RuntimeError if it is another adapter's."""
         self.trained.load(state.adapter, state.optimizer)
         self.passes.start_with(state.facts)
         self.load_reference(state.reference)
 
     @property
     def reference(self) -> dict[str, Tensor]:
-        """Weights of the reference; empty for the base model."""
         return on_cpu(self._reference)
 
     def load_reference(self, weights: Mapping[str, Tensor]) -> None:
@@ -171,9 +169,7 @@ class LoraPolicy:
         return self.trained.weights()
 
     def load_weights(self, weights: Mapping[str, Tensor]) -> None:
-        """Load another copy's weights, without optimizer and reference. Raises KeyError or RuntimeError if
-        they are another adapter's.
-        """
+        """Load another copy's weights, without optimizer and reference."""
         self.trained.put(weights)
 
     def export(self, folder: Path, *, base_model: str) -> None:

@@ -1,7 +1,7 @@
-"""`python -m worker.policy.merge BASE ADAPTER OUT`: the adapter merged into its base model, as a model folder.
+"""`python -m worker.policy.merge BASE ADAPTER OUT`: writes a model folder with the adapter merged into its
+base model.
 
-Products and sums are computed in float32 and cast to the base model's precision, weight by weight. The folder has the
-base model's architecture without any LoRA module, so that it is as fast as the base model. Prints facts as JSON.
+Computes in float32 and casts each weight to the base model's precision. Prints facts as JSON.
 """
 
 import argparse
@@ -23,16 +23,16 @@ from reinforge.errors import InvalidInput, ReinforgeError
 
 COPIED = ("tokenizer*", "*.jinja", "*.txt", "special_tokens_map.json", "added_tokens.json", "generation_config.json",
           "LICENSE*", "NOTICE*")  # fmt: skip
-"""Files that are copied from the base model, beside its weights and configuration."""
+"""Files copied from the base model beside its weights and configuration."""
 SEQUENCES, TOKENS = 4, 32
-"""Random tokens on which the log-probabilities are compared."""
+"""Number and length of the random sequences on which log-probabilities are compared."""
 
 
 def merge(base: Path, adapter: Path, out: Path) -> dict[str, Any]:
     """Write the merged model to the new folder `out`. Raises InvalidInput if the adapter does not fit.
 
     Returns its precision and `largest_difference`: of log-probabilities (nats), between the base model with
-    the adapter beside it in float32 and the merged model.
+    the unmerged adapter in float32 and the merged model.
     """
     read_adapter_config((adapter / CONFIG).read_bytes())
     try:
@@ -68,7 +68,6 @@ def merge(base: Path, adapter: Path, out: Path) -> dict[str, Any]:
 
 
 def _random_tokens(model: PreTrainedModel) -> Tensor:
-    """Random token ids (N, T)."""
     vocabulary = model.get_input_embeddings().num_embeddings
     return torch.randint(vocabulary, (SEQUENCES, TOKENS), generator=torch.Generator().manual_seed(0))
 

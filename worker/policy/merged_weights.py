@@ -26,8 +26,8 @@ Active = Callable[[], AbstractContextManager[None]]
 
 @contextmanager
 def merged(peft: PeftModel, policy: str) -> Iterator[Active]:
-    """Yields a function that creates contexts in which linear layers compute with `policy`'s weights from the
-    start of `merged`; gradients reach the adapter.
+    """Yields a function that creates contexts in which linear layers compute with the weights that `policy`
+    had when `merged` began; gradients reach the adapter.
     """
     model = peft.get_base_model()
     embedding = model.get_input_embeddings().weight
@@ -55,7 +55,7 @@ def merged(peft: PeftModel, policy: str) -> Iterator[Active]:
 def computing(
     activate: Callable[[str | None], AbstractContextManager[None]], peft: PeftModel, policy: str
 ) -> Iterator[None]:
-    """Context in which the model computes with the weights that `policy` had when it began; gradients reach
+    """Context in which the model computes with the weights that `policy` had at its start; gradients reach
     the adapter.
     """
     with activate(policy), merged(peft, policy) as active, active():
@@ -63,7 +63,7 @@ def computing(
 
 
 class MergedLinear(torch.nn.Module):
-    """A linear layer (I → O) with its adapter merged; it has no parameters of its own."""
+    """Linear layer (I → O) with its adapter merged."""
 
     def __init__(self, layer: LoraLinear, policy: str) -> None:
         super().__init__()
@@ -82,7 +82,6 @@ class MergedLinear(torch.nn.Module):
 
     @property
     def weight(self) -> Tensor:
-        """Merged weight (O, I)."""
         return self._weight
 
     def set_weight(self, weight: Tensor) -> None:
@@ -100,8 +99,8 @@ class MergedLinear(torch.nn.Module):
 def lora_linear(
     x: Tensor, weight: Tensor, bias: Tensor | None, down: Tensor, up: Tensor, scale: float
 ) -> Tensor:
-    """x (…, I) through weight (O, I), which contains `scale · up @ down`, with gradients of x, `down` (R, I) and `up`
-    (O, R) (Hu et al. 2021, equation 3).
+    """Linear layer of x (…, I) with weight (O, I), which contains `scale · up @ down`; gradients reach x,
+    `down` (R, I) and `up` (O, R) (Hu et al. 2021, equation 3).
     """
     if not torch.is_grad_enabled():
         return F.linear(x, weight, bias)
@@ -132,7 +131,7 @@ class _LoraLinear(torch.autograd.Function):
 
 
 def arm(layer: torch.nn.Module, policy: str) -> Literal["merged", "beside"] | None:
-    """How the layer's replacement computes; None for layers that stay, such as DoRA, which is no
+    """How the layer's replacement computes; None for layers that are not replaced, such as DoRA, which is no
     plain sum.
     """
     if (

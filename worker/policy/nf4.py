@@ -22,8 +22,6 @@ _LARGEST_ERROR = 0.2
 
 
 class Nf4Weight:
-    """Frozen weight (O, I) in NF4."""
-
     def __init__(self, weight: Any) -> None:
         self._weight, self._state = weight.data, weight.quant_state
 
@@ -37,7 +35,6 @@ class Nf4Weight:
         return output
 
     def dense(self) -> Tensor:
-        """A dequantised copy (O, I)."""
         weight: Tensor = bitsandbytes().functional.dequantize_4bit(self._weight, self._state)
         return weight
 
@@ -54,7 +51,7 @@ def product_dtype(parameter: Tensor) -> torch.dtype:
 
 
 def parameter_count(parameter: Tensor) -> int:
-    """Weights of a parameter; NF4 keeps two in a byte."""
+    """Number of weights in a parameter; NF4 stores two per byte."""
     state: Any = getattr(parameter, "quant_state", None)
     return int(parameter.numel() if state is None else state.shape.numel())
 
@@ -116,8 +113,8 @@ def check_quantised(model: PreTrainedModel, path: Path) -> None:
 
 
 def use_plain_layout(model: PreTrainedModel) -> None:
-    """Keep weights as they are stored: layers of bitsandbytes otherwise convert theirs to a layout without gradients
-    at their first pass on a processor with AVX512-BF16.
+    """Keep the stored layout: on processors with AVX512-BF16, bitsandbytes otherwise converts weights at the
+    first pass to a layout without gradients.
     """
     for module in model.modules():
         if hasattr(module, "support_avx512bf16_for_cpu"):

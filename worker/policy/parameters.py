@@ -1,4 +1,4 @@
-"""Named parameters with AdamW, of an adapter or a critic."""
+"""Trained parameters of an adapter or a critic, with their AdamW optimizer."""
 
 from collections.abc import Mapping, Sequence
 
@@ -45,7 +45,7 @@ class TrainedParameters:
         return on_cpu(self.parameters)
 
     def flat_weights(self) -> Tensor:
-        """All weights, one after the other, on the CPU."""
+        """All weights in one vector on the CPU."""
         return torch.cat([parameter.detach().flatten() for parameter in self.list]).cpu()
 
     def put_flat(self, weights: Tensor) -> None:
@@ -55,7 +55,7 @@ class TrainedParameters:
                 parameter.copy_(part.view(parameter.shape))
 
     def flat_gradients(self) -> Tensor:
-        """All gradients, one after the other, on the CPU; then for each parameter 1 if it has one, else 0."""
+        """All gradients in one vector on the CPU; then for each parameter 1 if it has one, else 0."""
         gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in self.list]
         flat = torch.cat([gradient.flatten() for gradient in gradients])
         present = torch.tensor([float(p.grad is not None) for p in self.list])

@@ -21,7 +21,7 @@ class LoraTargets:
 @dataclass(slots=True)
 class Experts:
     blocks: set[str] = field(default_factory=set)
-    """Names of feed-forward blocks in layers, such as `mlp`."""
+    """Names of feed-forward blocks with experts, such as `mlp`."""
     stacks: set[str] = field(default_factory=set)
     routers: set[str] = field(default_factory=set)
 

@@ -17,10 +17,10 @@ Scope = Literal["separate", "joint"]
 
 
 def eda(rows: Rows, rewards: Tensor, keep: Tensor, *, eps: float = 1e-4, max_scale: float = 10.0) -> Tensor:
-    """(N,): GRPO's advantage divided by P_i / mean_group P, with P a row's mean token entropy. EDGE-GRPO
-    (2507.21848).
+    """GRPO's advantage, (N,), divided by P_i / mean of P in the group, with P_i row i's mean token entropy.
+    EDGE-GRPO (2507.21848).
 
-    Departures from the authors' code: P has no padding and no gradient, and the relative entropy is limited to [1 /
+    Departures from the authors' code: P has no padding and no gradient, and the ratio is limited to [1 /
     max_scale, max_scale].
     """
     entropy = rows.row_mean(rows.needed("entropies")).clamp(min=ENTROPY_FLOOR)
@@ -54,10 +54,10 @@ def gtpo(
     correct_above: float = 0.5,
     eps: float = 1e-8,
 ) -> Tensor:
-    """Token rewards of `gtpo_rewards`, standardised over each side of a group, or over the group (`joint`,
-    ours), (N, T).
+    """Advantages (N, T): `gtpo_rewards` standardised over the right and the wrong rows of a group separately,
+    or over the whole group (`joint`, ours).
 
-    GTPO (2508.04349) eq. 3 to 6; deviation is √(population variance + eps). Groups with equal rewards get 0.
+    GTPO (2508.04349) eq. 3 to 6; deviation is √(population variance + eps).
     """
     which = sides(rows, rewards, keep, correct_above)
     valid = rows.mask & which.both[:, None]
@@ -70,8 +70,8 @@ def gtpo(
 
 def gtpo_rewards(rows: Rows, which: Sides, base: float, entropy_weight: float) -> Tensor:
     """Token rewards, (N, T) float64. Right rows: base + weight · d_t · H_{i,t} / Σ_k H_{k,t}; wrong rows:
-    -base - weight · h_t · H_{j,t}⁻¹ / Σ_k H_{k,t}⁻¹; sums and counts d_t, h_t over the side's rows with a
-    token t.
+    -base - weight · h_t · H_{j,t}⁻¹ / Σ_k H_{k,t}⁻¹. H is the token entropy; sums and counts d_t, h_t are
+    over the group's right (or wrong) rows that have a token t.
     """
     entropy = torch.where(rows.mask, rows.needed("entropies").to(torch.float64), 0.0).clamp(min=0)
     amount = _amount(entropy, which.correct[:, None])
@@ -96,7 +96,7 @@ def grpo_s(
     correct_above: float = 0.5,
     eps: float = 1e-8,
 ) -> Tensor:
-    """Like `gtpo`, with each row's mean entropy: (N,). GRPO-S (2508.04349) eq. 8 to 11."""
+    """Advantages (N,) like `gtpo`, from each row's mean entropy. GRPO-S (2508.04349) eq. 8 to 11."""
     which = sides(rows, rewards, keep, correct_above)
     shaped = grpo_s_rewards(rows, which, base, entropy_weight)[which.both]
     number = which.number if norm_scope == "separate" else rows.group
@@ -107,7 +107,7 @@ def grpo_s(
 
 def grpo_s_rewards(rows: Rows, which: Sides, base: float, entropy_weight: float) -> Tensor:
     """Rewards, (N,) float64. Right rows: base + weight · n · H_i / Σ H; wrong rows: -base - weight · m ·
-    H_j⁻¹ / Σ H⁻¹; H is a row's mean entropy, and sums and counts (n, m) are over its side.
+    H_j⁻¹ / Σ H⁻¹. H is a row's mean entropy; sums and counts n, m are over the group's right (or wrong) rows.
     """
     entropy = rows.row_mean(rows.needed("entropies")).clamp(min=0)
     amount = torch.where(which.both, _amount(entropy, which.correct), 0.0)
@@ -118,7 +118,9 @@ def grpo_s_rewards(rows: Rows, which: Sides, base: float, entropy_weight: float)
 
 
 def lone_side(rows: Rows, rewards: Tensor, keep: Tensor, *, correct_above: float = 0.5) -> tuple[int, int]:
-    """Number of groups with a side of one row, and of groups with different rewards."""
+    """Number of groups with a single right or a single wrong row, and number of groups with different
+    rewards.
+    """
     which = sides(rows, rewards, keep, correct_above)
     numbers = which.number[which.both]
     _, counts = torch.unique(numbers, return_counts=True)

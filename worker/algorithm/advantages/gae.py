@@ -11,7 +11,7 @@ from worker.algorithm.rows import Rows
 
 @dataclass(frozen=True, slots=True)
 class TokenCredit:
-    """Credit of tokens, (N, T) float64; 0 outside the mask and in dropped rows."""
+    """Advantages and returns of tokens, (N, T) float64; 0 outside the mask and in dropped rows."""
 
     advantages: Tensor
     returns: Tensor
@@ -21,10 +21,11 @@ class TokenCredit:
 def token_credit(
     rows: Rows, rewards: Tensor, keep: Tensor, *, gamma: float = 1.0, lam: float = 1.0
 ) -> TokenCredit:
-    """delta_t = r_t + gamma·V(s_{t+1}) - V(s_t); A_t = delta_t + gamma·lam·A_{t+1} (Schulman et al. 2015, eq. 16).
+    """delta_t = r_t + gamma·V(s_{t+1}) - V(s_t); A_t = delta_t + gamma·lam·A_{t+1} (Schulman et al. 2015, eq.
+    16).
 
-    Rewards: `rows.token_rewards` if set, else `rewards` (N,) on the last token. Raises ValueError without
-    `rows.state_values`.
+    Rewards r: `rows.token_rewards` if set, else `rewards` (N,) on the last token. Values V:
+    `rows.state_values`; raises ValueError without them.
     """
     values = rows.needed("state_values").to(torch.float64)
     mask = rows.mask & keep[:, None]
@@ -51,7 +52,7 @@ def gae(
     lam: float = 1.0,
     whiten: bool = True,
 ) -> Tensor:
-    """(N, T): advantages of `token_credit`, whitened over all kept tokens of the step (verl
+    """Advantages of `token_credit`, (N, T), whitened over all kept tokens of the step (verl
     `compute_gae_advantage_return`; sample variance). Ignores groups.
     """
     advantages = token_credit(rows, rewards, keep, gamma=gamma, lam=lam).advantages
@@ -59,5 +60,4 @@ def gae(
 
 
 def gae_returns(rows: Rows, rewards: Tensor, keep: Tensor, *, gamma: float = 1.0, lam: float = 1.0) -> Tensor:
-    """Targets of the critic, (N, T)."""
     return token_credit(rows, rewards, keep, gamma=gamma, lam=lam).returns

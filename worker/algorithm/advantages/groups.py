@@ -8,14 +8,14 @@ from torch import Tensor
 from worker.algorithm.rows import UNIFORM_STD
 
 StdKind = Literal["sample", "population"]
-"""Divisor of the squared deviations: the number of values - 1 (`sample`, as TRL and verl), or the number
-(`population`). DeepSeekMath does not specify it.
+"""Divisor of the sum of squared deviations: the number of values - 1 (`sample`, as TRL and verl), or the
+number (`population`).
 """
 
 
 @dataclass(frozen=True, slots=True)
 class GroupStatistics:
-    """Statistics of the group of each value, (M,) float64."""
+    """For each value, statistics of its group, (M,) float64."""
 
     mean: Tensor
     squares: Tensor
@@ -55,7 +55,7 @@ def group_sum(values: Tensor, group: Tensor) -> Tensor:
 
 
 def group_members(group: Tensor, keep: Tensor) -> Iterator[Tensor]:
-    """Numbers of the kept rows of each group."""
+    """Yields the indices of each group's kept rows."""
     for number in torch.unique(group[keep]).tolist():
         yield torch.nonzero((group == number) & keep).squeeze(1)
 

@@ -21,7 +21,7 @@ PairWeight = Literal["lambda", "confidence", "uniform"]
 
 
 def grpo(rows: Rows, rewards: Tensor, keep: Tensor, *, std: StdKind = "sample", eps: float = 1e-4) -> Tensor:
-    """(R_i - mean) / (std + eps). DeepSeekMath (2402.03300) section 4.1.2; eps as in TRL.
+    """(R_i - group mean) / (group std + eps). DeepSeekMath (2402.03300) section 4.1.2; eps as in TRL.
 
     With eps = 0 and the population deviation: GFPO (2508.09726, eq. 2).
     """
@@ -29,21 +29,24 @@ def grpo(rows: Rows, rewards: Tensor, keep: Tensor, *, std: StdKind = "sample", 
 
 
 def dr_grpo(rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor:
-    """R_i - mean. Understanding R1-Zero-like training (2503.20783), section 3; TRL `scale_rewards="none"`."""
+    """R_i - group mean. Understanding R1-Zero-like training (2503.20783), section 3; TRL
+    `scale_rewards="none"`.
+    """
     stats = group_statistics(rewards, rows.group, keep)
     return torch.where(keep & ~stats.uniform, rewards - stats.mean, 0.0)
 
 
 def grpo_batch_std(rows: Rows, rewards: Tensor, keep: Tensor, *, eps: float = 1e-4) -> Tensor:
-    """(R_i - mean) / (sample std of the rewards over the batch + eps). TRL `scale_rewards="batch"`; Lite PPO."""
+    """(R_i - group mean) / (sample std of the batch's rewards + eps). TRL
+    `scale_rewards="batch"`; Lite PPO.
+    """
     batch = group_statistics(rewards, torch.zeros_like(rows.group), keep)
     return dr_grpo(rows, rewards, keep) / (batch.std + eps)
 
 
 def rloo(rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor:
-    """R_i - mean of the other rows = G / (G - 1) · (R_i - mean); 0 for a single row.
-
-    RLOO (2402.14740); verl `compute_rloo_outcome_advantage`.
+    """R_i - mean of the group's other rewards; 0 for a single row. RLOO (2402.14740); verl
+    `compute_rloo_outcome_advantage`.
     """
     count = group_statistics(rewards, rows.group, keep).count
     return dr_grpo(rows, rewards, keep) * count / (count - 1).clamp(min=1)
@@ -52,9 +55,8 @@ def rloo(rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor:
 def length_corrected(
     rows: Rows, rewards: Tensor, keep: Tensor, *, std: StdKind = "sample", eps: float = 1e-8
 ) -> Tensor:
-    """(R_i / L_i) standardised in its group, L_i in tokens. TIC-GRPO (2508.02833); our reading, confidence medium.
-
-    GRPO's eps of 1e-4 would outweigh the small deviation of R / L.
+    """R_i / L_i standardised in its group, L_i in tokens. TIC-GRPO (2508.02833); our reading, confidence
+    medium.
     """
     return standardised(rewards / rows.lengths.clamp(min=1), rows.group, keep, std=std, eps=eps)
 
@@ -88,10 +90,12 @@ def passk_max(
 def lampo(
     rows: Rows, rewards: Tensor, keep: Tensor, *, weight: PairWeight = "lambda", tau: float = 1.0
 ) -> Tensor:
-    """1 / (G - 1) · Σ_{j≠i} w_ij · (R_i - R_j), w from q, a row's mean token log-probability at sampling.
+    """1 / (G - 1) · Σ_{j≠i} w_ij · (R_i - R_j), with w_ij from q, a row's mean token log-probability at
+    sampling.
 
-    `lambda`: sigmoid(-sign(R_i - R_j)·(q_i - q_j) / tau); `confidence`: sigmoid(|q_i - q_j| / tau); `uniform`: 1,
-    exactly RLOO. LamPO (2605.21235): the sum is the paper's, the weight our reading (confidence low).
+    `lambda`: sigmoid(-sign(R_i - R_j)·(q_i - q_j) / tau); `confidence`: sigmoid(|q_i - q_j| / tau);
+    `uniform`: 1, exactly RLOO. LamPO (2605.21235): the sum is the paper's, the weight our reading (confidence
+    low).
     """
     uniform = group_statistics(rewards, rows.group, keep).uniform
     advantages = torch.zeros(len(rewards), dtype=torch.float64)

@@ -10,16 +10,18 @@ from worker.algorithm.rows import Rows, Steps
 def normalised_steps(
     rows: Rows, steps: Steps, keep: Tensor, *, std: StdKind = "sample", eps: float = 1e-4
 ) -> Tensor:
-    """(S,) float64: step rewards standardised over all rows of a group, so that rows with more steps weigh more."""
+    """(S,) float64: rewards standardised over all steps of a group, so that rows with more
+    steps weigh more.
+    """
     return standardised(steps.values, rows.group[steps.row], keep[steps.row], std=std, eps=eps)
 
 
 def process(
     rows: Rows, rewards: Tensor, keep: Tensor, *, std: StdKind = "sample", eps: float = 1e-4
 ) -> Tensor:
-    """(N, T): sum of the normalised rewards of the steps that end at or after a token.
+    """Advantages (N, T): sum of the normalised rewards of the steps that end at or after a token.
 
-    DeepSeekMath (2402.03300), section 4.1.3. Ignores the outcome. Raises ValueError without `rows.steps`.
+    DeepSeekMath (2402.03300), section 4.1.3. Ignores `rewards`. Raises ValueError without `rows.steps`.
     """
     steps: Steps = rows.needed("steps")
     values = normalised_steps(rows, steps, keep, std=std, eps=eps)

@@ -15,7 +15,7 @@ StateScope = Literal["group", "batch"]
 
 @dataclass(frozen=True, slots=True)
 class TurnCredit:
-    """Credit of the S turns, (S,), in their order."""
+    """Values and advantages of the S turns, (S,), in the order of `Turns`."""
 
     values: Tensor
     """V(s), float64: mean discounted return over the state's kept visits."""
@@ -32,7 +32,9 @@ def turn_credit(
     lam: float = 0.9,
     state_scope: StateScope = "group",
 ) -> TurnCredit:
-    """delta_k = r_k + gamma·V(s_{k+1}) - V(s_k); A_k = delta_k + gamma·lam·A_{k+1}; V = 0 after the end."""
+    """delta_k = r_k + gamma·V(s_{k+1}) - V(s_k); A_k = delta_k + gamma·lam·A_{k+1}; V(s) is the mean return
+    from state s, 0 after the last turn.
+    """
     valid = keep[turns.row]
     returns = _backwards(turns.rewards, turns.row, gamma)
     scope = rows.group[turns.row] if state_scope == "group" else torch.zeros_like(turns.row)
@@ -55,7 +57,7 @@ def gagpo(
     state_scope: StateScope = "group",
     eps: float = 1e-4,
 ) -> Tensor:
-    """(N, T): each turn's advantage standardised over the turns of its group, for all its tokens.
+    """Advantages (N, T): a turn's tokens get its advantage, standardised over the turns of its group.
 
     GAGPO (2605.13217), confidence medium; the defaults of gamma and lam are ours. A group without a repeated
     state gets GRPO's advantages. Raises ValueError without `rows.turns`.
@@ -78,7 +80,9 @@ def gagpo(
 def state_visits(
     rows: Rows, rewards: Tensor, keep: Tensor, *, state_scope: StateScope = "group"
 ) -> tuple[int, int]:
-    """Number of turns and of different states in kept rows; GAGPO needs at least 1.5 turns per state."""
+    """Number of turns and number of different states in kept rows; GAGPO needs at least 1.5
+    turns per state.
+    """
     turns: Turns = rows.needed("turns")
     valid = keep[turns.row]
     scope = rows.group[turns.row] if state_scope == "group" else torch.zeros_like(turns.row)

@@ -18,7 +18,7 @@ def reinforce_pp(
 ) -> Tensor:
     """Return-to-go of the token rewards, whitened over all tokens of the batch. Ignores groups.
 
-    Token rewards: `rows.token_rewards` if set, else the outcome on the last token. verl
+    Token rewards: `rows.token_rewards` if set, else `rewards` on the last token. verl
     `compute_reinforce_plus_plus_outcome_advantage` (sample variance), OpenRLHF `reinforce` (population).
     """
     token_rewards = rows.token_rewards
@@ -37,9 +37,9 @@ def reinforce_pp_baseline(
     std: StdKind = "sample",
     eps: float = 1e-4,
 ) -> Tensor:
-    """R_i - group mean, then `token`, (N, T): whitened over all tokens of the batch (verl
-    `compute_reinforce_plus_plus_baseline_outcome_advantage`); `sequence`, (N,): divided by the deviation over the
-    batch's rows + eps (ms-swift).
+    """R_i - group mean. `token` then whitens over all tokens of the batch, (N, T) (verl
+    `compute_reinforce_plus_plus_baseline_outcome_advantage`); `sequence` divides by the deviation over the
+    batch's rows + eps, (N,) (ms-swift).
     """
     centred = dr_grpo(rows, rewards, keep)
     if level == "sequence":

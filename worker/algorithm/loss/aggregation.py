@@ -1,4 +1,4 @@
-"""Aggregation of per-token losses: Σ weight·x / Σ count."""
+"""Aggregation of per-token losses x: Σ weight·x / Σ count."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -60,7 +60,7 @@ def seq_sum_mean(tokens: BatchTokens) -> TokenWeights:
 
 
 def learnable_lambda(tokens: BatchTokens, *, r: float = 1 / 9) -> TokenWeights:
-    """Token mean with each row's tokens times f_i = G·softmax_i(h_i^λ) (λ-GRPO; `length_preference`).
+    """Token mean with row i's tokens weighted by f_i = G·softmax_i(h_i^λ) (λ-GRPO; see `length_preference`).
 
     Raises ValueError without groups or without the parameter `lambda`.
     """

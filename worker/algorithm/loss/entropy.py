@@ -6,9 +6,9 @@ from worker.algorithm.rows import PartSettings, State
 
 
 def coefficient(settings: PartSettings, state: State) -> float:
-    """η for the next update: `loss = … - η · mean entropy`.
+    """Coefficient η of the next update: `loss = … - η · mean entropy`.
 
-    `adaptive` (Skywork-OR1, arXiv 2505.22312; TRL `use_adaptive_entropy`): applies only while the entropy is at or
+    `adaptive` (Skywork-OR1, arXiv 2505.22312; TRL `use_adaptive_entropy`): 0 unless the entropy is at or
     below the target.
     """
     if settings["type"] == "none":

@@ -1,6 +1,6 @@
 """Estimators of KL(policy ‖ reference), with x = log policy - log reference.
 
-The loss does not offer k1, whose expected gradient is zero; k3 is unbiased in value only (Schulman 2020).
+k3 is unbiased in value only (Schulman 2020).
 """
 
 from collections.abc import Callable
@@ -12,23 +12,25 @@ from worker.algorithm.rows import PartSettings
 
 
 def k1(x: Tensor) -> Tensor:
-    """x, for the reward only."""
+    """Estimator k1: the log-ratio x itself. For the reward only: as a loss its mean gradient is zero."""
     return x
 
 
 def k2(x: Tensor, ratio: Tensor) -> Tensor:
-    """x² / 2."""
+    """Estimator k2: x² / 2 of the log-ratio x."""
     return x**2 / 2
 
 
 def k3(x: Tensor, ratio: Tensor) -> Tensor:
-    """exp(-x) - 1 + x."""
+    """Estimator k3: exp(-x) - 1 + x of the log-ratio x."""
     x = x.clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO)
     return (-x).exp() - 1 + x
 
 
 def unbiased_k3(x: Tensor, ratio: Tensor) -> Tensor:
-    """w·k3: unbiased under the current policy in value and gradient (DeepSeek-V3.2; TRL `use_bias_correction_kl`)."""
+    """Policy ratio · k3: unbiased under the current policy in value and gradient (DeepSeek-V3.2; TRL
+    `use_bias_correction_kl`).
+    """
     return ratio * k3(x, ratio)
 
 

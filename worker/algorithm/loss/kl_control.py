@@ -12,7 +12,7 @@ LARGEST_ERROR = 0.2
 """Limit of the KL's relative distance from the target, so that one outlier changes β little."""
 
 SMALLEST_FACTOR = 0.1
-"""Smallest factor of one step; without it β could reach 0 and never recover."""
+"""Smallest factor by which a step changes β; without it β could reach 0 and never recover."""
 
 
 def current_beta(kl: PartSettings, state: State) -> float:
@@ -42,5 +42,5 @@ def with_current_beta(settings: Mapping[str, Any], state: State) -> dict[str, An
 
 
 def row_betas(by: Mapping[str, float], values: Sequence[object], *, otherwise: float) -> Tensor:
-    """β of each row, (N,) float32. by: β by value; values: each row's value of the column."""
+    """β of each row, (N,) float32. by: β for each value; values: each row's value of the column."""
     return torch.tensor([float(by.get(str(value), otherwise)) for value in values])

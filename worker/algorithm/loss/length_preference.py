@@ -1,6 +1,6 @@
-"""λ-GRPO's factors: weight of a row's tokens by its length, with one trained exponent λ (arXiv 2510.06870).
+"""λ-GRPO's factors: weight of a row's tokens by its length L, with one trained exponent λ (arXiv 2510.06870).
 
-Per group: z_i = (L_i - mean) / std (population), h_i = 1 + r·z_i, f_i = G·softmax_i(h_i^λ). λ > 0 favours long rows.
+Per group of G rows: z_i = (L_i - mean) / std (population), h_i = 1 + r·z_i, f_i = G·softmax_i(h_i^λ).
 """
 
 import torch
@@ -11,7 +11,7 @@ LOWEST = 1e-6
 
 
 def length_factors(lengths: Tensor, group: Tensor, exponent: float, r: float) -> tuple[Tensor, Tensor]:
-    """f_i and ∂f_i/∂λ, (N,) float64; 0 for rows of length 0."""
+    """Factors f_i and ∂f_i/∂λ, (N,) float64; 0 for rows of length 0."""
     _, index = torch.unique(group, return_inverse=True)
     there = lengths > 0
 

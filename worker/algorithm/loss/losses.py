@@ -27,7 +27,7 @@ NONE: PartSettings = {"type": "none"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossInputs:
-    """Tensors that the loss reads besides `logprobs` (N, T); constants unless marked."""
+    """Tensors that the loss reads besides `logprobs` (N, T); without gradient unless marked."""
 
     mask: Tensor
     """(N, T) bool: tokens in the loss."""
@@ -52,13 +52,13 @@ class LossInputs:
     row_weights: Tensor | None = None
     """Weights of the rows' KL, (N,) float32, for KL level `sequence`."""
     entropies: Tensor | None = None
-    """(N, T) nats, **with gradient**, for an entropy bonus."""
+    """Token entropies, (N, T) nats, **with gradient**, for an entropy bonus."""
     entropy_weights: Tensor | None = None
-    """Weights of the entropies times η, (N, T) float32."""
+    """Weights of the entropies, multiplied by η, (N, T) float32."""
     weight_slopes: Mapping[str, Tensor] = field(default_factory=dict)
     """∂ token_weights / ∂ parameter, (N, T)."""
     pair_losses: Tensor | None = None
-    """(N,): weighted DPO losses at the pairs' best rows."""
+    """Weighted DPO loss of each pair, at its best row, (N,)."""
     pair_slopes: Tensor | None = None
     """(N,): derivatives of the pairs' losses by each row's Σ_t logprobs."""
     execute_logits: Tensor | None = None
@@ -68,7 +68,7 @@ class LossInputs:
     executed: Tensor | None = None
     """(N, T) bool: whether the execute token was sampled."""
     hierarchy_weights: Tensor | None = None
-    """Weights of IH-GRPO's term times λ, (N, T) float32."""
+    """Weights of IH-GRPO's term, multiplied by λ, (N, T) float32."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ from worker.algorithm.rows import PartSettings
 
 
 def mismatch_weights(settings: PartSettings, old: Tensor, sampler: Tensor, mask: Tensor) -> Tensor:
-    """u = exp(old - sampler), limited; (N, T) per token or (N, 1) per row (TRL `vllm_importance_sampling_mode`).
+    """Weights exp(old - sampler), limited; (N, T) per token or (N, 1) per row (TRL
+    `vllm_importance_sampling_mode`).
 
-    `truncate` modes bound u, `mask` modes set values outside [ratio_min, ratio_max] to 0. NaN of the sampler counts
-    as no difference.
+    `truncate` modes bound a weight, `mask` modes set it to 0 outside [ratio_min, ratio_max]. NaN of the
+    sampler counts as no difference.
     """
     level, _, beyond = settings["mode"].partition("_")
     gap = torch.where(mask & ~sampler.isnan(), old.detach() - sampler, 0.0)

@@ -19,9 +19,7 @@ from worker.algorithm.rows import State
 
 SLOPE = "slope."
 SUMMED_OVER_ROWS = frozenset({"counts", "row_weights", "pair_losses"})
-"""Constants (N,) that the loss sums: each sequence of a row gets a share. Other constants (N,) are the same
-for each sequence.
-"""
+"""Constants (N,) that the loss sums over rows: each sequence of a row gets a share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +31,6 @@ class OptimizerBatch:
     sampled: Tensor | None = None
     """(N, T) bool: tokens of the policy, also of dropped rows."""
     group: Tensor | None = None
-    """Group number of each row, (N,) int64."""
     rewards: Tensor | None = None
     """Reward of each row, (N,), NaN if missing."""
     entropies: Tensor | None = None
@@ -41,7 +38,6 @@ class OptimizerBatch:
     logprobs: Tensor | None = None
     """Log-probabilities before the update, (N, T)."""
     reference_logprobs: Tensor | None = None
-    """Log-probabilities under the reference, (N, T)."""
     factors: Tensor | None = None
     """Factor of each row's loss, (N,); None for 1."""
     independent: Tensor | None = None

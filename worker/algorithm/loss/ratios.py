@@ -19,7 +19,7 @@ def row_mean(values: Tensor, mask: Tensor) -> Tensor:
 
 
 def token(log_ratio: Tensor, mask: Tensor, actions: Tensor | None) -> Tensor:
-    """w_{i,t} = exp(logp - old) (PPO; GRPO, DeepSeekMath eq. 3)."""
+    """Token ratio w_{i,t} = exp(logp - old) (PPO; GRPO, DeepSeekMath eq. 3)."""
     return bounded_exp(log_ratio)
 
 
@@ -29,23 +29,25 @@ def sequence(log_ratio: Tensor, mask: Tensor, actions: Tensor | None) -> Tensor:
 
 
 def gspo_token(log_ratio: Tensor, mask: Tensor, actions: Tensor | None) -> Tensor:
-    """The value of s_i with the gradient of the token: s_i · exp(logp - stop_gradient(logp)) (GSPO, section 4.3)."""
+    """The row's ratio s_i with each token's gradient: s_i · exp(logp - stop_gradient(logp)) (GSPO, section
+    4.3).
+    """
     return sequence(log_ratio, mask, actions).detach() * (log_ratio - log_ratio.detach()).exp()
 
 
 def arithmetic(log_ratio: Tensor, mask: Tensor, actions: Tensor | None) -> Tensor:
-    """v_i = mean_t w_{i,t} (GRPO-S, arXiv 2508.04349)."""
+    """Arithmetic mean of the row's token ratios (GRPO-S, arXiv 2508.04349)."""
     ratio = torch.where(mask, bounded_exp(log_ratio), 0.0)
     return row_mean(ratio, mask).expand_as(log_ratio)
 
 
 def trajectory(log_ratio: Tensor, mask: Tensor, actions: Tensor | None) -> Tensor:
-    """W_i = exp(Σ_t(logp - old)) (TIC-GRPO, arXiv 2508.02833; TRL's RLOOTrainer)."""
+    """Product of the row's token ratios (TIC-GRPO, arXiv 2508.02833; TRL's RLOOTrainer)."""
     return bounded_exp(log_ratio.sum(1, keepdim=True)).expand_as(log_ratio)
 
 
 def action(log_ratio: Tensor, mask: Tensor, actions: Tensor | None) -> Tensor:
-    """a_{i,k} = exp of the mean log-ratio over the tokens of action k (GAGPO, arXiv 2605.13217).
+    """Geometric mean of the token ratios of each action (GAGPO, arXiv 2605.13217).
 
     actions: (N, T) int64. Raises ValueError without them, or if a trained token has none.
     """
@@ -68,4 +70,4 @@ RATIOS: dict[str, Callable[[Tensor, Tensor, Tensor | None], Tensor]] = {
     "trajectory": trajectory,
     "action": action,
 }
-"""By level, the function from (log_ratio, mask, actions), each (N, T), to the ratio (N, T) with gradient."""
+"""Function of each level: (log_ratio, mask, actions), each (N, T) → ratio (N, T) with gradient."""

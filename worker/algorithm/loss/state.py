@@ -7,7 +7,7 @@ from worker.algorithm.loss.entropy import controlled
 from worker.algorithm.rows import PartSettings, State
 
 LAMBDA_BOUND = 4.0
-"""Bound of λ: beyond, one row of a group takes nearly all the weight."""
+"""Bound of |λ|: beyond it one row of a group takes nearly all the weight."""
 
 
 def loss_parameters(loss: Mapping[str, Any], state: State) -> dict[str, float]:
@@ -23,7 +23,7 @@ def advance_loss(
     """State after an optimizer update: the loss's own parameters take a step of gradient descent, within ±
     LAMBDA_BOUND.
 
-    gradients: divided by the batch's Σ count. entropy: mean nats.
+    gradients: by parameter, divided by the batch's Σ count. entropy: mean, in nats.
     """
     after: State = {}
     parameters = loss_parameters(loss, state)

@@ -1,4 +1,4 @@
-"""Surrogate objectives: losses per token from ratio and advantage, with gradient -A at ratio 1."""
+"""Surrogate objectives: losses per token from ratio and advantage A, with gradient -A at ratio 1."""
 
 import math
 from collections.abc import Callable
@@ -25,7 +25,7 @@ class Terms:
     """(N, T) or (N, 1), constant: weights that `policy_loss` applies unless `Surrogate.corrected`."""
 
     def behaviour(self) -> tuple[Tensor, Tensor]:
-        """The ratio r = π / μ to the sampler, with gradient, and log μ, (N, T). Raises ValueError without
+        """Ratio r = π / μ of policy to sampler, with gradient, and log μ, (N, T). Raises ValueError without
         sampler log-probabilities.
         """
         if self.sampler_logprobs is None:
@@ -37,7 +37,7 @@ class Terms:
 class Surrogate:
     losses: Tensor
     clipped_low: Tensor
-    """(N, T) bool: tokens at a lower bound."""
+    """(N, T) bool: tokens clipped at a lower bound."""
     clipped_high: Tensor
     corrected: bool = False
 
@@ -55,10 +55,11 @@ def ppo_clip(
     delta: float | None = None,
     dual_clip: float | None = None,
 ) -> Surrogate:
-    """-min(w·A, clip(w, 1 - eps_low, 1 + eps_high)·A) (PPO eq. 7; eps_high > eps_low is DAPO's clip-higher).
+    """-min(ratio·A, clip(ratio, 1 - eps_low, 1 + eps_high)·A) (PPO eq. 7; eps_high > eps_low is DAPO's
+    clip-higher).
 
-    delta: bound of the unclipped ratio (INTELLECT-2; TRL `delta`). dual_clip: bound of a negative advantage's loss at
-    -dual_clip·A (Ye et al. 2020; verl `clip_ratio_c`).
+    delta: bound of the unclipped ratio (INTELLECT-2; TRL `delta`). dual_clip: bound of a negative advantage's
+    loss at -dual_clip·A (Ye et al. 2020; verl `clip_ratio_c`).
     """
     ratio, advantages = terms.ratio, terms.advantages
     clipped = ratio.clamp(1 - eps_low, 1 + eps_high)
@@ -74,7 +75,7 @@ def ppo_clip(
 
 
 def upper_only(terms: Terms, *, ratio_cap: float = 1.28) -> Surrogate:
-    """-min(w·A, min(w, ratio_cap)·A): no lower bound (TIC-GRPO, arXiv 2508.02833)."""
+    """-min(ratio·A, min(ratio, ratio_cap)·A): no lower bound (TIC-GRPO, arXiv 2508.02833)."""
     ratio, advantages = terms.ratio, terms.advantages
     losses = -torch.min(ratio * advantages, ratio.clamp(max=ratio_cap) * advantages)
     low = torch.zeros_like(losses, dtype=torch.bool)
@@ -82,21 +83,27 @@ def upper_only(terms: Terms, *, ratio_cap: float = 1.28) -> Surrogate:
 
 
 def cispo(terms: Terms, *, ratio_cap: float = 5.0) -> Surrogate:
-    """-stop_gradient(min(w, ratio_cap))·A·logp (MiniMax-M1 with ScaleRL's cap; TRL `loss_type="cispo"`)."""
+    """-stop_gradient(min(ratio, ratio_cap))·A·logp (MiniMax-M1 with ScaleRL's cap; TRL
+    `loss_type="cispo"`).
+    """
     ratio = terms.ratio.detach()
     losses = -ratio.clamp(max=ratio_cap) * terms.advantages * terms.logprobs
     return Surrogate(losses, torch.zeros_like(losses, dtype=torch.bool), ratio > ratio_cap)
 
 
 def cispo_two_sided(terms: Terms, *, eps_low: float = 0.2, eps_high: float = 0.28) -> Surrogate:
-    """-stop_gradient(clip(w, 1 - eps_low, 1 + eps_high))·A·logp (MiniMax-M1; verl `compute_policy_loss_cispo`)."""
+    """-stop_gradient(clip(ratio, 1 - eps_low, 1 + eps_high))·A·logp (MiniMax-M1; verl
+    `compute_policy_loss_cispo`).
+    """
     ratio = terms.ratio.detach()
     losses = -ratio.clamp(1 - eps_low, 1 + eps_high) * terms.advantages * terms.logprobs
     return Surrogate(losses, ratio < 1 - eps_low, ratio > 1 + eps_high)
 
 
 def sapo(terms: Terms, *, tau_pos: float = 1.0, tau_neg: float = 1.05) -> Surrogate:
-    """-A·sigmoid(τ·(w - 1))·4/τ, τ by the sign of A: a soft gate instead of a clip (SAPO, arXiv 2511.20347)."""
+    """-A·sigmoid(τ·(ratio - 1))·4/τ, τ by the sign of A: a soft gate instead of a clip (SAPO, arXiv
+    2511.20347).
+    """
     positive = terms.advantages > 0
     tau = torch.where(positive, tau_pos, tau_neg).to(terms.ratio.dtype)
     return _unclipped(-terms.advantages * torch.sigmoid(tau * (terms.ratio - 1)) * 4 / tau)
@@ -126,8 +133,8 @@ DIVERGENCES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "binary_tv": _binary_tv,
     "binary_kl": _binary_kl,
 }
-"""Divergences of policy and sampler over two outcomes, the sampled token or another, from two
-log-probabilities (N, T).
+"""Divergences of policy and sampler, from two log-probabilities (N, T), over two outcomes: the sampled token
+or another.
 """
 
 
@@ -147,13 +154,15 @@ def dppo(
 
 
 def reinforce(terms: Terms, *, weighted: bool = False) -> Surrogate:
-    """-A·logp (Williams 1992), times stop_gradient(w) if `weighted`."""
+    """-A·logp (Williams 1992), times stop_gradient(ratio) if `weighted`."""
     losses = -terms.advantages * terms.logprobs
     return _unclipped(losses * terms.ratio.detach() if weighted else losses)
 
 
 def gmpo(terms: Terms, *, log_clip: float = 0.4) -> Surrogate:
-    """-A·exp(mean_t clipped log-ratio), each token's clipped at ± log_clip towards A (GMPO; verl `geo_mean`)."""
+    """-A·geometric mean of the row's token ratios; log-ratios are clipped at ± log_clip in the direction of A
+    (GMPO; verl `geo_mean`).
+    """
     advantages = torch.where(terms.mask, terms.advantages, 0.0)
     sign = advantages.sign()
     clipped = sign * torch.min(sign * terms.log_ratio, sign * terms.log_ratio.clamp(-log_clip, log_clip))
@@ -178,7 +187,7 @@ def vespo(
 ) -> Surrogate:
     """-φ(W)·A·logp, φ = exp(λ)·W^k·exp(-λ·W) without gradient, k and λ by the sign of A (VESPO; TRL).
 
-    W: the whole row's π/old, times its mismatch weights.
+    W: product of the row's token ratios and mismatch weights.
     """
     log_weight = terms.log_ratio.detach().clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO).sum(1, keepdim=True)
     if terms.mismatch is not None:

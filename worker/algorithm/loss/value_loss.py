@@ -38,7 +38,7 @@ def value_loss(
 
 
 def value_metrics(values: Tensor, returns: Tensor, mask: Tensor) -> dict[str, SumCount]:
-    """Metrics of `values` (N, T) against `returns` (N, T), over the tokens of `mask` (N, T) bool.
+    """Metrics of values V against returns R, (N, T), over the tokens of `mask` (N, T) bool.
 
     Explained variance is 1 - var(R - V) / var(R); its count is 0 if all returns are equal.
     """

@@ -1,4 +1,4 @@
-"""Selection: which completions are trained on, and what is sampled again before that."""
+"""Selection: which completions to train on, and what to sample again first."""
 
 from collections.abc import Callable
 

@@ -1,6 +1,4 @@
-"""AXPO (2605.28774), from two public notes: for prompts whose tool calls all failed, calls are sampled again
-after their opening marker.
-"""
+"""AXPO (2605.28774), from two public notes: samples failed tool calls again after their opening marker."""
 
 from dataclasses import dataclass
 
@@ -61,12 +59,12 @@ def call_confidence(rows: Rows) -> Tensor:
 class SplitCredit:
     advantages: Tensor
     trained: Tensor
-    """(N, T) bool: tokens to train on, without a source's failed continuation and the branches' copies of its
-    prefix.
+    """(N, T) bool: tokens to train on, without the failed call of a continued row (source) and without the
+    prefix that its continuations (branches) copy.
     """
     weights: Tensor
-    """(N,) float64: weight of a row's loss, G / K for branches, which do not count in the denominator. The factor is
-    our reading of eq. 5.
+    """(N,) float64: weight of a row's loss, G / K for the K branches of a source in a group of G rows, which
+    do not count in the denominator. The factor is our reading of eq. 5.
     """
     recovery: Tensor
     """(N,) float64: 1 for a source with a right branch, 0 for one without, NaN for other rows."""
@@ -81,10 +79,11 @@ def split_credit(
     std: StdKind = "sample",
     eps: float = 1e-4,
 ) -> SplitCredit:
-    """Advantages of the sources' prefixes and of their continuations, the branches (eq. 2 to 5).
+    """Advantages of the prefix of each continued row (source) and of its continuations (branches), eq. 2 to
+    5.
 
-    A source's prefix gets GRPO's advantage with its reward replaced by its recovery; the K branches of a
-    source are compared among themselves.
+    A source's prefix gets GRPO's advantage with its reward replaced by its recovery; the branches of a source
+    are compared among themselves.
     """
     source = rows.needed("source")
     branch = source >= 0

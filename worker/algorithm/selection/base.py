@@ -9,7 +9,7 @@ from worker.algorithm.rows import State
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompts:
-    """Request to sample groups of `count` new prompts and to keep all present rows."""
+    """Request to sample a group for each of `count` new prompts, in addition to the present rows."""
 
     count: int
 

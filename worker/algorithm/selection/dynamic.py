@@ -1,4 +1,4 @@
-"""Dynamic sampling: replaces groups with equal rewards by other prompts, in a limited number of rounds."""
+"""Dynamic sampling: replaces groups with equal rewards."""
 
 import torch
 from torch import Tensor
@@ -15,10 +15,10 @@ def keep_all(rows: Rows, rewards: Tensor, state: State) -> Selected:
 def with_signal(
     rows: Rows, rewards: Tensor, *, tolerance: float = UNIFORM_STD, by: str | None = None
 ) -> Tensor:
-    """(N,) bool: groups whose reward deviation (sample) exceeds `tolerance`. DAPO (2503.14476) eq. 11.
+    """(N,) bool: rows of groups whose rewards have a sample deviation above `tolerance`. DAPO (2503.14476)
+    eq. 11.
 
-    by: name of the reward whose values are compared instead of `rewards`, so that a length penalty is no
-    signal.
+    by: name of the reward that is compared instead of `rewards`, so that a length penalty is no signal.
     """
     scored = ~rewards.isnan()
     values = rewards

@@ -1,4 +1,4 @@
-"""Guided correction: wrong completions continue after a cue, or are replaced by the solution."""
+"""Guided correction of wrong completions (EDGE-GRPO)."""
 
 from random import Random
 
@@ -24,10 +24,11 @@ def guided_correction(
     max_prompt_tokens: int = 256,
     train_injected: bool = False,
 ) -> Selected:
-    """Each row below `full_reward` is repaired at random by the cue, by cue and answer, or by the solution.
+    """Requests to repair each row below `full_reward`, at random by the cue, by cue and answer, or by the
+    solution.
 
-    EDGE-GRPO (2507.21848); as in the authors' code, not for prompts of `max_prompt_tokens` or more. Inserted
-    tokens are trained on only with `train_injected`, a departure from that code. State: `steps`.
+    EDGE-GRPO (2507.21848); as in the authors' code, not for prompts of `max_prompt_tokens` or more. Unlike
+    there, inserted tokens are trained on only with `train_injected`. State: `steps`, a counter.
     """
     scored = ~rewards.isnan()
     step = int(state.get("steps", 0))

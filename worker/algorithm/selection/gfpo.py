@@ -52,7 +52,8 @@ def gfpo_adaptive(
 ) -> Selected:
     """GFPO that keeps fewer rows of easier prompts, by the quartile of the group's mean reward so far.
 
-    GFPO (2508.09726) algorithm 2. The first `warmup` groups count as very hard. State: `sketch`.
+    GFPO (2508.09726) algorithm 2. The first `warmup` groups count as very hard. State: `sketch` of mean
+    rewards.
     """
     before = _before(rows, rewards, first)
     means = group_statistics(rewards, rows.group, before.keep).mean

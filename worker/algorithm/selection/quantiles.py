@@ -7,7 +7,7 @@ Sketch = list[list[float]]
 EXACT_UNTIL = 512
 """Number of centroids above which they are merged."""
 COMPRESSION = 100
-"""Bound: a centroid at quantile q holds at most 4·n·q·(1 - q) / COMPRESSION values."""
+"""Bound: of n values, a centroid at quantile q holds at most 4·n·q·(1 - q) / COMPRESSION."""
 
 
 def added(sketch: Sequence[Sequence[float]], values: Iterable[float]) -> Sketch:

@@ -1,8 +1,4 @@
-"""Shaping: from several rewards to one outcome per completion.
-
-A combination (`type`) combines the rewards; weighted terms are added; `kl` subtracts the distance from the reference;
-`mask_truncated` keeps truncated rows out of the loss.
-"""
+"""Shaping: turns several rewards into one outcome per completion."""
 
 from collections.abc import Callable
 

@@ -12,14 +12,14 @@ class Combined:
     rewards: Tensor
     state: State
     reported: Tensor | None = None
-    """(N,) float64: reward on a scale that is the same in every step; None if `rewards` has one."""
+    """(N,) float64: reward on the same scale in every step; None if `rewards` already is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shaped:
     rewards: Tensor
     reported: Tensor
-    """(N,) float64: reward for metrics, without standardisation, reweighted criteria and KL; NaN
+    """(N,) float64: reward for metrics, not standardised, with configured criterion weights, without KL; NaN
     if missing.
     """
     trained: Tensor

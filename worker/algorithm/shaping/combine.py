@@ -25,9 +25,8 @@ def weighted_sum(rows: Rows, state: State) -> Combined:
 
 
 def mo_grpo(rows: Rows, state: State, *, std: StdKind = "sample", eps: float = 1e-4) -> Combined:
-    """A_i = Σ_k weight_k · (r_{i,k} - mean_g r_k) / (std_g r_k + eps). MO-GRPO (2509.22047) eq. 5; weights are ours.
-
-    The result is the advantage (`identity`).
+    """A_i = Σ_k weight_k · (r_{i,k} - mean_g r_k) / (std_g r_k + eps). MO-GRPO (2509.22047) eq. 5; weights
+    are ours.
     """
     usable = ~rows.values.isnan() & rows.scorable[:, None]
     columns = [
@@ -42,7 +41,7 @@ def mo_grpo(rows: Rows, state: State, *, std: StdKind = "sample", eps: float = 1
 def gdpo(rows: Rows, state: State, *, eps: float = 1e-4) -> Combined:
     """MO-GRPO's sum, standardised over the batch with the sample deviation + eps.
 
-    GDPO (2601.05242); TRL `multi_objective_aggregation="normalize_then_sum"`. The advantage is `identity`.
+    GDPO (2601.05242); TRL `multi_objective_aggregation="normalize_then_sum"`.
     """
     summed = mo_grpo(rows, state, eps=eps)
     there = ~summed.rewards.isnan()

@@ -8,20 +8,20 @@ from worker.algorithm.rows import Rows
 
 
 def token_kl(rows: Rows) -> Tensor:
-    """(N, T) float64: k1 per token, nats; 0 outside the mask."""
+    """(N, T) float64: k1 of each token, nats; 0 outside the mask."""
     gap = rows.needed("old_logprobs").double() - rows.needed("reference_logprobs").double()
     return torch.where(rows.mask, gap, 0.0)
 
 
 def mean_kl(rows: Rows) -> float | None:
-    """Mean nats per token, by k3 like the metric `kl/mean`; None without tokens."""
+    """Mean KL in nats per token, by k3 like the metric `kl/mean`; None without tokens."""
     gap = token_kl(rows)
     estimates = k3(gap, torch.ones_like(gap))[rows.mask]
     return float(estimates.mean()) if len(estimates) else None
 
 
 def on_tokens(rows: Rows, rewards: Tensor, beta: float) -> Tensor:
-    """(N, T): reward on the last token, minus β·k1 on each. verl `compute_rewards`."""
+    """(N, T): the reward on the last token, minus β·k1 on each token. verl `compute_rewards`."""
     columns = torch.arange(rows.mask.shape[1])
     last = torch.where(rows.mask, columns, -1).max(1, keepdim=True).values
     return torch.where(columns == last, rewards[:, None], 0.0) - beta * token_kl(rows)

@@ -1,4 +1,4 @@
-"""Rubric rewards whose weights move towards criteria that still distinguish completions (POW3R)."""
+"""POW3R: rubric rewards with adaptive weights of the criteria."""
 
 from collections.abc import Mapping
 
@@ -42,8 +42,8 @@ def updated_alpha(
     low: float,
     high: float,
 ) -> Tensor:
-    """Factors α (J,) after a step towards (1 - blend) + blend·ρ, with ρ_j = variance of s_j / mean variance
-    of its category (population).
+    """Factors α (J,) after a step towards (1 - blend) + blend·ρ, with ρ_j the criterion's
+    `variance_ratio`.
     """
     ratio = variance_ratio(scores, category)
     target = (1 - blend) + blend * ratio
@@ -80,8 +80,8 @@ def pow3r(
     rewards.
 
     α, per prompt and criterion, starts at 1 and moves before the prompt's rewards are computed. POW3R
-    (2605.20164): constants, normaliser and negative criteria are our reading. `reported` uses the configured
-    weights. Raises ValueError if no row ever had criteria.
+    (2605.20164): constants, normaliser and negative criteria are our reading. Raises ValueError if no row
+    ever had criteria.
     """
     criteria = rows.criteria
     if criteria is None or not any(named for row in criteria for named in row):

@@ -12,7 +12,7 @@ from worker.algorithm.shaping.combine import sum_of, weighted_sum
 
 
 def set_reward(candidates: Tensor, weights: Tensor) -> Tensor:
-    """Mean over the K weights (K, d) of the best weighted score of candidates (m, d)."""
+    """Mean over the K weight vectors (K, d) of the best weighted score among the candidates (m, d)."""
     return (weights @ candidates.T).max(1).values.mean()
 
 
@@ -28,8 +28,8 @@ def vpo(rows: Rows, state: State, *, alpha: float = 1.0, draws: int = 64) -> Com
     """Each reward with `candidates` becomes E_w[max over the candidates of w · scores], w ~ Dirichlet(alpha);
     then the weighted sum of rewards.
 
-    VPO (2605.22817) eq. 1; the number of draws is ours. Draws are shared by a prompt's rows. State: `steps`.
-    Raises ValueError if no row ever had candidates, or they differ in width.
+    VPO (2605.22817) eq. 1; the number of weight vectors is ours, and a prompt's rows share them. State:
+    `steps`, a counter. Raises ValueError if no row ever had candidates, or they differ in width.
     """
     step = int(state.get("steps", 0))
     if rows.candidates is None or not any(candidates for row in rows.candidates for candidates in row):

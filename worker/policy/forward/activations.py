@@ -1,4 +1,4 @@
-"""Activation memory: measures a forward pass with gradient, chooses micro-batch size and gradient checkpointing."""
+"""Chooses micro-batch size and gradient checkpointing by the memory that activations need."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -87,7 +87,7 @@ class GradientPasses:
 
     @property
     def learned(self) -> dict[str, Any]:
-        """Sizes that changed because memory ran out, for `start_with` of the next attempt."""
+        """Sizes chosen after memory ran out, for `start_with` of the next attempt."""
         if not self._short:
             return {}
         return memory_facts(self._device, self.tokens, checkpointing=self.checkpointing)
@@ -215,7 +215,9 @@ class ForwardTooLarge(Exception):
 
 
 def saved_bytes(model: torch.nn.Module, attempt: Callable[[], None], room: float = math.inf) -> int:
-    """Bytes that `attempt` saves for a backward pass, without the model's own; raises ForwardTooLarge beyond `room`."""
+    """Bytes that `attempt` saves for a backward pass, without the model's weights and buffers; raises
+    ForwardTooLarge beyond `room`.
+    """
     own = {tensor.untyped_storage().data_ptr() for tensor in (*model.parameters(), *model.buffers())}
     sizes: dict[int, int] = {}
     total = 0

@@ -35,7 +35,7 @@ class CannotPack(Exception):
 
 @contextmanager
 def packed_attention(model: torch.nn.Module) -> Iterator[None]:
-    """Context in which every pass of `model`'s decoder is over a packed sequence. Threads may share it."""
+    """Context in which `model`'s decoder computes packed attention. Threads may share it."""
     config: Any = model.config.get_text_config()  # type: ignore[operator, union-attr]
     key = id(config)
     with _lock:
@@ -98,7 +98,7 @@ def _kernel(device: torch.device, dtype: torch.dtype, heads: int, key_heads: int
 
 
 def loop(queries: Tensor, keys: Tensor, values: Tensor, spans: Spans, scale: float | None) -> Tensor:
-    """Reference implementation for any device and precision."""
+    """Reference implementation of packed attention for any device and precision."""
     keys, values = keys.transpose(0, 1)[None], values.transpose(0, 1)[None]
     outputs = [
         _segment(queries[s.start : s.stop].transpose(0, 1)[None], keys, values, s, scale)
@@ -184,7 +184,7 @@ def _gathered(keys: Tensor, values: Tensor, index: Tensor | None) -> tuple[Tenso
 
 
 class _Gather(torch.autograd.Function):
-    """Keys and values by position. Gradients of a repeated prompt are summed in float32."""
+    """Gathers keys and values by position. Gradients of a repeated prompt are summed in float32."""
 
     @staticmethod
     def forward(ctx: Any, keys: Tensor, values: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,7 +1,7 @@
 """SwiGLU and rotary position embeddings as one kernel per forward or backward pass.
 
-Kernels get contiguous tensors without gradients: for others torch would compile again, and stop after eight
-times.
+Kernels get contiguous tensors without gradients: for other kinds torch compiles again, and gives up after
+eight times.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,6 @@ Compiler = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` as one kernel if torch can compile it."""
     # A pool of compiler processes would stay for as long as this process, for a handful of kernels.
     inductor.compile_threads = 1
     compiled_function: Callable[..., Any] = torch.compile(function, dynamic=True)
@@ -76,7 +75,7 @@ def swiglu(gate: Tensor, up: Tensor, fused: Kernels) -> Tensor:
 
 
 def rotary(x: Tensor, cos: Tensor, sin: Tensor, fused: Kernels) -> Tensor:
-    """Rotary position embedding of x (rows, heads, tokens, width) by angles (rows or 1, tokens, width)."""
+    """Like `_rotate`, for x (rows, heads, tokens, width) and angles (rows or 1, tokens, width)."""
     output: Tensor = _Rotary.apply(x, cos, sin, fused)  # type: ignore[no-untyped-call]
     return output
 

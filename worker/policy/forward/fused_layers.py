@@ -1,4 +1,4 @@
-"""Fused GPU kernels for norms, rotary positions and gates, equal up to rounding."""
+"""Fused GPU kernels for norms, rotary position embeddings and gates, equal up to rounding."""
 
 import logging
 import sys
@@ -89,7 +89,9 @@ def _trial_tokens(weight: Tensor) -> int:
 
 
 def _swap(module: torch.nn.Module, fused: Callable[..., Tensor], x: Tensor, fewest: int = 0) -> bool:
-    """Use `fused` for calls of at least `fewest` tokens if its output and gradient for `x` equal the module's."""
+    """Replace the forward pass by `fused`, for at least `fewest` tokens, if output and gradient for `x` are
+    equal.
+    """
     own = type(module).forward
     if not _agree(module.forward, MethodType(fused, module), [x]):
         return False

@@ -1,5 +1,5 @@
-"""Log-probabilities and entropies of sampled tokens from hidden states, in slices: logits (float32) are the
-largest tensor of a step.
+"""Log-probabilities and entropies of sampled tokens from hidden states, in slices, since float32 logits are
+the largest tensor of a step.
 """
 
 from collections.abc import Callable
@@ -127,9 +127,6 @@ def _logits(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 def _slice(
     logits: Tensor, targets: Tensor, gradients_needed: tuple[bool, bool]
 ) -> tuple[Tensor, Tensor, tuple[Tensor | None, Tensor | None]]:
-    """Log-probabilities (m,), entropies (m,) and, if needed, the negative gradients of both with respect to
-    the logits (m, V).
-    """
     distribution = torch.log_softmax(logits, dim=-1)
     del logits
     logprobs = distribution.gather(-1, targets[:, None])[:, 0]

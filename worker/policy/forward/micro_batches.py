@@ -1,6 +1,4 @@
-"""Micro-batches by token budget: padded rows, rows after one long prompt, or rows packed into one
-sequence.
-"""
+"""Splits rows into micro-batches by token budget, in one of three layouts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +27,9 @@ class MicroBatch:
 def micro_batches(
     sequences: Sequences, rows: Sequence[int], budget: int, *, layout: Layout, threads: int = 1
 ) -> list[MicroBatch]:
-    """Micro-batches of at most `budget` tokens with padding, a multiple of `threads` if possible."""
+    """Micro-batches of at most `budget` tokens with padding; their number is a multiple of `threads` if
+    possible.
+    """
     if layout == "packed":
         return [MicroBatch(part, "packed") for part in lines(sequences, rows, budget)]
     together: list[list[int]] = []

@@ -1,4 +1,4 @@
-"""What follows when memory runs out: smaller micro-batches, then gradient checkpointing, then a pause."""
+"""Reactions to running out of memory: smaller micro-batches, then gradient checkpointing, then failure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from worker.policy.forward.micro_batches import MicroBatch, tokens_of
 
 FACT = "memory"
 _LIKE = 1.05
-"""Memory relative to the earlier device's above which the usual sizes are tried."""
+"""Ratio of this device's memory to the earlier device's above which the usual sizes are tried."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def float32_product(a: Tensor, b: Tensor) -> Tensor:
-    """a (N, K) @ b (K, M) in float32, or float64 if both are."""
+    """Product of a (N, K) and b (K, M) in float32, or in float64 for float64 inputs."""
     if a.dtype in (torch.float32, torch.float64):
         return a @ b
     if has_float32_output(a.device, a.dtype):
@@ -17,7 +17,7 @@ def float32_product(a: Tensor, b: Tensor) -> Tensor:
 
 @cache
 def has_float32_output(device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether torch multiplies `dtype` into float32 on the device."""
+    """Whether torch can multiply `dtype` matrices with float32 output on the device."""
     if device.type != "cuda" or dtype not in (torch.bfloat16, torch.float16):
         return False
     one = torch.ones((16, 16), dtype=dtype, device=device)

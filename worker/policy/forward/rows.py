@@ -28,7 +28,7 @@ class CompletionTargets:
 class Padded:
     ids: Tensor
     position: Tensor
-    """(M,) int64: column that predicts each target."""
+    """(M,) int64: column whose state predicts each target."""
     targets: CompletionTargets
 
 
@@ -41,7 +41,7 @@ class AttentionSegment:
     start: int
     stop: int
     prompt: tuple[int, int] = (0, 0)
-    """Start and stop of the prompt's keys; empty if the segment has its own prompt."""
+    """Start and stop of the prompt's keys; empty if the segment contains its own prompt."""
 
     @property
     def keys(self) -> int:
@@ -50,11 +50,13 @@ class AttentionSegment:
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """Keys for the queries of a packed sequence; `index` repeats a prompt before each of its completions."""
+    """Keys that the queries of a packed sequence attend to; `index` repeats a prompt before each of its
+    completions.
+    """
 
     segments: tuple[AttentionSegment, ...]
     index: Tensor | None
-    """(K,) int64: position of each key; None for all in order."""
+    """(K,) int64: position of each key; None for all positions in sequence order."""
     query_starts: Tensor
     """(segments + 1,) int32: starts of the segments' queries, and the end."""
     key_starts: Tensor
@@ -75,7 +77,7 @@ class Packed:
     position_ids: Tensor
     """(1, S) int64: position in the row."""
     picked: Tensor
-    """(M,) int64: position that predicts each target."""
+    """(M,) int64: position whose state predicts each target."""
     spans: Spans
     targets: CompletionTargets
 

@@ -35,7 +35,7 @@ def score(
     """Log-probabilities and entropies (n, T) on the model's device, with gradient if enabled.
 
     layout: one of `layouts_of`; with `prompt_once` all rows have the same prompt. execute_token: also scored
-    at every position, which runs the head twice.
+    at every position.
     """
     if head is None:
         rows = padded(sequences, model.device)
@@ -85,7 +85,7 @@ class Layouts:
 
 
 def layouts_of(model: PreTrainedModel) -> Layouts:
-    """Layouts in which hidden states equal those of padded rows; tried on the model."""
+    """Layouts in which the model's hidden states equal those of padded rows, tested by running it."""
     if model.get_decoder() is model or not all(
         type(layer) is DynamicLayer for layer in DynamicCache(config=model.config).layers
     ):

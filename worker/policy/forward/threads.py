@@ -10,15 +10,15 @@ Result = TypeVar("Result")
 
 
 class MicroBatchThreads:
-    """Threads whose results come in order: sums over them do not depend on which was faster."""
+    """Threads that return results in the items' order, so that sums over them do not depend on timing."""
 
     def __init__(self, count: int = 1) -> None:
         self.count = count
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="micro-batch") if count > 1 else None
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """Run all items in parallel. Results come in order; an exception is raised at its item's place, after
-        all have ended.
+        """Run all items in parallel and yield results in the items' order. An exception is raised in place of
+        its item's result, after all have ended.
         """
         if self._pool is None:
             return map(function, items)

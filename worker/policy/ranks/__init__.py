@@ -1,1 +1,3 @@
-"""Several processes that train one adapter: rank 0 holds weights and optimizer, the others compute shares of rows."""
+"""Several processes (ranks) that train one adapter: rank 0 has weights and optimizer, the others compute
+shares of rows.
+"""

@@ -19,7 +19,7 @@ class PutWeights:
     reference: Mapping[str, Tensor] | None
     """Weights of the reference; None if unchanged, empty for the base model."""
     facts: Mapping[str, Any]
-    """Sizes of micro-batches that rank 0 learned from out of memory."""
+    """Sizes of micro-batches that rank 0 chose after running out of memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,8 @@ class ReduceGradient:
 
 @dataclass(frozen=True, slots=True)
 class RankWork:
-    """What a rank has done so far."""
-
     seconds: float = 0.0
-    """Processor time of the process for its shares."""
+    """Processor time for the rank's shares."""
     tokens: int = 0
     peak_bytes: int = 0
     """Peak memory of the GPU, or of the process if there is no GPU."""

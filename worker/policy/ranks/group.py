@@ -22,15 +22,13 @@ from reinforge.errors import JobFailure
 RANK_LOST = "rank_lost"
 TIMEOUT_SECONDS = 1500.0
 """Longest wait for another rank; shorter than the watchdog's for an update, so that the error names the
-reason.
+cause.
 """
 _POLL_SECONDS = 0.005
 _CLOSED = "closed"
 
 
 class Store(Protocol):
-    """The methods of a torch.distributed store that the ranks use."""
-
     def set(self, key: str, value: str, /) -> None: ...
 
     def get(self, key: str, /) -> bytes: ...
@@ -97,7 +95,7 @@ class RankGroup:
             self.bytes_moved["calls"] += int(sizes[1:].sum())
 
     def next_message(self) -> Any:
-        """Called by the other ranks: the next message of rank 0, however long that takes; None if rank 0 has
+        """Called by the other ranks: wait for rank 0's next message, without time limit; None if rank 0 has
         closed the group.
         """
         with _ended_if_silent(self._timeout) as contact:
@@ -120,7 +118,7 @@ class RankGroup:
         dist.send(packed, 0)
 
     def replies(self) -> list[Any]:
-        """Called by rank 0: the answers of the other ranks, in their order."""
+        """Called by rank 0: the answers of the other ranks, in rank order."""
         values = []
         with self._named():
             for rank in range(1, self.size):
@@ -186,7 +184,7 @@ def rank_lost(why: str) -> JobFailure:
 
 
 def _first_line(error: Exception) -> str:
-    """First line of the message, without the location in gloo's source."""
+    """First line of the error's message, without the location in gloo's source."""
     return re.sub(r"^\[[^\]]*\] ", "", str(error).strip().partition("\n")[0])[:300]
 
 
@@ -203,7 +201,7 @@ def _unpack(packed: Tensor) -> Any:
 
 @contextlib.contextmanager
 def _ended_if_silent(seconds: float) -> Iterator[Callable[[], None]]:
-    """Ends this process if the yielded function is not called for `seconds`: a store on a host that is cut off
+    """Ends this process if the yielded function is not called for `seconds`: a store on an unreachable host
     never answers.
     """
     last, done = [time.monotonic()], threading.Event()

@@ -1,5 +1,5 @@
-"""Policy and critic whose rows are computed by several ranks. Only rank 0's weights, optimizer and reference
-count: the other ranks get its weights before their next share, so ranks cannot drift apart.
+"""Policy and critic whose rows are computed by several ranks. The other ranks get rank 0's weights before
+each share, so that ranks cannot drift apart.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,7 +38,7 @@ Value = TypeVar("Value")
 
 
 class Ranks:
-    """The ranks of a job, for rank 0: sends calls to the others and collects their replies."""
+    """The ranks of a job, for rank 0: sends messages to the others and collects their replies."""
 
     def __init__(self, group: RankGroup, note: Callable[[str], None] = lambda message: None) -> None:
         self.group = group
@@ -55,8 +55,8 @@ class Ranks:
         return [self._meter.work, *self._others]
 
     def run(self, calls: Sequence[Any], own: Callable[[], Value]) -> list[Value]:
-        """Run each other rank's call, and `own` on rank 0; returns the values of all ranks. calls: by rank.
-        Raises the first error of any rank.
+        """Send each other rank its message and run `own` on rank 0; returns the values of all ranks. calls:
+        messages by rank. Raises the first error of any rank.
         """
         self.group.scatter(calls)
         try:
@@ -76,13 +76,10 @@ class Ranks:
         return [value, *(reply.value for reply in replies)]
 
     def send_all(self, call: Any) -> None:
-        """Send all other ranks a call without a reply."""
         self.group.scatter([call] * self.size)
 
 
 class _Ranked:
-    """Base of RankedPolicy and RankedCritic: divides rows and sends changed weights."""
-
     def __init__(self, model: Model, own: LoraPolicy | LoraCritic, ranks: Ranks) -> None:
         self._model, self._trained = model, own.trained
         self._passes, self._layout = own.passes, own.layout
@@ -187,8 +184,6 @@ class RankedPolicy(_Ranked):
 
 
 class RankedCritic(_Ranked):
-    """`Critic` that divides its rows among ranks; `own` is rank 0's."""
-
     def __init__(self, own: LoraCritic, ranks: Ranks) -> None:
         super().__init__("critic", own, ranks)
         self.own = own

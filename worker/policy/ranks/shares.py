@@ -1,4 +1,4 @@
-"""Shares of rows: about the same cost for each rank, and the rows of a prompt together where possible."""
+"""Divides rows among ranks, keeping the rows of a prompt together where possible."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,7 +15,8 @@ GRADIENT_COST = 3.0
 def row_shares(
     sequences: Sequences, ranks: int, *, layout: Layout, costs: Sequence[float] | None = None
 ) -> list[list[int]]:
-    """Rows of each rank, ascending: consecutive parts of all rows by prompt, cut where the cost is even.
+    """Rows of each rank, ascending: the rows, ordered by prompt, cut into consecutive parts of about equal
+    cost.
 
     costs: cost of a token in each row; default 1.
     """
