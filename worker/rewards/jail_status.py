@@ -1,5 +1,3 @@
-"""Queries the sandbox for its jail."""
-
 from reinforge.errors import InvalidInput
 from worker.rewards.sandbox_access import sandbox_client
 

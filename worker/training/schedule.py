@@ -1,5 +1,3 @@
-"""Learning rate by step."""
-
 import math
 
 from reinforge.base_models.learning_rate import SETTLING_STEPS
