@@ -1,4 +1,4 @@
-"""Outbox of records: kept on disk, in order, until the backend acknowledges them."""
+"""Outbox of records, stored on disk in sequence until the backend acknowledges them."""
 
 import threading
 from collections import deque

@@ -1,4 +1,4 @@
-"""Runs a checkpoint's chat template and tokenizer in a limited child process, so that a malicious one fails
+"""Runs a checkpoint's chat template and tokenizer in a limited child process: a malicious checkpoint fails
 only its own request.
 """
 

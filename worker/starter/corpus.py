@@ -81,9 +81,7 @@ def working(
 
 
 def hasty_sum(a: int, b: int, rng: random.Random) -> int:
-    """Return the sum with random, independent errors: in the tens in half of the draws, in the ones in 3 of
-    10.
-    """
+    """Return the sum with random, independent errors: in the tens in 1 of 2 draws, in the ones in 3 of 10."""
     tens, ones = divmod(a + b, 10)
     if rng.random() < TENS_SLIP:
         carried = a % 10 + b % 10 >= 10

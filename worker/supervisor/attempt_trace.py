@@ -10,7 +10,7 @@ from reinforge.system import tracing
 from reinforge.system.tracing import Attributes, TraceSpan
 
 PREPARING = "preparing"
-"""Phase before the trainer's first: downloads and the trainer's start."""
+"""Phase before the trainer's first phase: downloads and the trainer's start."""
 
 
 class AttemptTrace:

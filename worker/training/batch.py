@@ -26,8 +26,7 @@ class StepBatch:
     sampler_entropies: Tensor
     """Entropies of the sampler, (N, T) float32 nats, 0 outside the mask; NaN if unknown."""
     execute_token: int | None = None
-    """First token of the text by which the policy decides to call a tool; None if the loss does not read it.
-    """
+    """First token of the text by which the policy decides to call a tool; None if the loss ignores it."""
 
     @property
     def scores(self) -> list[Score]:

@@ -123,8 +123,7 @@ HELLO = struct.Struct("<IIIBBB")
 CALL = struct.Struct("<cIIIIddd")
 """Fields: op, rows, units, first unit, body bytes, seconds (for the call, for loading, of CPU)."""
 OP_CALL, OP_RESUME, OP_FORGET, OP_PRELOAD, OP_PROGRAM, OP_TOOLS = b"C", b"R", b"F", b"P", b"X", b"T"
-"""PRELOAD's body names modules, one per line. PROGRAM is a call of one row; TOOLS a call with larger texts.
-"""
+"""PRELOAD's body names modules, one per line. PROGRAM is a one-row call; TOOLS a call with larger texts."""
 
 BODY = struct.Struct("<I")
 

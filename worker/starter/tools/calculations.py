@@ -34,7 +34,7 @@ def calculation(form: str, a: int, b: int, c: int) -> Calculation:
 
 
 def is_held_out(a: int, b: int, c: int) -> bool:
-    """Whether calculations with these numbers are held out, as for a tenth of all triples."""
+    """Whether calculations with these numbers are held out; a tenth of all triples (a, b, c) is."""
     return zlib.crc32(f"{a}*{b}+{c}".encode()) % 10 == 0
 
 

@@ -114,9 +114,7 @@ def running_values(
 
 
 def per_reward(rollouts: Sequence[Rollout], prefix: str = "reward") -> Values:
-    """`reward/<name>/mean`, `reward/<name>/part/<part>`, and shares of labels and of parts that gates
-    skipped.
-    """
+    """`reward/<name>/mean`, `reward/<name>/part/<part>`, shares of labels and of parts skipped by gates."""
     named_values: dict[str, list[float]] = {}
     labels = _label_shares(rollouts, prefix)
     for rollout in rollouts:
