@@ -159,7 +159,7 @@ class StepSampler:
 
 
 def staleness(collected: Collected, sampling_round: Round) -> float:
-    """Steps by which the policies that sampled are behind the round's, on average over completions."""
+    """Number of steps by which the sampling policy is behind the round's, on average over completions."""
     return fmean(sampling_round.version - rollout.version for rollout in collected.rollouts)
 
 
