@@ -13,7 +13,7 @@ from worker.machine.gpus import list_gpus
 from worker.settings import read_settings
 
 CALLS_OOM_SCORE = 200
-"""OOM score: the kernel kills this process after trainers and served models, before API and database."""
+"""OOM score: the kernel kills the RPC worker after trainers and served models, before API and database."""
 
 
 def main(arguments: list[str]) -> int:

@@ -36,7 +36,7 @@ class WorkerSettings(BaseSettings):
     )
     """Engine that samples from served models; `auto` is vLLM where it and an NVIDIA device are available."""
     stall_seconds: str = Field(default="", validation_alias="REINFORGE_STALL_SECONDS")
-    """Longest silence of a trainer (`worker.supervisor.watchdog`)."""
+    """Longest time without a report from a trainer (`worker.supervisor.watchdog`)."""
     model_folders: str = Field(default="", validation_alias="REINFORGE_MODEL_FOLDERS")
     """Folders to read models from: absolute paths separated by `:`; unset: `own-models` in `home`."""
     device: Literal["auto", "cpu", "cuda"] = Field(default="auto", validation_alias="REINFORGE_DEVICE")
@@ -44,11 +44,11 @@ class WorkerSettings(BaseSettings):
     `gpu_unavailable`.
     """
     trainer_devices: str = Field(default="", validation_alias="REINFORGE_TRAINER_DEVICES")
-    """GPUs for trainers: comma-separated nvidia-smi numbers or ids; unset: all that samplers leave."""
+    """GPUs for trainers: comma-separated nvidia-smi numbers or ids; unset: all that are not for samplers."""
     sampler_devices: str = Field(
         default="", validation_alias=AliasChoices("REINFORGE_SAMPLER_DEVICES", "REINFORGE_VLLM_DEVICES")
     )
-    """GPUs for jobs' vLLM servers; unset: the trainer's own."""
+    """GPUs for jobs' vLLM servers; unset: each shares its trainer's GPU."""
     gpus_per_job: int | None = Field(default=None, ge=1, le=2, validation_alias="REINFORGE_GPUS_PER_JOB")
     """GPUs per job: with 2, each job also takes a GPU for its vLLM server."""
     jobs_per_gpu: int = Field(default=1, ge=1, le=64, validation_alias="REINFORGE_JOBS_PER_GPU")
@@ -56,13 +56,13 @@ class WorkerSettings(BaseSettings):
     vllm_gpu_memory: float | None = Field(
         default=None, gt=0, le=1, validation_alias="REINFORGE_VLLM_GPU_MEMORY"
     )
-    """vLLM's share of a GPU; unset: what the job needs."""
+    """vLLM's share of a GPU's memory; unset: what the job needs."""
     vllm_sleep: Literal["on", "cache", "off"] | None = Field(
         default=None, validation_alias="REINFORGE_VLLM_SLEEP"
     )
-    """What vLLM releases during updates; unset: what the trainer needs."""
+    """Memory that vLLM releases during updates; unset: what the trainer needs."""
     rank_seconds: float | None = Field(default=None, gt=0, validation_alias="REINFORGE_RANK_SECONDS")
-    """Longest wait for another rank of a job; unset: 1500."""
+    """Longest wait for another rank of a job, in seconds; unset: 1500."""
     gpu_locks: Path | None = Field(default=None, validation_alias="REINFORGE_GPU_LOCKS")
     """Folder of the GPU locks; unset: `gpus` in `home`."""
 

@@ -100,8 +100,8 @@ class TrainerWorker:
                     self.supervisor.run(claimed, hold)
 
     def start_polling(self) -> None:
-        """Poll for jobs in a thread that lives as long as the process: the kernel ends a trainer with its
-        thread.
+        """Poll for jobs in a thread that lives as long as the process: the kernel ends a trainer with the
+        thread that started it.
         """
         self._poller = threading.Thread(target=self._poll, name="poller", daemon=True)
         self._poller.start()

@@ -1,4 +1,4 @@
-"""Cache of downloaded blobs on disk, which are hard-linked to where they are needed."""
+"""On-disk cache of downloaded blobs, hard-linked to where they are needed."""
 
 import contextlib
 import logging

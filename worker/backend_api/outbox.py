@@ -1,4 +1,4 @@
-"""Outbox of records: kept on disk, in order, until the backend acknowledges them."""
+"""Outbox of records, stored on disk in sequence until the backend acknowledges them."""
 
 import threading
 from collections import deque
@@ -20,9 +20,7 @@ class _Place:
 
 
 class Outbox:
-    """Outbox with one writer and one sender. In memory are only file positions, and records that the disk
-    refused.
-    """
+    """Outbox with one writer and one sender. It keeps only file positions and unwritten records in memory."""
 
     def __init__(self, path: Path) -> None:
         # Unbuffered: data refused by a full disk would stay in the buffer and fail every later seek and read.

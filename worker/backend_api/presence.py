@@ -43,9 +43,7 @@ class Presence(threading.Thread):
         self._engines, self._waits_for = engines, waits_for
         self._process = secrets.token_hex(8)
         self.registered = threading.Event()
-        """Set once the worker is registered; the backend attributes calls before that to the worker's former
-        process.
-        """
+        """Set once registered; the backend attributes earlier requests to the worker's former process."""
         self._stopping = threading.Event()
 
     def stop(self) -> None:

@@ -13,7 +13,7 @@ NICE = 5
 
 
 def give_way_on_processor() -> None:
-    """Lower the priority of a process that computes on the CPU. On a GPU it must not wait for rewards."""
+    """Lower this process's priority if it computes on the CPU; on a GPU it must not wait for rewards."""
     if not torch.cuda.is_available():
         give_way(NICE)
 

@@ -1,4 +1,4 @@
-"""Assigns GPUs to jobs by file locks on `$REINFORGE_HOME/gpus/<uuid>`, which end with the worker and its
+"""Assigns GPUs to jobs by locks on files `$REINFORGE_HOME/gpus/<uuid>`. A lock ends with the worker and its
 trainer.
 """
 
@@ -28,7 +28,7 @@ _REQUEST_SECONDS = 45.0
 
 @dataclass(frozen=True, slots=True)
 class Pools:
-    """A worker's GPUs for trainers, and those for samplers alone. seats: jobs per GPU."""
+    """GPUs that a worker may use for trainers and for samplers. seats: jobs per GPU."""
 
     trainers: tuple[Gpu, ...]
     samplers: tuple[Gpu, ...] = ()
@@ -122,7 +122,7 @@ def _named(gpus: Sequence[Gpu], value: str, variable: str) -> tuple[Gpu, ...]:
 
 
 def place(available: Pools, full: Collection[str], *, trainers: int = 1) -> Placement | None:
-    """GPUs for the next job; None while too few are free. full: uuids of the GPUs without a free seat."""
+    """GPUs for the next job; None if too few are free. full: uuids of GPUs that cannot take another job."""
     if not available.trainers:
         return Placement()
     chosen = tuple(gpu for gpu in available.trainers if gpu.uuid not in full)[:trainers]
@@ -155,8 +155,9 @@ class Hold:
         self.placement = Placement(self.placement.trainers)
 
     def widen(self, trainers: int) -> bool:
-        """Exchange the GPUs for those of `trainers` trainers. False while too few are free; it then holds
-        none, so that two jobs cannot wait for each other. Raises JobFailure `too_few_devices` (retryable).
+        """Replace the GPUs by those for `trainers` trainers. False while too few are free: all are then
+        released, so that two jobs cannot wait for each other. Raises JobFailure `too_few_devices`
+        (retryable).
         """
         if self.available is None or self.take_again is None or not self.available.trainers:
             return True

@@ -16,13 +16,13 @@ DEVICES = Path("/dev")
 DRIVER = Path("/proc/driver/nvidia")
 _NONE = ("", "-1")
 _DRIVERS = {13: 580, 12: 525, 11: 450}
-"""Oldest driver by CUDA's major version (CUDA Toolkit release notes)."""
+"""Minimum driver for each major version of CUDA (CUDA Toolkit release notes)."""
 
 
 def gpu_present(visible_devices: str | None = None) -> bool:
     """Whether this process may open an NVIDIA device.
 
-    The driver alone does not count: a container without a device sees the host's.
+    A driver is no evidence: a container without a device sees the host's driver.
     """
     names = settings.visible_devices() if visible_devices is None else visible_devices
     if settings.requested_device() == "cpu" or names in _NONE:
@@ -67,9 +67,7 @@ def visible(gpus: Sequence[Gpu], value: str | None) -> list[Gpu]:
 
 
 def parse_nvidia_smi(text: str) -> list[Gpu]:
-    """Parse nvidia-smi's `--query-gpu=index,uuid,name,memory.total,memory.free
-    --format=csv,noheader,nounits`, in MiB.
-    """
+    """Parse the output of the query in `_from_nvidia_smi`, whose sizes are in MiB."""
     rows = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines())]
     return [Gpu(row[0], row[1], row[2], _mib(row[3]), _mib(row[4])) for row in rows if len(row) == 5]
 

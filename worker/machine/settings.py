@@ -23,7 +23,7 @@ def requested_device() -> str:
 
 
 def visible_devices() -> str | None:
-    """Value of CUDA_VISIBLE_DEVICES; empty for no device."""
+    """Value of CUDA_VISIBLE_DEVICES: empty for no device, None if unset."""
     return os.environ.get(VISIBLE_DEVICES)
 
 
@@ -81,7 +81,6 @@ def record_descriptor() -> int:
 
 
 def take_reward_secrets() -> str:
-    """JSON of `worker.rewards.secrets`, removed from the environment: child processes must not inherit it."""
     return os.environ.pop(REWARD_SECRETS, "{}")
 
 

@@ -23,7 +23,7 @@ def check_settings() -> None:
 
 
 def check_gpu_build() -> None:
-    """Raise JobFailure: `engine_missing` for a CPU build of vLLM, `vllm_needs_compiler` without compiler."""
+    """Raise JobFailure `engine_missing` for a CPU build of vLLM, `vllm_needs_compiler` without C compiler."""
     python = vllm_python()
     if python is None:
         return

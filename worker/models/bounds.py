@@ -9,7 +9,7 @@ MAX_ELEMENTS = 1 << 48
 MAX_TENSORS = 1_000_000
 MAX_NAME = 1000
 MAX_LINEAR_LAYERS = 256
-"""Most different names of linear layers, such as q_proj; models have about ten."""
+"""Maximum number of distinct names of linear layers, such as q_proj; models have about ten."""
 MAX_CONFIG_NUMBER = (1 << 31) - 1
 _MAX_LABEL = 200
 

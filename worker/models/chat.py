@@ -63,7 +63,7 @@ class PromptRenderer:
         *,
         generation: bool = True,
     ) -> str:
-        """The prompt up to the beginning of the assistant's turn; without a template, the joined contents.
+        """The prompt with the beginning of the assistant's turn; without a template, the joined contents.
         Raises InvalidInput.
 
         generation: False leaves out the beginning of the assistant's turn.

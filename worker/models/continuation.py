@@ -1,5 +1,5 @@
-"""Computes the suffix of a sampled turn: what a chat template writes after it for new messages, up to the
-next turn.
+"""Computes the suffix of a sampled turn: the text, with new messages, that a chat template writes between
+this turn and the model's next.
 
 The history is never rendered again: templates drop reasoning from it, or write it differently from the model.
 A suffix must not depend on how the conversation began. Runs untrusted templates: use it in `worker.isolated`
@@ -35,17 +35,17 @@ class ContinuationProof:
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """Rendered text before the suffix, after one of the fixed histories, by the token that ended the turn."""
+    """Text of a fixed history up to the suffix. by_end: the text for each token that may end the turn."""
 
     by_end: dict[int, str]
     open: str
-    """The same text without the token that ends the turn."""
+    """The text without the token that ends the turn."""
 
 
 @dataclass
 class TemplateContinuation:
-    """Continues conversations with these tools by one chat template. Raises InvalidInput
-    `template_not_continuable` if it cannot.
+    """Continues conversations with `tools` by one chat template. Raises InvalidInput
+    `template_not_continuable` if that is impossible.
     """
 
     render: Render
@@ -56,8 +56,8 @@ class TemplateContinuation:
     _heads: dict[tuple[tuple[str, str], ...], _Head] = field(default_factory=dict)
 
     def prove(self, *, reply: bool = False) -> ContinuationProof:
-        """Check that every kind of turn can be continued. reply: whether a user's reply must be possible;
-        without tools it must.
+        """Check that tool results can follow a turn. reply: require the same of a user's reply. Without
+        tools, only the reply is checked.
         """
         name = self._first_name
         if name is None:
@@ -75,10 +75,9 @@ class TemplateContinuation:
         return _name(self.tools[0]) if self.tools else None
 
     def suffix(self, messages: Sequence[Message], ended_by: int | None) -> list[int]:
-        """Token ids that follow a turn: the template's end of the turn, unless `ended_by` is one, and the
-        messages.
+        """Token ids that follow a turn: its end, unless it has one already, and the messages.
 
-        ended_by: the turn's last token if it ends turns.
+        ended_by: the turn's last token if it ends turns, else None.
         """
         text, end = self._suffix_text(messages, ended_by, 0)
         if end is None:
@@ -123,7 +122,7 @@ class TemplateContinuation:
     def _suffix_text(
         self, messages: Sequence[Message], ended_by: int | None, history: int
     ) -> tuple[str, int | None]:
-        """Text of the suffix, and the token that ended the turn; None if the text includes it."""
+        """Text of the suffix; and the token that ended the turn, or None if the suffix includes it."""
         shape = _shape(messages)
         head = self._head(shape, history)
         before = head.by_end.get(ended_by) if ended_by is not None else None
@@ -260,8 +259,8 @@ _PROBE_CALLS: list[tuple[str, dict[str, Any]]] = [
 
 
 def _history(number: int, calls: Sequence[str], name: str | None) -> list[Message]:
-    """One of three histories, which differ in length, texts and reasoning, up to the last turn's end. name:
-    of a tool, if any.
+    """One of three histories that end with a turn of the model; they differ in length, texts and reasoning.
+    name: a tool's, if there is one.
     """
     if number == 0:
         return [{"role": "user", "content": "x"}, _turn(calls, 1)]

@@ -62,8 +62,8 @@ def pin(repository: str, revision: str | None, token: str | None) -> Pinned:
 
 
 def check_access(repository: str, commit: str, target: Path, token: str | None) -> None:
-    """Check once that this token may read a model, which another token may have downloaded. Raises
-    InvalidInput, Unavailable.
+    """Check that this token may read a model, which another token may have downloaded; note success for
+    later. Raises InvalidInput, Unavailable.
     """
     from huggingface_hub import get_hf_file_metadata, hf_hub_url
 

@@ -95,8 +95,8 @@ def read_tensors(folder: Path) -> list[Tensor]:
 
 
 def linear_layers(tensors: list[Tensor]) -> list[str]:
-    """Names of linear layers, such as q_proj, except the output's; also `experts`, which "all-linear" does
-    not mean.
+    """Names of linear layers, such as q_proj, without the output layer; also `experts` if the model has some,
+    although "all-linear" excludes them.
     """
     names = {tensor.name.split(".")[-2] for tensor in linear_tensors(tensors)}
     return sorted(names | ({_EXPERTS} if _blocks(tensors) else set()))

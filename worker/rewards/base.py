@@ -12,7 +12,7 @@ from reinforge.grading.samples import tool_fields
 
 FINE = frozenset({"ok", "not_applicable"})
 STRANGERS = frozenset({"sandbox_error", "judge_error", "endpoint_error"})
-"""Statuses of errors in a service, which never count as 0."""
+"""Statuses of failures outside the reward itself, which are never scored as 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Scorable:
 
 
 def _called(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The tool calls of a conversation in their order, with what they returned."""
+    """Tool calls of a conversation in order, with their results and statuses."""
     results = {message["tool_call_id"]: message for message in messages if message["role"] == "tool"}
     calls = [call for message in messages for call in message.get("tool_calls") or ()]
     return [
@@ -71,7 +71,7 @@ class RewardResult:
     steps: list[tuple[float, int]] = field(default_factory=list)
     """(value, end character in the completion) of each step."""
     turns: list[tuple[float, int]] = field(default_factory=list)
-    """(value, number of the turn) where a reward scores turns one by one."""
+    """(value, turn number) of each turn that the reward scored."""
     criteria: dict[str, float] = field(default_factory=dict)
     candidates: list[list[float]] = field(default_factory=list)
     reason: str | None = None
@@ -82,7 +82,7 @@ class RewardResult:
     revision: str | None = None
     code: str | None = None
     labels: dict[str, str] = field(default_factory=dict)
-    """Labels by part of a multi grader; `""` is the reward itself."""
+    """Label by part of a multi grader; the part `""` is the reward itself."""
     part_status: dict[str, str] = field(default_factory=dict)
     usage: dict[str, dict[str, float]] = field(default_factory=dict)
     """`prompt_tokens, completion_tokens, cached_tokens, cost, calls, cached_calls` by judge."""
@@ -97,8 +97,6 @@ class RewardResult:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Results of all rewards for one completion."""
-
     results: tuple[RewardResult, ...]
     error: str | None
     dropped: bool
@@ -141,6 +139,6 @@ class Scorer(Protocol):
         """Yield (key, scores) of each group as it finishes. Raises JobFailure, always retryable."""
 
     def metrics(self) -> dict[str, float]:
-        """Metrics since the last call."""
+        """Metrics since they were last read."""
 
     def state(self) -> dict[str, Any]: ...

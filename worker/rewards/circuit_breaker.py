@@ -12,7 +12,7 @@ HINT = f"Read the message beside the completions. {RESUME_HINT}"
 
 @dataclass(slots=True)
 class Breaker:
-    """Pauses the job when all rows of one step fail, or more than `share` of the rows of `WINDOW_STEPS` steps."""
+    """Pauses the job if all rows of a step fail, or more than `share` in the last `WINDOW_STEPS` steps."""
 
     share: float
     window: list[tuple[int, int]] = field(default_factory=list)

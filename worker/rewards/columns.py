@@ -18,8 +18,8 @@ from worker.sandbox.client import SandboxClient
 def check_columns(
     spec: JobSpec, manifest: RunManifest, client: SandboxClient, data: Sequence[tuple[str, Sequence[str]]]
 ) -> None:
-    """Check the columns of each data file, (file name, columns). Raises JobFailure `data_error` if one is
-    missing.
+    """Check the columns of data files. data: (file name, columns) of each. Raises JobFailure `data_error` if
+    one is missing.
     """
     paths = {entry.name: Path(entry.path) for entry in manifest.rewards}
     for name, row_columns in data:

@@ -1,11 +1,9 @@
-"""Queries the sandbox for its jail."""
-
 from reinforge.errors import InvalidInput
 from worker.rewards.sandbox_access import sandbox_client
 
 
 def jail_status(address: str | None) -> tuple[str | None, list[str]]:
-    """(jail's name, []) or (None, reasons why code cannot run)."""
+    """Query the sandbox: (jail's name, []) or (None, reasons why code cannot run)."""
     if address is None:
         return None, ["Neither SANDBOX_SOCKET nor SANDBOX_URL is set: this worker has no sandbox."]
     try:

@@ -23,7 +23,7 @@ _CONNECT_SECONDS = 10.0
 
 
 class NetworkLoop:
-    """Event loop in a thread of its own: decoding would block the trainer's loop beyond timeouts."""
+    """Event loop in its own thread: decoding blocks the trainer's loop for longer than timeouts allow."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -113,8 +113,8 @@ class ServerReply:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A request. whole: tells from (content, headers) whether a reply is complete, which ends a stream that
-    stays open.
+    """HTTP request. whole: whether a reply is complete, by (content, headers); reading then stops, even if
+    the stream stays open.
     """
 
     body: bytes

@@ -30,8 +30,8 @@ class RewardInput:
 class Rater(ABC):
     @abstractmethod
     async def rate(self, rows: Sequence[RewardInput]) -> list[RewardResult]:
-        """Score rows, one result per row in order; a row that fails has a failed result. Raises JobFailure if
-        none can be scored.
+        """Score rows; return one result per row, in the rows' order. A row that fails has a failed result.
+        Raises JobFailure if none can be scored.
         """
 
     def spared(self, rows: int) -> None:  # noqa: B027 - most raters cost nothing

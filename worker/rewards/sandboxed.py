@@ -36,7 +36,7 @@ Call = Callable[[CodeReward, list[RewardRow]], CallOutcome]
 
 
 def sandbox_call(client: SandboxClient) -> Call:
-    """A `Call` to the sandbox, limited to the timeouts of 16 rows, at least 30 and at most 120 s."""
+    """`Call` that scores in the sandbox; its time limit is that of 16 rows, within 30 to 120 s."""
 
     def call(reward: CodeReward, rows: list[RewardRow]) -> CallOutcome:
         whole = min(120.0, max(30.0, ROWS_PER_CALL * reward.timeout_seconds))

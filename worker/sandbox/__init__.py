@@ -1,7 +1,7 @@
 """Sandbox for reward code, with a daemon that runs jails, and its client. Standard library only.
 
-Untrusted code runs nowhere else. A reward can falsify only the results of its own call (or unit, with
-``isolate="sample"``).
+Untrusted code runs nowhere else. A reward can falsify only the results of its own call (of its own row or
+group, with ``isolate="sample"``).
 """
 
 from worker.sandbox.client import SandboxClient

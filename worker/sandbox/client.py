@@ -31,7 +31,7 @@ from worker.sandbox.transport.tls import KeyFile
 
 ROWS_PER_CALL = 16
 _ROWS_PER_FAST_CALL, _CALL_SECONDS = 256, 0.1
-"""Bounds on a call of a fast reward: starting a process takes longer than 16 of its rows."""
+"""Limits of one call, in rows and seconds, for rewards that score 16 rows faster than a process starts."""
 _SPLIT_SECONDS = 0.012
 """Rows that together need more CPU time are split into two calls, which run concurrently."""
 _RUNS_PER_CALL = 16
@@ -46,8 +46,6 @@ _Answer = TypeVar("_Answer")
 
 
 class SandboxClient:
-    """Scores completions in the sandbox at ``address``."""
-
     def __init__(
         self, address: str | os.PathLike[str], key: KeyFile | None = None, *, patience: float = 0.0
     ) -> None:
@@ -73,10 +71,10 @@ class SandboxClient:
         isolate: Isolation = "batch",
         timeouts: Timeouts | None = None,
     ) -> CallOutcome:
-        """Score rows with a Python reward; one result per row, in order.
+        """Score rows with a Python reward; one result per row, in the rows' order.
 
-        entry: default ``grade`` or the only function. isolate: "sample" runs each unit in its own process. Raises
-        ``ValueError`` if a row or group is too large to send.
+        entry: default ``grade`` or the only function. isolate: "sample" runs each row or group in its own
+        process. Raises ``ValueError`` if a row or group is too large to send.
         """
         if not rows:
             return CallOutcome("ok")
@@ -94,11 +92,11 @@ class SandboxClient:
         isolate: Isolation = "batch",
         timeouts: Timeouts | None = None,
     ) -> CallOutcome:
-        """Call a module's tools; one result per call, in order. A result's `reason` is the text, `message` the state
-        or the error, `value` the reward.
+        """Call a module's tools; one result per call, in the calls' order. A result's `reason` is the tool's
+        text, `message` the state or the error, `value` the reward.
 
-        calls: as `worker.sandbox.jailed.tools` reads them; the source is executed for each. Raises ``ValueError`` if
-        a call is too large to send.
+        calls: as `worker.sandbox.jailed.tools` reads them; the source is executed for each. Raises
+        ``ValueError`` if a call is too large to send.
         """
         if not calls:
             return CallOutcome("ok")
@@ -134,7 +132,7 @@ class SandboxClient:
     def run_programs(
         self, source: str, runs: Sequence[ProgramRun], limits: ProgramLimits | None = None
     ) -> ProgramsOutcome:
-        """Run a model's program, each run in its own process; one result per run, in order."""
+        """Run a program that a model wrote, each run in its own process; results in the order of `runs`."""
         head = {"op": "programs", "source": source, "limits": asdict(limits or ProgramLimits())}
         parts = [runs[i : i + _RUNS_PER_CALL] for i in range(0, len(runs), _RUNS_PER_CALL)]
         outcome, results = ProgramsOutcome("ok"), dict[int, list[ProgramResult]]()

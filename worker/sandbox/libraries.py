@@ -47,7 +47,7 @@ PRELOADED: dict[str, tuple[str, ...]] = {
     "mpmath": ("mpmath",),
     "latex2sympy2_extended": ("latex2sympy2_extended",),
 }  # fmt: skip
-"""Modules that a zygote may import for a source: a closed list."""
+"""The only modules that a zygote imports for a source, by library."""
 
 LOADABLE = frozenset(module for modules in PRELOADED.values() for module in modules)
 

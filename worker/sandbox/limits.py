@@ -7,7 +7,7 @@ MAX_REQUEST_BYTES = 64 << 20
 MAX_ROWS = 1024
 
 MAX_CASUALTIES = 8
-"""Units that may end their process before the rest of a call is skipped."""
+"""Number of units that may end their process before the rest of a call is skipped."""
 
 JAIL_CALLS, JAIL_SECONDS = 2000, 3600
 """A jail is replaced after so many calls or seconds."""

@@ -56,7 +56,7 @@ def draw_pair(rng: random.Random) -> tuple[int, int]:
 
 
 def draw_digits(rng: random.Random) -> tuple[int, int]:
-    """Draw a pair with a single digit: two in half of the draws."""
+    """Draw a pair of numbers, one of them from 0 to 9; in half of the draws, both."""
     a, b = rng.randint(0, 9), rng.randint(0, LARGEST if rng.random() < 0.5 else 9)
     return (a, b) if rng.random() < 0.5 else (b, a)
 
@@ -72,7 +72,7 @@ def tagged(answer: int) -> str:
 def working(
     a: int, b: int, *, carry_lost: bool = False, ones_off: int = 0, tens_off: int = 0
 ) -> tuple[str, int]:
-    """Return the columns from right to left and the sum. ones_off, tens_off: added to a column."""
+    """Return the columns from right to left and the sum. ones_off, tens_off: errors in a column."""
     ones = a % 10 + b % 10 + ones_off
     carry = 1 if ones >= 10 and not carry_lost else 0
     tens = a // 10 + b // 10 + carry + tens_off
@@ -81,7 +81,7 @@ def working(
 
 
 def hasty_sum(a: int, b: int, rng: random.Random) -> int:
-    """Return the sum with random, independent slips: the tens in half of the draws, the ones in 3 of 10."""
+    """Return the sum with random, independent errors: in the tens in 1 of 2 draws, in the ones in 3 of 10."""
     tens, ones = divmod(a + b, 10)
     if rng.random() < TENS_SLIP:
         carried = a % 10 + b % 10 >= 10
@@ -128,7 +128,7 @@ def sizes(rng: random.Random) -> Iterator[Example]:
 
 
 def workings(rng: random.Random) -> Iterator[Example]:
-    """Yield right workings, for the first phase, so that the model learns to work sums out."""
+    """Yield correctly worked examples, for the first phase, so that the model learns to work sums out."""
     while True:
         a, b = draw_pair(rng)
         yield worked(a, b, rng, wrong_share=0.0)

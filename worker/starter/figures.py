@@ -35,7 +35,7 @@ class DemoRun:
 
 @dataclass(frozen=True)
 class Figures:
-    """Figures of one checkpoint by phrasing, the demo's first."""
+    """Measurements of one checkpoint for each phrasing, the demo's first."""
 
     hidden: int
     parameters: int
@@ -48,7 +48,7 @@ class Figures:
         return self.phrasings[DEMO]
 
     def with_demo(self, summary: dict[str, Any]) -> "Figures":
-        """Add the run of `demo-summary.json`. Raises KeyError if a number is missing."""
+        """Add the demo run of a `demo-summary.json`. Raises KeyError if a number is missing."""
         return replace(self, demo=DemoRun(**{name: summary[name] for name in DemoRun.__dataclass_fields__}))
 
     def write(self, folder: Path) -> None:

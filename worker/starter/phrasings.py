@@ -1,4 +1,4 @@
-"""Phrasings of an addition. Half of the pretraining text uses the demo's, to keep its quality."""
+"""Phrasings of an addition. Half of the pretraining text uses the demo's phrasing, to keep its quality."""
 
 import random
 

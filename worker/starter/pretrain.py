@@ -19,7 +19,7 @@ IGNORED = -100
 MICRO_BATCHES = 3
 
 Segments = Iterable[tuple[str, bool]]
-"""Consecutive parts of one training text, and whether the model writes each."""
+"""Parts of one training text in order, and whether the model writes each."""
 Row = tuple[list[int], list[int]]
 """Token ids and labels of one text."""
 
@@ -138,7 +138,7 @@ def _run_phase(
 
 
 def _accumulate_gradients(model: Qwen3ForCausalLM, rows: list[Row]) -> float:
-    """Add the gradients of the mean loss per completion token, which is returned."""
+    """Accumulate the gradients of the mean loss per completion token; return the loss."""
     by_length = sorted(rows, key=lambda row: len(row[0]))
     size = -(-len(rows) // MICRO_BATCHES)
     batches = [padded(by_length[at : at + size]) for at in range(0, len(rows), size)]

@@ -10,7 +10,7 @@ from reinforge.system import tracing
 from reinforge.system.tracing import Attributes, TraceSpan
 
 PREPARING = "preparing"
-"""Phase of the downloads and of the trainer's start, before the trainer's first own phase."""
+"""Phase before the trainer's first phase: downloads and the trainer's start."""
 
 
 class AttemptTrace:

@@ -40,7 +40,7 @@ class Lease:
 
 
 class HeartbeatThread(threading.Thread):
-    """Thread that renews a lease and passes each command to `on_command` once."""
+    """Thread that renews a lease and passes each command to `on_command` until that accepts it."""
 
     def __init__(
         self,

@@ -22,7 +22,7 @@ SECONDS: Mapping[str, float] = {
     "saving": 600.0,  # files on the worker's own disk, without uploads
     BETWEEN: 600.0,
 }
-"""Longest silence of a trainer, in seconds by phase."""
+"""Longest time without a report from a trainer, in seconds by phase."""
 _HINT = (
     "The end of the log shows what its threads were doing. The job goes on from its newest resume state, a few times. "
     "If this really takes longer here, set REINFORGE_STALL_SECONDS={phase}=SECONDS on the worker."
@@ -35,7 +35,7 @@ class SilenceLimits:
 
     @classmethod
     def parse(cls, text: str) -> "SilenceLimits":
-        """Parse `600` for all phases, `generating=3600,saving=60`, or both. Raises InvalidInput
+        """Parse seconds: `600` for all phases, `generating=3600,saving=60`, or both. Raises InvalidInput
         `invalid_stall_seconds`.
         """
         seconds = dict(SECONDS)

@@ -143,9 +143,9 @@ def own_engine(
     *,
     ahead: SamplingCopy | None = None,
 ) -> RolloutEngine:
-    """Engine in this process, with forks on idle cores. prompts, completions: prompts sampled at once,
-    completions of each. ahead: what samples while `policy` is trained, where possible in forks of its own,
-    so that the two share no interpreter.
+    """Engine in this process, with forks on idle cores. prompts: sampled at once. completions: per prompt.
+    ahead: copy that samples while `policy` is trained, if possible in forks, so that the two share no
+    interpreter.
     """
     forkable = torch.get_num_threads() == 1 and base.model.device.type == "cpu"
     processes = process_count(host.threads.count if forkable else 1, prompts, completions)

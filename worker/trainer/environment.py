@@ -37,7 +37,7 @@ def job_environment(
     servers: ToolServers,
     context: int,
 ) -> Environment:
-    """Environment of a job. context: most tokens of a conversation. Raises JobFailure
+    """Environment of a job. context: token limit of a conversation. Raises JobFailure
     `template_not_continuable`.
     """
     environment = spec.environment
@@ -91,9 +91,7 @@ def agent_sampler(
 
 
 def call_texts(prompts: JobPrompts, texts: ModelTexts) -> CallTexts | None:
-    """Decoder that keeps the special tokens which mark tool calls; None if plain texts have the marks of all
-    calls.
-    """
+    """Decoder that keeps the special tokens which mark tool calls; None if no special tokens mark them."""
     if not any(prompt.tools for prompt in (*prompts.train, *prompts.held_out)):
         return None
     notation = texts.notation()

@@ -1,5 +1,5 @@
-"""Process of one further rank of a job: `python -m worker.trainer.rank --run DIR --rank N --size N`; without
-the numbers, a process that torchrun started.
+"""One further rank of a job: `python -m worker.trainer.rank --run DIR --rank N --size N`. torchrun starts it
+without the numbers.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The other ranks of a job: child processes, one for each further GPU or share of the CPU, or those of torchrun."""
+"""Ranks 1 and up of a job: child processes, one per GPU or share of the CPU, or processes of torchrun."""
 
 import contextlib
 import os
@@ -64,7 +64,9 @@ class RankProcesses:
         return [process.pid for process in self._processes]
 
     def join(self) -> Ranks:
-        """Wait until all ranks have loaded. Raises JobFailure: that of one that cannot start, or `rank_lost`."""
+        """Wait until all ranks have loaded. Raises the JobFailure of a rank that cannot start, or
+        `rank_lost`.
+        """
         self._group = RankGroup(
             file_store(self._store_path, self._count),
             0,
@@ -115,7 +117,6 @@ class TorchrunRanks:
         self._group: RankGroup | None = None
 
     def join(self) -> Ranks:
-        """Like `RankProcesses.join`."""
         self._group = torchrun_group()
         return Ranks(self._group)
 
@@ -129,7 +130,7 @@ OtherRanks = RankProcesses | TorchrunRanks
 
 @contextlib.contextmanager
 def rank_processes(count: int, folder: Path) -> Iterator[OtherRanks | None]:
-    """The other ranks; None for a job with one rank. Raises JobFailure `too_few_devices`, OSError."""
+    """Ranks 1 and up; None for a job with one rank. Raises JobFailure `too_few_devices`, OSError."""
     if count == 1:
         yield None
         return
@@ -161,7 +162,7 @@ def file_store(path: Path, size: int) -> Any:
 
 
 def _one_device(rank: int) -> dict[str, str]:
-    """Variables that show a rank its own GPU only. Rank 0 computes on the first of all."""
+    """Environment variables that show a rank only its own GPU. Rank 0 uses the first visible one."""
     if not torch.cuda.is_available():
         return {}
     names = settings.visible_devices()

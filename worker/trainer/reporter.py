@@ -39,7 +39,7 @@ class Reporter(Protocol):
         """Call `interrupt` from another thread as soon as a cancel arrives."""
 
     def on_pause(self, interrupt: Callable[[], None] | None) -> None:
-        """Like `on_cancel` for a pause, for work that the next attempt can repeat; None ends this."""
+        """Call `interrupt` at a pause, for work that the next attempt can repeat. None removes it."""
 
     @property
     def cancelling(self) -> bool: ...

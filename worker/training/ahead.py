@@ -20,8 +20,8 @@ Result = TypeVar("Result")
 
 
 class StepCompletions:
-    """Completions of each step. The engine has one version of the policy at a time: publish one after
-    `finish` only.
+    """Completions of each step. The engine has one version of the policy at a time: publish only after
+    `finish`.
     """
 
     def __init__(
@@ -33,8 +33,8 @@ class StepCompletions:
         self._show_progress: Callable[[], None] = lambda: None
 
     async def take(self, spec: JobSpec, current: Round, position: Position) -> Collected:
-        """Completions of a round: those sampled ahead, unless a change of the running job makes them
-        unusable, else new ones. Raises what sampling raised.
+        """Completions of a round: those sampled ahead, or new ones if there are none or a change of the job
+        makes them unusable. Raises what sampling raised.
         """
         task, self._task = self._task, None
         if task is not None:
@@ -58,14 +58,14 @@ class StepCompletions:
     async def beside(
         self, function: Callable[Parameters, Result], *arguments: Parameters.args, **named: Parameters.kwargs
     ) -> Result:
-        """Call a function and return its result; it runs in a thread while completions are sampled."""
+        """Call a function and return its result; while completions are sampled, it runs in a thread."""
         if self._task is None:
             return function(*arguments, **named)
         return await asyncio.to_thread(function, *arguments, **named)
 
     async def finish(self) -> SampledAhead | None:
-        """Wait for the completions that `begin` samples; None without any, or if sampling failed, which
-        `take` then raises.
+        """Wait for the completions that `begin` samples. None if there are none or sampling failed; `take`
+        then raises the error.
         """
         if self._task is None:
             return None

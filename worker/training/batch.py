@@ -26,7 +26,7 @@ class StepBatch:
     sampler_entropies: Tensor
     """Entropies of the sampler, (N, T) float32 nats, 0 outside the mask; NaN if unknown."""
     execute_token: int | None = None
-    """First token of the text that decides to call a tool, where the loss reads it."""
+    """First token of the text by which the policy decides to call a tool; None if the loss ignores it."""
 
     @property
     def scores(self) -> list[Score]:
@@ -128,7 +128,7 @@ def _turn_end(rollout: Rollout, turn: int) -> int:
 
 
 def _turns(rollouts: Sequence[Rollout], weights: Sequence[float]) -> Turns | None:
-    """The policy's turns as actions. A reward without values of turns counts for the rollout's last turn."""
+    """The policy's turns as actions. A reward without values per turn counts for the rollout's last turn."""
     if not any(rollout.turns for rollout in rollouts):
         return None
     entries = [
@@ -184,14 +184,14 @@ def _turn_rewards(rollout: Rollout, weights: Sequence[float]) -> dict[int, float
 
 
 def _state(prompt_hash: str, ids: Sequence[int]) -> int:
-    """Number that identifies a state, which is what the environment wrote before the turn."""
+    """Id of a state: a hash of the prompt and of the tokens that the environment wrote before the turn."""
     digest = hashlib.sha256(f"{prompt_hash}:{','.join(map(str, ids))}".encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1
 
 
 def end_token(rollout: Rollout, end: int, decode: Decode) -> int:
-    """Tokens up to the one that completes character `end` (1-based) of the last turn; at its text's end, the
-    end token included.
+    """Number of tokens up to the one that completes character `end` (1-based) of the last turn. For the last
+    character it includes the end token.
     """
     before = rollout.turns[-1].start if rollout.turns else 0
     last = rollout.turns[-1].end if rollout.turns else len(rollout.token_ids)

@@ -36,7 +36,7 @@ class Credit:
     rewards: Tensor
     """Rewards before shaping, (N,) float64; NaN if missing."""
     compared: Tensor
-    """Rewards on a fixed scale, by which a group's rewards count as equal, (N,) float64; NaN if missing."""
+    """Rewards on a fixed scale, to test whether those of a group are equal, (N,) float64; NaN if missing."""
     outcomes: Tensor
     """Rewards that selection and advantage compare, (N,) float64; NaN if missing."""
     keep: Tensor
@@ -136,8 +136,8 @@ def no_credit(batch: StepBatch) -> Credit:
 
 
 def user_rewards(rows: Rows) -> Tensor:
-    """Rewards of rows without shaping, (N,) float64: Σ_k weight_k · r_{i,k}, NaN if missing. Comparable
-    between algorithms.
+    """Unshaped reward of each row i, (N,) float64: Σ_k weight_k · r_{i,k} over rewards k; NaN if missing.
+    Comparable between algorithms.
     """
     return sum_of(rows, rows.values)
 

@@ -24,7 +24,7 @@ def note_step(spec: JobSpec, position: Position, useless: float | None) -> None:
 
 
 def ending(spec: JobSpec, position: Position, *, out_of_time: bool) -> str | None:
-    """Reason if the completed step was the last, else None."""
+    """Reason to end the job after the completed step, else None."""
     if position.step >= spec.limits.steps:
         return "steps_done"
     if out_of_time:

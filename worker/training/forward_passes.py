@@ -13,9 +13,7 @@ from worker.training.rollout_sequences import RolloutSequences
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """Log-probabilities, entropies and values of N rows under the weights that sampled them; None if not
-    needed.
-    """
+    """Results of the passes over N rows; None if not needed. old: scores under the weights that sampled."""
 
     old: TokenScores | None = None
     reference: Tensor | None = None

@@ -1,7 +1,7 @@
-"""The training loop, in the order of a step, over protocols only.
+"""The training loop, in the order of a step; it depends on protocols only.
 
-Departures from the papers: log-probabilities are those of logits / temperature; in a step's first update the old
-policy is the policy itself; a step without any gradient makes no update.
+Departures from the papers: log-probabilities are those of logits / temperature; in a step's first update the
+old policy is the policy itself; a step without any gradient makes no update.
 """
 
 import time

@@ -9,7 +9,7 @@ from worker.policy.base import Critic, Policy
 
 @contextmanager
 def undone_if_it_fails(spec: JobSpec, policy: Policy, critic: Critic | None) -> Iterator[None]:
-    """Context of one step's updates: an exception after the first of several restores weights and optimizers."""
+    """Restore weights and optimizers after an exception, if the step has several updates or a critic."""
     if spec.algorithm.updates_per_step == 1 and critic is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""What the policy reads of a step's rollouts.
+"""Token sequences that the policy reads of a step's rollouts.
 
 A rollout has several conversations, each with a prompt of its own, if its program rewrote its history, forked
 or ran sub-agents. Shaping, selection, advantages and the constants of the loss treat it as one row: the
@@ -73,7 +73,7 @@ class RolloutSequences:
         return TokenScores(self.joined(scores.logprobs), self.joined(scores.entropies))
 
     def split(self, batch: Batch) -> Batch:
-        """The batch of N rollouts as one of S conversations."""
+        """The same batch by conversation: N rollouts → S conversations."""
         if not self._forked:
             return batch
         return replace(
@@ -116,7 +116,7 @@ class RolloutSequences:
 
     @cached_property
     def _places(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Position of every token: conversation and column in it, rollout and column in its row."""
+        """Position of every token: (conversation, column in it, rollout, column in the rollout's row)."""
         present = torch.arange(self.sequences.longest) < self._lengths[:, None]
         part, column = present.nonzero(as_tuple=True)
         return part, column, self._row[part], self._starts[part] + column

@@ -43,8 +43,8 @@ class StepSampler:
     decode: Decode
 
     async def complete(self, collected: Collected, sampling_round: Round, position: Position) -> SampledStep:
-        """Add to the step's first completions what the selection requests. Raises RewardsFailed, JobFailure,
-        Interrupted.
+        """Complete a step: sample again as long as the selection requests it. Raises RewardsFailed,
+        JobFailure, Interrupted.
         """
         step = sampling_round.noise_step
         rounds, metrics = 1, dict[str, float]()
@@ -159,7 +159,7 @@ class StepSampler:
 
 
 def staleness(collected: Collected, sampling_round: Round) -> float:
-    """Steps by which the policies that sampled are behind the round's, on average over completions."""
+    """Number of steps by which the sampling policy is behind the round's, on average over completions."""
     return fmean(sampling_round.version - rollout.version for rollout in collected.rollouts)
 
 

@@ -1,5 +1,3 @@
-"""Learning rate by step."""
-
 import math
 
 from reinforge.base_models.learning_rate import SETTLING_STEPS
@@ -7,8 +5,8 @@ from reinforge.spec import Optimizer
 
 
 def learning_rate(optimizer: Optimizer, step: int, steps: int) -> float:
-    """Learning rate of a 1-based step: linear warm-up, an exponential approach from the initial rate, then
-    constant or falling to 0.
+    """Learning rate of a 1-based step: linear warm-up to the initial rate, exponential approach to
+    `optimizer.rate`; the schedule is constant or falls to 0.
     """
     initial = optimizer.initial_learning_rate or optimizer.rate
     if step <= optimizer.warmup_steps:

@@ -10,8 +10,8 @@ from worker.training.batch import StepBatch
 
 
 def skippable_rows(batch: StepBatch, rows: Sequence[int], moving: Tensor) -> Tensor:
-    """Which of `rows` skip the forward pass, as they have no gradient, (n,) bool. A group whose entropies are
-    unknown keeps one row.
+    """Mask of the `rows` to skip because they have no gradient, (n,) bool. A group with unknown entropies
+    keeps one row to estimate them.
     """
     skipped = ~moving
     groups, has_entropies = batch.rows.group[rows], ~batch.sampler_entropies[rows].isnan().any(1)

@@ -1,1 +1,0 @@
-"""Rewards from a language model that judges completions."""

@@ -50,7 +50,7 @@ class JudgeClient:
     async def ask(
         self, messages: list[dict[str, Any]], form: ReplyForm, params: SamplingParams
     ) -> JudgeAnswer:
-        """Query the judge, once for equal concurrent questions. Raises JudgeFailed, or JobFailure
+        """Query the judge; equal concurrent questions share one request. Raises JudgeFailed, or JobFailure
         `judge_budget` if the budget is spent.
         """
         body = self._body(messages, form, params)
@@ -142,7 +142,7 @@ class JudgeClient:
         )
 
     def _failed(self, error: RequestFailed | JudgeFailed, usage: JudgeUsage) -> JudgeFailed:
-        """The error without the judge's key, which some servers repeat."""
+        """The error without the judge's API key, which some servers quote."""
         message = error.message.replace(self.key, "…") if self.key else error.message
         code = error.code if isinstance(error, JudgeFailed) else _code(error)
         paid = usage.as_dict() if usage != JudgeUsage() else {}

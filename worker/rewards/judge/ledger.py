@@ -9,7 +9,7 @@ from reinforge.errors import JobFailure
 
 @dataclass(frozen=True, slots=True)
 class JudgeUsage:
-    """Tokens and cost of one call. cost: in the currency of the judge's prices; 0 from the cache."""
+    """Tokens and cost of one call. cost: in the currency of the judge's prices; 0 for a cached answer."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -31,8 +31,8 @@ class JudgeUsage:
 
 @dataclass(slots=True)
 class Ledger:
-    """Thread-safe costs of a job's judges. granted: total that may be spent; budget: what is granted at
-    first, and again when a job resumes with all spent.
+    """Thread-safe costs of a job's judges. granted: limit on the total cost. It starts at `budget`, and
+    becomes cost + `budget` when a job resumes with all spent.
     """
 
     budget: float | None = None
@@ -57,8 +57,8 @@ class Ledger:
         return ledger
 
     def admit(self, judge: str) -> bool:
-        """Admit a paid call, so that at most one exceeds the budget. False: try again later. Raises
-        JobFailure `judge_budget` (retryable).
+        """Admit a paid call; at most one exceeds the limit. False: try again later. Raises JobFailure
+        `judge_budget` (retryable) if all is spent.
         """
         with self._lock:
             spent, waiting = self.cost, self._under_way.get(judge, 0)
@@ -105,7 +105,7 @@ class Ledger:
             self._count("spared", calls)
 
     def metrics(self) -> dict[str, float]:
-        """Counts since the last call, costs since the job's start."""
+        """Counts since these metrics were last read, costs since the job's start."""
         with self._lock:
             since, self._since = self._since, {}
             if not since and not self.cost:

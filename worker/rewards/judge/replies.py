@@ -26,7 +26,7 @@ class JudgeFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ReplyForm:
-    """A JSON object with `steps` (the reasoning) and `field`. words: description of the field's value."""
+    """Reply as a JSON object with `steps` (the reasoning) and `field`. words: describes the field's value."""
 
     field: str
     schema: dict[str, Any]
@@ -103,7 +103,7 @@ def parse_completion(content: bytes) -> JudgeCompletion:
 
 
 def parse_reply(text: str, form: ReplyForm) -> dict[str, Any]:
-    """The JSON object in a reply that has `form.field`. Raises JudgeFailed."""
+    """The JSON object with `form.field` in a judge's reply. Raises JudgeFailed."""
     # Some judges write their reasoning before the answer.
     body = text.rpartition("</think>")[2].strip()
     for candidate in (body, *_fenced(body), body[body.find("{") : body.rfind("}") + 1]):

@@ -1,1 +1,0 @@
-"""Rewards that run programs against hidden tests."""

@@ -2,7 +2,7 @@
 
 Accepted are the formats of MBPP, HumanEval, APPS and TACO, lists of `{input, output}` or `{call, expected}`,
 or their JSON text. Expected values are separated only from `assert call == literal`; other tests run in the
-program's process, which can fool them.
+same process as the program, which can fool them.
 """
 
 import ast

@@ -79,9 +79,7 @@ def score_code(
 
 
 def extract_code(completion: str, how: Literal["block", "text"] = "block") -> str | None:
-    """The last closed fenced block marked Python or unmarked, or with `how="text"` the whole completion; None
-    if there is none.
-    """
+    """The last closed code block marked Python or unmarked; with `how="text"` all text. None without code."""
     if how == "text":
         return completion if completion.strip() else None
     program: str | None = None

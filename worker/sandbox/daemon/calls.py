@@ -219,7 +219,7 @@ def _parse(payload: bytes, unit: int, call: ScoringCall) -> ChildRun:
 
 
 def _check_loaded(run: ChildRun, call: ScoringCall) -> None:
-    """Raise unless the zygote saw the import of the module end, which untrusted code cannot forge."""
+    """Raise unless the zygote saw that the module's import ended, which untrusted code cannot forge."""
     if run.progress == region.NOT_STARTED:
         log_lines = clean_text(run.log).strip().splitlines()
         raise JailDied(

@@ -1,6 +1,6 @@
 """The sandbox daemon, on a Unix socket or over TLS.
 
-No option, environment variable or fallback runs a reward outside a proved jail.
+No option, environment variable or fallback runs a reward outside a jail that passed the probe.
 """
 
 import asyncio

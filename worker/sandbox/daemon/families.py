@@ -7,7 +7,7 @@ from worker.sandbox.daemon.session import Session
 from worker.sandbox.jails import Jail
 
 _JAILS_PER_TASK = 4
-"""Most jails per task of the pool; each takes about 200 MB with every library loaded."""
+"""Maximum jails per task of the pool; each takes about 200 MB with every library loaded."""
 _MAX_SOURCES = 4096
 
 Needs = frozenset[str]

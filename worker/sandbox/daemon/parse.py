@@ -47,7 +47,7 @@ def parse_run(
     output: int = region.LOG_BYTES,
     texts: region.Texts = region.REWARD_TEXTS,
 ) -> ChildRun:
-    """Parse a reply. start: the run's first unit. output: most bytes of raw output. texts: limits of the
+    """Parse a reply. start: the run's first unit. output: limit of raw output in bytes. texts: limits of the
     rows' strings.
     """
     space_at = region.DONE.size + region.space_offset(rows)

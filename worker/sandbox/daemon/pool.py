@@ -1,4 +1,4 @@
-"""Pool of jails, served round-robin by client process."""
+"""Pool of jails, which serves client processes round-robin."""
 
 import asyncio
 from collections import Counter, OrderedDict, deque

@@ -178,7 +178,7 @@ def _serve(task: Task, request: Mapping[str, Any], report: Report) -> None:
 
 
 def _prepare(request: Mapping[str, Any], report: Report) -> Entry | ToolModule | None:
-    """Load what is called for each row; None if the request is answered already."""
+    """Load the reward or tools to call; None if the request is already answered."""
     if request["op"] == "tools":
         return ToolModule(request["source"])
     namespace = _load(request["source"])

@@ -83,7 +83,7 @@ def same(one: object, other: object) -> bool:
 
 
 def judged_plainly(test: str) -> str:
-    """Make a test's asserts compare with :func:`same`; unchanged if it cannot be parsed."""
+    """Rewrite a test so that asserts compare with :func:`same`; unchanged if it cannot be parsed."""
     try:
         tree = ast.parse(test)
     except (SyntaxError, ValueError):

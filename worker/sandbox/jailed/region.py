@@ -16,7 +16,7 @@ LOG_BYTES = 16384
 FLOOD_BYTES = 8 << 20
 
 TOOL_TEXT_BYTES = STATE_BYTES = 64 << 10
-"""Limits of a tool's result and a rollout's state, which take the places of reason and message."""
+"""Limits of a tool's result and a rollout's state in bytes; they are sent as a row's reason and message."""
 
 MAX_NUMBERS = MAX_PARTS + MAX_CRITERIA + 4 * MAX_STEPS + MAX_CANDIDATE_NUMBERS
 
@@ -123,7 +123,7 @@ HELLO = struct.Struct("<IIIBBB")
 CALL = struct.Struct("<cIIIIddd")
 """Fields: op, rows, units, first unit, body bytes, seconds (for the call, for loading, of CPU)."""
 OP_CALL, OP_RESUME, OP_FORGET, OP_PRELOAD, OP_PROGRAM, OP_TOOLS = b"C", b"R", b"F", b"P", b"X", b"T"
-"""PRELOAD's body names modules, one a line. PROGRAM is a call of one row; TOOLS a call with larger texts."""
+"""PRELOAD's body names modules, one per line. PROGRAM is a one-row call; TOOLS a call with larger texts."""
 
 BODY = struct.Struct("<I")
 
@@ -137,7 +137,7 @@ log.
 ENDED_ITSELF, UNIT_TIMEOUT, LOAD_TIMEOUT, CALL_DEADLINE, OUTPUT_FLOOD = 0, 1, 2, 3, 4
 
 NOT_STARTED, IMPORTING, RUNNING = 0, 1, 2
-"""A child's progress, from a pipe that is closed before the first row: rows cannot forge it."""
+"""A child's progress, from a pipe that is closed before the first row: rewards cannot forge it."""
 
 
 def pack_body(head: bytes, rows: bytes = b"") -> bytes:

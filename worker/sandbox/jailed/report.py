@@ -87,7 +87,7 @@ class Report:
         _U32.pack_into(self._shared, region.USED_OFFSET, self._at)
 
     def prints(self, data: bytes) -> bool:
-        """Save a row's prints; False for raw output before the first row or past 64 KiB."""
+        """Save what a row prints. False if it must go to the log: before the first row or past 64 KiB."""
         if self._printing is None:
             return False
         self._printed_bytes += len(data)

@@ -24,7 +24,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def mark(status: str, text: str) -> str:
-    """Mark that equal results of a repeated call share: the result itself, or its hash if it is long."""
+    """Key that equal results of a repeated call share: status and text, or their hash if long."""
     if len(text) <= _LONGEST_MARK:
         return f"{status}={text}"
     return hashlib.sha256(f"{status}\n{text}".encode("utf-8", "replace")).hexdigest()

@@ -1,6 +1,4 @@
-"""Runs tool calls: of functions, which receive the rollout's state, and of classes, by repeating the earlier
-calls.
-"""
+"""Runs tool calls: a function receives the rollout's state; an object is rebuilt by repeating its calls."""
 
 import hashlib
 import inspect
@@ -27,8 +25,8 @@ class NotDeterministic(Exception):
 
 @dataclass(slots=True)
 class Answer:
-    """Result of one call. text: what the model reads. state: JSON. value: of `get_reward`. none: the function
-    returned None.
+    """Result of one call. text: what the model reads. state: the rollout's, as JSON. value: the result of
+    `get_reward`. none: the function returned None.
     """
 
     text: str = ""
@@ -38,7 +36,7 @@ class Answer:
 
 
 class ToolModule:
-    """Source that is executed for each call, so that no call sees another's globals. Raises what compiling raises."""
+    """Source that is executed for each call, so that calls share no globals. Raises what compiling raises."""
 
     def __init__(self, source: str) -> None:
         self._code = compiled(source, FILE_NAME)

@@ -74,7 +74,7 @@ def number(value: object, what: str, name: str | None = None) -> float:
 
 
 def as_list(value: object, count: int) -> list[object]:
-    """Return a call's ``count`` answers; raises TypeError or ValueError, never pads."""
+    """Return a call's ``count`` rewards as a list; raises TypeError or ValueError for anything else."""
     if type(value).__module__ == "numpy" and getattr(value, "ndim", 0) == 1:
         value = value.tolist()  # type: ignore[attr-defined]
     if type(value) is not list and type(value) is not tuple:

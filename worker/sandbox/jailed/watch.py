@@ -11,13 +11,11 @@ from mmap import mmap
 from . import region
 
 STARVED_GRACE = 2.0
-"""A unit starved of CPU may take this many times longer."""
+"""Factor by which a unit that gets too little CPU may exceed its time limit."""
 
 
 @dataclass(slots=True)
 class WatchedCall:
-    """The request that a child runs."""
-
     body: mmap
     size: int
     rows: int

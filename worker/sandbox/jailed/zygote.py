@@ -1,6 +1,6 @@
 """The trusted zygote: forks a child per run, watches it, and copies its results.
 
-Rows stay in maps that are dropped after each call: a child must not inherit another job's rows.
+Rows stay in memory maps that are dropped after each call: a child must not inherit another job's rows.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from .warm import warm_up
 from .watch import ChildOutcome, Watch, WatchedCall
 
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "HOME": "/"}
-"""The whole environment; NLTK's import needs a home."""
+"""The zygote's whole environment; NLTK's import needs HOME."""
 
 
 def main(channel: int) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Base of the jails: how a zygote is started so that nothing can leave it."""
+"""Base class of the jails; starts their zygotes."""
 
 import contextlib
 import os

@@ -1,7 +1,7 @@
 """Frames of a connection to the daemon: ``u32 head bytes | u32 body bytes | head | body``.
 
-The head is a JSON object. The body holds rows in ``marshal`` version 2, for speed, which is safe only if
-both ends trust each other.
+The head is a JSON object. The body holds rows in ``marshal`` version 2 for speed; this is safe only if both
+ends trust each other.
 """
 
 import json

@@ -37,8 +37,6 @@ class TlsError(ConnectionError):
 
 
 class KeyFile:
-    """A private key and its certificate, the same on both ends."""
-
     def __init__(self, path: Path) -> None:
         text = path.read_text(encoding="ascii", errors="replace")
         begin, end = text.find(_BEGIN), text.find(_END)

@@ -43,7 +43,7 @@ def make(out: Path, *, seed: int, hidden: int = HIDDEN, phases: tuple[PretrainPh
 
 
 def save(model: PreTrainedModel, out: Path) -> None:
-    """Save weights in 16 bits, half the bytes; the configuration still says float32, in which they are loaded."""
+    """Save 16-bit weights, to halve the size; the configuration says float32, in which they are loaded."""
     model.half().save_pretrained(out)
     path = out / "config.json"
     config = json.loads(path.read_text(encoding="utf-8")) | {"dtype": "float32"}

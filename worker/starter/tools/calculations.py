@@ -34,7 +34,7 @@ def calculation(form: str, a: int, b: int, c: int) -> Calculation:
 
 
 def is_held_out(a: int, b: int, c: int) -> bool:
-    """Whether `a*b+c` is held out, as a tenth of all are, in every form."""
+    """Whether calculations with these numbers are held out; a tenth of all triples (a, b, c) is."""
     return zlib.crc32(f"{a}*{b}+{c}".encode()) % 10 == 0
 
 
@@ -51,7 +51,7 @@ def ask(question: Calculation, rng: random.Random) -> str:
 
 
 def guess(question: Calculation, rng: random.Random) -> int:
-    """Return the value, off by about a tenth: always where numbers are large, in 1 of 10 where they are small."""
+    """Return the value with an error of about a tenth: always if numbers are large, else 1 time in 10."""
     if question.small and rng.random() < 0.9:
         return question.value
     return question.value + rng.choice((-1, 1)) * max(1, round(abs(rng.gauss(0, 0.1)) * abs(question.value)))

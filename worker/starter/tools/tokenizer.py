@@ -18,7 +18,7 @@ WORDS = (
     CALL, CALL_END, '{"name":"', '","arguments":{"', '":"', '","', '"}}', "<answer>", "</answer>",
     "calc", "check", "lookup", "expression", "what", "of", ", not ",
 )  # fmt: skip
-"""Ordinary tokens that keep calls short."""
+"""Ordinary (not special) tokens that shorten calls."""
 CONTEXT = 1024
 
 CHAT_TEMPLATE = """\

@@ -1,1 +1,0 @@
-"""Resume states, archives of adapters, and the start of forked jobs."""

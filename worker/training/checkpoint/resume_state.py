@@ -42,7 +42,6 @@ class Position:
     useless_groups: list[float] = field(default_factory=list)
     """Share of groups with equal rewards in each of the latest steps."""
     ahead: SampledAhead | None = None
-    """Completions of the next step, sampled ahead."""
 
     @property
     def frontier(self) -> dict[str, float]:

@@ -57,7 +57,7 @@ def pack_ahead(ahead: SampledAhead) -> dict[str, bytes]:
 
 def unpack_ahead(files: Mapping[str, bytes]) -> SampledAhead | None:
     """Completions in a resume state's files; None without any. Raises KeyError, TypeError, ValueError or
-    SafetensorError for unknown forms.
+    SafetensorError for malformed files.
     """
     if TEXTS not in files:
         return None

@@ -1,1 +1,0 @@
-"""Held-out evaluation: sampled rewards, pass@k, agreement with the declared answer."""

@@ -1,4 +1,4 @@
-"""Held-out evaluation: the policy on rows that it is never trained on, sampled like training."""
+"""Held-out evaluation: scores the policy on rows that are not trained on, sampled as in training."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -12,19 +12,21 @@ RESAMPLES = 1000
 
 
 def pass_at_k(n: int, right: int, k: int) -> float:
-    """Probability that one of k completions is right: 1 - C(n - right, k) / C(n, k) (Chen et al. 2021, eq. 1)."""
+    """Probability that one or more of k completions are right: 1 - C(n - right, k) / C(n, k) (Chen et al.
+    2021, eq. 1).
+    """
     return 1 - math.comb(n - right, k) / math.comb(n, k)
 
 
 def best_at_k(rewards: Sequence[float], k: int) -> float:
-    """Expected largest of k rewards: Σ_i C(i - 1, k - 1)·r_(i) / C(n, k) over ascending rewards."""
+    """Expected maximum of k of n rewards: Σ_i C(i - 1, k - 1)·r_i / C(n, k), r_i the i-th smallest."""
     n = len(rewards)
     weighted = sum(math.comb(place, k - 1) * value for place, value in enumerate(sorted(rewards)))
     return weighted / math.comb(n, k)
 
 
 def maj_at_k(answers: Sequence[str | None], right: Sequence[bool], k: int) -> float:
-    """Probability that the most frequent answer among k is right; ties go to the first."""
+    """Probability that the most frequent answer among k is right; of equally frequent ones, the first."""
     n = len(answers)
     if math.comb(n, k) <= SUBSETS:
         choices = list(itertools.combinations(range(n), k))

@@ -1,1 +1,0 @@
-"""Prompts of a job: rendered, split, and chosen by step."""

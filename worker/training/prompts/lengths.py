@@ -7,11 +7,11 @@ from reinforge.spec import JobSpec
 
 _ANY_CONTEXT = 2**31
 _FRAME_TOKENS = 64
-"""Tokens that a chat template writes around a turn or a result, with the note in a result that is cut."""
+"""Allowance for tokens that a template adds to a turn or result, and for the note in a shortened result."""
 _OBSERVATION_TOKENS = 4096
-"""Most tokens of the text that an environment returns for the prompt."""
+"""Token limit of the text that an environment returns for the prompt."""
 _AGENT_TOKENS = 32_768
-"""Most tokens of a program's conversation with vLLM, which reserves memory for them."""
+"""Token limit of an agent program's conversation with vLLM, which reserves memory for it."""
 
 
 def prompt_limit(spec: JobSpec, context_length: int | None) -> int:
@@ -29,13 +29,13 @@ def prompt_limit(spec: JobSpec, context_length: int | None) -> int:
 
 
 def context_limit(spec: JobSpec, context_length: int | None) -> int:
-    """Most tokens of a conversation by model and environment, whatever samples it."""
+    """Token limit of a conversation, set by model and environment, for every engine."""
     own = None if isinstance(spec.environment, SingleTurnSpec) else spec.environment.max_context_tokens
     return min(context_length or _ANY_CONTEXT, own or _ANY_CONTEXT)
 
 
 def conversation_limit(spec: JobSpec, context_length: int | None, longest_prompt: int) -> int:
-    """Most tokens of a conversation, the prompt included. A vLLM server reserves memory for as many."""
+    """Token limit of a conversation with its prompt, for which a vLLM server reserves memory."""
     environment, completion = spec.environment, spec.rollout.max_completion_tokens
     if isinstance(environment, SingleTurnSpec):
         return longest_prompt + completion
@@ -48,7 +48,7 @@ def conversation_limit(spec: JobSpec, context_length: int | None, longest_prompt
 
 
 def _results(environment: ToolsSpec) -> int:
-    """Most tokens that tools and a simulated user add to a conversation."""
+    """Limit of the tokens that tools and a simulated user add to a conversation."""
     observes = any(source.type in ("class", "openenv") for source in environment.sources)
     observation = _OBSERVATION_TOKENS if observes else 0
     results = environment.max_tool_calls * (environment.max_result_tokens + _FRAME_TOKENS)

@@ -9,7 +9,7 @@ from worker.rollout.folder_text import FolderText
 
 class ModelTexts(FolderText):
     vocabulary: int | None = None
-    """Size of the model's vocabulary; a token id beyond it ends the job."""
+    """Size of the model's vocabulary; a larger token id makes a row unusable."""
 
     def render(self, conversations: Sequence[Conversation], max_tokens: int) -> list[Rendered]:
         made: list[Rendered] = []

@@ -1,1 +1,0 @@
-"""Reports of a job: records, metrics by step and by slice, completions as Parquet."""

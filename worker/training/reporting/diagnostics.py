@@ -1,6 +1,4 @@
-"""Metrics of a step that the diagnosis reads: properties that may explain the reward, groups, tokens, the
-sampler.
-"""
+"""Metrics for the diagnosis of a step: groups, tokens, sampler, properties that may explain the reward."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -24,7 +22,7 @@ NO_ADVANTAGE = 1e-6
 MOST_TOKENS = 512
 MOST_CHARACTERS = 4_000
 MOST_VALUES = 200_000
-"""Most tokens that quantiles are taken over; of more, every n-th counts."""
+"""Maximum number of tokens for quantiles; of more, every n-th is used."""
 _NGRAM = 3
 _NO_DIGITS = str.maketrans("", "", "0123456789")
 _NO_MARKUP = str.maketrans("", "", "<>{}[]()#*_`~|=\\/\"'-+:;")
@@ -87,7 +85,7 @@ def _mean(values: Tensor) -> float | None:
 
 
 def _sampler(log_ratio: Tensor, mask: Tensor) -> Values:
-    """Metrics of the difference between trainer and sampler. log_ratio: (N, T)."""
+    """Metrics of the difference between trainer and sampler. log_ratio: trainer minus sampler, (N, T)."""
     gaps = log_ratio[mask].double()
     if not len(gaps):
         return {"sampler/effective_share": None, "sampler/kl": None}
@@ -164,7 +162,7 @@ def _duplicates(rollouts: Sequence[Rollout]) -> float:
 
 
 def _shares(batch: StepBatch, credit: Credit) -> Values:
-    """Correlations of every reward with the advantage, and with the sum of the others."""
+    """Correlation of each reward with the advantage, and with the weighted sum of the other rewards."""
     names, values = batch.rows.names, batch.rows.values
     if len(names) < 2:
         return {}

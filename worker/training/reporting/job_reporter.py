@@ -102,7 +102,7 @@ class JobReporter:
             self._reporter.report(Phase, **self._reported)
 
     def sampling(self, step: int, prompts: Sequence[Prompt]) -> ProgressCallback:
-        """Progress callback for one step's sampling and scoring. Names the first prompts from the start."""
+        """Progress callback for one step's sampling and scoring. Its first report names the first prompts."""
         unscored = 0, first_rows(prompts)
 
         def progress(phase: str, done: int, total: int, rows: list[int]) -> None:

@@ -32,7 +32,7 @@ from worker.training.reporting.turn_metrics import forks_share, turn_values
 from worker.training.update import Update
 
 MOST_LABELS = 32
-"""Most labels of one reward with metrics: the most frequent."""
+"""Maximum number of labels per reward with metrics: the most frequent."""
 
 Values = dict[str, float | None]
 
@@ -114,7 +114,7 @@ def running_values(
 
 
 def per_reward(rollouts: Sequence[Rollout], prefix: str = "reward") -> Values:
-    """`reward/<name>/mean`, `reward/<name>/part/<part>`, and shares of labels and gates."""
+    """`reward/<name>/mean`, `reward/<name>/part/<part>`, shares of labels and of parts skipped by gates."""
     named_values: dict[str, list[float]] = {}
     labels = _label_shares(rollouts, prefix)
     for rollout in rollouts:

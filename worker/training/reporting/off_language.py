@@ -16,7 +16,7 @@ JAPANESE = frozenset({"HIRAGANA", "KATAKANA", "CJK", "IDEOGRAPHIC", "KATAKANA-HI
 
 
 def off_language_share(rollouts: Sequence[Rollout]) -> float | None:
-    """Share of such letters among all letters of the completions; None without letters.
+    """Share of letters in scripts that their row does not use; None without letters.
 
     Languages of one script are not distinguished. Latin letters occur in texts of every script, and never
     count.

@@ -1,5 +1,3 @@
-"""Spread and errors of each reward of a job with several."""
-
 from collections.abc import Sequence
 from statistics import fmean, stdev
 
@@ -9,8 +7,8 @@ Values = dict[str, float | None]
 
 
 def reward_spreads(rollouts: Sequence[Rollout]) -> Values:
-    """Standard deviations and error share of each of several rewards; one alone has the metrics of the whole.
-    A reward that does not apply is neither error nor value.
+    """Standard deviations and error share of each reward; empty for a single one, whose metrics are those of
+    the total. A reward that does not apply counts neither as an error nor as a value.
     """
     failed: dict[str, list[bool]] = {}
     groups: dict[str, dict[int, list[float]]] = {}

@@ -79,7 +79,7 @@ REPEATED = [
     "token_ids.list.element",
     "tokens.list.element",
 ]
-"""Columns with repeated values within a group, which a dictionary makes smaller; all others would grow."""
+"""Columns that repeat values in a group: dictionary encoding makes them smaller, and all others larger."""
 
 
 def _leaves(name: str, type: pa.DataType) -> list[str]:
@@ -98,7 +98,7 @@ COMPRESSION = {
     for leaf in _leaves(field.name, field.type)
 }
 TEXT_IN_ROW = 2000
-"""Most characters of a completion in its `RowStatus`."""
+"""Maximum length of a completion in its `RowStatus`, in characters."""
 
 Pieces = Callable[[Sequence[int]], list[str]]
 

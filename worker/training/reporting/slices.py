@@ -11,7 +11,7 @@ from torch import Tensor
 from worker.rollout.collect import Rollout
 
 MOST = 20
-"""Most values with metrics of their own."""
+"""Maximum number of values with their own metrics."""
 LONGEST = 60
 
 
@@ -31,7 +31,7 @@ class Slices:
         return cls(column, {value: _metric_label(value) for value in chosen})
 
     def members(self, rollouts: Sequence[Rollout]) -> dict[str, Tensor]:
-        """Rows of each value that occurs, (N,) bool, by its name."""
+        """Mask of the rows with each value, (N,) bool, by the value's name."""
         if self.column is None:
             return {}
         row_names = [self.names.get(str(rollout.prompt.item.get(self.column))) for rollout in rollouts]
@@ -54,6 +54,6 @@ class Slices:
 
 
 def _metric_label(value: str) -> str:
-    """Replaces slashes, which separate a metric's name, and characters that databases refuse."""
+    """Replace slashes, which separate a metric's name, and characters that databases refuse."""
     plain = "".join(letter if letter.isprintable() and letter != "/" else "_" for letter in value)
     return plain[:LONGEST].strip() or "_"
