@@ -73,7 +73,7 @@ def check_server_secrets(spec: JobSpec) -> None:
 
 
 def checkpoints(code: list[RewardCode], base_model: Path) -> dict[str, str]:
-    """Folders of the checkpoints that graders name; the base model's name is empty. Raises InvalidInput."""
+    """Folders of graders' checkpoints by name; an empty name means the base model. Raises InvalidInput."""
     folders = {}
     for index, reward in enumerate(code):
         if reward.kind != "grader":

@@ -139,7 +139,7 @@ def show(id: SweepId, json: Json = False) -> None:
 
 @app.command()
 def cancel(id: SweepId, json: Json = False) -> None:
-    """Cancel a sweep and its jobs. What they have stored is kept."""
+    """Cancel a sweep and its jobs. Their stored data is kept."""
     with connect() as client:
         sweep = client.sweeps.cancel(id)
     output.result(sweep, f"{sweep.id} is {sweep.status}", json=json)
@@ -222,7 +222,9 @@ def report(sweep: SweepDetail, server: str) -> None:
 
 
 def comparison(sweep: SweepDetail, server: str) -> str | None:
-    """URL of the page that compares the jobs with the first trial's, grouped over seeds; None for one job."""
+    """URL of the page that compares the jobs with the first trial's job; None for fewer than two jobs.
+
+    Jobs that differ in their seeds only are grouped."""
     first = sweep.trials[:1]
     ids = [trial.job for trial in [*first, *(trial for trial in _ranked(sweep) if trial not in first)]]
     jobs = [id for id in ids if id][:MOST_COMPARED]

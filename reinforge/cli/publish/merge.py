@@ -42,7 +42,7 @@ def merge(
     step: Step = None,
     json: Json = False,
 ) -> None:
-    """Merge an adapter into its base model: a model folder without LoRA, as fast as the base model.
+    """Merge an adapter into its base model. The result is a model folder, as fast as the base model.
 
     The merge is computed in float32 on this machine and cast to the base model's precision.
     """

@@ -60,7 +60,7 @@ def push(
 
 
 def _card(adapter: FetchedAdapter, merged: bool) -> str | None:
-    """The model card; None to keep the card that the folder may have."""
+    """The model card to upload; None to upload the folder's README.md, if any."""
     if adapter.facts is None:
         return None
     return write_card(adapter.facts, merged="as the base model" if merged else None)

@@ -80,7 +80,7 @@ def list_aliases(json: Json = False) -> None:
 
 @app.command("history")
 def alias_history(name: Name, json: Json = False) -> None:
-    """List the moves of an alias, newest first."""
+    """List the changes of an alias, newest first."""
     with connect() as client:
         changes = client.adapters.alias_history(name)
     if json:

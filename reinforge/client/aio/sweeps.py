@@ -23,7 +23,7 @@ class AsyncSweeps:
         self._transport = transport
 
     async def create(self, spec: SweepSpec | dict[str, Any]) -> SweepDetail:
-        """Start a sweep. `job` may be a `JobSpec`."""
+        """Start a sweep. The field `job` may be a `JobSpec`."""
         return SweepDetail.model_validate(
             await self._transport.post("/sweeps", _body(spec), at_least=3 * WORKER_SECONDS)
         )
