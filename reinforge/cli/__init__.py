@@ -1,1 +1,1 @@
-"""The command line. Results go to stdout as tables or, with `--json`, as JSON; messages go to stderr."""
+"""The command line. Results go to stdout (tables, or JSON with `--json`), messages to stderr."""

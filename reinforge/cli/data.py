@@ -133,7 +133,7 @@ def delete_dataset(dataset: DatasetArgument) -> None:
 
 
 def dataset_id(client: Reinforge, id_or_name: str) -> str:
-    """Return the id of a dataset by id or name. Returns an unknown name unchanged: the server refuses it.
+    """Id of the dataset with this id or name; for an unknown name the name, which the server refuses.
 
     Raises InvalidInput `ambiguous_name` if several datasets have the name.
     """

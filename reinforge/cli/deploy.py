@@ -44,7 +44,7 @@ def create(
     wait: Wait = True,
     json: Json = False,
 ) -> None:
-    """Deploy weights under a name. If WHAT is a job, deploy its best checkpoint."""
+    """Deploy weights under a name. For a job, deploy its best checkpoint."""
     with connect() as client:
         target = _target(client, what, final=final, step=step)
         deployment = client.deployments.create(name, **target, run_tools=run_tools)

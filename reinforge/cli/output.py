@@ -1,4 +1,4 @@
-"""Functions that print tables and JSON to stdout, and everything else to stderr."""
+"""Functions that print tables and JSON to stdout, and all else to stderr."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Command `reinforge rollout serve`: runs the user's program for the rollouts of a job."""
+"""Command `reinforge rollout serve`."""
 
 import signal
 from types import FrameType

@@ -74,7 +74,6 @@ def error_from(response: httpx.Response) -> ReinforgeError:
 
 
 def _with_note(error: E) -> E:
-    """Add the hint as a note, which tracebacks print."""
     if error.hint:
         error.add_note(f"Hint: {error.hint}")
     return error
@@ -83,7 +82,7 @@ def _with_note(error: E) -> E:
 def retry_wait(attempt: int, response: httpx.Response | None) -> float | None:
     """Seconds until the retry; None if the response is final.
 
-    `x-should-retry` decides if present. A `retry-after` (seconds or a date) above two minutes is final.
+    `x-should-retry` decides if present. `retry-after` (seconds or a date) above two minutes: None.
     """
     backoff: float = min(8.0, 0.5 * 2**attempt) * (1 - random.random() * 0.25)
     if response is None:

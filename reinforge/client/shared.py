@@ -79,7 +79,7 @@ def complete_seconds(size: int) -> float:
 
 
 def uploaded_hashes(dataset: Dataset, skip_bad_rows: bool) -> set[str]:
-    """SHA-256 of the dataset and, with `skip_bad_rows`, of the uploaded file with its bad rows."""
+    """SHA-256 of the dataset and, with `skip_bad_rows`, of the file with bad rows."""
     skipped = dataset.skipped if skip_bad_rows else None
     return {dataset.sha256, skipped.sha256} if skipped else {dataset.sha256}
 

@@ -25,7 +25,7 @@ class Inputs:
 def prepare(
     manifest: BundleManifest, folder: Path, out: Path, inputs: Inputs, socket_path: Path
 ) -> RunManifest:
-    """Write the bundle's job to `out` as `run.json`. folder: the unpacked bundle. Raises InvalidInput."""
+    """Write the job of the bundle in `folder` to `out/run.json`. Raises InvalidInput if impossible."""
     check_repeatable(manifest, folder)
     model = _model(manifest, inputs.model)
     dataset = _data(manifest.dataset, inputs.dataset, folder, "--dataset")

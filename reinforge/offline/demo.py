@@ -98,7 +98,7 @@ def held_out(metrics: Metrics, key: str) -> tuple[float | None, float | None]:
 def examples(
     client: Reinforge, job: JobDetail, count: int = 2
 ) -> list[tuple[str, CompletionRow, CompletionRow]]:
-    """`(prompt, before, after training)` of held-out rows, if possible of rows whose reward has risen."""
+    """`(prompt, completion before, completion after)` of held-out rows, preferably with a higher reward."""
     steps = client.jobs.completions(job.id, split="held_out", limit=1).steps
     if len(steps) < 2:
         return []
@@ -133,7 +133,7 @@ def chosen_checkpoint(client: Reinforge, job: JobDetail) -> Checkpoint:
 
 
 def summary(client: Reinforge, job: JobDetail, home: Path) -> dict[str, Any]:
-    """Contents of `demo-summary.json`; unpacks the best adapter below `home`. Raises `JobFailure`."""
+    """Contents of `demo-summary.json`; unpacks the adapter below `home`. Raises JobFailure on failure."""
     if job.status != JobStatus.SUCCEEDED:
         state = f"it is {job.status}" + (f", {job.reason}" if job.reason else "")
         message = job.error.message if job.error else state

@@ -25,7 +25,7 @@ def merge(
 ) -> MergedModel:
     """Write the merged model to the new folder `out`, with `card` as README.md; `archive`: also as `OUT.tar`.
 
-    Raises InvalidInput or StateConflict `merge_failed`.
+    Raises InvalidInput for unsuitable folders, StateConflict `merge_failed` if the process fails.
     """
     if out.exists():
         raise InvalidInput(f"{out} exists.", code="out_exists", hint="Choose another folder with --out.")

@@ -111,7 +111,7 @@ class Comparison:
 def reproduce(bundle: Path, out: Path, inputs: Inputs, *, steps: int | None = None) -> Reproduction:
     """Repeat a bundle's job in the new folder `out`, for `steps` steps or up to the first difference.
 
-    Raises InvalidInput, or Unavailable if the sandbox does not start.
+    Raises InvalidInput for a bad bundle or folder, Unavailable if the sandbox does not start.
     """
     if out.exists() and any(out.iterdir()):
         raise InvalidInput(

@@ -73,7 +73,7 @@ def check_server_secrets(spec: JobSpec) -> None:
 
 
 def checkpoints(code: list[RewardCode], base_model: Path) -> dict[str, str]:
-    """Folders of graders' checkpoints by name; an empty name means the base model. Raises InvalidInput."""
+    """Folders of graders' checkpoints by name (empty: base model). Raises InvalidInput if one is missing."""
     folders = {}
     for index, reward in enumerate(code):
         if reward.kind != "grader":

@@ -29,7 +29,7 @@ from reinforge.system.launch import end_with_parent
 
 
 def train(spec: JobSpec, out: Path) -> dict[str, Any]:
-    """Run `spec` to its end in the new folder `out`; returns the `ended` record.
+    """Run a job to its end in the new folder `out`; returns its record of kind `ended`.
 
     Under torchrun each process is a rank, and all but rank 0 write to `OUT-rank-N`.
     """

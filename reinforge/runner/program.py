@@ -19,9 +19,9 @@ _MARK = "reads_task"
 
 
 def reads_task(function: _F) -> _F:
-    """Decorator of a function that reads API address and key from `task["base_url"]` and `task["api_key"]`.
+    """Decorator for a function that reads API address and key from `task["base_url"]` and `task["api_key"]`.
 
-    Its rollouts share one process: they run in threads, or in one event loop if it is a coroutine function.
+    Its rollouts share one process: they run in threads, those of a coroutine function in one event loop.
     """
     setattr(function, _MARK, True)
     return function

@@ -86,7 +86,7 @@ class RolloutRunner:
         self._stop.set()
 
     def _processes(self) -> Sequence[RolloutProcess]:
-        """Processes, own or shared, of the concurrent rollouts. Raises InvalidInput `agent_not_importable`."""
+        """A process, own or shared, per concurrent rollout. Raises InvalidInput `agent_not_importable`."""
         first = OwnProcess(self._target)
         outcome: Outcome | None = {"error": "it is not MODULE:FUNCTION"}
         try:

@@ -63,7 +63,7 @@ def require_card(
         str | None, typer.Argument(help="Such as 'held_out_gain.low>0, witnesses=0'; left out: nothing.")
     ] = None,
 ) -> None:
-    """Set the conditions that a report card must meet when an adapter is promoted. Owners only."""
+    """Set the conditions that a report card must meet for a promotion. Owners only."""
     with connect() as client:
         client.projects.require_card(id, conditions)
     err.print(f"Promotions require: {conditions or 'nothing'}", markup=False)

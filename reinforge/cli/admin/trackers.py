@@ -1,4 +1,4 @@
-"""Commands under `reinforge tracker`: trackers, and exports of jobs to them."""
+"""Commands under `reinforge tracker`."""
 
 from typing import Annotated, Literal
 

@@ -69,7 +69,7 @@ def test_webhook(
     timeout: Annotated[float, typer.Option(help="Seconds to wait for the first answer.", min=0)] = 30.0,
     json: Json = False,
 ) -> None:
-    """Send a `webhook.test` event and print the answer. Exit 1 if it is refused, 124 without an answer."""
+    """Send a `webhook.test` event and print the answer. Exit 1 if it fails, 124 without an answer."""
     with connect() as client:
         delivery = _first_try(client, id, client.webhooks.test(id).id, timeout)
     if json:

@@ -15,7 +15,7 @@ from reinforge.evaluation.summary import RowScores
 from reinforge.schemas.evaluations import Evaluation, EvaluationRows
 
 SAMPLING = ("samples_per_row", "max_tokens", "temperature", "top_p", "stop")
-"""Sampling settings, which affect the result even on the same rows."""
+"""Sampling settings that affect an evaluation's result."""
 
 
 class About(BaseModel):
@@ -66,7 +66,7 @@ def result(file_or_id: str) -> Result:
 
 
 def baseline(reference: str, new: About, *, optional: bool) -> Result | None:
-    """Load the baseline of `new`: a file, an id, or the newest other evaluation of a name and the dataset.
+    """Load a baseline: a file, an id, or the newest evaluation of a name, other than `new`, on its dataset.
 
     If none has the name, returns None if `optional`, else raises NotFound `baseline_not_found`. Raises
     StateConflict `baseline_not_comparable` if the datasets differ.

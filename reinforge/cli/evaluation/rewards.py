@@ -83,7 +83,7 @@ def test(
     granularity: Granularity = "sample",
     json: Json = False,
 ) -> None:
-    """Score completions in the sandbox, with parts, reason, prints, time and status. Exit 1 if one fails."""
+    """Score completions in the sandbox; show parts, reason, prints, time, status. Exit 1 if one fails."""
     if item is not None and dataset is not None:
         raise InvalidInput("Give --item or --dataset, not both.", code="usage")
     if dataset is not None:

@@ -78,7 +78,6 @@ def spec_of(
 
 
 def train_attack(client: Reinforge, spec: JobSpec, *, quiet: bool) -> TrainedAttack:
-    """Run the job to its end and report what the model learned."""
     job = client.jobs.create(push_parts(client, spec))
     err.print(f"{job.id} attacks the reward: {client.base_url}/jobs/{job.id}", markup=False, soft_wrap=True)
     ended = follow(client, job.id, quiet=quiet)

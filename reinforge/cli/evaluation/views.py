@@ -57,9 +57,10 @@ def prompt_view(
 
 
 def reward_of(reward: str) -> dict[str, Any]:
-    """Request fields: `reward` and `revision` if it is stored, else `source` and sometimes `granularity`.
+    """Request fields of a reward: `reward` and `revision` if stored, else `source` and maybe `granularity`.
 
-    reward: a file, a stored reward (`rew_…[@REVISION]`) or a ready-made one. Raises InvalidInput.
+    reward: a file, a stored reward (`rew_…[@REVISION]`) or a ready-made one's name. Raises InvalidInput
+    `reward_not_found`.
     """
     if Path(reward).is_file():
         return {"source": read_source(reward)}

@@ -38,7 +38,7 @@ def defaults(
     """Suggest values, with reasons, for settings that a job file lacks, and estimate the job's time.
 
     They depend on the base model, the dataset, the online workers and the newest pre-flight of the same job.
-    Creates no job; dataset and reward files are pushed first.
+    Creates no job, but uploads dataset and reward files first.
     """
     with connect() as client:
         spec = push_parts(client, with_settings(load(file), set))

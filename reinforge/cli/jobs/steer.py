@@ -75,7 +75,7 @@ def _list(settings: list[JobSetting], *, json: bool) -> None:
 
 
 def _parsed(text: str, settings: list[JobSetting]) -> tuple[str, float]:
-    """Parse `SETTING=NUMBER`. A unique suffix of the setting's path is enough, as in `learning_rate=5e-6`."""
+    """Parse `SETTING=NUMBER`. SETTING may be a unique suffix of the path, as in `learning_rate=5e-6`."""
     name, _, value = text.partition("=")
     matches = [setting.setting for setting in settings if f".{setting.setting}".endswith(f".{name.strip()}")]
     if len(matches) != 1:
@@ -143,7 +143,7 @@ def _list_starts(starts: list[JobStart], *, json: bool) -> None:
 
 
 def _number(text: str) -> int | float:
-    """Parse an integer or decimal number. Raises ValueError."""
+    """Parse a number. Raises ValueError for other text."""
     return int(text) if text.strip().lstrip("-").isdigit() else float(text)
 
 

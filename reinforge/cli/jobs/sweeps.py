@@ -55,7 +55,7 @@ def start(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Start a sweep. Dataset and reward files that it names are pushed first (also with --dry-run)."""
+    """Start a sweep. Dataset and reward files that it names are uploaded first (also with --dry-run)."""
     if timeout is not None and not wait:
         raise InvalidInput("--timeout needs --wait.", code="usage")
     if dry_run and wait:
@@ -154,7 +154,7 @@ def delete(id: SweepId) -> None:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Read a sweep file, whose `job` is a job or the path of a job file. Raises InvalidInput."""
+    """Read a sweep file; its `job` is a job or a job file. Raises InvalidInput if it is not valid."""
     raw = read(path)
     folder, name, job = path.resolve().parent, path.name, raw.get("job")
     if isinstance(job, str):
@@ -222,9 +222,9 @@ def report(sweep: SweepDetail, server: str) -> None:
 
 
 def comparison(sweep: SweepDetail, server: str) -> str | None:
-    """URL of the page that compares the jobs with the first trial's job; None for fewer than two jobs.
+    """URL of the jobs' comparison with the first trial's job; None for one job.
 
-    Jobs that differ in their seeds only are grouped."""
+    Jobs that differ only in their seeds are grouped."""
     first = sweep.trials[:1]
     ids = [trial.job for trial in [*first, *(trial for trial in _ranked(sweep) if trial not in first)]]
     jobs = [id for id in ids if id][:MOST_COMPARED]

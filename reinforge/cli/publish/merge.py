@@ -65,7 +65,7 @@ def merge(
 def merge_fetched(
     adapter: FetchedAdapter, base: Path | None, to: Path, *, archive: bool = False
 ) -> MergedModel:
-    """Merge an adapter and write the merged model with a model card to the new folder `to`."""
+    """Write the merged model and its model card to the new folder `to`."""
     to = to.resolve()
     model = locate(base_source(adapter, base), settings.model_cache(), "--base")
     return merge_weights(model.folder, adapter.folder, to, archive=archive, card=_card(adapter))

@@ -1,4 +1,4 @@
-"""Commands `reinforge promote` and `reinforge alias`, for names that point to adapters."""
+"""Commands `reinforge promote` and `reinforge alias`."""
 
 from typing import Annotated
 

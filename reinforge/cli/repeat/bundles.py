@@ -68,8 +68,8 @@ def reproduce(
 ) -> None:
     """Repeat a bundle's job here, without a server, and compare it with the original step by step.
 
-    The bundle's reward code runs in the sandbox. Exit 0 if all results are bitwise identical, else 1, with
-    the first difference printed.
+    The bundle's reward code runs in the sandbox. Print the first difference. Exit 0 if all results are
+    bitwise identical, else 1.
     """
     need("worker")
     folder = (out_folder or Path("runs") / f"reproduce-{time.strftime('%Y%m%d-%H%M%S')}").resolve()

@@ -43,7 +43,7 @@ def choose_any(client: Reinforge, id: str) -> Checkpoint:
 
 
 def require_job(id: str, *, final: bool, step: int | None) -> None:
-    """Check that `--final` and `--step` are only used with a job. Raises InvalidInput."""
+    """Raise InvalidInput if `--final` or `--step` is used without a job."""
     if not id.startswith("ftjob-") and (final or step is not None):
         raise InvalidInput("--final and --step choose a checkpoint of a job (ftjob-…).", code="usage")
 

@@ -20,7 +20,7 @@ class AsyncAdapters:
     async def promote(
         self, adapter: str, *, to: str, require: str | None = None, etag: str | None = None
     ) -> AliasInfo:
-        """Create the alias `to` or point it at another adapter. `require`: conditions on the report card,
+        """Point the alias `to`, created if needed, at an adapter. `require`: conditions on the report card,
         such as `held_out_gain.low>0`. Raises StateConflict `card_not_passed` if one is not met.
         """
         if etag is None:

@@ -1,4 +1,4 @@
-"""The client: a connection to a server, with all resources."""
+"""The client with all its resources."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Self

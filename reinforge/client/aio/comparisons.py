@@ -45,7 +45,7 @@ class AsyncComparisons:
         limit: int = 20,
         after: str | None = None,
     ) -> ComparedPromptPage:
-        """One page of the prompts that jobs share. sort: `difference` or `reward`; descending: `-reward`."""
+        """One page of the prompts that jobs share. sort: `difference` or `reward`, with `-` descending."""
         query = {
             "job": list(ids),
             "split": split,

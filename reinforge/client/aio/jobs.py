@@ -269,14 +269,14 @@ class AsyncJobs(AsyncComparisons):
     async def pick_checkpoint(self, id: str, which: Which = "best") -> Checkpoint:
         """Best or final checkpoint of a succeeded job.
 
-        Raises StateConflict `no_adapter` before that, `no_better_checkpoint` if the base model is best.
+        Raises StateConflict `no_adapter`, or `no_better_checkpoint` if none is better than the base model.
         """
         return pick_checkpoint(await self.get(id), await self.checkpoints(id), which)
 
     async def download_adapter(
         self, id: str, to: str | Path, *, which: Which = "best", progress: Progress | None = None
     ) -> Path:
-        """Download the best or final checkpoint as `.tar.gz`. Raises the errors of `pick_checkpoint`."""
+        """Download the best or final checkpoint as a `.tar.gz`. Raises the errors of `pick_checkpoint`."""
         return await save(
             self._transport, f"/jobs/{id}/adapter/download?which={which}", to, progress=progress
         )
@@ -400,7 +400,7 @@ class AsyncJobs(AsyncComparisons):
             await asyncio.sleep(poll)
 
     async def stream(self, id: str, *, after: int = 0) -> AsyncIterator[JobEvent]:
-        """Live events with `seq` > `after`, once and in that order, until the job is finished or paused."""
+        """Live events with `seq` > `after`, each once and sorted, until the job is finished or paused."""
         failures, outage = 0, Outage()
         while True:
             try:

@@ -33,7 +33,6 @@ class AsyncSweeps:
         return SweepCheck.model_validate(await self._transport.post("/sweeps/check", _body(spec)))
 
     def list(self, *, status: str | None = None) -> AsyncIterator[Sweep]:
-        """Sweeps, newest first."""
         return iterate(self._transport, "/sweeps", Sweep, status=status)
 
     async def get(self, id: str) -> SweepDetail:
