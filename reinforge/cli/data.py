@@ -133,7 +133,7 @@ def delete_dataset(dataset: DatasetArgument) -> None:
 
 
 def dataset_id(client: Reinforge, id_or_name: str) -> str:
-    """Id of the dataset with this id or name; for an unknown name the name, which the server refuses.
+    """Id of the dataset with this id or name. An unknown name is returned: the server refuses it.
 
     Raises InvalidInput `ambiguous_name` if several datasets have the name.
     """

@@ -25,7 +25,7 @@ class Inputs:
 def prepare(
     manifest: BundleManifest, folder: Path, out: Path, inputs: Inputs, socket_path: Path
 ) -> RunManifest:
-    """Write the job of the bundle in `folder` to `out/run.json`. Raises InvalidInput if impossible."""
+    """Write the job of the bundle in `folder` to `out/run.json`. Raises InvalidInput if it cannot run."""
     check_repeatable(manifest, folder)
     model = _model(manifest, inputs.model)
     dataset = _data(manifest.dataset, inputs.dataset, folder, "--dataset")

@@ -98,7 +98,7 @@ def held_out(metrics: Metrics, key: str) -> tuple[float | None, float | None]:
 def examples(
     client: Reinforge, job: JobDetail, count: int = 2
 ) -> list[tuple[str, CompletionRow, CompletionRow]]:
-    """`(prompt, completion before, completion after)` of held-out rows, preferably with a higher reward."""
+    """`(prompt, completion before, completion after)` of held-out rows, preferably where the reward rose."""
     steps = client.jobs.completions(job.id, split="held_out", limit=1).steps
     if len(steps) < 2:
         return []

@@ -66,7 +66,7 @@ def result(file_or_id: str) -> Result:
 
 
 def baseline(reference: str, new: About, *, optional: bool) -> Result | None:
-    """Load a baseline: a file, an id, or the newest evaluation of a name, other than `new`, on its dataset.
+    """Load a baseline by file, id or name; a name means its newest other evaluation on the same dataset.
 
     If none has the name, returns None if `optional`, else raises NotFound `baseline_not_found`. Raises
     StateConflict `baseline_not_comparable` if the datasets differ.

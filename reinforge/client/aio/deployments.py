@@ -50,7 +50,7 @@ class AsyncDeployments:
         run_tools: bool | None = None,
         etag: str | None = None,
     ) -> DeploymentInfo:
-        """Switch to other weights; running requests finish on the old ones. run_tools: None keeps it."""
+        """Switch to other weights; running requests finish on the old. run_tools: None keeps the setting."""
         body = {"adapter": adapter, "checkpoint": checkpoint, "model": model, "run_tools": run_tools}
         return DeploymentInfo.model_validate(
             await self._transport.patch(f"/deployments/{name}", body, etag=etag)
