@@ -1,1 +1,1 @@
-"""The command line: tables for people, `--json` for programs, logs on stderr, exit codes in `exits.py`."""
+"""The command line. Results go to stdout (tables, or JSON with `--json`), messages to stderr."""

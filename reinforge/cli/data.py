@@ -45,7 +45,7 @@ def push_dataset(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Upload a dataset. Equal content is stored once.
+    """Upload a dataset. A file with the same name and content is not sent again.
 
     Files above 64 MiB are sent in parts. After a broken connection, run the command again to resume.
     """
@@ -133,7 +133,7 @@ def delete_dataset(dataset: DatasetArgument) -> None:
 
 
 def dataset_id(client: Reinforge, id_or_name: str) -> str:
-    """Resolve a dataset's id or name; an unknown name is returned unchanged, for the server to refuse.
+    """Id of the dataset with this id or name. An unknown name is returned: the server refuses it.
 
     Raises InvalidInput `ambiguous_name` if several datasets have the name.
     """
@@ -287,7 +287,7 @@ def remove_model(id: Annotated[str, typer.Argument(help="Id of the model.")]) ->
 
 @models.command("list")
 def list_models(json: Json = False) -> None:
-    """List the base models of the project and the shared ones."""
+    """List the project's base models and the shared models."""
     with connect() as client:
         all_models = list(client.models.list())
     if json:

@@ -44,7 +44,7 @@ def create(
     wait: Wait = True,
     json: Json = False,
 ) -> None:
-    """Deploy weights under a name; for a job, its best checkpoint."""
+    """Deploy weights under a name. For a job, deploy its best checkpoint."""
     with connect() as client:
         target = _target(client, what, final=final, step=step)
         deployment = client.deployments.create(name, **target, run_tools=run_tools)
@@ -129,7 +129,7 @@ def stop(
 
 @app.command()
 def vllm(name: Name, json: Json = False) -> None:
-    """Print the command that serves the same weights with your own vLLM."""
+    """Print the command that serves a deployment's weights with your own vLLM."""
     with connect() as client:
         deployment = client.deployments.get(name)
     if json:

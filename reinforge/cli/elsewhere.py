@@ -1,4 +1,4 @@
-"""Hints that name the right command for an unknown one."""
+"""Hints for unknown commands, naming the command to use instead."""
 
 import re
 from typing import Any

@@ -30,7 +30,7 @@ class Exit(IntEnum):
     """The server or the network failed, even after retries."""
     TIMEOUT = 124
     INTERRUPTED = 130
-    """Ctrl-C detached the command; the job keeps running."""
+    """Ctrl-C ended the command, not the job that it followed."""
 
 
 _BY_TYPE: list[tuple[type[ReinforgeError], Exit]] = [

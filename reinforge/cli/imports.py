@@ -1,4 +1,4 @@
-"""`reinforge import`."""
+"""Command `reinforge import`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -23,7 +23,7 @@ def import_project(
     data: Annotated[Path | None, typer.Option(help="Rows to train on; without, a stub is written.")] = None,
     json: Json = False,
 ) -> None:
-    """Convert a job or reward of another service to a folder with job file, reward and rows."""
+    """Convert another service's job or reward to a folder with a job file, a reward and a dataset."""
     rows = None if data is None else sum(1 for _ in iter_rows(data, detect_format(data)))
     folder = to or Path(file.stem)
     project = imports.read(file, model, rows)

@@ -1,4 +1,4 @@
-"""`reinforge`: the entry point. Errors become a message, a hint and an exit code, never a traceback."""
+"""Entry point of `reinforge`, which prints expected errors without a traceback."""
 
 import sys
 from typing import Annotated, Any
@@ -108,7 +108,7 @@ def login(
     ],
     key: Annotated[str | None, typer.Option(help="An API key; not needed with a sign-in URL.")] = None,
 ) -> None:
-    """Save a server and its API key, in a file that only you can read."""
+    """Save a server's address and your API key in a file that only you can read."""
     if address.startswith("rf-"):
         url, key = _server_of(address), address
         err.print(f"Signed in to {url}; the key is in {store(url, key)}.")
@@ -143,7 +143,7 @@ def whoami(json: Json = False) -> None:
 
 
 def _server_of(key: str) -> str:
-    """Address of the configured server. Raises NotAuthenticated if it refuses the key, ServerUnreachable."""
+    """The configured server's address. Raises NotAuthenticated if it refuses the key; ServerUnreachable."""
     with Reinforge(api_key=key, retries=0) as client:
         hint = "If it is for another server, give its address: reinforge login URL --key rf-…"
         try:
@@ -176,7 +176,7 @@ def _posted(http: httpx.Client, path: str, body: dict[str, Any]) -> dict[str, An
 
 
 def anywhere(arguments: list[str]) -> list[str]:
-    """Move `--no-input` before the command, so that it is accepted anywhere."""
+    """Move `--no-input` to the front, so that it is accepted anywhere."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     if NO_INPUT not in arguments[:end]:
         return arguments

@@ -1,4 +1,4 @@
-"""Printing: a table or JSON on stdout, everything else on stderr."""
+"""Functions that print tables and JSON to stdout, and all else to stderr."""
 
 import json
 import sys
@@ -54,7 +54,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, empty:
 
 
 def result(value: BaseModel | Sequence[BaseModel], *lines: str, json: bool) -> None:
-    """Print JSON on stdout, or lines on stderr."""
+    """Print `value` as JSON on stdout if `json`, else `lines` on stderr."""
     if json:
         print_json(value)
         return
@@ -94,7 +94,7 @@ def print_error(error: ReinforgeError) -> None:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Format with `digits` decimals; a dash for None."""
+    """Format a number with `digits` decimals, None as a dash."""
     return "–" if value is None else f"{value:,.{digits}f}"
 
 

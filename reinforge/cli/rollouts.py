@@ -1,4 +1,4 @@
-"""Command `reinforge rollout serve`: runs the user's program for the rollouts of a job."""
+"""Command `reinforge rollout serve`."""
 
 import signal
 from types import FrameType
@@ -28,8 +28,9 @@ def serve(
 ) -> None:
     """Run FUNCTION(task) for each rollout of a job, until the job has ended.
 
-    Each rollout runs in its own process with OPENAI_BASE_URL and OPENAI_API_KEY set. The runner connects to
-    the server, never the other way round. Ctrl-C or SIGTERM returns unfinished rollouts to the server.
+    Each rollout runs in its own process with OPENAI_BASE_URL and OPENAI_API_KEY set, unless FUNCTION is
+    decorated with `reads_task`. The server never connects to this machine. Ctrl-C or SIGTERM returns
+    unfinished rollouts to the server.
     """
     with connect() as client:
         runner = RolloutRunner(

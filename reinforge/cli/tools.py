@@ -25,7 +25,7 @@ IsClass = Annotated[bool, typer.Option("--class", help="The file has an environm
 
 @app.command("schema")
 def schema(file: File, is_class: IsClass = False, json: Json = False) -> None:
-    """Print what the model reads of each tool. Exit 1 if the source has a problem."""
+    """Print each tool's name, parameters and description. Exit 1 if the source has a problem."""
     with connect() as client:
         checked = client.tools.check([_source(file, is_class)])
     if json:

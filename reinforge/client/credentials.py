@@ -13,7 +13,7 @@ def credentials_path() -> Path:
 
 
 def stored() -> dict[str, str]:
-    """Server address → API key; `default` is the address of the last login."""
+    """API keys by server address; the entry `default` is the address of the last login."""
     try:
         value = json.loads(credentials_path().read_text(encoding="utf-8"))
     except (OSError, ValueError, RuntimeError):  # RuntimeError: there is no home folder

@@ -54,7 +54,7 @@ class ServerUnreachable(Unavailable):
 
 
 def error_from(response: httpx.Response) -> ReinforgeError:
-    """The error of a response with status ≥ 400 whose body has been read."""
+    """Convert a response with status ≥ 400 to an error. Its body must have been read."""
     try:
         body = response.json().get("error") or {}
     except (ValueError, AttributeError, RecursionError):
@@ -74,7 +74,6 @@ def error_from(response: httpx.Response) -> ReinforgeError:
 
 
 def _with_note(error: E) -> E:
-    """Add the hint as a note, which tracebacks print."""
     if error.hint:
         error.add_note(f"Hint: {error.hint}")
     return error
@@ -83,7 +82,7 @@ def _with_note(error: E) -> E:
 def retry_wait(attempt: int, response: httpx.Response | None) -> float | None:
     """Seconds until the retry; None if the response is final.
 
-    `x-should-retry` decides if present; `retry-after` (seconds or a date) is honoured up to two minutes.
+    `x-should-retry` decides if present. `retry-after` (seconds or a date) above two minutes: None.
     """
     backoff: float = min(8.0, 0.5 * 2**attempt) * (1 - random.random() * 0.25)
     if response is None:
@@ -122,9 +121,9 @@ def not_json(cause: ValueError) -> InvalidInput:
 
 
 class Outage:
-    """Outage of the server during a wait, which goes on for up to `OUTAGE_SECONDS`; logged once.
+    """Lets a wait survive an outage of the server for up to `OUTAGE_SECONDS`, and logs the outage once.
 
-    If the server has never answered, the wait ends at once: its address may be wrong.
+    If the server has never answered, the wait ends at once: the address may be wrong.
     """
 
     def __init__(self) -> None:

@@ -19,7 +19,7 @@ M = TypeVar("M", bound=BaseModel)
 
 CHUNK = 1 << 20
 Progress = Callable[[int, int | None], None]
-"""Callback that receives the bytes so far and the total, None if unknown."""
+"""Callback that receives the bytes transferred so far and the total, which may be None."""
 
 RESTS = FINAL | {JobStatus.PAUSED}
 """Job states that do not change by themselves."""
@@ -79,7 +79,7 @@ def complete_seconds(size: int) -> float:
 
 
 def uploaded_hashes(dataset: Dataset, skip_bad_rows: bool) -> set[str]:
-    """SHA-256 of files whose upload gives this dataset."""
+    """SHA-256 of the dataset and, with `skip_bad_rows`, of the file with bad rows."""
     skipped = dataset.skipped if skip_bad_rows else None
     return {dataset.sha256, skipped.sha256} if skipped else {dataset.sha256}
 

@@ -1,4 +1,4 @@
-"""Preparation of the job of a bundle for a trainer process: base model, rows and `run.json`."""
+"""Prepares a bundle's job for a trainer process: base model, rows and `run.json`."""
 
 import hashlib
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Inputs:
 def prepare(
     manifest: BundleManifest, folder: Path, out: Path, inputs: Inputs, socket_path: Path
 ) -> RunManifest:
-    """Write `run.json` of the same job to `out`; folder: the unpacked bundle. Raises InvalidInput."""
+    """Write the job of the bundle in `folder` to `out/run.json`. Raises InvalidInput if it cannot run."""
     check_repeatable(manifest, folder)
     model = _model(manifest, inputs.model)
     dataset = _data(manifest.dataset, inputs.dataset, folder, "--dataset")

@@ -55,7 +55,7 @@ def with_engine(spec: JobSpec, engine: str | None) -> JobSpec:
 
 
 def demo_key(home: Path) -> str:
-    """`REINFORGE_BOOTSTRAP_API_KEY`, else the demo's own API key, in a file that only its user can read."""
+    """`REINFORGE_BOOTSTRAP_API_KEY`, else the demo's own API key, from a file that only its user can read."""
     api_key = settings.bootstrap_api_key()
     if api_key:
         return api_key
@@ -73,7 +73,7 @@ def demo_key(home: Path) -> str:
 def find_or_start(
     client: Reinforge, spec: JobSpec, push: Callable[[Reinforge, JobSpec], JobSpec], *, again: bool
 ) -> tuple[JobDetail, bool]:
-    """The demo job, and whether one of the same specification existed; a paused one is resumed."""
+    """Return the demo job, and True if one with this specification existed; resumes a paused one."""
     mark, name = spec_hash(spec), spec.name or NAME
     if not again:
         for job in client.jobs.list():
@@ -98,7 +98,7 @@ def held_out(metrics: Metrics, key: str) -> tuple[float | None, float | None]:
 def examples(
     client: Reinforge, job: JobDetail, count: int = 2
 ) -> list[tuple[str, CompletionRow, CompletionRow]]:
-    """`(prompt, before, after)` of held-out rows, if possible with a higher reward after."""
+    """`(prompt, completion before, completion after)` of held-out rows, preferably where the reward rose."""
     steps = client.jobs.completions(job.id, split="held_out", limit=1).steps
     if len(steps) < 2:
         return []
@@ -123,7 +123,7 @@ def question(client: Reinforge, job: JobDetail, row: CompletionRow) -> str:
 
 
 def chosen_checkpoint(client: Reinforge, job: JobDetail) -> Checkpoint:
-    """The best checkpoint; the final one where none is better than the base."""
+    """The best checkpoint; the final one if none is better than the base model."""
     try:
         return client.jobs.pick_checkpoint(job.id)
     except StateConflict as error:
@@ -133,7 +133,7 @@ def chosen_checkpoint(client: Reinforge, job: JobDetail) -> Checkpoint:
 
 
 def summary(client: Reinforge, job: JobDetail, home: Path) -> dict[str, Any]:
-    """Contents of `demo-summary.json`; unpacks the best adapter below `home`. Raises `JobFailure`."""
+    """Contents of `demo-summary.json`; unpacks the adapter below `home`. Raises JobFailure on failure."""
     if job.status != JobStatus.SUCCEEDED:
         state = f"it is {job.status}" + (f", {job.reason}" if job.reason else "")
         message = job.error.message if job.error else state

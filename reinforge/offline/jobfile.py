@@ -20,7 +20,7 @@ _CHECKPOINTS = ("classifier", "reward_model", "reference_logprob")
 
 
 def load(path: str | Path) -> JobSpec:
-    """Read a job file as a validated specification, with absolute paths of files that exist beside it."""
+    """Read and validate a job file. Paths of files beside it become absolute."""
     path = Path(path)
     return validate(absolute(read(path), path.resolve().parent, path.name))
 
@@ -49,7 +49,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def schema() -> dict[str, Any]:
-    """JSON Schema (2020-12) of a job file, for editors: `JobSpec`, ready rewards and files of tools."""
+    """JSON Schema (2020-12) of a job file, for editors: `JobSpec`, library rewards and tool files."""
     job_schema = copy.deepcopy(spec_schema())
     rewards = job_schema["properties"]["rewards"]
     rewards["items"] = {"anyOf": [*rewards["items"]["oneOf"], {"$ref": "#/$defs/ReadyReward"}]}
@@ -118,7 +118,7 @@ def value_of(text: str) -> Any:
 
 
 def validate(raw: dict[str, Any]) -> JobSpec:
-    """Job specification. Raises one `InvalidInput` whose `errors` name every invalid field."""
+    """Validate a job. Raises one `InvalidInput` whose `errors` name every invalid field."""
     try:
         return JobSpec.model_validate(raw)
     except ValidationError as error:
@@ -135,7 +135,7 @@ def validate(raw: dict[str, Any]) -> JobSpec:
 
 
 def absolute(raw: dict[str, Any], folder: Path, name: str) -> dict[str, Any]:
-    """A job with absolute paths and expanded ready rewards. Raises InvalidInput for a missing file."""
+    """The job with absolute paths and library rewards expanded. Raises InvalidInput for a missing file."""
     raw = dict(raw)
     data = raw.get("data")
     if isinstance(data, dict):
@@ -195,7 +195,7 @@ def _environment(environment: dict[str, Any], folder: Path, name: str) -> dict[s
 
 
 def _with_code(source: Any, folder: Path, name: str, param: str) -> Any:
-    """A source of tools with its code in place of its path: a job is stored with its tools."""
+    """The source of tools with its code in place of its path, because jobs store their tools' code."""
     kind = next((kind for kind in ("python", "class") if isinstance(source, dict) and kind in source), None)
     if kind is not None and "type" not in source:
         rest = {key: value for key, value in source.items() if key != kind}
@@ -213,7 +213,7 @@ def _with_code(source: Any, folder: Path, name: str, param: str) -> Any:
 
 
 def _absolute_reward(reward: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The reward with an absolute path of its code or grader, and of its checkpoint if that is a folder."""
+    """The reward with absolute paths of its code or grader, and of its checkpoint if that is a folder."""
     resolved = expanded(reward) if "ready" in reward else dict(reward)
     if isinstance(resolved.get("path"), str):
         resolved["path"] = str(folder / resolved["path"])
@@ -224,7 +224,7 @@ def _absolute_reward(reward: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses duplicate keys, of which YAML would silently keep the last; `1e-3` is a number as in YAML 1.2."""
+    """Loader that refuses duplicate keys, of which PyYAML keeps the last, and reads `1e-3` as a number."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         keys: set[Any] = set()

@@ -30,7 +30,7 @@ class LocatedModel:
 
 
 def locate(source: str, downloads: Path, param: str) -> LocatedModel:
-    """Locate a folder, `builtin:NAME` or `hub:ORG/NAME@REVISION`, which is downloaded below `downloads`.
+    """Locate a folder, `builtin:NAME`, or `hub:ORG/NAME@REVISION`, which it downloads below `downloads`.
 
     Raises InvalidInput `unknown_model`.
     """

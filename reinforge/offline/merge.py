@@ -16,16 +16,16 @@ class MergedModel(BaseModel):
     out: str
     precision: list[str]
     largest_difference: float
-    """Largest difference of log-probabilities (nats) on random tokens from the unmerged model in float32."""
+    """Largest difference in log-probability (nats) from the unmerged float32 model, on random tokens."""
     archive: str | None = None
 
 
 def merge(
     base: Path, adapter: Path, out: Path, *, archive: bool = False, card: str | None = None
 ) -> MergedModel:
-    """Write a model folder to the new folder `out`, with the text `card` as README.md; `archive`: also `out.tar`.
+    """Write the merged model to the new folder `out`, with `card` as README.md; `archive`: also as `OUT.tar`.
 
-    Raises InvalidInput or StateConflict `merge_failed`.
+    Raises InvalidInput for unsuitable folders, StateConflict `merge_failed` if the process fails.
     """
     if out.exists():
         raise InvalidInput(f"{out} exists.", code="out_exists", hint="Choose another folder with --out.")

@@ -25,7 +25,7 @@ POLL_SECONDS = 0.2
 
 
 class CheckpointDifference(BaseModel):
-    """Weights after a step differ, although nothing before them does."""
+    """The adapter after a step differs, although all earlier records are the same."""
 
     step: int
     sha256: list[str]
@@ -35,21 +35,21 @@ class Reproduction(BaseModel):
     job: str
     outcome: Literal["same", "different", "not_run"]
     steps: int
-    """Steps that were repeated."""
+    """Number of repeated steps."""
     compared: dict[str, int]
-    """Numbers of completions, metric points and checkpoints that are the same."""
+    """How many completions, metric points and checkpoints are the same, by kind."""
     difference: RowDifference | MetricDifference | CheckpointDifference | None = None
     adapter: bool | None = None
-    """Whether the final adapter is the same to the bit; None: not compared."""
+    """Whether the final adapter is bitwise identical; None if it was not compared."""
     machine: dict[str, list[Any]] = {}
-    """Versions and machine that differ from the job's: name → both values."""
+    """Versions and machine facts that differ: name → values in the job and here."""
     message: str | None = None
     """Why the trainer ended early."""
     out: str
 
 
 class Comparison:
-    """Compares records with the bundle's; `difference` is the first difference."""
+    """Compares the records of a run with the bundle's; `difference` is the first difference."""
 
     def __init__(self, manifest: BundleManifest, records: BundleRecords, run: Path) -> None:
         self._manifest, self._records, self._run = manifest, records, run
@@ -109,9 +109,9 @@ class Comparison:
 
 
 def reproduce(bundle: Path, out: Path, inputs: Inputs, *, steps: int | None = None) -> Reproduction:
-    """Repeat the job in the new folder `out`, up to its first difference or for `steps` steps.
+    """Repeat a bundle's job in the new folder `out`, for `steps` steps or up to the first difference.
 
-    Raises InvalidInput, or Unavailable if the sandbox does not start.
+    Raises InvalidInput for a bad bundle or folder, Unavailable if the sandbox does not start.
     """
     if out.exists() and any(out.iterdir()):
         raise InvalidInput(

@@ -73,7 +73,7 @@ def check_server_secrets(spec: JobSpec) -> None:
 
 
 def checkpoints(code: list[RewardCode], base_model: Path) -> dict[str, str]:
-    """Folders of the checkpoints that graders name; the base model's name is empty. Raises InvalidInput."""
+    """Folders of graders' checkpoints by name (empty: base model). Raises InvalidInput if one is missing."""
     folders = {}
     for index, reward in enumerate(code):
         if reward.kind != "grader":

@@ -10,7 +10,7 @@ from reinforge.spec import JobSpec
 
 
 def with_start_folder(spec: JobSpec) -> JobSpec:
-    """The specification with the adapter's shape and absolute folder. Raises InvalidInput (`adapter.…`)."""
+    """The job with the start adapter's shape and absolute folder. Raises InvalidInput if it does not fit."""
     if spec.adapter.start is None:
         return spec
     folder = Path(spec.adapter.start)

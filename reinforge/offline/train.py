@@ -1,4 +1,4 @@
-"""`reinforge train`: a private sandbox daemon and one trainer process, with one output folder."""
+"""`reinforge train`: runs a job with its own sandbox daemon, trainer process and output folder."""
 
 import importlib.util
 import json
@@ -29,7 +29,7 @@ from reinforge.system.launch import end_with_parent
 
 
 def train(spec: JobSpec, out: Path) -> dict[str, Any]:
-    """Run `spec` to its end in the new folder `out`; returns the `ended` record.
+    """Run a job to its end in the new folder `out`; returns its record of kind `ended`.
 
     Under torchrun each process is a rank, and all but rank 0 write to `OUT-rank-N`.
     """
@@ -66,7 +66,7 @@ def check_size(spec: JobSpec, size: int) -> None:
 
 
 def serve_rank(spec: JobSpec, out: Path) -> dict[str, Any]:
-    """Compute as a rank other than 0 until the job ends, with model and files of this host."""
+    """Run a rank other than 0 until the job ends, with the model and files of this host."""
     prepare(spec, out, out / "no-sandbox.sock")
     status = _run([sys.executable, "-m", "worker.trainer.rank", "--run", str(out)])
     shutil.rmtree(out, ignore_errors=True)
@@ -141,7 +141,7 @@ def model_folder(model: str) -> Path:
 
 @contextmanager
 def sandbox(socket_path: Path, out: Path, *, without: frozenset[str] = frozenset()) -> Iterator[None]:
-    """Run a sandbox daemon, which ends with the block and with this process."""
+    """Run a sandbox daemon until the `with` block or this process ends."""
     if settings.sandbox_url():  # one on another machine
         yield
         return
@@ -157,7 +157,7 @@ def sandbox(socket_path: Path, out: Path, *, without: frozenset[str] = frozenset
 
 
 def _run(command: list[str]) -> int:
-    """Run the trainer on this terminal, pass signals on and wait; it dies with this process."""
+    """Run the trainer on this terminal and return its exit status; SIGTERM and this process's end stop it."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=die_with_parent())
     previous = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     try:
@@ -173,7 +173,7 @@ def _run(command: list[str]) -> int:
 
 
 def die_with_parent() -> Callable[[], None] | None:
-    """A `preexec_fn` that kills the child when this process, and so its sandbox, ends; None off Linux."""
+    """A `preexec_fn` that has the child killed when this process ends; None except on Linux."""
     us = os.getpid()
     return partial(end_with_parent, us, signal.SIGKILL) if sys.platform == "linux" else None
 

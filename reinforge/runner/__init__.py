@@ -1,4 +1,4 @@
-"""Runner of rollouts: takes them from a server, and runs a program of yours for each."""
+"""Rollout runner: takes rollouts from a server and runs the user's function for each."""
 
 from reinforge.runner.program import reads_task
 

@@ -32,7 +32,7 @@ class RolloutProcess(Protocol):
 
 
 class OwnProcess:
-    """Runs rollouts in a process of `reinforge.runner.slot`, which forks for each; restarts an ended one."""
+    """Runs rollouts in forks of a child process, `reinforge.runner.slot`, which it restarts if it ends."""
 
     def __init__(self, target: str) -> None:
         self._target = target
@@ -59,7 +59,7 @@ class OwnProcess:
 
 
 class SharedProcess:
-    """Runs all rollouts of a runner in one process of `reinforge.runner.shared`; restarts it if it has ended."""
+    """Runs a runner's rollouts in one child process, `reinforge.runner.shared`, restarted if it ends."""
 
     def __init__(self, target: str) -> None:
         self._target, self._lock = target, threading.Lock()

@@ -1,4 +1,4 @@
-"""The user's function: loading it, and the outcomes of its result and of its exceptions."""
+"""Loads the user's function, and converts its result or exception to an outcome."""
 
 import importlib
 import inspect
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 MOST_MESSAGE = 4000
-"""Maximum characters of an error; as JSON, of at most 12 bytes each, they fit a pipe's 64 KiB buffer."""
+"""Maximum characters of an error. At up to 12 bytes each in JSON, they fit a pipe's 64 KiB buffer."""
 
 Task = dict[str, Any]
 Outcome = dict[str, Any]
@@ -19,9 +19,9 @@ _MARK = "reads_task"
 
 
 def reads_task(function: _F) -> _F:
-    """Decorator of a function that reads API address and key from `task["base_url"]` and `task["api_key"]`.
+    """Decorator for a function that reads API address and key from `task["base_url"]` and `task["api_key"]`.
 
-    Its rollouts share one process: they run in threads, or in one event loop if it is a coroutine function.
+    Its rollouts share one process: they run in threads, those of a coroutine function in one event loop.
     """
     setattr(function, _MARK, True)
     return function

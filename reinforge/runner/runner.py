@@ -86,7 +86,7 @@ class RolloutRunner:
         self._stop.set()
 
     def _processes(self) -> Sequence[RolloutProcess]:
-        """One process for each concurrent rollout. Raises InvalidInput `agent_not_importable`."""
+        """A process, own or shared, per concurrent rollout. Raises InvalidInput `agent_not_importable`."""
         first = OwnProcess(self._target)
         outcome: Outcome | None = {"error": "it is not MODULE:FUNCTION"}
         try:
@@ -176,7 +176,7 @@ class RolloutConnection:
         self._http, self._headers = http, {"authorization": f"Bearer {api_key}"}
 
     def renewed(self) -> bool:
-        """Send a heartbeat; True if the rollout is still this runner's or the server does not answer."""
+        """Send a heartbeat; False if the server says that the rollout is no longer this runner's."""
         try:
             status = self._http.post("/heartbeat", headers=self._headers).status_code
         except httpx.TransportError:
@@ -184,9 +184,9 @@ class RolloutConnection:
         return status not in (401, 403, 404, 409)
 
     def end(self, body: EndRollout) -> EndRollout | None:
-        """Report the end of the rollout, for a minute if needed; returns what the server accepted, or None.
+        """Report the end of the rollout, with retries for a minute. Returns the accepted report, or None.
 
-        An error while the server does not answer is not the program's: the rollout is returned instead.
+        An error during an outage of the server is not the program's: the rollout is returned instead.
         """
         until = time.monotonic() + (_GRACE_SECONDS if body.released else _END_SECONDS)
         while True:

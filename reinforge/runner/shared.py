@@ -1,6 +1,6 @@
 """`python -m reinforge.runner.shared MODULE:FUNCTION`: runs all rollouts of a runner in one process.
 
-For functions decorated with `reads_task`. Reads `{"id", "task"}` and `{"id", "cancel"}` from standard input
+The function is decorated with `reads_task`. Reads `{"id", "task"}` and `{"id", "cancel"}` from standard input
 and writes `{"id", "outcome"}` to standard output, as JSON lines. Coroutine functions run in one event loop,
 other functions in a thread for each rollout. A thread cannot be cancelled: the server refuses its next model
 call, and its outcome is ignored.

@@ -38,13 +38,13 @@ def main() -> None:
 
 
 def _import_client() -> None:
-    """Import what a client of OpenAI's SDK imports when it is first used: here once, not in every fork."""
+    """Import the modules that OpenAI's SDK imports on first use, once here instead of in every fork."""
     client = importlib.import_module("openai").OpenAI(**_CHECK)
     _ = client.chat.completions, client.responses
 
 
 def _apart(target: str, task: Task) -> Outcome:
-    """Run a task in a fork and return its outcome; a fork that dies has an error as its outcome."""
+    """Run a task in a fork and return its outcome, which is an error if the fork dies."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -71,7 +71,7 @@ def _apart(target: str, task: Task) -> Outcome:
 
 
 def _status(pid: int) -> int:
-    """Exit status of the fork. If the runner ends first, kills this process group and so the fork."""
+    """Wait status of the fork. If the runner ends first, kills this process group and so the fork."""
     if hasattr(os, "pidfd_open"):
         process = os.pidfd_open(pid)
         try:
@@ -85,7 +85,7 @@ def _status(pid: int) -> int:
 
 
 def run(target: str, task: Task) -> Outcome:
-    """Outcome of a task; `{"check": true}` only imports the function and checks if it shares a process."""
+    """Run a task; `{"check": true}` only imports the function and reports if its rollouts share a process."""
     check = bool(task.get("check"))
     task = _CHECK if check else task
     settings.use_openai(task["base_url"], task["api_key"])

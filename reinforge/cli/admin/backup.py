@@ -17,7 +17,9 @@ Folder = Annotated[Path, typer.Argument(help="Folder of the copy.")]
 
 
 def backup(folder: Folder, home: Home = Path(".reinforge"), json: Json = False) -> None:
-    """Copy database and objects to a folder, also while the platform runs. A second run copies only new objects."""
+    """Copy database and stored objects to a folder, even while the platform runs.
+
+    A second run copies only new objects."""
     from reinforge.platform.backup import backup as make
 
     with _bar("Copying objects") as progress:

@@ -29,7 +29,7 @@ PeriodOption = Annotated[str, typer.Option(help="day, month or total.")]
 
 @budgets.command("list")
 def list_budgets(json: Json = False) -> None:
-    """List budgets and their use."""
+    """List budgets and how much of them is used."""
     with connect() as client:
         report = client.usage.get(1)
     output.listing(

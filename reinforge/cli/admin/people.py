@@ -63,7 +63,7 @@ def require_card(
         str | None, typer.Argument(help="Such as 'held_out_gain.low>0, witnesses=0'; left out: nothing.")
     ] = None,
 ) -> None:
-    """Set what the report card has to meet when an adapter is promoted. Owners only."""
+    """Set the conditions that a report card must meet for a promotion. Owners only."""
     with connect() as client:
         client.projects.require_card(id, conditions)
     err.print(f"Promotions require: {conditions or 'nothing'}", markup=False)
@@ -143,7 +143,7 @@ def revoke_key(id: Annotated[str, typer.Argument(help="Its id.")]) -> None:
 def transfer_key(id: Annotated[str, typer.Argument(help="Its id.")], json: Json = False) -> None:
     """Take over another member's key, so that it keeps working when they are removed.
 
-    Its secret stays the same, and whoever knows it can still use it, with your rights as the limit.
+    The secret stays the same: whoever has it can still use the key, limited to your rights.
     """
     with connect() as client:
         key = client.keys.transfer(id)
@@ -201,7 +201,7 @@ def remove_member(
         bool, typer.Option("--dry-run", help="Remove nobody: list the keys that would end.")
     ] = False,
 ) -> None:
-    """Remove a member. Their keys stop working, unless `reinforge key transfer` takes them over."""
+    """Remove a member. Their keys stop working; to keep a key, run `reinforge key transfer` first."""
     with connect() as client:
         member = _member(client, who)
         ending = [key for key in client.keys.list() if key.maker == member.user]
@@ -216,7 +216,7 @@ def remove_member(
 
 
 def _member(client: Reinforge, who: str) -> Member:
-    """The member with this id, name or address. Raises NotFound if there is none, InvalidInput if several."""
+    """The member with this id, name or e-mail. Raises NotFound if none matches, InvalidInput if several."""
     matches = [member for member in client.members.list() if who in (member.id, member.name, member.email)]
     hint = (
         "`reinforge member list` shows ids and names. People become members when they accept an invitation."
@@ -237,7 +237,7 @@ def usage(
     days: Annotated[int, typer.Option(help="Number of days, including today.", min=1, max=366)] = 30,
     json: Json = False,
 ) -> None:
-    """Show the usage of the project and its budgets."""
+    """Show the project's usage and budgets."""
     with connect() as client:
         report = client.usage.get(days)
     if json:

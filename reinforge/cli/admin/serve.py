@@ -38,7 +38,7 @@ def _say(sentence: str) -> None:
 
 
 def need(*rooms: str) -> None:
-    """Raises Unavailable `platform_not_installed` if a package, such as `worker`, is not installed."""
+    """Check that packages are installed. Raises Unavailable `platform_not_installed` if one is missing."""
     missing = [room for room in rooms if importlib.util.find_spec(room) is None]
     if missing:
         raise Unavailable(
@@ -51,7 +51,7 @@ def need(*rooms: str) -> None:
 
 @contextmanager
 def stop_on_signals() -> Iterator[None]:
-    """Turn SIGTERM, SIGINT, SIGHUP and the end of a parent `make` into KeyboardInterrupt."""
+    """Raise KeyboardInterrupt on SIGTERM, SIGINT, SIGHUP, and when a parent `make` ends."""
     interrupted = Flag()
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -123,7 +123,7 @@ def demo(
         ),
     ] = None,
 ) -> None:
-    """Run one job from prompts to adapter on the starter model, then serve until Ctrl-C."""
+    """Train the starter model with a demo job, show the result, and serve until Ctrl-C."""
     need("backend", "worker")
     from reinforge.platform.up import Platform
 
@@ -217,7 +217,7 @@ def train(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Train without a server, in the same loop. Records (JSONL) and adapter are written to a folder."""
+    """Run a job without a server, with the workers' trainer. Records (JSONL) and adapter go to a folder."""
     need("worker")
     spec = jobfile.load(file)
     folder = (out_folder or Path("runs") / time.strftime("%Y%m%d-%H%M%S")).resolve()

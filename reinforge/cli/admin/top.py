@@ -1,4 +1,4 @@
-"""Command `reinforge top`: a live view of workers, running jobs and the queue."""
+"""Command `reinforge top`."""
 
 import time
 from datetime import UTC, datetime
@@ -45,7 +45,7 @@ def top(
 
 
 def snapshot(client: Reinforge) -> Snapshot:
-    """Workers of the last week that are online or run a job, and up to 50 running and 50 queued jobs."""
+    """Workers that are online or busy, and up to 50 running and 50 queued jobs."""
     workers = client.workers.list()
     running = _first(client, _RUNNING)
     holders = {worker.job: worker for worker in workers if worker.job}

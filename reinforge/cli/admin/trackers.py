@@ -1,4 +1,4 @@
-"""Commands under `reinforge tracker`, also for exports of jobs."""
+"""Commands under `reinforge tracker`."""
 
 from typing import Annotated, Literal
 
@@ -96,7 +96,7 @@ def export(
     tracker: Annotated[str, typer.Argument(help="Name of the tracker.")],
     json: Json = False,
 ) -> None:
-    """Export a job to a tracker: live while it runs, or at once after its end."""
+    """Export a job to a tracker: live while the job runs, or all at once if it has ended."""
     with connect() as client:
         started = client.trackers.export(job, tracker)
     if json:

@@ -69,7 +69,7 @@ def test_webhook(
     timeout: Annotated[float, typer.Option(help="Seconds to wait for the first answer.", min=0)] = 30.0,
     json: Json = False,
 ) -> None:
-    """Send a `webhook.test` event and print the answer. Exit 1 unless the event is accepted."""
+    """Send a `webhook.test` event and print the answer. Exit 1 if it fails, 124 without an answer."""
     with connect() as client:
         delivery = _first_try(client, id, client.webhooks.test(id).id, timeout)
     if json:
@@ -95,7 +95,7 @@ def _first_try(client: Reinforge, webhook: str, id: str, timeout: float) -> Webh
 
 @app.command("delete")
 def delete_webhook(id: WebhookId) -> None:
-    """Delete a webhook and its waiting events."""
+    """Delete a webhook and its undelivered events."""
     with connect() as client:
         client.webhooks.delete(id)
     err.print(f"{id} is deleted")

@@ -1,4 +1,4 @@
-"""Evaluation results that a gate compares, and whether they are comparable."""
+"""Loads the evaluation results that a gate compares, and checks that they are comparable."""
 
 import json as jsonlib
 from collections.abc import Iterator, Sequence
@@ -15,11 +15,11 @@ from reinforge.evaluation.summary import RowScores
 from reinforge.schemas.evaluations import Evaluation, EvaluationRows
 
 SAMPLING = ("samples_per_row", "max_tokens", "temperature", "top_p", "stop")
-"""Settings that affect the result on the same rows."""
+"""Sampling settings that affect an evaluation's result."""
 
 
 class About(BaseModel):
-    """Dataset, reward and settings of an evaluation; files of older clients lack some."""
+    """Dataset, reward and settings of an evaluation. Files of older clients lack some fields."""
 
     model_config = ConfigDict(extra="ignore", from_attributes=True)
 
@@ -36,7 +36,7 @@ class About(BaseModel):
     prompt_view: dict[str, Any] | None = None
 
     def scored_by(self) -> tuple[str, ...] | None:
-        """What identifies the reward: its content hash, else its stored revision. None if unknown."""
+        """Identity of the reward: its content hash, else its stored revision. None if unknown."""
         if self.reward_sha256 is not None:
             return (self.reward_sha256, self.entry or "")
         return None if self.stored is None else (self.stored, str(self.revision), self.entry or "")
@@ -57,7 +57,7 @@ class Result:
 def result(file_or_id: str) -> Result:
     """Load a result from a file of `reinforge eval --out` or from the server.
 
-    Raises InvalidInput if it is no stand-alone evaluation, NotFound, JobFailure if it has not succeeded.
+    Raises NotFound, InvalidInput if it is not a stand-alone evaluation, JobFailure if it has not succeeded.
     """
     if Path(file_or_id).is_file():
         return _read(Path(file_or_id))
@@ -66,10 +66,10 @@ def result(file_or_id: str) -> Result:
 
 
 def baseline(reference: str, new: About, *, optional: bool) -> Result | None:
-    """Find what to compare `new` with: a file, an id, or the newest other evaluation of that name and dataset.
+    """Load a baseline by file, id or name; a name means its newest other evaluation on the same dataset.
 
-    None if `optional` and none has that name. Raises NotFound `baseline_not_found`, or StateConflict
-    `baseline_not_comparable` if all have other datasets.
+    If none has the name, returns None if `optional`, else raises NotFound `baseline_not_found`. Raises
+    StateConflict `baseline_not_comparable` if the datasets differ.
     """
     if Path(reference).is_file() or reference.startswith("eval_"):
         old = result(reference)
@@ -95,7 +95,7 @@ def baseline(reference: str, new: About, *, optional: bool) -> Result | None:
 
 
 def same_dataset(old: About, new: About) -> bool | None:
-    """Whether both have the same dataset, by id or else by content hash. None if unknown."""
+    """True if both use the same dataset, by id or else by content hash; None if unknown."""
     if old.dataset is not None and old.dataset == new.dataset:
         return True
     if (old.dataset is None and old.dataset_sha256 is None) or (
@@ -134,7 +134,7 @@ def differences(old: About, new: About) -> list[str]:
 
 
 def _named(client: Reinforge, name: str, new: About) -> Iterator[tuple[Evaluation, About]]:
-    """Succeeded evaluations of this name, newest first, without `new`, which may have the same name."""
+    """Succeeded evaluations of this name other than `new`, newest first."""
     for evaluation in client.evaluations.list(name=name, status="succeeded"):
         if evaluation.id != new.id:
             yield evaluation, _about(evaluation)

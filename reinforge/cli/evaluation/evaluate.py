@@ -83,7 +83,7 @@ def evaluate(
 
 
 def _taken_up(client: Reinforge, id: str, ctx: typer.Context) -> Evaluation:
-    """The evaluation that `--resume` names. Raises InvalidInput if options that define one are set."""
+    """The evaluation, resumed if it had stopped. Raises InvalidInput for options that would change it."""
     sources = {name: ctx.get_parameter_source(name) for name in ctx.params if name not in WITH_RESUME}
     conflicting = [
         name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"
@@ -100,7 +100,7 @@ def _taken_up(client: Reinforge, id: str, ctx: typer.Context) -> Evaluation:
 
 
 def _waited(client: Reinforge, started: Evaluation, timeout: float | None, file: Path | None) -> Evaluation:
-    """Wait for the end. Ctrl-C and time-out do not cancel the evaluation."""
+    """Ctrl-C and time-out end the wait, not the evaluation."""
     out_again = "" if file is None else f" --out {file}"
     again = f"{started.id} goes on. Come back to it: reinforge eval --resume {started.id}{out_again}"
     try:

@@ -58,7 +58,7 @@ def gate(
     summary: Annotated[Path | None, typer.Option(help="Append the result as Markdown here.")] = None,
     json: Json = False,
 ) -> None:
-    """Check an evaluation against a minimum, a baseline or both, or a report card. Exit 3 if a condition is not met."""
+    """Check an evaluation (minimum, baseline) or a job's report card. Exit 3 if a condition is not met."""
     _check_usage(least, max_regression, min_improvement, baseline, require_card)
     if require_card is not None:
         report = card_gate(evaluation, require_card)

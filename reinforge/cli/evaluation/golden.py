@@ -24,7 +24,7 @@ CASES: TypeAdapter[list[GoldenCase]] = TypeAdapter(list[GoldenCase])
 
 @app.command("list")
 def list_cases(reward: RewardId, json: Json = False) -> None:
-    """List the cases of a stored reward, oldest first."""
+    """List the golden cases of a stored reward, oldest first."""
     with connect() as client:
         cases = client.rewards.golden_cases(reward)
     if json:
@@ -53,7 +53,7 @@ def add(
     note: Annotated[str | None, typer.Option(help="What the case is there for.")] = None,
     json: Json = False,
 ) -> None:
-    """Add cases to a stored reward: one from options, or a file of them."""
+    """Add golden cases to a stored reward: one from options, or all of a file."""
     if (file is None) == (completion is None):
         raise InvalidInput("Give --file or --completion.", code="usage")
     if file is not None:
@@ -79,7 +79,7 @@ def add(
 
 @app.command()
 def remove(reward: RewardId, case: Annotated[str, typer.Argument(help="Id of a case (gold_…).")]) -> None:
-    """Delete a case."""
+    """Delete a golden case."""
     with connect() as client:
         client.rewards.remove_golden_case(reward, case)
 
@@ -113,7 +113,7 @@ def run(
 
 
 def read_cases(path: Path) -> list[GoldenCase]:
-    """Read a list of `{item, prompt, completion, expect, note}`. Raises InvalidInput with the location."""
+    """Read a YAML or JSON list of golden cases. Raises InvalidInput with the location of a fault."""
     try:
         raw = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:

@@ -33,7 +33,7 @@ def add(
     timeout: Annotated[float, typer.Option(help="Seconds for one try.", min=0.1, max=600)] = 60.0,
     json: Json = False,
 ) -> None:
-    """Add a judge to the project, or change the one of that name. For owners."""
+    """Add a judge to the project, or change the judge of the same name. For owners."""
     settings: dict[str, Any] = {
         "base_url": base_url,
         "model": model,

@@ -22,7 +22,7 @@ RewardId = Annotated[str, typer.Argument(help="See `reinforge reward library lis
 
 @app.command("list")
 def list_rewards(json: Json = False) -> None:
-    """List all ready rewards by group."""
+    """List the ready-made rewards by group."""
     if json:
         output.print_json(list(library()))
         return
@@ -37,7 +37,7 @@ def list_rewards(json: Json = False) -> None:
 
 @app.command()
 def show(id: RewardId, json: Json = False) -> None:
-    """Show a reward: description, limits, parameters and source."""
+    """Show a ready-made reward: description, limits, parameters and source."""
     chosen = ready_reward(id)
     if json:
         output.print_json(chosen)

@@ -51,7 +51,7 @@ def push(
 
 @app.command("list")
 def list_rewards(json: Json = False) -> None:
-    """List the rewards."""
+    """List the project's rewards."""
     with connect() as client:
         rewards = list(client.rewards.list())
     if json:
@@ -83,7 +83,7 @@ def test(
     granularity: Granularity = "sample",
     json: Json = False,
 ) -> None:
-    """Score completions in the sandbox: value, parts, reason, prints, time, status. Exit 1 if a row fails."""
+    """Score completions in the sandbox; show parts, reason, prints, time, status. Exit 1 if one fails."""
     if item is not None and dataset is not None:
         raise InvalidInput("Give --item or --dataset, not both.", code="usage")
     if dataset is not None:
@@ -131,7 +131,7 @@ def attack(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Search for wrong completions that a reward pays for. Exit 1 if there are any."""
+    """Search for wrong completions that get a high reward. Exit 1 if there are any."""
     columns = roles(column)
     cases = _cases_of_rows([""], dataset, rows, columns, prompt_template)
     chosen = reward_of(reward)

@@ -23,12 +23,12 @@ HACKS: frozenset[FindingCode] = frozenset(
         "reward_follows_length", "reward_follows_repetition", "reward_hacking", "witness_disagrees",
     }
 )  # fmt: skip
-"""Codes of findings that show that the reward pays for something other than right answers."""
+"""Codes of findings that show that reward is gained by something other than right answers."""
 LONGEST_TEXT = 80
 
 
 class TrainedAttack(BaseModel):
-    """Result of a training job that attacked a reward."""
+    """Result of a training job that tried to exploit a reward."""
 
     job: str
     status: str
@@ -36,7 +36,7 @@ class TrainedAttack(BaseModel):
     reward: tuple[float, float] | None
     """Mean reward of the first and the last step."""
     right: tuple[float, float] | None
-    """Share of completions with the declared answer, first and last step; None without an answer column."""
+    """Share of right answers in the first and the last step; None without an answer column."""
     findings: list[FindingEntry]
     """The job's findings with a code in `HACKS`."""
     best: str | None
@@ -57,7 +57,7 @@ def spec_of(
     entry: str | None,
     steps: int = STEPS,
 ) -> JobSpec:
-    """A job that trains the starter model on this reward alone. reward: fields that `reward_of` returns."""
+    """Job that trains the starter model on this reward alone. reward: the result of `reward_of`."""
     chosen = {key: value for key, value in reward.items() if value is not None}
     if chosen.get("source", "").lstrip().startswith("{"):
         chosen = json.loads(chosen["source"])  # a grader
@@ -78,7 +78,6 @@ def spec_of(
 
 
 def train_attack(client: Reinforge, spec: JobSpec, *, quiet: bool) -> TrainedAttack:
-    """Run the job to its end and read what it learned."""
     job = client.jobs.create(push_parts(client, spec))
     err.print(f"{job.id} attacks the reward: {client.base_url}/jobs/{job.id}", markup=False, soft_wrap=True)
     ended = follow(client, job.id, quiet=quiet)

@@ -46,7 +46,7 @@ def roles(options: list[str] | None) -> ColumnRoles:
 def prompt_view(
     columns: list[str] | None, template: str | None, system_prompt: str | None
 ) -> dict[str, Any] | None:
-    """The `prompt_view` of a request; None, for the dataset's own, if no option is set."""
+    """The `prompt_view` of a request. None if no option is set: the dataset's own view applies."""
     if columns is None and template is None and system_prompt is None:
         return None
     return {
@@ -57,9 +57,10 @@ def prompt_view(
 
 
 def reward_of(reward: str) -> dict[str, Any]:
-    """Fields of a request: `reward` and `revision` of a stored reward, else `source` and any `granularity`.
+    """Request fields of a reward: `reward` and `revision` if stored, else `source` and maybe `granularity`.
 
-    reward: a file, a stored reward (`rew_…[@REVISION]`) or a ready reward's name. Raises InvalidInput.
+    reward: a file, a stored reward (`rew_…[@REVISION]`) or a ready-made one's name. Raises InvalidInput
+    `reward_not_found`.
     """
     if Path(reward).is_file():
         return {"source": read_source(reward)}

@@ -71,7 +71,7 @@ def create(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Start a job. Dataset and reward files named in it are pushed first (also with --dry-run)."""
+    """Start a job. Dataset and reward files that it names are uploaded first (also with --dry-run)."""
     _check_timeout(timeout, wait)
     if dry_run and wait:
         raise InvalidInput("--dry-run creates no job, so --wait cannot be used with it.", code="usage")
@@ -100,7 +100,7 @@ def create(
 
 @app.command("schema")
 def print_schema() -> None:
-    """Print the JSON Schema of job files, for editors: `# yaml-language-server: $schema=…`. Needs no server."""
+    """Print the JSON Schema of job files (`# yaml-language-server: $schema=…`). Needs no server."""
     output.print_json(schema())
 
 

@@ -35,10 +35,10 @@ def defaults(
     set: Settings = None,
     json: Json = False,
 ) -> None:
-    """Suggest values for what a job file leaves open, with reasons, and estimate the job's time.
+    """Suggest values, with reasons, for settings that a job file lacks, and estimate the job's time.
 
     They depend on the base model, the dataset, the online workers and the newest pre-flight of the same job.
-    Creates no job; dataset and reward files are pushed first.
+    Creates no job, but uploads dataset and reward files first.
     """
     with connect() as client:
         spec = push_parts(client, with_settings(load(file), set))

@@ -1,4 +1,4 @@
-"""Check and estimate of `reinforge job create --dry-run`."""
+"""`reinforge job create --dry-run`: checks a job and estimates its size and time."""
 
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ def run(client: Reinforge, spec: JobSpec, *, file: Path, json: bool) -> None:
 
 
 def estimate(client: Reinforge, check: JobCheck) -> dict[str, Any]:
-    """Upper bounds of the job's size and its model's memory; {} if the check failed."""
+    """Upper bounds of the job's size, and the memory to train its model; {} if the check failed."""
     if not check.ok or check.spec is None or not check.facts:
         return {}
     spec = JobSpec.model_validate(check.spec)

@@ -19,7 +19,7 @@ Name = Annotated[str, typer.Argument(help="See `reinforge example list`.")]
 
 @app.command("list")
 def list_examples(json: Json = False) -> None:
-    """List the server's examples, with the measured results of those that have any."""
+    """List the server's examples, with measured results where there are any."""
     with connect() as client:
         examples = client.examples.list()
     if json:
@@ -49,7 +49,7 @@ def start(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Start an example's job, or return its unfinished one. Its data and reward are created only once."""
+    """Start an example's job, unless an unfinished one exists. Data and reward are stored only once."""
     if timeout is not None and not wait:
         raise InvalidInput("--timeout needs --wait.", code="usage")
     with connect() as client:

@@ -68,7 +68,7 @@ def list_jobs(
 
 
 def state_text(job: Job) -> str:
-    """Status with the most important error or the verdict, such as `succeeded · no change`."""
+    """A job's status with its most important error or verdict, such as `succeeded · no change`."""
     note = job.verdict_detail.note if job.verdict_detail else None
     if job.finding and job.finding.severity == "error":
         note = job.finding.title
@@ -92,7 +92,7 @@ def note(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Replace a job's notes."""
+    """Replace a job's notes or add to them."""
     with connect() as client:
         current = client.jobs.get(id)
         before = current.notes if append else ""

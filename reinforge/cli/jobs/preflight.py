@@ -28,7 +28,7 @@ def preflight(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Sample and score a few steps without training: pass rates, costs, a verdict. Exit 1 if it is stop."""
+    """Sample and score a few steps without training; show pass rates, costs, verdict. Exit 1 on `stop`."""
     from reinforge.preflight.offline import preflight as run
 
     spec = jobfile.load(file)

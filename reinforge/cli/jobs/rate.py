@@ -12,16 +12,16 @@ SETTING = "optimizer.learning_rate"
 
 
 def changes_of_rate(client: Reinforge, job: JobDetail) -> list[JobChangeView]:
-    """Changes of the job's learning rate, oldest first; empty while the rate itself is not determined."""
+    """Changes of the job's learning rate, oldest first; empty while an `auto` rate is not resolved."""
     if not _created_with(job):
         return []
     return [change for change in client.jobs.changes(job.id) if change.setting == SETTING]
 
 
 def learning_rate(job: JobDetail, changes: Sequence[JobChangeView]) -> str:
-    """The learning rate in use and where it changed, as text; empty while it is not determined.
+    """The learning rate in use and the step that changed it; empty while an `auto` rate is not resolved.
 
-    The newest applied change counts, even if its step is earlier than another's: the job was rolled back.
+    After a rollback, the newest applied change counts, even if an older change has a later step.
     """
     text = _created_with(job)
     applied = [change for change in changes if change.step is not None]

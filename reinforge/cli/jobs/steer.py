@@ -33,7 +33,7 @@ def change_reward(
     revision: Annotated[int | None, typer.Option(help="Default: the newest.", min=1)] = None,
     json: Json = False,
 ) -> None:
-    """Score with another stored revision of a reward from the next step on. Its golden cases must pass."""
+    """Use another stored reward or revision from the next step on. Its golden cases must pass."""
     with connect() as client:
         change = client.jobs.change_reward(id, reward=reward, stored=stored, revision=revision)
     output.result(change, f"{change.reward} is {change.revision} from the next step on.", json=json)
@@ -75,7 +75,7 @@ def _list(settings: list[JobSetting], *, json: bool) -> None:
 
 
 def _parsed(text: str, settings: list[JobSetting]) -> tuple[str, float]:
-    """Parse `learning_rate=5e-6`. A unique suffix of a setting's path is enough."""
+    """Parse `SETTING=NUMBER`. SETTING may be a unique suffix of the path, as in `learning_rate=5e-6`."""
     name, _, value = text.partition("=")
     matches = [setting.setting for setting in settings if f".{setting.setting}".endswith(f".{name.strip()}")]
     if len(matches) != 1:
@@ -113,7 +113,7 @@ def fork(
     starts: Annotated[bool, typer.Option("--starts", help="Only list the steps to go on from.")] = False,
     json: Json = False,
 ) -> None:
-    """Start a new job from a checkpoint of another, with its weights and, if compatible, optimizer state."""
+    """Start a new job from a job's checkpoint: its weights and, if compatible, its optimizer state."""
     with connect() as client:
         if starts:
             _list_starts(client.jobs.starts(id), json=json)
@@ -143,7 +143,7 @@ def _list_starts(starts: list[JobStart], *, json: bool) -> None:
 
 
 def _number(text: str) -> int | float:
-    """Parse a number; YAML reads 1e-5 as text. Raises ValueError."""
+    """Parse a number. Raises ValueError for other text."""
     return int(text) if text.strip().lstrip("-").isdigit() else float(text)
 
 

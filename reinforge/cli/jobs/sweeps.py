@@ -55,7 +55,7 @@ def start(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Start a sweep. Dataset and reward files that it names are pushed first (also with --dry-run)."""
+    """Start a sweep. Dataset and reward files that it names are uploaded first (also with --dry-run)."""
     if timeout is not None and not wait:
         raise InvalidInput("--timeout needs --wait.", code="usage")
     if dry_run and wait:
@@ -139,7 +139,7 @@ def show(id: SweepId, json: Json = False) -> None:
 
 @app.command()
 def cancel(id: SweepId, json: Json = False) -> None:
-    """Cancel a sweep and its jobs. What they have stored is kept."""
+    """Cancel a sweep and its jobs. Their stored data is kept."""
     with connect() as client:
         sweep = client.sweeps.cancel(id)
     output.result(sweep, f"{sweep.id} is {sweep.status}", json=json)
@@ -154,7 +154,7 @@ def delete(id: SweepId) -> None:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Read a sweep file, whose `job` is a job or the path of a job file. Raises InvalidInput."""
+    """Read a sweep file; its `job` is a job or a job file. Raises InvalidInput if it is not valid."""
     raw = read(path)
     folder, name, job = path.resolve().parent, path.name, raw.get("job")
     if isinstance(job, str):
@@ -222,7 +222,9 @@ def report(sweep: SweepDetail, server: str) -> None:
 
 
 def comparison(sweep: SweepDetail, server: str) -> str | None:
-    """URL of the page that compares the jobs with the first trial's, grouped over seeds; None for one job."""
+    """URL of the jobs' comparison with the first trial's job; None for one job.
+
+    Jobs that differ only in their seeds are grouped."""
     first = sweep.trials[:1]
     ids = [trial.job for trial in [*first, *(trial for trial in _ranked(sweep) if trial not in first)]]
     jobs = [id for id in ids if id][:MOST_COMPARED]

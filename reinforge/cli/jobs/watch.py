@@ -44,7 +44,7 @@ class JobView:
         self.started = time.monotonic()
 
     def apply(self, event: JobEvent) -> bool:
-        """Apply an event; True if it completed a step."""
+        """Update the view; True if the event completed a step."""
         data = event.data
         if event.type == "metrics" and data.get("kind") == "train":
             self.step = data["step"]

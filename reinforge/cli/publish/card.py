@@ -1,4 +1,4 @@
-"""Model card of a published adapter, made only of stored facts."""
+"""Model card of a published adapter, with stored facts only."""
 
 import json
 import re
@@ -61,7 +61,7 @@ def facts_of(
 
 
 def base_name(source: str, id: str) -> tuple[str, str | None]:
-    """Name on the hub and revision of a model with this source; its id and None if it is not from the hub."""
+    """A model's name on the Hugging Face Hub and its revision; for other sources its id and None."""
     plain = source.partition("#")[0]
     if not plain.startswith("hub:"):
         return id, None
@@ -70,7 +70,7 @@ def base_name(source: str, id: str) -> tuple[str, str | None]:
 
 
 def write_card(facts: CardFacts, *, merged: str | None = None) -> str:
-    """The card as Markdown with metadata. merged: precision of the merged weights; None for an adapter."""
+    """The model card in Markdown. merged: precision of the merged weights; None for an adapter."""
     rows = [f"| {name} | {_cell(value)} |" for name, value in _table(facts, merged) if value]
     what = "the base model with the adapter merged into its weights" if merged else "a LoRA adapter"
     return "\n".join([

@@ -42,7 +42,7 @@ def merge(
     step: Step = None,
     json: Json = False,
 ) -> None:
-    """Merge an adapter into its base model: a model folder without LoRA, as fast as the base model.
+    """Merge an adapter into its base model. The result is a model folder, as fast as the base model.
 
     The merge is computed in float32 on this machine and cast to the base model's precision.
     """
@@ -65,7 +65,7 @@ def merge(
 def merge_fetched(
     adapter: FetchedAdapter, base: Path | None, to: Path, *, archive: bool = False
 ) -> MergedModel:
-    """Merge an adapter and write the merged model with a model card to the new folder `to`."""
+    """Write the merged model and its model card to the new folder `to`."""
     to = to.resolve()
     model = locate(base_source(adapter, base), settings.model_cache(), "--base")
     return merge_weights(model.folder, adapter.folder, to, archive=archive, card=_card(adapter))

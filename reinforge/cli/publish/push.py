@@ -1,4 +1,4 @@
-"""Command `reinforge push`: uploads an adapter or a merged model to the Hugging Face Hub."""
+"""Command `reinforge push`."""
 
 import tempfile
 from pathlib import Path
@@ -60,7 +60,7 @@ def push(
 
 
 def _card(adapter: FetchedAdapter, merged: bool) -> str | None:
-    """The model card; None to keep the card that the folder may have."""
+    """The model card; None to keep the folder's README.md."""
     if adapter.facts is None:
         return None
     return write_card(adapter.facts, merged="as the base model" if merged else None)
@@ -69,7 +69,7 @@ def _card(adapter: FetchedAdapter, merged: bool) -> str | None:
 def _upload(
     folder: Path, repository: str, token: str, *, private: bool, revision: str | None, card: str | None
 ) -> str:
-    """Upload the folder's files in one commit; returns the commit's URL."""
+    """Upload the folder's files in one commit; returns its URL."""
     from huggingface_hub import CommitOperationAdd, HfApi
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
     from huggingface_hub.utils import disable_progress_bars, filter_repo_objects

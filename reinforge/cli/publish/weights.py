@@ -1,4 +1,4 @@
-"""Adapters to merge or publish: a local folder, or a download from a server with facts for the model card."""
+"""Adapters to merge or publish: local folders, or downloads with facts for the model card."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Commands `reinforge promote` and `reinforge alias`, for names that point to adapters."""
+"""Commands `reinforge promote` and `reinforge alias`."""
 
 from typing import Annotated
 
@@ -80,7 +80,7 @@ def list_aliases(json: Json = False) -> None:
 
 @app.command("history")
 def alias_history(name: Name, json: Json = False) -> None:
-    """List the moves of an alias, newest first."""
+    """List the changes of an alias, newest first."""
     with connect() as client:
         changes = client.adapters.alias_history(name)
     if json:

@@ -52,7 +52,7 @@ def job_card(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show a job's report card: base against adapter on held-out rows, what got worse, hack witnesses."""
+    """Show a job's report card: adapter against base on held-out rows, losses, signs of reward hacking."""
     with connect() as client:
         if check is not None:
             _verify(client, id, check)

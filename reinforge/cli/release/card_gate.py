@@ -12,7 +12,7 @@ from reinforge.schemas.report_card import ReportCard
 
 
 def card_gate(file_or_job: str, require: str) -> GateReport:
-    """Check the report card of a file or a job against conditions. Raises InvalidInput, NotFound."""
+    """Check a file's or job's report card. Raises InvalidInput if not valid, NotFound for an unknown job."""
     parsed = conditions.parse(require)
     card = _card(file_or_job)
     requirement = conditions.check(card, require)

@@ -43,7 +43,7 @@ def probe_job(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Evaluate base and trained weights on another skill, for the report card. Exit 3 if it got worse."""
+    """Evaluate base and trained weights on another skill, for the report card. Exit 3 on a regression."""
     with connect() as client:
         fields = _fields(client, id, dataset, reward) | {"rows": rows, "samples_per_row": samples}
         job = client.jobs.get(id)

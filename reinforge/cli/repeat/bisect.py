@@ -17,7 +17,7 @@ from reinforge.schemas.jobs import CompletionRow, JobDetail
 
 POLL_SECONDS = 1.0
 MOST_STEPS = 20
-"""Number of steps, at the end of a wide range, whose completions are read."""
+"""Maximum number of steps whose completions are read; of more, the last ones."""
 HEAD = 160
 
 
@@ -34,9 +34,9 @@ def bisect(
     completions: Annotated[int, typer.Option(help="So many completions of the step.", min=1, max=100)] = 5,
     json: Json = False,
 ) -> None:
-    """Name the step at which a job turned bad, and the completions that its update reinforced most.
+    """Find the step at which a metric turned bad, and the completions that its update reinforced most.
 
-    Without --rerun, a held-out condition is only located between two stored evaluations.
+    Without --rerun, a held-out metric is only located between two stored evaluations.
     """
     condition = read_condition(bad)
     with connect() as client:
@@ -56,7 +56,7 @@ def bisect(
 
 
 def _turn(client: Reinforge, id: str, condition: BadCondition) -> Turn:
-    """Find where the metric turned from good to bad. Raises InvalidInput `unknown_metric`, `no_turn`."""
+    """Find where the metric turned bad. Raises InvalidInput `unknown_metric`, or `no_turn` if it did not."""
     [*series] = (
         one for one in client.jobs.metrics(id, keys=[condition.key]).series if one.kind == condition.kind
     )
@@ -108,7 +108,7 @@ def _repeat(client: Reinforge, job: JobDetail, turn: Turn) -> JobDetail:
 
 
 def _reinforced(client: Reinforge, id: str, turn: Turn, count: int) -> list[CompletionRow]:
-    """The `count` completions with the highest positive advantage of the steps in `turn.updates`."""
+    """The `count` completions with the highest positive advantages in the last steps of `turn.updates`."""
     first, last = turn.updates
     rows: list[CompletionRow] = []
     for step in range(max(first, last - MOST_STEPS + 1, 1), last + 1):

@@ -36,8 +36,8 @@ def bundle(
 ) -> None:
     """Write everything needed to repeat an ended job to one file, for `reinforge reproduce`.
 
-    It holds specification, dataset, reward sources, seeds, versions, adapters, checksums, and metrics and
-    completions as Parquet.
+    The file has specification, dataset, reward sources, seeds, versions, adapters and checksums, and metrics
+    and completions as Parquet.
     """
     with connect() as client:
         if to is None:
@@ -66,10 +66,10 @@ def reproduce(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Repeat the job of a bundle on this machine, without a server, and compare it step by step.
+    """Repeat a bundle's job here, without a server, and compare it with the original step by step.
 
-    It runs the bundle's reward code in the sandbox. Exit 0 if all results are bitwise identical, else 1 with
-    the first difference.
+    The bundle's reward code runs in the sandbox. Print the first difference. Exit 0 if all results are
+    bitwise identical, else 1.
     """
     need("worker")
     folder = (out_folder or Path("runs") / f"reproduce-{time.strftime('%Y%m%d-%H%M%S')}").resolve()

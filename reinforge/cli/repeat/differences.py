@@ -1,4 +1,4 @@
-"""Differences of two runs in words."""
+"""Descriptions of differences between two runs."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ _NOUNS = {
 
 
 def describe(difference: RowDifference | MetricDifference | CheckpointDifference, sides: Sides) -> str:
-    """A difference in words, on one or several lines. sides: names of the two runs."""
+    """Describe a difference on one or several lines. sides: names of the two runs."""
     if isinstance(difference, CheckpointDifference):
         hashes = ", ".join(
             f"{side} {hash[:12]}…" for side, hash in zip(sides, difference.sha256, strict=True)

@@ -15,9 +15,9 @@ def diverge(
     second: Annotated[str, typer.Argument(help="Id of another job, such as a fork with one change.")],
     json: Json = False,
 ) -> None:
-    """Show where two jobs begin to differ: the first metric, prompt and token; compare held-out rewards.
+    """Show where two jobs first differ (metric, prompt, token) and compare their held-out rewards.
 
-    Forks of one job with one change share prompts and sampling noise: this change causes the difference.
+    Forks of one job share prompts and sampling noise: if one setting differs, it causes the difference.
     """
     with connect() as client:
         divergence = client.jobs.diverge(first, second)

@@ -31,7 +31,7 @@ def findings(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show what is wrong with a job, most important first, with evidence and the commands that remedy it."""
+    """List a job's problems, most important first, with evidence and the commands that remedy them."""
     with connect() as client:
         entries = client.jobs.findings(id)
         if apply is not None:

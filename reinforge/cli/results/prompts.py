@@ -31,7 +31,7 @@ def prompts(
     limit: Annotated[int, typer.Option(help="How many.", min=1, max=100_000)] = 50,
     json: Json = False,
 ) -> None:
-    """List a job's prompts over all steps: never solved, newly lost, won, most variable."""
+    """List a job's prompts over all steps, by category: never solved, newly lost, won, most variable."""
     if category is not None and category not in _CATEGORIES:
         raise typer.BadParameter(f"one of {', '.join(_CATEGORIES)}", param_hint="--category")
     chosen = None if category is None else _CATEGORIES[category]

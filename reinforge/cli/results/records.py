@@ -147,7 +147,7 @@ def _summary(series: Series) -> list[str]:
 
 
 def _figure(value: float | None) -> str:
-    """Format with four decimals, or three significant digits below 0.001, such as 1e-05."""
+    """Format a value with four decimals; below 0.001 with three significant digits, such as 1e-05."""
     return f"{value:.3g}" if value is not None and 0 < abs(value) < 0.001 else number(value, 4)
 
 

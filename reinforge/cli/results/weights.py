@@ -19,10 +19,10 @@ Step = Annotated[int | None, typer.Option("--step", help="Of a job: the checkpoi
 
 
 def choose(client: Reinforge, id: str, *, final: bool = False, step: int | None = None) -> Checkpoint:
-    """The job's best, final or numbered checkpoint. Prints how it compares with the base model.
+    """The job's best or final checkpoint, or that of `step`. Prints how it compares with the base model.
 
-    Raises StateConflict `no_adapter` before the job has one, `no_better_checkpoint` if none is better than
-    the base model, NotFound if `step` has no checkpoint.
+    Raises StateConflict `no_adapter` before the job has an adapter, `no_better_checkpoint` if none is
+    better than the base model, NotFound if `step` has no checkpoint.
     """
     if final and step is not None:
         raise InvalidInput("Give --final or --step, not both.", code="usage")
@@ -33,7 +33,7 @@ def choose(client: Reinforge, id: str, *, final: bool = False, step: int | None 
 
 
 def choose_any(client: Reinforge, id: str) -> Checkpoint:
-    """Like `choose`, but takes the final checkpoint if none is better than the base model, to measure it."""
+    """Like `choose`, but returns the final checkpoint if none is better than the base model."""
     try:
         return choose(client, id)
     except StateConflict as error:
@@ -43,7 +43,7 @@ def choose_any(client: Reinforge, id: str) -> Checkpoint:
 
 
 def require_job(id: str, *, final: bool, step: int | None) -> None:
-    """Raises InvalidInput for `--final` or `--step` without a job."""
+    """Raise InvalidInput if `--final` or `--step` is used without a job."""
     if not id.startswith("ftjob-") and (final or step is not None):
         raise InvalidInput("--final and --step choose a checkpoint of a job (ftjob-…).", code="usage")
 

@@ -1,4 +1,4 @@
-"""The client: a connection to a server, with all resources."""
+"""The client with all its resources."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Self
@@ -37,9 +37,9 @@ class AsyncReinforge:
     """A connection to one server with one API key.
 
     Arguments override `REINFORGE_URL`, `REINFORGE_API_KEY` and `reinforge login`. Methods raise a
-    `reinforge.errors.ReinforgeError`, after `retries` retries on connection failures, 429 and 5xx. `wait` and
-    `stream` survive outages of up to 10 minutes. `etag`: the version that a change is based on; default: the current
-    one.
+    `reinforge.errors.ReinforgeError`; they first retry connection failures, 408, 409, 429 and 5xx `retries`
+    times. `wait` and `stream` survive outages of up to 10 minutes. `etag`: the version that a change is based
+    on; default: the current one.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class AsyncReinforge:
         return sample(self.transport, body | options)
 
     async def sign_in_link(self) -> str:
-        """A URL that signs one browser in, once."""
+        """Create a URL that signs in one browser, once."""
         link = await self.transport.post("/sign-in-links")
         return str(link["url"])
 

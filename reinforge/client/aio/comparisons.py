@@ -30,7 +30,7 @@ class AsyncComparisons:
     async def compare_curves(
         self, ids: Sequence[str], keys: Sequence[str], *, group: str | None = None, buckets: int = 100
     ) -> CurveComparison:
-        """Curves of up to 20 metrics: one per job, or one per group with minimum and maximum over its jobs."""
+        """Curves of up to 20 metrics: a curve for each job or, with minimum and maximum, for each group."""
         query = {"job": list(ids), "key": list(keys), "group": group, "buckets": buckets}
         return CurveComparison.model_validate(await self._transport.get("/compare/curves", **query))
 
@@ -45,7 +45,7 @@ class AsyncComparisons:
         limit: int = 20,
         after: str | None = None,
     ) -> ComparedPromptPage:
-        """One page of the prompts that jobs share. sort: `difference` or `reward`; with `-`, descending."""
+        """One page of the prompts that jobs share. sort: `difference` or `reward`, with `-` descending."""
         query = {
             "job": list(ids),
             "split": split,
@@ -66,12 +66,12 @@ class AsyncComparisons:
         at: Moment = "last",
         samples: int = 8,
     ) -> PromptComparison:
-        """Completions of one prompt, job by job."""
+        """Completions of one prompt, grouped by job."""
         query = {"job": list(ids), "prompt_hash": prompt_hash, "split": split, "at": at, "samples": samples}
         return PromptComparison.model_validate(await self._transport.get("/compare/completions", **query))
 
     async def diverge(self, first: str, second: str) -> Divergence:
-        """Where two jobs begin to differ: the first metric, prompt and token, and their held-out rewards."""
+        """Find where two jobs first differ (metric, prompt, token) and compare their held-out rewards."""
         return Divergence.model_validate(
             await self._transport.get("/compare/divergence", job=[first, second])
         )

@@ -1,4 +1,4 @@
-"""Auto-paging over cursor lists."""
+"""Iteration over all pages of a list."""
 
 from collections.abc import AsyncIterator
 from typing import Any

@@ -14,7 +14,7 @@ class AsyncTools:
         self._transport = transport
 
     async def check(self, sources: Sequence[dict[str, Any]]) -> ToolsCheckResult:
-        """Schemas that the model reads, or problems by source and line. sources: as in a job file."""
+        """Tool schemas that the model reads, or problems by source and line. sources: as in a job file."""
         return ToolsCheckResult.model_validate(
             await self._transport.post("/tools/check", {"sources": list(sources)}, at_least=WORKER_SECONDS)
         )
@@ -27,7 +27,7 @@ class AsyncTools:
         item: dict[str, Any] | None = None,
         **options: Any,
     ) -> ToolRunResult:
-        """Run calls of one turn, `(name, arguments)`, in the sandbox of a worker. Options: those of `ToolRun`."""
+        """Run one turn's calls, `(name, arguments)`, in a worker's sandbox. options: fields of `ToolRun`."""
         body = {
             "environment": environment,
             "calls": [{"name": name, "arguments": json.dumps(arguments)} for name, arguments in calls],

@@ -47,7 +47,6 @@ class AsyncTrackers:
         await self._transport.delete(f"/trackers/{name}")
 
     async def export(self, job: str, tracker: str) -> JobExport:
-        """Export a job to the tracker of this name."""
         answer = await self._transport.post(f"/jobs/{job}/exports", {"tracker": tracker})
         return JobExport.model_validate(answer)
 
