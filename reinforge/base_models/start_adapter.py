@@ -6,7 +6,7 @@ from reinforge.spec import JobSpec
 
 
 def with_start(spec: JobSpec, start: str, lora: LoraShape, *, model: str) -> JobSpec:
-    """`spec` with `model` and the adapter's settings. Raises InvalidInput `adapter_conflict`."""
+    """Add `model` and the adapter to `spec`. Raises InvalidInput `adapter_conflict` if `spec` sets other values."""
     shape = lora.as_spec()
     for name, value in shape.items():
         current = getattr(spec.adapter, name)

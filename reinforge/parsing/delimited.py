@@ -1,4 +1,4 @@
-"""Finds delimited passages in linear time; `<a>(.*?)</a>` takes quadratic time on unclosed openings."""
+"""Finds delimited passages in linear time. The pattern `<a>(.*?)</a>` takes quadratic time on unclosed openings."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -13,7 +13,7 @@ class Passage(NamedTuple):
 
 
 def passages(text: str, opening: str, closing: str) -> Iterator[Passage]:
-    """Passages from an opening to the next closing, with any openings between them."""
+    """Yield passages from an opening to the next closing delimiter. `inner` may contain more openings."""
     end = 0
     while (start := text.find(opening, end)) >= 0:
         close = text.find(closing, start + len(opening))

@@ -1,4 +1,4 @@
-"""Images of the Dockerfile, which sets REINFORGE_CONTAINER."""
+"""Images that the Dockerfile builds (REINFORGE_CONTAINER names them), and remedies in them."""
 
 from reinforge import settings
 

@@ -1,4 +1,4 @@
-"""Embedded PostgreSQL 18 server of one home.
+"""Embedded PostgreSQL 18 server of one data folder (home).
 
 It listens on a Unix socket in a private folder, requires a password and ends with its parent process.
 """
@@ -83,9 +83,9 @@ class EmbeddedPostgres:
         return self.url()
 
     def prepare(self) -> str:
-        """Lock the home and open its cluster, created at first use. Returns the later server's `url`.
+        """Lock the home and open its cluster, created at first use. Returns the `url` of the server to start.
 
-        Raises StateConflict, Unavailable.
+        Raises StateConflict if the home is locked, Unavailable if the cluster cannot be opened.
         """
         self._lock.acquire()
         try:
