@@ -50,7 +50,7 @@ class LoraShape:
 
 
 def read_adapter_config(text: str | bytes) -> LoraShape:
-    """Read LoRA settings. Raises InvalidInput `invalid_adapter_config` or, if not plain, `unsupported_adapter`."""
+    """Read LoRA settings. Raises InvalidInput `invalid_adapter_config`; `unsupported_adapter` if not plain."""
     try:
         config = json.loads(text)
     except (ValueError, RecursionError) as error:

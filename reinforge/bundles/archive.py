@@ -26,7 +26,7 @@ _CHUNK = 1 << 20
 
 
 def unpack_bundle(path: Path, folder: Path) -> BundleManifest:
-    """Extract a bundle into the empty `folder`. Raises InvalidInput if it is missing or invalid; TooLarge."""
+    """Extract a bundle into the empty `folder`. Raises InvalidInput if it is invalid, TooLarge if it does not fit."""
     try:
         with path.open("rb") as file:
             manifest = read_manifest(file)

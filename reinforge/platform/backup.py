@@ -55,7 +55,7 @@ class BackupObject(BaseModel):
 def backup(home: Path, folder: Path, progress: Progress = lambda done, total: None) -> Manifest:
     """Copy the platform of `home` to `folder`. An earlier backup there stays valid until the new one is complete.
 
-    Raises InvalidInput without a platform, StateConflict for another one's backup, Unavailable.
+    Raises InvalidInput without a platform, StateConflict for another platform's backup, Unavailable on failure.
     """
     if not settings.database_url() and recorded_cluster(home) is None:
         raise InvalidInput(

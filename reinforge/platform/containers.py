@@ -1,4 +1,4 @@
-"""Images that the Dockerfile builds (REINFORGE_CONTAINER names them), and remedies in them."""
+"""Images that the Dockerfile builds (REINFORGE_CONTAINER names them), with fixes for failed checks."""
 
 from reinforge import settings
 

@@ -1,4 +1,4 @@
-"""Supervises child processes, each in a thread: starts, restarts and, in reverse order, stops them."""
+"""Supervises child processes in threads: starts them, restarts ended ones, stops all in reverse order."""
 
 import shutil
 import threading

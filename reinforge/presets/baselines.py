@@ -1,4 +1,4 @@
-"""Presets with different baselines."""
+"""Presets that differ in the baseline of rewards."""
 
 from reinforge.presets.base import TOKEN_MEAN, Preset, recipe
 

@@ -1,4 +1,4 @@
-"""Object store in a folder: files get a temporary name, are synced, then linked to their key."""
+"""Object store in a folder. Writes and syncs files under temporary names, then links them to keys."""
 
 import errno
 import os
@@ -174,7 +174,7 @@ class LocalStore:
 
 
 def _link(temporary: Path, target: Path) -> bool:
-    """Link the file to `target`; False if that exists, which a rename would replace."""
+    """Link the file to `target`; False if `target` exists, because a rename would replace it."""
     try:
         target.hardlink_to(temporary)
     except FileExistsError:
