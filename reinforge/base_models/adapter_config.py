@@ -36,7 +36,6 @@ class LoraShape:
         return {"rank": self.rank, "alpha": self.alpha, "targets": self.targets}
 
     def as_config(self) -> dict[str, Any]:
-        """A PEFT configuration with these settings."""
         return {
             "peft_type": "LORA",
             "task_type": "CAUSAL_LM",
@@ -50,7 +49,7 @@ class LoraShape:
 
 
 def read_adapter_config(text: str | bytes) -> LoraShape:
-    """Read LoRA settings. Raises InvalidInput `invalid_adapter_config`; `unsupported_adapter` if not plain."""
+    """Read LoRA settings. Raises InvalidInput unless it is a valid, plain LoRA adapter."""
     try:
         config = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -45,9 +45,9 @@ class AutoLearningRate(BaseModel):
 
 
 def auto_learning_rate(hidden_size: int, updates_per_step: int = 1) -> float:
-    """Return 0.16 ÷ max(hidden size, 128) ÷ updates per step, to three significant digits.
+    """0.16 ÷ max(hidden size, 128) ÷ updates per step, to three significant digits.
 
-    The rate is clamped to 2e-5…1e-4 for hidden sizes above 512.
+    Clamped to 2e-5…1e-4 above hidden size 512.
     """
     rate = _by_size(hidden_size, updates_per_step)
     return rate if hidden_size <= BOUNDED_ABOVE else min(max(rate, LOWEST), HIGHEST)

@@ -24,7 +24,7 @@ class ModelShape(BaseModel):
     head_dim: int | None = None
     vocabulary: int | None = None
     lora_per_rank: int | None = None
-    """Adapter parameters per unit of rank: inputs + outputs, summed over all linear layers."""
+    """Adapter parameters per unit of rank: Σ (inputs + outputs) of linear layers."""
     linear: int | None = None
     """Number of weights that NF4 quantises; null for mixtures of experts or if not recorded."""
 

@@ -26,7 +26,7 @@ _CHUNK = 1 << 20
 
 
 def unpack_bundle(path: Path, folder: Path) -> BundleManifest:
-    """Extract a bundle into the empty `folder`. Raises InvalidInput if it is invalid, TooLarge if it does not fit."""
+    """Extract a bundle into the empty `folder`. Raises InvalidInput if invalid, TooLarge if too large."""
     try:
         with path.open("rb") as file:
             manifest = read_manifest(file)
@@ -43,7 +43,7 @@ def unpack_bundle(path: Path, folder: Path) -> BundleManifest:
 
 
 def read_manifest(file: BinaryIO) -> BundleManifest:
-    """Read the manifest, the archive's first member. Raises InvalidInput `invalid_bundle` for an invalid one."""
+    """Read the manifest, the archive's first member. Raises InvalidInput `invalid_bundle`."""
     size = _header(file, NAME)
     if size > MOST_MANIFEST_BYTES:
         raise invalid(f"its {NAME} has {size} bytes, at most {MOST_MANIFEST_BYTES} are read")
@@ -125,7 +125,7 @@ def _extract(file: BinaryIO, entry: BundledFile, folder: Path) -> None:
 
 
 def _header(file: BinaryIO, name: str) -> int:
-    """Read the next member's header. Returns its size; raises InvalidInput unless its name is `name`."""
+    """Read the next member's size. Raises InvalidInput unless it is called `name`."""
     block = file.read(_BLOCK)
     if len(block) == _BLOCK and not any(block):
         raise invalid(f"{name} is missing")

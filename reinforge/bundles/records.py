@@ -65,7 +65,7 @@ def read_completions(path: Path) -> list[dict[str, Any]]:
 
 
 def weights_of(archive: Path) -> bytes | None:
-    """Bytes of the safetensors file in a checkpoint's tar file; None if it has none. Raises tarfile.TarError."""
+    """The safetensors file in a checkpoint's tar file; None if it has none. Raises tarfile.TarError."""
     with tarfile.open(archive, "r:") as tar:
         for member in tar:
             if member.isfile() and member.name == WEIGHTS and (file := tar.extractfile(member)) is not None:

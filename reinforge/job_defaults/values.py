@@ -17,14 +17,14 @@ class JobDefault(DefaultModel):
     """Suggested value of one job field."""
 
     field: str
-    """Dotted path of the field in the job."""
+    """Dotted path in the job."""
     value: int | float | str
     becomes: int | float | str | None = None
     """Value that `auto` would become now."""
     reason: str
     basis: Basis
-    """Source of the value: the method's preset, a pre-flight, the dataset, the base model, the online workers,
-    or (`general`) none of these.
+    """Basis of the value: the method's preset, a pre-flight, the dataset, the base model, the online
+    workers, or none of these.
     """
 
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel
 
 IDLE_POLL_SECONDS = 5.0
-"""Idle workers also poll at this interval, so that a lost wake-up only delays a job."""
+"""Idle workers also poll at this interval: lost wake-ups only delay jobs."""
 ANSWER_SECONDS = 3.0
 _ID_FILE = "broker-id"
 _ID_KEY = "reinforge:broker-id"

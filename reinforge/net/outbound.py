@@ -33,7 +33,7 @@ class AddressRefused(Exception):
 
 
 class Unresolved(AddressRefused):
-    """Error: the host name has no address at present."""
+    """Error: the host name has no address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Guard:
         return cls(frozenset(names), tuple(networks))
 
     async def target(self, url: str) -> Target:
-        """Resolve and check a URL's addresses. Raises Unresolved; AddressRefused for internal ones not allowed."""
+        """Resolve and check a URL's addresses. Raises Unresolved; AddressRefused for internal ones."""
         parts, host, port = _parts(url)
         try:
             resolved = await (self.resolve or resolve)(host, port)

@@ -53,9 +53,9 @@ class BackupObject(BaseModel):
 
 
 def backup(home: Path, folder: Path, progress: Progress = lambda done, total: None) -> Manifest:
-    """Copy the platform of `home` to `folder`. An earlier backup there stays valid until the new one is complete.
+    """Copy the platform of `home` to `folder`. An earlier backup there stays valid until the end.
 
-    Raises InvalidInput without a platform, StateConflict for another platform's backup, Unavailable on failure.
+    Raises InvalidInput without a platform, StateConflict for another's backup, Unavailable.
     """
     if not settings.database_url() and recorded_cluster(home) is None:
         raise InvalidInput(

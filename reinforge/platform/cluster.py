@@ -126,7 +126,6 @@ def recorded_cluster(home: Path) -> Cluster | None:
 
 
 def _make(folder: Path, programs: Path, durable: bool) -> Cluster:
-    """Initialise a cluster with one login role and its database."""
     cluster = Cluster(folder, secrets.token_urlsafe(24))
     make_private(folder)
     maker = _listed_user() if as_root() else None

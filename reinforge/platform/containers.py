@@ -1,4 +1,4 @@
-"""Images that the Dockerfile builds (REINFORGE_CONTAINER names them), with fixes for failed checks."""
+"""Container images (named by REINFORGE_CONTAINER) and remedies for failed checks."""
 
 from reinforge import settings
 

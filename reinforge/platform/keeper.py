@@ -41,7 +41,7 @@ class KeeperPlan:
     user: int | None = None
     group: int | None = None
     env: dict[str, str] | None = None
-    """The command's environment; None: the keeper's. Not for secrets: it is a public command-line argument."""
+    """The command's environment; None: the keeper's. Not for secrets: it is passed as an argument."""
 
     def argv(self) -> list[str]:
         return [sys.executable, "-P", "-m", __spec__.name, json.dumps(asdict(self))]

@@ -1,4 +1,4 @@
-"""Detects through /proc that the parent `make`, which waits for this process, was interrupted or killed."""
+"""Detects through /proc that the parent process `make` was interrupted or killed."""
 
 import os
 import signal

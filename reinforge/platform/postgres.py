@@ -83,9 +83,9 @@ class EmbeddedPostgres:
         return self.url()
 
     def prepare(self) -> str:
-        """Lock the home and open its cluster, created at first use. Returns the `url` of the server to start.
+        """Lock the home and open its cluster, created at first use. Returns the server's future `url`.
 
-        Raises StateConflict if the home is locked, Unavailable if the cluster cannot be opened.
+        Raises StateConflict if the home is locked, Unavailable without a usable cluster.
         """
         self._lock.acquire()
         try:

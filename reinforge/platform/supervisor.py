@@ -141,7 +141,7 @@ class ProcessSupervisor:
         self._stopping = threading.Event()
 
     def start(self, *group: SupervisedChild, optional: Collection[str] = ()) -> None:
-        """Start children concurrently; wait until all are ready. Raises the error of one not in `optional`."""
+        """Start children concurrently, until all are ready. Raises errors of those not in `optional`."""
         watched = [
             _ChildThread(child, child.name in optional, self._stopping, self._report) for child in group
         ]

@@ -1,4 +1,4 @@
-"""Starts the platform's processes on one machine in this order, and stops them in reverse:
+"""The platform's processes on one machine, started in this order:
 
 PostgreSQL (unless DATABASE_URL is set), sandboxd (unless SANDBOX_URL or SANDBOX_SOCKET is set)
 → migrations → backend api → backend background, worker (one per job that fits on the GPUs), worker calls
@@ -41,8 +41,6 @@ EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 
 
 class Platform:
-    """A running platform with its data in `home`."""
-
     def __init__(
         self,
         home: Path | None = None,
@@ -156,7 +154,7 @@ class Platform:
     def _workers(self, env: PlatformEnvironment) -> list[str]:
         """Names of the training workers, one per job that fits on the GPUs.
 
-        Raises InvalidInput `impossible_placement` if the settings do not fit the GPUs.
+        Raises InvalidInput `impossible_placement`.
         """
         if not any(_DEVICES.glob("nvidia[0-9]*")):
             return ["worker"]

@@ -12,7 +12,7 @@ LEARNED = 0.9
 
 
 def favoured_tokens(observed: Observed) -> float:
-    """Mean tokens of the length quintile with the highest mean reward; of all completions if none is better."""
+    """Mean tokens of the length quintile with the highest mean reward; of all if none is clearly better."""
     scored = sorted((sampled for sampled in observed.completions if sampled.reward is not None), key=_tokens)
     usual = statistics.fmean(completion.tokens for completion in observed.completions)
     if len(scored) < 2 * PARTS:
@@ -37,7 +37,7 @@ def widening(observed: Observed) -> float:
 
 
 def rounds_to_fill(useful: float, prompts: int, most: int) -> float:
-    """Expected rounds, at most `most`, to sample `prompts` useful groups. useful: share of groups that are."""
+    """Expected sampling rounds, at most `most`, for `prompts` useful groups. useful: their share."""
     missing, cost = 1.0, 0.0
     for _ in range(most):
         if missing * prompts < 0.5:

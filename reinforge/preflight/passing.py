@@ -28,7 +28,7 @@ def fit_rates(counts: Sequence[tuple[int, int]]) -> tuple[float, float]:
 
 
 def mixed_share(a: float, b: float, size: int) -> float:
-    """Share of groups with passes and failures, 1 - E[p^size] - E[(1 - p)^size], for pass rate p ~ Beta(a, b)."""
+    """Share of mixed groups, 1 - E[p^size] - E[(1 - p)^size], if the pass rate p follows Beta(a, b)."""
     all_right = math.prod((a + i) / (a + b + i) for i in range(size))
     all_wrong = math.prod((b + i) / (a + b + i) for i in range(size))
     return max(0.0, 1.0 - all_right - all_wrong)

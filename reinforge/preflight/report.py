@@ -47,7 +47,7 @@ class PassRates(ReportModel):
     """How often completions of the base model pass."""
 
     per_group: int
-    """Maximum number of scored completions per row."""
+    """Maximum scored completions per row."""
     histogram: list[int]
     """Entry c is the number of rows with c passing completions."""
     pass_at: dict[int, float]
@@ -56,7 +56,7 @@ class PassRates(ReportModel):
 
 class Suggestion(ReportModel):
     field: str
-    """Dotted path of the field in the job."""
+    """Dotted path in the job."""
     value: float
     instead_of: float
     why: str

@@ -9,8 +9,6 @@ from statistics import fmean
 
 @dataclass(slots=True)
 class CardSample:
-    """One scored completion."""
-
     row: int
     prompt_hash: str
     sample: int

@@ -41,7 +41,7 @@ def search(
     *,
     seed: int = 0,
 ) -> Search:
-    """Yield up to `GENERATIONS` batches of completions to score. A row's search ends when one reaches its goal.
+    """Yield up to `GENERATIONS` batches of completions to score, for each row until one reaches its goal.
 
     goals: row → reward to reach. paid: row → wrong completion → reward.
     """

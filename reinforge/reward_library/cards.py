@@ -19,7 +19,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Evidence and rubrics": ("quote_check", "rubric", "boxes_iou"),
     "Code": ("code_tests",),
 }
-"""Ids of ready-made rewards by group, the simplest first."""
+"""Ready-made rewards by group, the simplest first."""
 
 
 def folder(id: str) -> Traversable:

@@ -16,7 +16,7 @@ class Judge(SpecModel):
     model: str = Field(min_length=1, max_length=200)
     """Model name on that server."""
     api_key_env: str | None = Field(default=None, pattern=r"^[A-Za-z_]\w{0,99}$")
-    """Environment variable with the key; default no key."""
+    """Environment variable with the key; default: no key."""
     input_price: float = Field(default=0.0, ge=0)
     """Price of a million input tokens, in any currency."""
     output_price: float = Field(default=0.0, ge=0)

@@ -52,7 +52,7 @@ class ObjectStore(Protocol):
         """Save bytes, or the rest of a stream. Raises ObjectConflict if the key has other content."""
 
     def put_file(self, key: str, path: Path) -> None:
-        """Save the content of a file. Raises ObjectConflict as `put` does."""
+        """Save the content of a file. Raises ObjectConflict."""
 
     def get(self, key: str) -> bytes:
         """Content of an object. Raises ObjectNotFound."""

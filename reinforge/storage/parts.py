@@ -14,12 +14,12 @@ class PartUrl(NamedTuple):
 
 
 class PartStore(Protocol):
-    """Multipart uploads; methods raise StorageError."""
+    """Multipart uploads. Methods raise StorageError."""
 
     def begin(self, key: str) -> str: ...
 
     def url(self, key: str, upload: str, number: int, *, sha256: str, expires_seconds: int) -> PartUrl:
-        """Presigned URL of part `number`, counted from 1. Buckets that can check the part's hash."""
+        """Presigned URL of part `number`, from 1. The bucket checks the hash if it can."""
 
     def put(self, key: str, upload: str, number: int, data: IO[bytes]) -> None: ...
 

@@ -7,7 +7,6 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from reinforge.algorithm.base import SpecModel, fault_at
 
 MOST_TRIALS = 1000
-"""Maximum jobs of one sweep."""
 MOST_PARAMETERS = 32
 MAX_SEED = 2**31 - 1
 
@@ -61,7 +60,7 @@ class SweepBudget(SpecModel):
     jobs: int | None = Field(default=None, ge=1, le=MOST_TRIALS)
     """Maximum number of jobs started."""
     seconds: float | None = Field(default=None, gt=0)
-    """Maximum seconds of workers' time, over all jobs."""
+    """Maximum seconds of workers' time."""
     money: float | None = Field(default=None, gt=0)
     """Maximum cost of judges and of workers' time (at `REINFORGE_GPU_HOUR_PRICE`)."""
 
@@ -86,14 +85,14 @@ class SweepSpec(SpecModel):
     job: dict[str, Any]
     """Job specification that all jobs share."""
     method: Method = "grid"
-    """`grid`: all combinations. `random`: `trials` random ones. `tpe`: `trials` that Optuna's TPE sampler chooses
-    by earlier results. `cma_es`: the same with the CMA-ES sampler, for two or more numeric parameters.
-    `ladder`: the unchanged job, then one job per rung, which adds the rung to those before it.
+    """`grid`: all combinations. `random`: `trials` random ones. `tpe`: `trials` that Optuna's TPE sampler
+    chooses by earlier results. `cma_es`: the same by CMA-ES, for two or more numbers. `ladder`: the job as it
+    is, then one job per rung, which adds the rung to those before.
     """
     parameters: dict[Path, Parameter] = Field(default_factory=dict, max_length=MOST_PARAMETERS)
     """Dotted path in the job (`algorithm.preset`, `rewards.correct.weight`) → values to try."""
     rungs: list[Rung] = Field(default_factory=list, max_length=100)
-    """Rungs of a ladder, in the order of their jobs."""
+    """Rungs of a ladder, in order of their jobs."""
     trials: int | None = Field(default=None, ge=1, le=MOST_TRIALS)
     """Number of settings to try, for methods other than `grid` and `ladder`."""
     seeds: (

@@ -1,6 +1,6 @@
 """OpenTelemetry traces. Off unless `OTEL_EXPORTER_OTLP_ENDPOINT` is set; the SDK is imported only then.
 
-Spans carry ids, numbers and names of phases: no prompts, completions, rewards or messages of errors.
+Spans carry ids, numbers and names of phases: no prompts, completions, rewards or error messages.
 """
 
 import importlib

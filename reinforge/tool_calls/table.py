@@ -21,7 +21,6 @@ NOTATIONS: Mapping[str, Notation] = MappingProxyType({notation.name: notation fo
 
 
 def read(text: str, notation: str, tools: Tools | None = None) -> AssistantMessage:
-    """Read a message by the name of its notation."""
     return NOTATIONS[notation].read(text, tools)
 
 
@@ -32,5 +31,4 @@ def read_without_calls(text: str) -> AssistantMessage:
 
 
 def first_call(text: str, notation: str) -> tuple[int, int] | None:
-    """`Notation.first_call` by the name of the notation."""
     return NOTATIONS[notation].first_call(text)

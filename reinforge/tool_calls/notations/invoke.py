@@ -13,7 +13,7 @@ PARAMETER, END_PARAMETER = '<atem:parameter name="', "</atem:parameter>"
 
 
 def _sections(text: str) -> Sections:
-    """Messages to `self` are reasoning; calls keep their text."""
+    """Split a turn: messages to `self` are reasoning; calls keep their text."""
     content: list[str] = []
     reasoning: list[str] = []
     for header, body in messages(text, ends=("<|eom|>", "<|eot|>")):
