@@ -16,7 +16,7 @@ TIMES = ("time/step", "time/generate", "time/score")
 
 @dataclass(frozen=True, slots=True)
 class EarlierJob:
-    """Measured job with the new job's model, engine and sampling settings, on a worker like those online."""
+    """Measured job with the same model, engine and sampling as the new one, on a worker like those online."""
 
     id: str
     completions_per_step: int

@@ -1,4 +1,4 @@
-"""State of the broker that wakes workers: Redis or a folder. Equal ids mean the same broker."""
+"""State of the broker that wakes workers: Redis or a folder. Backend and worker with equal ids share it."""
 
 import contextlib
 import os

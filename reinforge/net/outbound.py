@@ -73,7 +73,7 @@ class Guard:
         return cls(frozenset(names), tuple(networks))
 
     async def target(self, url: str) -> Target:
-        """Resolve and check a URL's addresses. Raises Unresolved; AddressRefused for internal ones."""
+        """Resolve a URL and check its addresses. Raises Unresolved; AddressRefused if one is not allowed."""
         parts, host, port = _parts(url)
         try:
             resolved = await (self.resolve or resolve)(host, port)

@@ -9,9 +9,9 @@ _TRIES = 10
 
 
 def parse(source: str) -> ast.Module:
-    """Parse Python, with retries after SystemError. Raises SyntaxError, ValueError.
+    """`ast.parse` with retries. Raises SyntaxError, ValueError.
 
-    Before Python 3.11.8 concurrent calls may raise it (python/cpython#106905).
+    Before Python 3.11.8 concurrent calls may raise SystemError (python/cpython#106905).
     """
     for _ in range(_TRIES - 1):
         try:

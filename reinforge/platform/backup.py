@@ -53,9 +53,9 @@ class BackupObject(BaseModel):
 
 
 def backup(home: Path, folder: Path, progress: Progress = lambda done, total: None) -> Manifest:
-    """Copy the platform of `home` to `folder`. An earlier backup there stays valid until the end.
+    """Back up `home` to `folder`. An earlier backup there stays valid until the new one is complete.
 
-    Raises InvalidInput without a platform, StateConflict for another's backup, Unavailable.
+    Raises InvalidInput without a platform, StateConflict for another platform's backup, Unavailable.
     """
     if not settings.database_url() and recorded_cluster(home) is None:
         raise InvalidInput(
@@ -277,7 +277,6 @@ def _run(program: str, url: str, *arguments: str, code: str) -> None:
 
 
 def _load(dump: Path, url: str) -> None:
-    """Load a dump into an empty database in one transaction."""
     programs = find_programs() / "bin"
     with tempfile.TemporaryFile() as errors:
         script = subprocess.Popen(

@@ -49,7 +49,7 @@ def keep_secret(path: Path) -> str:
 
 
 def shared_prefix() -> Path:
-    """Create a folder that other users can reach but not change. Raises Unavailable if that is impossible."""
+    """Folder that other users can reach but not change, made if missing. Raises Unavailable if unusable."""
     prefix = settings.prefix()
     hint = (
         "Set REINFORGE_PREFIX to a folder of root's that every user may traverse, for example /srv/reinforge."

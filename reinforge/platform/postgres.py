@@ -99,7 +99,6 @@ class EmbeddedPostgres:
         return self.url()
 
     def start(self) -> None:
-        """Start the server and wait until it accepts connections."""
         if self.running:
             return
         self.prepare()

@@ -36,7 +36,7 @@ class SupervisedChild(Protocol):
     @property
     def status(self) -> int | None: ...
     def start(self) -> None:
-        """Start, and return when ready. On failure stop what runs, and raise ReinforgeError."""
+        """Start, and return when ready. On failure, end its processes and raise ReinforgeError."""
 
     def ask_stop(self) -> None: ...
 
@@ -141,7 +141,7 @@ class ProcessSupervisor:
         self._stopping = threading.Event()
 
     def start(self, *group: SupervisedChild, optional: Collection[str] = ()) -> None:
-        """Start children concurrently, until all are ready. Raises errors of those not in `optional`."""
+        """Start children concurrently and wait for all. Raises the error of one not in `optional`."""
         watched = [
             _ChildThread(child, child.name in optional, self._stopping, self._report) for child in group
         ]

@@ -1,4 +1,4 @@
-"""The platform's processes on one machine, started in this order:
+"""The platform's processes on one machine, started in this order and stopped in reverse:
 
 PostgreSQL (unless DATABASE_URL is set), sandboxd (unless SANDBOX_URL or SANDBOX_SOCKET is set)
 → migrations → backend api → backend background, worker (one per job that fits on the GPUs), worker calls

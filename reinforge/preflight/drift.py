@@ -7,12 +7,12 @@ from reinforge.preflight.observed import Observed, ObservedCompletion
 
 PARTS = 5
 SURE = 2.0
-"""Standard errors by which a length quintile's mean reward has to exceed that of all."""
+"""Standard errors by which a length quintile's mean reward has to exceed the overall mean."""
 LEARNED = 0.9
 
 
 def favoured_tokens(observed: Observed) -> float:
-    """Mean tokens of the length quintile with the highest mean reward; of all if none is clearly better."""
+    """Mean tokens of the length quintile with most reward, or of all completions if none stands out."""
     scored = sorted((sampled for sampled in observed.completions if sampled.reward is not None), key=_tokens)
     usual = statistics.fmean(completion.tokens for completion in observed.completions)
     if len(scored) < 2 * PARTS:
@@ -37,7 +37,7 @@ def widening(observed: Observed) -> float:
 
 
 def rounds_to_fill(useful: float, prompts: int, most: int) -> float:
-    """Expected sampling rounds, at most `most`, for `prompts` useful groups. useful: their share."""
+    """Expected sampling rounds, at most `most`, for `prompts` useful groups. useful: share of such groups."""
     missing, cost = 1.0, 0.0
     for _ in range(most):
         if missing * prompts < 0.5:

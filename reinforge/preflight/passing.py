@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 
 def pass_at_k(n: int, right: int, k: int) -> float:
-    """Unbiased estimate of the probability that any of k completions passes, if `right` of `n` passed.
+    """Unbiased estimate of the probability that at least one of k completions passes, if `right` of n did.
 
     Chen et al. 2021, arXiv 2107.03374, eq. 1.
     """

@@ -47,7 +47,7 @@ class PassRates(ReportModel):
     """How often completions of the base model pass."""
 
     per_group: int
-    """Maximum scored completions per row."""
+    """Maximum number of scored completions per row."""
     histogram: list[int]
     """Entry c is the number of rows with c passing completions."""
     pass_at: dict[int, float]

@@ -1,4 +1,4 @@
-"""Presets that differ in the baseline of rewards."""
+"""Presets that differ in the baseline subtracted from rewards."""
 
 from reinforge.presets.base import TOKEN_MEAN, Preset, recipe
 

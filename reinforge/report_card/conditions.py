@@ -34,7 +34,7 @@ _CHANGES = (("_parent_gain", "parent_change"), ("_gain", "change"))
 
 
 def parse(text: str, param: str = "require", *, texts: int = 1) -> list[tuple[str, str, float]]:
-    """Parse conditions into (name, sign, number). texts: how many lists `text` joins; limits are for one.
+    """Parse conditions into (name, sign, number). texts: how many lists `text` joins; limits apply to each.
 
     Raises InvalidInput `invalid_condition`.
     """
@@ -64,7 +64,7 @@ def _invalid(message: str, param: str) -> InvalidInput:
 
 
 def check(card: ReportCard, text: str) -> CardRequirement:
-    """Check conditions on a card. A condition on a value that the card lacks is not met. Raises as `parse`."""
+    """Check conditions on a card. One on a value that the card lacks is not met. Raises as `parse` does."""
     conditions = [_checked(card, *condition) for condition in parse(text, texts=2)]
     return CardRequirement(
         text=text, met=all(condition.met for condition in conditions), conditions=conditions

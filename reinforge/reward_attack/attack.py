@@ -1,4 +1,4 @@
-"""Attack on a reward: scores right completions, probes and a search, and reports high rewards."""
+"""Attacks a reward: scores right completions, probes and a search, and reports wrong ones that score high."""
 
 from collections import defaultdict
 from collections.abc import Callable, Generator, Sequence
@@ -44,8 +44,8 @@ def attack(
 ) -> Attack:
     """Yield batches of completions, receive their rewards, and return the report.
 
-    right: a right completion with `{answer}`. source: code, to name a suspicious line. searching: if no probe
-    of high severity succeeds, search from the best wrong completions, with up to 320 more.
+    right: template of a right completion, with `{answer}`. source: code of the reward, to name a suspicious
+    line. searching: if no probe of high severity succeeds, search with up to 320 completions.
     """
     pool = AnswerPool.of(rows)
     named = {"own": right} if right is not None else forms.FORMS

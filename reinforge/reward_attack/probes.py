@@ -17,7 +17,7 @@ FILLER = (
 
 @dataclass(frozen=True)
 class RewardProbe:
-    """A probe. `wrong`: must get no reward. `padded`: right, must get no more than a plain completion."""
+    """Probe, `wrong` (must get no reward) or `padded` (right, must get no more than a plain completion)."""
 
     code: str
     title: str

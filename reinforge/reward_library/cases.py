@@ -79,7 +79,7 @@ def adversarial_cases(id: str) -> list[AdversarialCase]:
 
 
 def portable(id: str) -> list[GoldenCase]:
-    """Cases that lack `judges`, `sample` and `beside`, in the format of `reinforge reward golden`."""
+    """Cases with none of `judges`, `sample` and `beside`, in the format of `reinforge reward golden`."""
     golden = [(case.row, case.completion, case.expect, None) for case in golden_cases(id)]
     hostile = [
         (case.row, case.completion, Expectation(most=case.most), case.why) for case in adversarial_cases(id)

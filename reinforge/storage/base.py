@@ -42,7 +42,7 @@ class ObjectInfo(NamedTuple):
 
 
 class ObjectStore(Protocol):
-    """Object store. Its methods raise InvalidInput `invalid_key` and StorageError."""
+    """Object store. Methods raise InvalidInput `invalid_key` and StorageError."""
 
     @property
     def parts(self) -> PartStore | None:
@@ -61,7 +61,7 @@ class ObjectStore(Protocol):
         """Write an object to a file, completely or not at all. Raises ObjectNotFound."""
 
     def open(self, key: str) -> BinaryIO:
-        """Open a stream, not always seekable, for the caller to close. Raises ObjectNotFound."""
+        """Open an object as a stream, maybe not seekable, for the caller to close. Raises ObjectNotFound."""
 
     def size(self, key: str) -> int:
         """Size of an object in bytes. Raises ObjectNotFound."""
@@ -84,7 +84,7 @@ class ObjectStore(Protocol):
 
 
 def content_key(kind: str, sha256: str) -> str:
-    """Key by content, such as `datasets/ab/abcd…`; spreads files over 256 folders."""
+    """Key such as `datasets/ab/abcd…`, so that files spread over 256 folders."""
     if not _SHA256.match(sha256):
         raise InvalidInput(f"{sha256!r} is not a SHA-256 in lower-case hex.", code="invalid_key")
     return check_key(f"{kind}/{sha256[:2]}/{sha256}")

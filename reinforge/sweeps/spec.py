@@ -69,7 +69,7 @@ class Halving(SpecModel):
     """Successive halving: of the jobs with equally many evaluations, only the best continue.
 
     Jobs are compared after `first` evaluations, `first × factor`, `first × factor²`, and so on. A job ends if
-    it is not among the best 1/`factor` of those with as many. Evaluations before the first step do not count.
+    it is not among the best 1/`factor` of those that got as far. Evaluations before training do not count.
     """
 
     factor: int = Field(default=2, ge=2, le=10)
@@ -86,8 +86,8 @@ class SweepSpec(SpecModel):
     """Job specification that all jobs share."""
     method: Method = "grid"
     """`grid`: all combinations. `random`: `trials` random ones. `tpe`: `trials` that Optuna's TPE sampler
-    chooses by earlier results. `cma_es`: the same by CMA-ES, for two or more numbers. `ladder`: the job as it
-    is, then one job per rung, which adds the rung to those before.
+    chooses by earlier results. `cma_es`: the same by CMA-ES, for two or more numeric parameters.
+    `ladder`: the job as it is, then one job per rung, with this rung and those before.
     """
     parameters: dict[Path, Parameter] = Field(default_factory=dict, max_length=MOST_PARAMETERS)
     """Dotted path in the job (`algorithm.preset`, `rewards.correct.weight`) → values to try."""

@@ -242,7 +242,7 @@ def _types(job: dict[str, Any]) -> dict[str, Any]:
 def set_value(
     job: dict[str, Any], path: str, value: Any, types: Mapping[str, Any] = MappingProxyType({})
 ) -> None:
-    """Set the field at a dotted path with indices or names of list items."""
+    """Set the field at a dotted path, in which list items have their index or name."""
     *parents, last = _parts(path)
     part: Any = job
     default: Any = types

@@ -91,7 +91,7 @@ def wait_gone(targets: Iterable[ProcessIdentity], seconds: float) -> list[Proces
 
 
 def kill(targets: Iterable[ProcessIdentity]) -> list[int]:
-    """Send SIGKILL to `targets` in turn, and wait for their end. Returns the pids of live ones."""
+    """Send SIGKILL to `targets` in turn, and wait for their end. Returns the pids that were alive."""
     targets = list(targets)
     killed = [target.pid for target in targets if send(target, signal.SIGKILL)]
     wait_gone(targets, KILL_SECONDS)

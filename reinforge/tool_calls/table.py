@@ -25,7 +25,6 @@ def read(text: str, notation: str, tools: Tools | None = None) -> AssistantMessa
 
 
 def read_without_calls(text: str) -> AssistantMessage:
-    """Read a message of a conversation without tools."""
     content, reasoning = think_sections(text)
     return AssistantMessage(without_ends(content).strip(), reasoning.strip())
 

@@ -85,7 +85,7 @@ def class_name(source: str, *, file: str = "tools.py") -> str:
 
 
 def check_reply(source: str, *, file: str = "user.py") -> None:
-    """Check the simulated user: `def reply(messages, item, state)`. Raises ToolSourceError."""
+    """Check the source of a simulated user: `def reply(messages, item, state)`. Raises ToolSourceError."""
     functions = [node for node in _public(_parsed(source, file).body) if node.name == REPLY]
     if not functions:
         raise ToolSourceError(

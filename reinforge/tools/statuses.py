@@ -16,7 +16,7 @@ CallStatus = Literal[
     "too_many",
 ]
 """`invalid_json`, `unknown_tool`, `bad_arguments`, `too_many`: the call did not run. `exception`: the tool
-raised an error, or returned neither text nor JSON. `refused_address`, `unreachable`: of tool servers.
+raised an error, or returned neither text nor JSON. `refused_address`, `unreachable`: only for tool servers.
 """
 
 CALL_STATUSES: frozenset[str] = frozenset(get_args(CallStatus))

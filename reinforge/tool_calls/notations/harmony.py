@@ -1,4 +1,4 @@
-"""gpt-oss: `<|channel|>commentary to=functions.add <|constrain|>json<|message|>{"a": 1}<|call|>`."""
+"""Calls of gpt-oss: `<|channel|>commentary to=functions.add <|constrain|>json<|message|>{"a": 1}<|call|>`."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Hermes, Qwen 2.5, Qwen 3: `<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>`."""
+"""Calls of Hermes, Qwen 2.5 and 3: `<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>`."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Muse: `<atem:function_calls><atem:invoke name="add"><atem:parameter name="a">1</atem:parameter>…`, in messages."""
+"""Calls of Muse: `<atem:function_calls><atem:invoke name="add"><atem:parameter name="a">1…`."""
 
 from typing import Any
 
