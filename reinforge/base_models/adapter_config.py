@@ -21,7 +21,7 @@ _INERT = frozenset({
     "lora_alpha", "lora_dropout", "megatron_core", "peft_type", "peft_version", "qalora_group_size", "r", "revision",
     "runtime_config", "target_modules", "target_parameters", "task_type", "use_rslora",
 })  # fmt: skip
-"""Settings that are read here, or that do not change what the weights compute."""
+"""Settings that this module reads, or that do not change the adapter's output."""
 _INITIAL_WEIGHTS = (True, False, None, "gaussian", "eva", "orthogonal")
 """Values of `init_lora_weights` that leave the base model unchanged."""
 
@@ -36,7 +36,6 @@ class LoraShape:
         return {"rank": self.rank, "alpha": self.alpha, "targets": self.targets}
 
     def as_config(self) -> dict[str, Any]:
-        """A PEFT configuration with these settings."""
         return {
             "peft_type": "LORA",
             "task_type": "CAUSAL_LM",
@@ -50,7 +49,7 @@ class LoraShape:
 
 
 def read_adapter_config(text: str | bytes) -> LoraShape:
-    """Read LoRA settings. Raises InvalidInput `invalid_adapter_config`, `unsupported_adapter`."""
+    """Read LoRA settings. Raises InvalidInput unless it is a valid, plain LoRA adapter."""
     try:
         config = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Chat templates for models without one; they need no special tokens."""
+"""Chat templates, without special tokens, for models that lack one."""
 
 PLAIN = """{%- for message in messages -%}
 {{ message['role'] }}: {{ message['content'] | trim }}{{ '\n\n' }}

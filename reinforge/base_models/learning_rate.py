@@ -1,7 +1,7 @@
-"""The rule that makes `optimizer.learning_rate: auto` a number (docs/learning-rate.md).
+"""The rule that resolves `optimizer.learning_rate: auto` to a number (docs/learning-rate.md).
 
-It was fitted to small models (`benchmarks/defaults.py`); for wide ones it stays within common LoRA
-rates.
+It was fitted to small models (`benchmarks/defaults.py`). Above hidden size 512 it stays within common
+LoRA rates.
 """
 
 from typing import Literal
@@ -20,7 +20,7 @@ SETTLING_STEPS = 6.0
 INITIAL_WIDTHS = range(128, 257)
 """Hidden sizes with a higher initial rate: at 64 it destroyed a model; above 256 it was not measured."""
 NARROWEST = 128
-"""Narrower models get the rate of this hidden size: at 64, twice that rate learned more slowly."""
+"""Smaller hidden sizes get the rate of this one: at 64, twice that rate learned more slowly."""
 MEASURED = frozenset({64, 128, 256, 512})
 MEASURED_WITH_UPDATES = frozenset({128})
 """Hidden sizes at which several updates per step were measured."""
@@ -45,9 +45,9 @@ class AutoLearningRate(BaseModel):
 
 
 def auto_learning_rate(hidden_size: int, updates_per_step: int = 1) -> float:
-    """0.16 ÷ hidden size (at least 128) ÷ updates per step, to three digits.
+    """0.16 ÷ max(hidden size, 128) ÷ updates per step, to three significant digits.
 
-    Clamped to 2e-5…1e-4 for hidden sizes above 512.
+    Clamped to 2e-5…1e-4 above hidden size 512.
     """
     rate = _by_size(hidden_size, updates_per_step)
     return rate if hidden_size <= BOUNDED_ABOVE else min(max(rate, LOWEST), HIGHEST)

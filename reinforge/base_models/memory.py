@@ -1,7 +1,7 @@
 """Estimates the memory in bytes to serve a model and to train an adapter.
 
-Assumes bfloat16 weights, or NF4 in linear layers; an adapter on every linear layer at 16 bytes a parameter; gradient
-checkpointing; 32-bit logits. Excludes the runtime, fragmentation and a separate vLLM server.
+Assumes bfloat16 weights, or NF4 in linear layers; an adapter on every linear layer at 16 bytes a parameter;
+gradient checkpointing; 32-bit logits. Excludes the runtime, fragmentation and a separate vLLM server.
 """
 
 from pydantic import BaseModel, ConfigDict
@@ -11,7 +11,7 @@ TOKENS = 4096
 SEQUENCES = 32
 _WEIGHT, _ADAPTER, _FULL = 2, 16, 4
 _NF4 = 1 / 2 + 1 / 64 + 4 / (64 * 256)
-"""Bytes of a weight: 4 bits, a byte of scale for each block of 64, and 4 bytes for each 256 blocks."""
+"""Bytes per weight: 4 bits and, for scales, 1 byte per block of 64 weights and 4 bytes per 256 blocks."""
 
 
 class ModelShape(BaseModel):
@@ -24,9 +24,9 @@ class ModelShape(BaseModel):
     head_dim: int | None = None
     vocabulary: int | None = None
     lora_per_rank: int | None = None
-    """Adapter parameters per rank on all linear layers: Σ (inputs + outputs)."""
+    """Adapter parameters per unit of rank: Σ (inputs + outputs) of linear layers."""
     linear: int | None = None
-    """Number of weights that NF4 quantises; null for mixtures of experts or older inspections."""
+    """Number of weights that NF4 quantises; null for mixtures of experts or if not recorded."""
 
 
 class MemoryEstimate(BaseModel):

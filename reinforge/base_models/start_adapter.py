@@ -1,4 +1,4 @@
-"""Completes a job's specification with the settings of the adapter that the job starts from."""
+"""Adds the settings of the adapter that a job starts from to its specification."""
 
 from reinforge.base_models.adapter_config import LoraShape
 from reinforge.errors import InvalidInput
@@ -6,7 +6,7 @@ from reinforge.spec import JobSpec
 
 
 def with_start(spec: JobSpec, start: str, lora: LoraShape, *, model: str) -> JobSpec:
-    """`spec` with `model` and the adapter's settings. Raises InvalidInput `adapter_conflict`."""
+    """Add `model` and the adapter to `spec`. Raises InvalidInput if `spec` sets other adapter values."""
     shape = lora.as_spec()
     for name, value in shape.items():
         current = getattr(spec.adapter, name)

@@ -1,1 +1,1 @@
-"""Bundles: archives with everything that repeats a job, and readers with limits."""
+"""Bundles: archives of everything needed to repeat a job. Their readers limit sizes."""

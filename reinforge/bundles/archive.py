@@ -1,7 +1,7 @@
-"""Reads bundles, which may come from strangers: only plain tar members, in the order that the manifest lists.
+"""Reads untrusted bundles: tar archives of plain files, in the order of the manifest `bundle.json`.
 
-Each member has to have the name, size and SHA-256 that `bundle.json` says. Extended headers, links, devices and
-compression do not occur in a bundle and are refused.
+Each file has to have the name, size and SHA-256 that the manifest states. Extended headers, links, devices
+and compression are refused.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ _CHUNK = 1 << 20
 
 
 def unpack_bundle(path: Path, folder: Path) -> BundleManifest:
-    """Write the bundle's files into the empty `folder`. Raises InvalidInput `invalid_bundle`, TooLarge."""
+    """Extract a bundle into the empty `folder`. Raises InvalidInput if invalid, TooLarge if too large."""
     try:
         with path.open("rb") as file:
             manifest = read_manifest(file)
@@ -43,7 +43,7 @@ def unpack_bundle(path: Path, folder: Path) -> BundleManifest:
 
 
 def read_manifest(file: BinaryIO) -> BundleManifest:
-    """Read the manifest, the first member of the archive. Raises InvalidInput `invalid_bundle`."""
+    """Read the manifest, the archive's first member. Raises InvalidInput `invalid_bundle`."""
     size = _header(file, NAME)
     if size > MOST_MANIFEST_BYTES:
         raise invalid(f"its {NAME} has {size} bytes, at most {MOST_MANIFEST_BYTES} are read")
@@ -125,7 +125,7 @@ def _extract(file: BinaryIO, entry: BundledFile, folder: Path) -> None:
 
 
 def _header(file: BinaryIO, name: str) -> int:
-    """Size in bytes of the next member, which has to be called `name`."""
+    """Read the next member's size. Raises InvalidInput unless it is called `name`."""
     block = file.read(_BLOCK)
     if len(block) == _BLOCK and not any(block):
         raise invalid(f"{name} is missing")

@@ -38,12 +38,12 @@ class BundledData(RecordModel):
     name: str
     format: Literal["jsonl", "csv", "parquet"]
     numbers: list[str]
-    """Columns of CSV that rewards read as numbers."""
+    """CSV columns whose values rewards receive as numbers."""
     rows: Large
     bytes: Large
     sha256: Sha256
     path: BundlePath | None
-    """Path of the rows; None if they are not contained."""
+    """Path of the rows; None if the bundle lacks them."""
 
 
 class BundledReward(RecordModel):
@@ -54,7 +54,7 @@ class BundledReward(RecordModel):
 
 
 class BundledFork(RecordModel):
-    """Another job's state that training continued from."""
+    """State of another job from which training continued."""
 
     job: str
     start: ForkStart
@@ -76,7 +76,7 @@ class BundledCheckpoint(RecordModel):
     best: bool
     final: bool
     path: BundlePath | None
-    """Path of the weights; None if only their hash is contained."""
+    """Path of the weights; None if the bundle has only their hash."""
 
 
 class BundleManifest(RecordModel):
@@ -94,7 +94,7 @@ class BundleManifest(RecordModel):
     held_out: BundledData | None
     rewards: list[BundledReward] = Field(max_length=1000)
     judges: list[str]
-    """Names of the judges that rewards ask; their replies are not repeatable."""
+    """Names of the judges that rewards call; judges' replies are not reproducible."""
     start: BundlePath | None
     """Archive of the adapter that training started from."""
     fork: BundledFork | None

@@ -1,4 +1,4 @@
-"""Contents of a bundle by step: completions, metrics and checkpoints, read with limits."""
+"""Reads completions, metrics and checkpoints of a bundle by step, with limits on size."""
 
 import tarfile
 from collections import defaultdict
@@ -57,7 +57,7 @@ class BundleRecords:
 
 
 def read_completions(path: Path) -> list[dict[str, Any]]:
-    """Completions in a step's file, with the compared columns only. Raises InvalidInput `invalid_bundle`."""
+    """Read the columns to compare from a file of completions. Raises InvalidInput if it is damaged."""
     with _readable(path.name), parquet.ParquetFile(path) as file:
         columns = [name for name in COLUMNS if name in file.schema_arrow.names]
         rows = list(every_row(file, columns))
@@ -65,7 +65,7 @@ def read_completions(path: Path) -> list[dict[str, Any]]:
 
 
 def weights_of(archive: Path) -> bytes | None:
-    """Bytes of the safetensors file in a checkpoint's tar file; None without one. Raises tarfile.TarError."""
+    """The safetensors file in a checkpoint's tar file; None if it has none. Raises tarfile.TarError."""
     with tarfile.open(archive, "r:") as tar:
         for member in tar:
             if member.isfile() and member.name == WEIGHTS and (file := tar.extractfile(member)) is not None:

@@ -1,4 +1,4 @@
-"""`reinforge import`: converts a job or reward from elsewhere to a folder with a job file."""
+"""`reinforge import`: converts another system's job or reward to a folder with a job file."""
 
 from reinforge.imports.project import ImportedProject
 from reinforge.imports.read import read

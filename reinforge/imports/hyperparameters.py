@@ -53,7 +53,7 @@ OURS: dict[str, str] = {
     "warmup_steps": "optimizer.warmup_steps",
     "weight_decay": "optimizer.weight_decay",
 }
-"""Path in the job specification, by the name of our extension in `hyperparameters`."""
+"""Our extensions of `hyperparameters` → paths in the job specification."""
 ALIASES = {"num_generations": "completions_per_prompt", "group_size": "completions_per_prompt"}
 _THEIRS = {
     "rollout.prompts_per_step": "batch_size",
@@ -131,7 +131,7 @@ def resolve(requested: Hyperparameters, rows: int, model: str, hidden_size: int 
 
 
 def updates_of(algorithm: Any) -> int:
-    """The algorithm's `updates_per_step`; 1 if missing or invalid, which the job's validation reports."""
+    """The algorithm's `updates_per_step`; 1 if missing or invalid. Job validation reports invalid values."""
     value = algorithm.get("updates_per_step") if isinstance(algorithm, dict) else None
     return value if isinstance(value, int) and value > 0 else 1
 

@@ -1,4 +1,4 @@
-"""Detects a file's kind: JSON is an OpenAI job, Python a reward."""
+"""Imports a file: `.py` as rewards, others as an OpenAI job in JSON."""
 
 import json
 from pathlib import Path

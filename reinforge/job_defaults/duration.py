@@ -16,12 +16,12 @@ TIMES = ("time/step", "time/generate", "time/score")
 
 @dataclass(frozen=True, slots=True)
 class EarlierJob:
-    """A measured job with the same model, engine and sampling settings, on a worker like those online."""
+    """Measured job with the same model, engine and sampling as the new one, on a worker like those online."""
 
     id: str
     completions_per_step: int
     step_seconds: Sequence[float]
-    """Seconds of each step but the first, which includes the warm-up."""
+    """Seconds of each step except the first, which includes the warm-up."""
     sampling_seconds: float
     tokens: float
     load_seconds: float
@@ -30,7 +30,7 @@ class EarlierJob:
 
 
 def from_jobs(spec: JobSpec, jobs: Sequence[EarlierJob], held_out: int) -> TimeEstimate | None:
-    """Estimate from earlier jobs' step times, scaled by tokens; from jobs on the same dataset if possible."""
+    """Estimate from step times of earlier jobs, scaled by tokens. Jobs on the same dataset are preferred."""
     measured = [job for job in jobs if len(job.step_seconds) >= ENOUGH_STEPS]
     measured = [job for job in measured if job.same_data] or measured
     if not measured:
@@ -65,7 +65,7 @@ def from_jobs(spec: JobSpec, jobs: Sequence[EarlierJob], held_out: int) -> TimeE
 def from_preflight(
     id: str, spec: JobSpec, probed: JobSpec, observed: Observed, rounds: costs.Rounds
 ) -> TimeEstimate:
-    """Estimate from the pre-flight's step times, scaled to the completions of a step of `spec`."""
+    """Estimate from the pre-flight's step times, scaled to the completions per step of `spec`."""
     factor = _completions(spec) / _completions(probed)
     values = [
         step | {name: None if (value := step.get(name)) is None else value * factor for name in TIMES}

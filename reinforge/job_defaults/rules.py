@@ -27,7 +27,7 @@ LARGEST_GROUP = 32
 USUAL_STEPS = 100
 FEWEST_STEPS, MOST_STEPS = 30, 500
 MOST_PASSES = 20
-"""Passes through the rows; with more they are memorised."""
+"""Maximum passes over the rows: more would memorise them."""
 HALF_USEFUL = 0.5
 
 

@@ -1,4 +1,4 @@
-"""Sizes of model, dataset and workers from which values are suggested."""
+"""Facts on model, dataset and workers from which job values are suggested."""
 
 from dataclasses import dataclass
 

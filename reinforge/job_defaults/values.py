@@ -14,17 +14,17 @@ class DefaultModel(BaseModel):
 
 
 class JobDefault(DefaultModel):
-    """Suggested value of one field."""
+    """Suggested value of one job field."""
 
     field: str
-    """Path in the job."""
+    """Dotted path in the job."""
     value: int | float | str
     becomes: int | float | str | None = None
-    """What `auto` would become now."""
+    """Value that `auto` would become now."""
     reason: str
     basis: Basis
-    """What decided: the method's preset, a pre-flight, the dataset, the base model, the online workers, or none of
-    them.
+    """Basis of the value: the method's preset, a pre-flight, the dataset, the base model, the online
+    workers, or none of these.
     """
 
 

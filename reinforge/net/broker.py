@@ -1,4 +1,4 @@
-"""State of the wake-up broker (Redis or a folder). Equal ids: backend and worker use the same one."""
+"""State of the broker that wakes workers: Redis or a folder. Backend and worker with equal ids share it."""
 
 import contextlib
 import os
@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel
 
 IDLE_POLL_SECONDS = 5.0
-"""Poll interval of idle workers: a lost wake-up only delays a job."""
+"""Idle workers also poll at this interval: lost wake-ups only delay jobs."""
 ANSWER_SECONDS = 3.0
 _ID_FILE = "broker-id"
 _ID_KEY = "reinforge:broker-id"

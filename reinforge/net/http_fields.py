@@ -25,7 +25,7 @@ def checked_address(value: str, example: str, *, no_password: str) -> str:
 def checked_headers(
     headers: Mapping[str, str], *, own: Collection[str] = (), own_prefix: str
 ) -> dict[str, str]:
-    """Return the headers. Raises ValueError unless all are printable ASCII and none is set by the sender."""
+    """Return the headers. Raises ValueError for those not in printable ASCII or set by our client."""
     for name, text in headers.items():
         lower = name.lower()
         if lower in SENDER_HEADERS or lower in own or lower.startswith(own_prefix):

@@ -1,4 +1,4 @@
-"""Checks addresses of user-configured requests, such as judges and webhooks: our own network is closed to them."""
+"""Checks target addresses of user-configured requests (judges, webhooks): internal ones are refused."""
 
 import asyncio
 import ipaddress
@@ -33,7 +33,7 @@ class AddressRefused(Exception):
 
 
 class Unresolved(AddressRefused):
-    """Error: the host name has no address at present."""
+    """Error: the host name has no address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Guard:
         return cls(frozenset(names), tuple(networks))
 
     async def target(self, url: str) -> Target:
-        """Resolve and check a URL's addresses. Raises Unresolved; AddressRefused for one inside a network."""
+        """Resolve a URL and check its addresses. Raises Unresolved; AddressRefused if one is not allowed."""
         parts, host, port = _parts(url)
         try:
             resolved = await (self.resolve or resolve)(host, port)
@@ -100,7 +100,7 @@ class Guard:
     def check_for_proxy(self, url: str, proxy: str) -> None:
         """Check a URL whose host name a proxy resolves.
 
-        Raises AddressRefused for a name that is not allowed, and for an address inside a network.
+        Raises AddressRefused for names and internal addresses that are not allowed.
         """
         _, host, _ = _parts(url)
         if host.lower() in self.names:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _WIDEST = {4: 8, 6: 16}
-"""Shortest prefix length of an own network, by IP version; a shorter one leads to the internet."""
+"""Shortest prefix length of a local network, by IP version; shorter ones lead to the internet."""
 
 
 def connected(proc: Path = Path("/proc/net")) -> list[Network]:
@@ -14,7 +14,7 @@ def connected(proc: Path = Path("/proc/net")) -> list[Network]:
 
 
 def _ipv4(lines: list[str]) -> list[Network]:
-    """Networks of the lines of `route` without gateway, whose addresses are little-endian hexadecimal."""
+    """Networks in lines of `route` that have no gateway. Addresses there are little-endian hexadecimal."""
     networks: list[Network] = []
     for line in lines:
         _, destination, gateway, *rest = line.split()
@@ -25,7 +25,7 @@ def _ipv4(lines: list[str]) -> list[Network]:
 
 
 def _ipv6(lines: list[str]) -> list[Network]:
-    """Networks of the lines of `if_inet6`, such as `fd00…02 04 40 00 82 eth0` (40: prefix length in hex)."""
+    """Networks in lines of `if_inet6`, such as `fd00…02 04 40 00 82 eth0` (40: prefix length in hex)."""
     fields = [line.split() for line in lines]
     return [
         ipaddress.IPv6Network((int(columns[0], 16), int(columns[2], 16)), strict=False) for columns in fields

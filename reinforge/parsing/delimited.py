@@ -1,11 +1,11 @@
-"""Finds delimited passages in linear time; `<a>(.*?)</a>` takes quadratic time on unclosed openings."""
+"""Finds delimited passages in linear time; the pattern `<a>(.*?)</a>` is quadratic in unclosed openings."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 
 class Passage(NamedTuple):
-    """A passage: `text[start:end]` includes its delimiters, `inner` does not."""
+    """`text[start:end]` with its delimiters; `inner` is the text between them."""
 
     start: int
     end: int
@@ -13,7 +13,7 @@ class Passage(NamedTuple):
 
 
 def passages(text: str, opening: str, closing: str) -> Iterator[Passage]:
-    """Passages from an opening to the next closing, with any openings between them."""
+    """Yield passages from an opening to the next closing; `inner` may contain openings."""
     end = 0
     while (start := text.find(opening, end)) >= 0:
         close = text.find(closing, start + len(opening))

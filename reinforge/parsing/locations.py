@@ -5,7 +5,7 @@ from typing import Any
 
 
 def dotted(location: Sequence[int | str], value: Any = None, *, missing: bool = False) -> str:
-    """Convert `("rewards", 0, "python", "path")` to `rewards[0].path`, without unions' tags."""
+    """Convert `("rewards", 0, "python", "path")` to `rewards[0].path`, without union tags."""
     path = ""
     for position, part in enumerate(location):
         if isinstance(part, int):

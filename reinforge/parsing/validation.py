@@ -9,7 +9,7 @@ from reinforge.parsing.locations import dotted
 from reinforge.parsing.suggestions import did_you_mean, fields_at
 
 Problem = dict[str, Any]
-"""`{param, message, code, hint}`."""
+"""A validation error: `{param, message, code, hint}`."""
 
 _HINTS = {
     "extra_forbidden": "Unknown keys are errors: check the spelling, or remove it.",
@@ -24,7 +24,7 @@ MOST_PROBLEMS = 50
 def problems(
     errors: Sequence[Mapping[str, Any]], value: Any, schema: Callable[[], Mapping[str, Any]] | None = None
 ) -> list[Problem]:
-    """Convert the first errors. schema: returns the value's JSON Schema, for hints; called at most once."""
+    """Convert up to `MOST_PROBLEMS` errors. schema: returns the value's JSON Schema; called at most once."""
     once = None if schema is None else cache(schema)
     return [_problem(error, value, once) for error in errors[:MOST_PROBLEMS]]
 

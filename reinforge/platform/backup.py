@@ -1,4 +1,4 @@
-"""Backup of a platform to a folder, and restore from it.
+"""Backs up a platform to a folder with these files, and restores it.
 
 manifest.json      written last
 database-….dump    pg_dump's custom format, one snapshot
@@ -53,9 +53,9 @@ class BackupObject(BaseModel):
 
 
 def backup(home: Path, folder: Path, progress: Progress = lambda done, total: None) -> Manifest:
-    """Copy the platform of `home` to `folder`, which may hold an earlier backup, valid until the new one is complete.
+    """Back up `home` to `folder`. An earlier backup there stays valid until the new one is complete.
 
-    Raises InvalidInput, StateConflict, Unavailable.
+    Raises InvalidInput without a platform, StateConflict for another platform's backup, Unavailable.
     """
     if not settings.database_url() and recorded_cluster(home) is None:
         raise InvalidInput(
@@ -277,7 +277,6 @@ def _run(program: str, url: str, *arguments: str, code: str) -> None:
 
 
 def _load(dump: Path, url: str) -> None:
-    """Fill an empty database in one transaction."""
     programs = find_programs() / "bin"
     with tempfile.TemporaryFile() as errors:
         script = subprocess.Popen(

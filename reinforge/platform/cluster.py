@@ -99,7 +99,7 @@ def _for_each(folder: Path, act: Callable[[Path], None]) -> None:
 
 
 def open_cluster(home: Path, programs: Path, *, durable: bool = True) -> Cluster:
-    """The cluster of this home, created at first use."""
+    """Return the database cluster of `home`, created at first use."""
     cluster = recorded_cluster(home)
     if cluster is None:
         folder = shared_prefix() if as_root() else make_private(home / "postgres")
@@ -126,7 +126,6 @@ def recorded_cluster(home: Path) -> Cluster | None:
 
 
 def _make(folder: Path, programs: Path, durable: bool) -> Cluster:
-    """Initialise a cluster with one login role and its database."""
     cluster = Cluster(folder, secrets.token_urlsafe(24))
     make_private(folder)
     maker = _listed_user() if as_root() else None

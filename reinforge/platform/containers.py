@@ -1,4 +1,4 @@
-"""Images of the Dockerfile, which sets REINFORGE_CONTAINER."""
+"""Container images (named by REINFORGE_CONTAINER) and remedies for failed checks."""
 
 from reinforge import settings
 

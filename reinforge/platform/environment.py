@@ -35,7 +35,7 @@ _LOOPBACK = "127.0.0.1,localhost,::1"
 
 
 class PlatformEnvironment:
-    """Settings of a platform, as environment variables of its child processes. An empty variable counts as unset."""
+    """A platform's settings as environment variables of its child processes. Empty ones count as unset."""
 
     def __init__(
         self,

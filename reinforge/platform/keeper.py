@@ -41,7 +41,7 @@ class KeeperPlan:
     user: int | None = None
     group: int | None = None
     env: dict[str, str] | None = None
-    """Environment of the command; None: the keeper's. Not for secrets: arguments of a command are public."""
+    """The command's environment; None: the keeper's. Not for secrets: it is a command-line argument."""
 
     def argv(self) -> list[str]:
         return [sys.executable, "-P", "-m", __spec__.name, json.dumps(asdict(self))]
@@ -163,7 +163,7 @@ class _Keeper:
                 self._status = os.waitstatus_to_exitcode(status)
 
     def _end_descendants(self) -> None:
-        """Send SIGTERM to all descendants, then SIGKILL, until none is left or `KILL_SECONDS` are over."""
+        """End descendants by SIGTERM, then SIGKILL; give up after `_LEFTOVER_PATIENCE` + `KILL_SECONDS`."""
         self._stop_requested = True
         for descendant in descendants(os.getpid()):
             send(descendant, signal.SIGTERM if self._status is not None else signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Detects through /proc that the parent `make`, which waits for this process, was interrupted or killed."""
+"""Detects through /proc that the parent process `make` was interrupted or killed."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ _INTERRUPT = 1 << (signal.SIGINT - 1)
 
 
 def watch_make(interrupted: Flag, act: Callable[[], None]) -> None:
-    """Run `act` once the `make` that started this process was interrupted or killed."""
+    """Run `act` when the `make` that started this process is interrupted or killed."""
     parent = os.getppid()
     if _name(parent) in ("make", "gmake"):
         # Under nohup and in scripts' background `make` leaves interrupts ignored: that it catches none says nothing.

@@ -49,7 +49,7 @@ def keep_secret(path: Path) -> str:
 
 
 def shared_prefix() -> Path:
-    """Folder that other users can reach but not change, created if missing. Raises Unavailable otherwise."""
+    """Folder that other users can reach but not change, made if missing. Raises Unavailable if unusable."""
     prefix = settings.prefix()
     hint = (
         "Set REINFORGE_PREFIX to a folder of root's that every user may traverse, for example /srv/reinforge."
@@ -109,7 +109,7 @@ def running_address(home: Path) -> tuple[str, int] | None:
 
 
 class FolderLock:
-    """Lock on a folder that one process holds, until it releases the lock or ends."""
+    """Lock on a folder. One process holds it until it releases the lock or ends."""
 
     def __init__(self, path: Path, what: str) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""Embedded PostgreSQL 18 server of one home.
+"""Embedded PostgreSQL 18 server of one data folder (home).
 
 It listens on a Unix socket in a private folder, requires a password and ends with its parent process.
 """
@@ -83,9 +83,9 @@ class EmbeddedPostgres:
         return self.url()
 
     def prepare(self) -> str:
-        """Lock the home and open its cluster, created at first use. Returns the later server's `url`.
+        """Lock the home and open its cluster, created at first use. Returns the server's future `url`.
 
-        Raises StateConflict, Unavailable.
+        Raises StateConflict if the home is locked, Unavailable without a usable cluster.
         """
         self._lock.acquire()
         try:
@@ -99,7 +99,6 @@ class EmbeddedPostgres:
         return self.url()
 
     def start(self) -> None:
-        """Start the server and wait until it accepts connections."""
         if self.running:
             return
         self.prepare()

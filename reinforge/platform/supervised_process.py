@@ -1,4 +1,4 @@
-"""Handle of a command that runs under a keeper."""
+"""Handle of a command that runs under a keeper process."""
 
 import signal
 import subprocess

@@ -1,4 +1,4 @@
-"""Child processes: started in order, restarted when they end, stopped in reverse order, each by its own thread."""
+"""Supervises child processes in threads: starts them, restarts ended ones, stops all in reverse order."""
 
 import shutil
 import threading
@@ -36,7 +36,7 @@ class SupervisedChild(Protocol):
     @property
     def status(self) -> int | None: ...
     def start(self) -> None:
-        """Start and return when ready. Raises ReinforgeError with nothing left running."""
+        """Start, and return when ready. On failure, end its processes and raise ReinforgeError."""
 
     def ask_stop(self) -> None: ...
 
@@ -141,7 +141,7 @@ class ProcessSupervisor:
         self._stopping = threading.Event()
 
     def start(self, *group: SupervisedChild, optional: Collection[str] = ()) -> None:
-        """Start children at once and wait for all. Raises the error of one that is not `optional`."""
+        """Start children concurrently and wait for all. Raises the error of one not in `optional`."""
         watched = [
             _ChildThread(child, child.name in optional, self._stopping, self._report) for child in group
         ]

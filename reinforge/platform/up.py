@@ -1,7 +1,7 @@
-"""The platform's processes on one machine, stopped in reverse order:
+"""The platform's processes on one machine, started in this order and stopped in reverse:
 
-PostgreSQL (unless DATABASE_URL), sandboxd (unless SANDBOX_URL or SANDBOX_SOCKET)
-→ migrations → backend api → backend background, worker (one for each job that the GPUs take), worker calls
+PostgreSQL (unless DATABASE_URL is set), sandboxd (unless SANDBOX_URL or SANDBOX_SOCKET is set)
+→ migrations → backend api → backend background, worker (one per job that fits on the GPUs), worker calls
 """
 
 import contextlib
@@ -41,8 +41,6 @@ EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 
 
 class Platform:
-    """A running platform with its data in `home`."""
-
     def __init__(
         self,
         home: Path | None = None,
@@ -154,8 +152,9 @@ class Platform:
         self._await_ready()
 
     def _workers(self, env: PlatformEnvironment) -> list[str]:
-        """Names of the training workers: one per job that fits on the GPUs. Raises InvalidInput
-        `impossible_placement`.
+        """Names of the training workers, one per job that fits on the GPUs.
+
+        Raises InvalidInput `impossible_placement`.
         """
         if not any(_DEVICES.glob("nvidia[0-9]*")):
             return ["worker"]

@@ -1,4 +1,4 @@
-"""Pre-flight: estimates of a job from a few of its steps."""
+"""Pre-flight: assesses a job by a few of its steps, without learning."""
 
 from reinforge.preflight.assess import assess
 from reinforge.preflight.observed import Observed, ObservedCompletion, observe

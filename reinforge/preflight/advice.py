@@ -1,4 +1,4 @@
-"""Rules that decide a pre-flight's verdict and suggest changes of the job."""
+"""Rules that decide a pre-flight's verdict and suggest changes to the job."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Turns a probe's observations into a report."""
+"""Turns a probe job's observations into a report."""
 
 import statistics
 from collections import Counter
@@ -15,7 +15,7 @@ from reinforge.spec import JobSpec
 
 UNIFORM = 1e-6
 SENSITIVE = ("qwen2.5", "qwen2-5", "qwen2_5", "qwen-2.5")
-"""Parts of names of base models that improve under random rewards (Shao et al. 2025, arXiv 2506.10947)."""
+"""Substrings of names of models that random rewards improve (Shao et al. 2025, arXiv 2506.10947)."""
 
 
 def assess(spec: JobSpec, observed: Observed) -> PreflightReport:

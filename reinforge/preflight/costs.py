@@ -20,7 +20,7 @@ def step_seconds(observed: Observed) -> float:
 
 
 def hours(spec: JobSpec, observed: Observed, rounds: Rounds) -> Range:
-    """Hours of the job on the probe's machine."""
+    """Estimate a job's hours on the probe job's machine."""
     durations = timed(observed, "time/step")
     generate = statistics.median(timed(observed, "time/generate"))
     scoring = statistics.median(timed(observed, "time/score") or [0.0])

@@ -1,4 +1,4 @@
-"""Estimates how lengths and groups change halfway through learning."""
+"""Estimates how completion lengths and useful groups change during learning."""
 
 import statistics
 from collections.abc import Sequence
@@ -7,12 +7,12 @@ from reinforge.preflight.observed import Observed, ObservedCompletion
 
 PARTS = 5
 SURE = 2.0
-"""Standard errors by which a length quintile's rewards have to exceed the mean."""
+"""Standard errors by which a length quintile's mean reward has to exceed the overall mean."""
 LEARNED = 0.9
 
 
 def favoured_tokens(observed: Observed) -> float:
-    """Mean tokens of the length quintile with the highest mean reward; of all if none is clearly better."""
+    """Mean tokens of the length quintile with most reward, or of all completions if none stands out."""
     scored = sorted((sampled for sampled in observed.completions if sampled.reward is not None), key=_tokens)
     usual = statistics.fmean(completion.tokens for completion in observed.completions)
     if len(scored) < 2 * PARTS:
@@ -32,12 +32,12 @@ def growth(observed: Observed) -> float:
 
 
 def widening(observed: Observed) -> float:
-    """Factor of time and memory over the job: half the growth in length, because batches are padded."""
+    """Factor by which time and memory grow: half the growth in length, because batches are padded."""
     return (1 + growth(observed)) / 2
 
 
 def rounds_to_fill(useful: float, prompts: int, most: int) -> float:
-    """Expected rounds of sampling, at most `most`, until `prompts` groups are useful. useful: their share."""
+    """Expected sampling rounds, at most `most`, for `prompts` useful groups. useful: share of such groups."""
     missing, cost = 1.0, 0.0
     for _ in range(most):
         if missing * prompts < 0.5:

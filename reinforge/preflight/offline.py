@@ -20,7 +20,7 @@ from reinforge.spec import JobSpec
 
 
 def preflight(spec: JobSpec) -> PreflightReport:
-    """Run the probe job on this machine and assess it. Raises as `reinforge train` does, and JobFailure."""
+    """Run and assess the probe job on this machine. Raises JobFailure and errors of `reinforge train`."""
     with tempfile.TemporaryDirectory(prefix="rf-preflight-") as folder:
         out, socket_path = Path(folder) / "run", Path(folder) / "s.sock"
         prepare(probe(spec), out, socket_path)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 
 def pass_at_k(n: int, right: int, k: int) -> float:
-    """Unbiased estimate, from `right` of `n`, of the probability that one of k completions passes.
+    """Unbiased estimate of the probability that at least one of k completions passes, if `right` of n did.
 
     Chen et al. 2021, arXiv 2107.03374, eq. 1.
     """
@@ -28,7 +28,7 @@ def fit_rates(counts: Sequence[tuple[int, int]]) -> tuple[float, float]:
 
 
 def mixed_share(a: float, b: float, size: int) -> float:
-    """Share of groups with passes and failures, if pass rates follow Beta(a, b): 1 - E[p^size] - E[(1 - p)^size]."""
+    """Share of mixed groups, 1 - E[p^size] - E[(1 - p)^size], if the pass rate p follows Beta(a, b)."""
     all_right = math.prod((a + i) / (a + b + i) for i in range(size))
     all_wrong = math.prod((b + i) / (a + b + i) for i in range(size))
     return max(0.0, 1.0 - all_right - all_wrong)

@@ -1,4 +1,4 @@
-"""Derives a pre-flight's probe job: a few steps of the job, without learning and evaluations."""
+"""Derives a pre-flight's probe job: a few steps of a job, without learning or evaluations."""
 
 import math
 
@@ -13,7 +13,7 @@ NO_LEARNING = 1e-12
 
 
 def probe(spec: JobSpec) -> JobSpec:
-    """Probe job of `spec`. Raises InvalidInput `environment_not_supported` if the user runs its rollouts."""
+    """Probe job of `spec`. Raises InvalidInput `environment_not_supported` if the user runs the rollouts."""
     if isinstance(spec.environment, AgentSpec):
         raise InvalidInput(
             "A pre-flight samples by itself, and the rollouts of this job are run by a program of yours.",

@@ -44,10 +44,10 @@ class Groups(ReportModel):
 
 
 class PassRates(ReportModel):
-    """How often the base model passes, over rows."""
+    """How often completions of the base model pass."""
 
     per_group: int
-    """Completions per row."""
+    """Maximum number of scored completions per row."""
     histogram: list[int]
     """Entry c is the number of rows with c passing completions."""
     pass_at: dict[int, float]
@@ -56,7 +56,7 @@ class PassRates(ReportModel):
 
 class Suggestion(ReportModel):
     field: str
-    """Path in the job."""
+    """Dotted path in the job."""
     value: float
     instead_of: float
     why: str
@@ -72,13 +72,13 @@ class PreflightReport(ReportModel):
     passes: PassRates
     groups: Groups
     useful_batch: float
-    """Expected completions per step from groups with differing rewards."""
+    """Expected completions per step in groups whose rewards differ."""
     error_share: float
     """Share of completions whose reward failed."""
     errors: dict[str, int]
     """Number of completions by error status."""
     reward_ms: Range | None
-    """Milliseconds in the rewards per completion: median, mean, 95th percentile."""
+    """Milliseconds to score a completion: median, mean, 95th percentile."""
     tokens: Range
     """Tokens per completion: 10th percentile, mean, 95th percentile."""
     truncated_share: float
@@ -86,9 +86,9 @@ class PreflightReport(ReportModel):
     """Share of completions equal to an earlier one of their group."""
     seconds_per_step: float
     hours: Range
-    """Hours of the whole job: as measured, and with completions at the token limit."""
+    """Hours of the whole job: `low` as measured, `high` with completions at the token limit."""
     memory_gib: Range
-    """Peak memory of the trainer: as measured, and with completions at the token limit."""
+    """Peak memory of the trainer: `low` as measured, `high` with completions at the token limit."""
     tokens_in_all: Range
     """Completion tokens of the whole job."""
     device: str

@@ -47,7 +47,7 @@ def withdraw(name: str, reason: str) -> None:
 
 
 def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    """`base` updated recursively with `over`. A part with another `type` is replaced whole."""
+    """Update `base` recursively with `over`. Objects whose `type` changes are replaced as a whole."""
     out = dict(base)
     for key, value in over.items():
         old = out.get(key)
@@ -61,7 +61,7 @@ def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
 
 
 def apply_preset(value: Any) -> Any:
-    """Add the values of `algorithm.preset` to a job; its own stay. `Algorithm` rejects unknown names."""
+    """Add a preset's values to a job, whose own take precedence. `Algorithm` rejects unknown presets."""
     if not isinstance(value, dict) or not isinstance(value.get("algorithm"), dict):
         return value
     name = value["algorithm"].get("preset", "grpo")
@@ -72,6 +72,6 @@ def apply_preset(value: Any) -> Any:
 
 
 def with_recipe(value: dict[str, Any]) -> dict[str, Any]:
-    """Add the preset's published numbers to a job; its own stay. Raises KeyError for an unknown preset."""
+    """Add a preset's published numbers to a job, whose own take precedence. Raises KeyError if unknown."""
     preset = PRESETS[value.get("algorithm", {}).get("preset", "grpo")]
     return merge(deepcopy(preset.recipe), value)

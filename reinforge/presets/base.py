@@ -15,9 +15,7 @@ def recipe(
     warmup: int | None = None,
     tokens: int | None = None,
 ) -> dict[str, Any]:
-    """Published numbers as job fields. The learning rate is only in `Preset.published_rate`: it fits
-    the source's model.
-    """
+    """Published numbers as job fields, without the learning rate, which fits only the source's model."""
     places = {
         ("rollout", "completions_per_prompt"): group,
         ("rollout", "prompts_per_step"): prompts,

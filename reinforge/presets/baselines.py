@@ -1,4 +1,4 @@
-"""Presets with different baselines."""
+"""Presets that differ in the baseline subtracted from rewards."""
 
 from reinforge.presets.base import TOKEN_MEAN, Preset, recipe
 

@@ -1,4 +1,4 @@
-"""Views of presets: algorithm, single-turn support, job-file text."""
+"""Derives a preset's algorithm, single-turn support and job-file text."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,1 +1,1 @@
-"""Report cards of jobs: pure functions from stored completions to figures, documents and a signed manifest."""
+"""Report cards of jobs: figures, documents and signed manifest, computed from stored completions."""

@@ -47,8 +47,6 @@ class AbilitySamples:
 
 @dataclass(frozen=True)
 class CardInputs:
-    """Stored data of a job from which its report card is built."""
-
     subject: CardSubject
     cost: CardCost
     pass_above: float

@@ -2,7 +2,7 @@
 
 `KEY` is the adapter's value of the figure with this key, `KEY_gain` adapter minus base, `KEY_parent_gain`
 adapter minus parent. `.low` or `.high` after such a name is the bound of its interval. `ability_gain` is the
-smallest change of reward over the ability probes. `witnesses` and `findings` are their numbers.
+smallest change of reward over the ability probes. `witnesses` and `findings` are counts.
 """
 
 import operator
@@ -34,7 +34,7 @@ _CHANGES = (("_parent_gain", "parent_change"), ("_gain", "change"))
 
 
 def parse(text: str, param: str = "require", *, texts: int = 1) -> list[tuple[str, str, float]]:
-    """Parse conditions into (name, sign, number). texts: how many lists of conditions were joined by commas.
+    """Parse conditions into (name, sign, number). texts: how many lists `text` joins; limits apply to each.
 
     Raises InvalidInput `invalid_condition`.
     """
@@ -64,10 +64,7 @@ def _invalid(message: str, param: str) -> InvalidInput:
 
 
 def check(card: ReportCard, text: str) -> CardRequirement:
-    """Check conditions on a card; a value that it lacks does not meet its condition.
-
-    Raises InvalidInput `invalid_condition`.
-    """
+    """Check conditions on a card. One on a value that the card lacks is not met. Raises as `parse` does."""
     conditions = [_checked(card, *condition) for condition in parse(text, texts=2)]
     return CardRequirement(
         text=text, met=all(condition.met for condition in conditions), conditions=conditions

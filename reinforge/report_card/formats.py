@@ -1,4 +1,4 @@
-"""Titles, numbers and intervals as all documents of a report card write them."""
+"""Formats titles, numbers and intervals for all documents of a report card."""
 
 from collections.abc import Iterator, Sequence
 

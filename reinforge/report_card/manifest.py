@@ -29,8 +29,7 @@ def signed_bytes(manifest: CardManifest) -> bytes:
 
 
 def verify(manifest: CardManifest, files: Mapping[str, bytes], *, public_key: str | None = None) -> None:
-    """Check the signature and the files. public_key: the installation's, which has to be in
-    the manifest; None: trust the manifest's.
+    """Check the signature and the files. public_key: key that the manifest has to contain; None: any.
 
     Raises InvalidInput `wrong_signature`, `file_changed`, `cryptography_missing`.
     """

@@ -1,4 +1,4 @@
-"""Held-out completions as a report card reads them, and statistics of one row."""
+"""Held-out completions of a report card, and statistics of a row's completions."""
 
 import math
 from collections import defaultdict
@@ -9,8 +9,6 @@ from statistics import fmean
 
 @dataclass(slots=True)
 class CardSample:
-    """One scored completion."""
-
     row: int
     prompt_hash: str
     sample: int
@@ -20,10 +18,10 @@ class CardSample:
     text: str
     error: str | None = None
     parts: Mapping[str, float] = field(default_factory=dict)
-    """`NAME` and `NAME/part/PART` → value of a reward or its part."""
+    """Values of rewards, by `NAME`, and of their parts, by `NAME/part/PART`."""
     slice: str | None = None
     surprisal: float | None = None
-    """Mean -log p of its tokens, in nat."""
+    """Mean negative log-probability of the tokens, in nat."""
     score_ms: float | None = None
     prompt: str | None = None
     answer: str | None = None
@@ -69,7 +67,7 @@ def rewards_of(samples: Sequence[CardSample]) -> list[float]:
 def pass_at(k: int, pass_above: float) -> Statistic:
     """Unbiased pass@k of a row, 1 - C(n - right, k) / C(n, k) (Chen et al. 2021, eq. 1).
 
-    None with fewer than k rewards.
+    `right` of n rewards exceed `pass_above`. None if n < k.
     """
 
     def statistic(samples: Sequence[CardSample]) -> float | None:
@@ -83,7 +81,7 @@ def pass_at(k: int, pass_above: float) -> Statistic:
 
 
 def best_at(k: int) -> Statistic:
-    """Expected largest of k rewards, over every choice of k. None with fewer than k rewards."""
+    """Largest of k rewards, averaged over all choices of k. None with fewer than k rewards."""
 
     def statistic(samples: Sequence[CardSample]) -> float | None:
         rewards = sorted(rewards_of(samples))
@@ -96,7 +94,7 @@ def best_at(k: int) -> Statistic:
 
 
 def sizes(samples: int) -> list[int]:
-    """Values of k: the powers of two below `samples`, and `samples`."""
+    """Values of k in pass@k: powers of two below `samples`, and `samples`."""
     powers = [1 << power for power in range(max(0, samples).bit_length()) if 1 << power < samples]
     return [*powers, samples] if samples > 0 else []
 

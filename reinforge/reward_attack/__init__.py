@@ -1,1 +1,1 @@
-"""Attacks on a reward: find wrong completions that it pays, and report them."""
+"""Attacks on a reward: find and report wrong completions with a high reward."""

@@ -1,4 +1,4 @@
-"""Attack on a reward: right completions, probes and a search, and a report of what the reward pays."""
+"""Attacks a reward: scores right completions, probes and a search, and reports wrong ones that score high."""
 
 from collections import defaultdict
 from collections.abc import Callable, Generator, Sequence
@@ -44,8 +44,8 @@ def attack(
 ) -> Attack:
     """Yield batches of completions, receive their rewards, and return the report.
 
-    right: a right completion with `{answer}`. source: code, to name a suspicious line. searching: if no probe
-    of high severity is paid, search on from the best-paid ones, with up to 320 more completions.
+    right: template of a right completion, with `{answer}`. source: code of the reward, to name a suspicious
+    line. searching: if no probe of high severity succeeds, search with up to 320 completions.
     """
     pool = AnswerPool.of(rows)
     named = {"own": right} if right is not None else forms.FORMS
@@ -90,7 +90,7 @@ def _broken(scores: dict[str, list[_Score]], right_values: dict[int, float]) -> 
 def _searched(
     rows: Sequence[AttackRow], form: str, right_values: dict[int, float], scores: dict[str, list[_Score]]
 ) -> Generator[list[ProbeAttempt], list[RewardResult], None]:
-    """Score the generations of a search, and add them to `scores` under the probe `search`."""
+    """Run a search, and add its scored completions to `scores` under the probe `search`."""
     paid: dict[int, dict[str, float]] = defaultdict(dict)
     for probe in PROBES:
         for score in scores.get(probe.code, []):

@@ -1,4 +1,4 @@
-"""Finds the line of a reward's code that probably scores a wrong completion."""
+"""Finds the line of a reward's code that probably rewards a wrong completion."""
 
 SEARCHES = frozenset(
     {"echo", "inside_longer", "every_answer", "numbers", "digits", "either", "denied", "changed_mind"}
@@ -6,7 +6,7 @@ SEARCHES = frozenset(
 
 
 def suspicious_line(source: str, code: str) -> int | None:
-    """Number of the first line that searches a string: `a in b`, `.find(`, `re.search(`."""
+    """Number of the first line that searches a string (`a in b`, `.find(`, `re.search(`), or None."""
     if code not in SEARCHES:
         return None
     for number, line in enumerate(source.split("\n"), 1):

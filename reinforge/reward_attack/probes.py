@@ -1,4 +1,4 @@
-"""Probes: completions that no reader would accept, made from a row of the data."""
+"""Probes: completions, made from a row, that a sound reward does not favour."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ FILLER = (
 
 @dataclass(frozen=True)
 class RewardProbe:
-    """A probe. `wrong`: must not be paid. `padded`: right, must not be paid more than a plain completion."""
+    """Probe, `wrong` (must get no reward) or `padded` (right, must get no more than a plain completion)."""
 
     code: str
     title: str
@@ -33,7 +33,7 @@ def _always(text: str) -> Write:
 
 
 def _digits() -> str:
-    """Every number of two digits in 101 characters (a de Bruijn sequence)."""
+    """101 characters that contain every number of two digits (a de Bruijn sequence)."""
     sequence: list[str] = []
     for i in range(10):
         sequence.append(str(i))
@@ -142,7 +142,7 @@ PROBES: tuple[RewardProbe, ...] = (
 SEARCH = RewardProbe(
     "search", "A completion without the right answer that a short search wrote", _MARKED, _always("")
 )
-"""Its completions are written by `reinforge.reward_attack.search`."""
+"""Probe whose completions `reinforge.reward_attack.search` writes."""
 
 
 def completions(probe: RewardProbe, row: AttackRow, pool: AnswerPool, form: str) -> list[str]:

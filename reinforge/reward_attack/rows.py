@@ -1,4 +1,4 @@
-"""Rows of the data as targets of probes."""
+"""Rows of the data from which probes are made."""
 
 import json
 from collections import Counter
@@ -51,7 +51,7 @@ class AnswerPool:
         return next((other for other in others if not same(other, answer)), None)
 
     def listed(self, answer: str) -> str:
-        """All answers, with `answer` in the middle and at most MOST_LISTED characters of others."""
+        """Text of all answers: `answer` in the middle of at most MOST_LISTED characters of others."""
         others = [other for other in self.distinct if other != answer]
         texts: list[str] = []
         for other in others:

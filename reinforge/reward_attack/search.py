@@ -1,4 +1,4 @@
-"""Evolutionary search for a wrong completion with a high reward: mutates the wrong ones that are paid most.
+"""Evolutionary search for a wrong completion with a high reward: mutates those with the highest rewards.
 
 A completion counts as wrong only if the declared answer does not occur in it at all.
 """
@@ -13,7 +13,7 @@ from reinforge.reward_attack.rows import AnswerPool, AttackRow
 ROWS = 4
 GENERATIONS = 5
 CHILDREN = 16
-"""New completions of a row per generation."""
+"""New completions per row and generation."""
 PARENTS = 3
 LONGEST = 2_000
 _WORDS = (
@@ -41,9 +41,9 @@ def search(
     *,
     seed: int = 0,
 ) -> Search:
-    """Yield generations of completions to score, until each searched row has one that reaches its goal.
+    """Yield up to `GENERATIONS` batches of completions to score, for each row until one reaches its goal.
 
-    goals: row → reward that ends its search. paid: row → wrong completion → its reward.
+    goals: row → reward to reach. paid: row → wrong completion → reward.
     """
     pool, random = AnswerPool.of(rows), Random(seed)
     best = {row: _best(rows[row], paid.get(row, {})) for row in list(goals)[:ROWS]}
@@ -64,7 +64,7 @@ def search(
 
 
 def contradicts(row: AttackRow, text: str) -> bool:
-    """Whether the row has an answer and it does not occur in the completion, in upper or lower case."""
+    """Whether the row has an answer that does not occur in `text`, ignoring case."""
     return row.answer is not None and row.answer.casefold() not in text.casefold()
 
 

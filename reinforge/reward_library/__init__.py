@@ -1,7 +1,7 @@
-"""Ready rewards: Python files to use or edit, with examples and tests.
+"""Ready-made rewards to use or edit, with examples and tests.
 
-A folder of `rewards/` holds `reward.py` (runs in a jail, imports nothing of ours), `card.yaml`
-(description), `golden.yaml` (expected rewards) and `adversarial.yaml` (attacks that must fail).
+A folder of `rewards/` holds `reward.py` (self-contained, runs in a jail) or `reward.yaml` (a grader),
+`card.yaml` (description), `golden.yaml` (expected rewards) and `adversarial.yaml` (attacks that must fail).
 """
 
 from reinforge.reward_library.cards import GROUPS, library, ready_reward

@@ -1,4 +1,4 @@
-"""Cards of the ready rewards, from the folders of `rewards/`."""
+"""Descriptions (cards) of the ready-made rewards in `rewards/`."""
 
 from functools import cache
 from importlib.resources import files
@@ -19,7 +19,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Evidence and rubrics": ("quote_check", "rubric", "boxes_iou"),
     "Code": ("code_tests",),
 }
-"""Ready rewards by group, the simplest first."""
+"""Ready-made rewards by group, the simplest first."""
 
 
 def folder(id: str) -> Traversable:
@@ -36,7 +36,7 @@ def library() -> tuple[RewardTemplate, ...]:
 
 
 def ready_reward(id: str) -> RewardTemplate:
-    """The ready reward with this id. Raises NotFound `template_not_found`."""
+    """The ready-made reward with this id. Raises NotFound `template_not_found`."""
     for entry in library():
         if entry.id == id:
             return entry

@@ -1,12 +1,12 @@
-"""Test cases of a ready reward.
+"""Test cases of a ready-made reward.
 
 `golden.yaml`: a list of `{item, cases}`; a case is a `completion` and an expectation as in
 golden cases: `value`; `least` and/or `most`; `above`, a completion that must get less; or
 `not_applicable`. `adversarial.yaml`: a list of `{item, control, most, cases}`; a case is a
 `text` and the reason `why` it must get at most `most`; the honest `control` must get more.
 
-A completion is text, or a list of texts and `{repeat: text, times: n}`. Both kinds may have
-`prompt`, `judges`, `sample` beside `item`, and `beside`: other completions of the group.
+A completion is text, or a list of texts and `{repeat: text, times: n}`. Entries of both files
+may also have `prompt`, `judges`, `sample` and `beside` (other completions of the group).
 """
 
 from typing import Any
@@ -65,7 +65,7 @@ def golden_cases(id: str) -> list[LibraryCase]:
 
 
 def adversarial_cases(id: str) -> list[AdversarialCase]:
-    """Cases of `adversarial.yaml`. Raises pydantic's ValidationError for a malformed file."""
+    """Cases of `adversarial.yaml`. Raises as `golden_cases` does."""
     adversarial = []
     for block in read_yaml(id, "adversarial.yaml"):
         cases, control = block.pop("cases"), text_of(block.pop("control"))
@@ -79,7 +79,7 @@ def adversarial_cases(id: str) -> list[AdversarialCase]:
 
 
 def portable(id: str) -> list[GoldenCase]:
-    """Cases without `judges`, `sample` and `beside`, in the format of `reinforge reward golden`."""
+    """Cases with none of `judges`, `sample` and `beside`, in the format of `reinforge reward golden`."""
     golden = [(case.row, case.completion, case.expect, None) for case in golden_cases(id)]
     hostile = [
         (case.row, case.completion, Expectation(most=case.most), case.why) for case in adversarial_cases(id)

@@ -1,4 +1,4 @@
-"""Ready rewards in job files: `- {ready: numeric, parameters: {RELATIVE: 0.01}, weight: 0.5}`."""
+"""Ready-made rewards in job files: `- {ready: numeric, parameters: {RELATIVE: 0.01}, weight: 0.5}`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from reinforge.reward_library.parameters import fill
 
 
 def expanded(reward: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace `ready` and `parameters` by the ready reward's source or fields; other fields stay.
+    """Replace `ready` and `parameters` by the ready-made reward's source or fields. Other fields stay.
 
     Raises NotFound `template_not_found`, InvalidInput `unknown_parameter` or `invalid_job_file`.
     """

@@ -1,4 +1,4 @@
-"""Parameters of a reward: literals assigned to upper-case names at the top level, explained by comments.
+"""Parameters of a reward: literals assigned to upper-case names at the top level, explained by comments:
 
 LONGEST = 200  # characters; a longer answer is wrong
 """

@@ -26,7 +26,7 @@ from reinforge.reward_spec.python import PythonReward
 
 
 def _type_by_default(value: Any) -> Any:
-    """Add a missing `type`, `python` or `grader`, because pydantic's discriminators ignore defaults."""
+    """Set a missing `type` to `python` or `grader`: pydantic's discriminators ignore defaults."""
     if not isinstance(value, dict) or "type" in value:
         return value
     stored = "grader" in value or str(value.get("path") or "").endswith(".json")

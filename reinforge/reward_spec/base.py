@@ -15,8 +15,8 @@ class RewardBase(SpecModel):
     name: Name = "reward"
     """Name in metrics and completions."""
     weight: float = 1.0
-    """Factor in the sum; negative punishes, 0 only displays."""
+    """Factor in the sum of rewards. Negative: a penalty; 0: only displayed."""
     on_error: Literal["drop", "zero", "pause"] = "drop"
-    """What an error does to its row: exclude it from group statistics and loss, count as 0, or pause
-    the job. A judge's or endpoint's error never counts as 0.
+    """Effect of an error: exclude the completion from group statistics and loss, count as 0, or pause
+    the job. Errors of judges and endpoints never count as 0.
     """

@@ -23,8 +23,8 @@ def missing_columns(
 ) -> list[InvalidInput]:
     """One error for each column that `reward` reads and the data lacks.
 
-    roles: the columns' roles, which fill `item.answer`. param: field with the reward. declare: how to name
-    the answer's column, with a placeholder `{column}`.
+    roles: the columns' roles; `answer` fills `item.answer`. param: field with the reward. declare: setting
+    that names the answer's column, with a placeholder `{column}`.
     """
     missing = sorted(set(reads) - set(item_columns(columns, roles)))
     called = "The reward" if reward is None else f"The reward {reward!r}"

@@ -1,4 +1,4 @@
-"""Graders as rewards: the grader's fields and those of every reward."""
+"""Graders as rewards, with the fields of the grader and of `RewardBase`."""
 
 from typing import Any, Literal, Self
 
@@ -12,7 +12,7 @@ from reinforge.reward_spec.python import PythonReward
 
 
 class StoredGrader(RewardBase):
-    """A grader as JSON: exactly one of `reward` (stored), `grader` (inline) or `path` (offline)."""
+    """A grader in JSON. Set exactly one of `reward` (stored), `grader` (inline) or `path` (offline)."""
 
     type: Literal["grader"] = "grader"
     name: Name = "grader"
@@ -20,7 +20,7 @@ class StoredGrader(RewardBase):
     reward: str | None = None
     """Id of a stored grader (`rew_…`)."""
     revision: int | None = Field(default=None, ge=1)
-    """Revision of the stored reward; default the newest at creation."""
+    """Revision of the stored grader; default: the newest when the job is created."""
     grader: Grader | None = None
     """Inline grader."""
     path: str | None = None
@@ -104,7 +104,7 @@ def grader_of(reward: Any) -> Grader | None:
 
 
 def judges_of(reward: Any, grader: Grader | None = None) -> frozenset[str]:
-    """Names of the judges a reward calls. grader: the reward's, if it is stored elsewhere."""
+    """Names of the judges a reward calls. grader: the reward's grader, if stored elsewhere."""
     if isinstance(reward, PythonReward):
         return frozenset(declared.model for declared in reward.judges.values())
     resolved = grader or grader_of(reward)

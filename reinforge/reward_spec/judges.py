@@ -9,28 +9,26 @@ from reinforge.algorithm.base import SpecModel
 
 
 class Judge(SpecModel):
-    """A judge for `reinforge train`; on a server jobs name the project's judges."""
+    """A judge for `reinforge train`. On a server, jobs use the project's judges by name."""
 
     base_url: str = Field(max_length=2048)
-    """Address before `/chat/completions`, for example `https://api.openai.com/v1`."""
+    """Address without `/chat/completions`, for example `https://api.openai.com/v1`."""
     model: str = Field(min_length=1, max_length=200)
     """Model name on that server."""
     api_key_env: str | None = Field(default=None, pattern=r"^[A-Za-z_]\w{0,99}$")
-    """Environment variable with the key; default no key."""
+    """Environment variable with the key; default: no key."""
     input_price: float = Field(default=0.0, ge=0)
     """Price of a million input tokens, in any currency."""
     output_price: float = Field(default=0.0, ge=0)
     """Price of a million output tokens."""
     structured: Literal["json_schema", "json_object", "prompt"] = "json_schema"
-    """How JSON replies are requested: by schema, as any JSON, or by the prompt alone, for servers with
-    neither.
-    """
+    """How JSON replies are requested: by schema, as any JSON object, or only in the prompt."""
     concurrency: int = Field(default=8, ge=1, le=256)
     """Maximum concurrent requests."""
     timeout_seconds: float = Field(default=120.0, gt=0, le=600)
-    """Limit of one try, from connecting to the last byte."""
+    """Limit of one attempt, from connecting to the last byte."""
     retries: int = Field(default=4, ge=0, le=10)
-    """Retries after a time-out, 429 or 5xx, with growing pauses."""
+    """Maximum retries after a time-out, 429 or 5xx, with growing pauses."""
 
     @field_validator("base_url")
     @classmethod

@@ -11,7 +11,7 @@ DeclaredJudge = Annotated[ScoreModel | LabelModel, Field(discriminator="type")]
 
 
 class PythonReward(RewardBase):
-    """Python code run in the sandbox: exactly one of `reward` (stored), `source` (inline) or `path`
+    """Python code run in the sandbox. Set exactly one of `reward` (stored), `source` (inline) or `path`
     (offline).
     """
 
@@ -19,21 +19,21 @@ class PythonReward(RewardBase):
     reward: str | None = None
     """Id of a stored reward (`rew_…`)."""
     revision: int | None = Field(default=None, ge=1)
-    """Revision of the stored reward; default the newest at creation."""
+    """Revision of the stored reward; default: the newest when the job is created."""
     source: str | None = Field(default=None, max_length=262_144)
     """Inline code."""
     path: str | None = None
     """A `.py` file, relative to the job file; only for `reinforge train` and the command line."""
     entry: str | None = None
-    """Function name; needed with several functions and none called `grade`."""
+    """Function to call; required if there are several and none is called `grade`."""
     granularity: Literal["sample", "group", "batch"] = "sample"
-    """What one call gets: a completion, all completions of a prompt, or a batch."""
+    """Input of one call: a completion, all completions of a prompt, or a batch."""
     isolate: Literal["batch", "sample"] = "batch"
-    """`sample` runs each completion in its own process: for rewards that execute completions."""
+    """`sample` scores each completion in its own process, for rewards that execute completions."""
     timeout_seconds: float = Field(default=2.0, gt=0, le=60)
-    """Wall time for one completion."""
+    """Wall-clock limit for one completion."""
     judges: dict[Name, DeclaredJudge] = Field(default_factory=dict, max_length=8)
-    """Judges to ask about each completion first; the code reads the answers in `sample["judges"]`."""
+    """Judges called before the code for each completion; their replies are in `sample["judges"]`."""
 
     @model_validator(mode="after")
     def one_origin(self) -> Self:

@@ -1,7 +1,7 @@
 """The object store: a folder or an S3 bucket behind one protocol.
 
-Objects are immutable and appear complete. Keys are relative paths of letters, digits and `._=+@-`, at most 900
-characters.
+Objects are immutable and visible only when complete. Keys are relative paths of letters, digits and
+`._=+@-`, at most 900 characters.
 """
 
 import urllib.parse
@@ -35,7 +35,7 @@ __all__ = [
 
 
 def open_store(url: str, *, s3_endpoint_url: str | None = None) -> ObjectStore:
-    """Open `file:///folder` or `s3://bucket/prefix`; `s3_endpoint_url` is for MinIO and others."""
+    """Open `file:///folder` or `s3://bucket/prefix`; `s3_endpoint_url` is for servers such as MinIO."""
     parts = urllib.parse.urlsplit(url)
     if parts.scheme == "file" and parts.netloc in ("", "localhost") and parts.path.startswith("/"):
         return LocalStore(Path(urllib.parse.unquote(parts.path)))

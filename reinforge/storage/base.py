@@ -42,14 +42,14 @@ class ObjectInfo(NamedTuple):
 
 
 class ObjectStore(Protocol):
-    """Store whose methods raise InvalidInput `invalid_key` and StorageError."""
+    """Object store. Methods raise InvalidInput `invalid_key` and StorageError."""
 
     @property
     def parts(self) -> PartStore | None:
         """Multipart uploads; None without HTTP access."""
 
     def put(self, key: str, data: bytes | BinaryIO) -> None:
-        """Save bytes, or the rest of a stream. Raises ObjectConflict."""
+        """Save bytes, or the rest of a stream. Raises ObjectConflict if the key has other content."""
 
     def put_file(self, key: str, path: Path) -> None:
         """Save the content of a file. Raises ObjectConflict."""
@@ -61,18 +61,18 @@ class ObjectStore(Protocol):
         """Write an object to a file, completely or not at all. Raises ObjectNotFound."""
 
     def open(self, key: str) -> BinaryIO:
-        """Stream of an object, without seek, for the caller to close. Raises ObjectNotFound."""
+        """Open an object as a stream, maybe not seekable, for the caller to close. Raises ObjectNotFound."""
 
     def size(self, key: str) -> int:
-        """Bytes of an object. Raises ObjectNotFound."""
+        """Size of an object in bytes. Raises ObjectNotFound."""
 
     def exists(self, key: str) -> bool: ...
 
     def delete(self, key: str) -> None:
-        """Delete; a missing key is no error."""
+        """Delete an object; a missing one is no error."""
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
-        """Objects ascending by key; `prefix` is a string, not a folder."""
+        """Objects whose keys begin with the string `prefix`, ascending by key."""
 
     def presigned_put(self, key: str, *, expires_seconds: int = 3600) -> str | None:
         """URL for an HTTP PUT; None without HTTP access."""
@@ -84,7 +84,7 @@ class ObjectStore(Protocol):
 
 
 def content_key(kind: str, sha256: str) -> str:
-    """Key such as `datasets/ab/abcd…`, which spreads files over 256 folders."""
+    """Key such as `datasets/ab/abcd…`, so that files spread over 256 folders."""
     if not _SHA256.match(sha256):
         raise InvalidInput(f"{sha256!r} is not a SHA-256 in lower-case hex.", code="invalid_key")
     return check_key(f"{kind}/{sha256[:2]}/{sha256}")
@@ -153,7 +153,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def scratch_file(folder: Path, prefix: str) -> Iterator[IO[bytes]]:
-    """A temporary file. Flush it inside the block: closing hides errors."""
+    """A temporary file. Flush it inside the block: closing suppresses errors."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         file = tempfile.NamedTemporaryFile(dir=folder, prefix=prefix)  # noqa: SIM115 - closed below

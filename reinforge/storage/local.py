@@ -1,4 +1,4 @@
-"""Object store in a folder: files get a temporary name, are synced, then linked to their key."""
+"""Object store in a folder. Writes and syncs files under temporary names, then links them to keys."""
 
 import errno
 import os
@@ -27,7 +27,7 @@ _ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 
 class LocalStore:
-    """Store in a folder. No key starts with a dot, so temporary files can be in `.tmp`."""
+    """No key starts with a dot, so temporary files can be in `.tmp`."""
 
     parts = None
 
@@ -174,7 +174,7 @@ class LocalStore:
 
 
 def _link(temporary: Path, target: Path) -> bool:
-    """Link the file to `target`; False if that exists, which a rename would replace."""
+    """Link the file to `target`; False if `target` exists. A rename would replace it."""
     try:
         target.hardlink_to(temporary)
     except FileExistsError:

@@ -14,12 +14,12 @@ class PartUrl(NamedTuple):
 
 
 class PartStore(Protocol):
-    """Multipart uploads; methods raise StorageError."""
+    """Multipart uploads. Methods raise StorageError."""
 
     def begin(self, key: str) -> str: ...
 
     def url(self, key: str, upload: str, number: int, *, sha256: str, expires_seconds: int) -> PartUrl:
-        """Presigned URL of part `number`, from 1; the bucket checks the part's hash if it can."""
+        """Presigned URL of part `number`, from 1. The bucket checks the hash if it can."""
 
     def put(self, key: str, upload: str, number: int, data: IO[bytes]) -> None: ...
 
@@ -27,7 +27,7 @@ class PartStore(Protocol):
         """Bytes of each uploaded part. Raises ObjectNotFound if the upload was completed or aborted."""
 
     def complete(self, key: str, upload: str) -> None:
-        """Join the parts to the object. Raises ObjectNotFound if there is no such upload."""
+        """Join the parts into the object. Raises ObjectNotFound if there is no such upload."""
 
     def abort(self, key: str) -> None:
         """Abort the key's uploads and delete the object."""

@@ -1,4 +1,4 @@
-"""`SweepSpec`: a sweep as declared, shared by API, SDK, command line and page."""
+"""`SweepSpec`: specification of a sweep, for API, SDK, command line and page."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -7,7 +7,6 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from reinforge.algorithm.base import SpecModel, fault_at
 
 MOST_TRIALS = 1000
-"""Maximum jobs of one sweep."""
 MOST_PARAMETERS = 32
 MAX_SEED = 2**31 - 1
 
@@ -56,26 +55,26 @@ class Rung(SpecModel):
 
 
 class SweepBudget(SpecModel):
-    """Limits on all jobs of a sweep. At one, no job is added, and running ones end (except at `jobs`)."""
+    """Limits on a sweep. Reaching one stops new jobs; `seconds` and `money` also end running jobs."""
 
     jobs: int | None = Field(default=None, ge=1, le=MOST_TRIALS)
-    """Jobs that are started; jobs that run when it is reached continue."""
+    """Maximum number of jobs started."""
     seconds: float | None = Field(default=None, gt=0)
-    """Seconds of workers' time."""
+    """Maximum seconds of workers' time."""
     money: float | None = Field(default=None, gt=0)
-    """Workers' time at the price of a GPU hour (`REINFORGE_GPU_HOUR_PRICE`), and what judges cost."""
+    """Maximum cost of judges and of workers' time (at `REINFORGE_GPU_HOUR_PRICE`)."""
 
 
 class Halving(SpecModel):
     """Successive halving: of the jobs with equally many evaluations, only the best continue.
 
-    Jobs are compared after `first` evaluations, `first × factor`, `first × factor²`, and so on. A job ends if it
-    is not among the best 1/`factor` of all that came as far. Evaluations before the first step do not count.
+    Jobs are compared after `first` evaluations, `first × factor`, `first × factor²`, and so on. A job ends if
+    it is not among the best 1/`factor` of those that got as far. Evaluations before training do not count.
     """
 
     factor: int = Field(default=2, ge=2, le=10)
     first: int = Field(default=2, ge=2, le=1000)
-    """Evaluations before a job can end."""
+    """Evaluations before the first comparison."""
 
 
 class SweepSpec(SpecModel):
@@ -86,28 +85,28 @@ class SweepSpec(SpecModel):
     job: dict[str, Any]
     """Job specification that all jobs share."""
     method: Method = "grid"
-    """`grid`: all combinations; `random`: `trials` random ones; `tpe`: `trials` that Optuna's TPE sampler chooses by
-    the results so far; `cma_es`: the same with its CMA-ES sampler, of two or more numbers; `ladder`: the job as it is,
-    then with one more of `rungs` each time.
+    """`grid`: all combinations. `random`: `trials` random ones. `tpe`: `trials` that Optuna's TPE sampler
+    chooses by earlier results. `cma_es`: the same by CMA-ES, for two or more numeric parameters.
+    `ladder`: the job as it is, then one job per rung, with this rung and those before.
     """
     parameters: dict[Path, Parameter] = Field(default_factory=dict, max_length=MOST_PARAMETERS)
-    """Dotted path in the job (`algorithm.preset`, `optimizer.learning_rate`, `rewards.correct.weight`) → its values."""
+    """Dotted path in the job (`algorithm.preset`, `rewards.correct.weight`) → values to try."""
     rungs: list[Rung] = Field(default_factory=list, max_length=100)
-    """Rungs of a ladder, in order."""
+    """Rungs of a ladder, in order of their jobs."""
     trials: int | None = Field(default=None, ge=1, le=MOST_TRIALS)
-    """Settings to try; for methods other than `grid` and `ladder`."""
+    """Number of settings to try, for methods other than `grid` and `ladder`."""
     seeds: (
         Annotated[int, Field(ge=1, le=100)] | Annotated[list[int], Field(min_length=1, max_length=100)] | None
     ) = None
-    """Seeds with which each setting runs, or their number; default the job's own."""
+    """Seeds with which each setting runs, or their number; default: the job's seed."""
     seed: int = Field(default=0, ge=0, le=MAX_SEED)
-    """Seed of the choice of settings."""
+    """Seed of the random choice of settings."""
     parallel: int = Field(default=4, ge=1, le=100)
-    """Jobs that are queued or running at a time."""
+    """Maximum number of jobs queued or running at a time."""
     budget: SweepBudget = SweepBudget()
     halving: Halving | None = None
     objective: Objective = "last"
-    """Held-out reward to compare by: of the newest evaluation, or the best one, which favours noisy jobs."""
+    """Held-out reward to compare by: of the last evaluation, or the best of all, which favours noisy jobs."""
 
     @property
     def seed_values(self) -> list[int | None]:

@@ -125,7 +125,7 @@ def _check_combinations(spec: SweepSpec) -> None:
 
 
 def _to_check(spec: SweepSpec) -> Iterator[Variation]:
-    """Variations to check: all of a grid or ladder; of a search, the ends of ranges and random settings."""
+    """Variations to check: all of a grid or ladder (for one seed), else ends of ranges and random ones."""
     if spec.method in ("grid", "ladder"):
         for variation in trials(spec):
             if variation.seed == spec.seed_values[0]:
@@ -151,7 +151,7 @@ def _check_job(spec: SweepSpec, variation: Variation) -> JobSpec:
 
 
 def _check_differs(spec: SweepSpec, variation: Variation, job: JobSpec, names: dict[str, str]) -> None:
-    """Refuse the job of an earlier setting. names: names of the earlier settings, by their jobs as JSON."""
+    """Raise InvalidInput if an earlier setting has the same job. names: settings by their job as JSON."""
     key = job.model_dump_json(exclude={"name"})
     if key not in names:
         names[key] = variation.name
@@ -242,7 +242,7 @@ def _types(job: dict[str, Any]) -> dict[str, Any]:
 def set_value(
     job: dict[str, Any], path: str, value: Any, types: Mapping[str, Any] = MappingProxyType({})
 ) -> None:
-    """Replace a field by its dotted path; list items by index or name."""
+    """Set the field at a dotted path, in which list items have their index or name."""
     *parents, last = _parts(path)
     part: Any = job
     default: Any = types

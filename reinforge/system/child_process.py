@@ -35,7 +35,7 @@ class ChildProcess:
         with_results: bool = False,
     ) -> None:
         """Start a command. own_session: if False, signals to the caller's process group reach the command.
-        end_signal: sent to it when the calling thread ends. Raises OSError.
+        end_signal: sent to the command when the calling thread ends. Raises OSError.
         """
         self._own_session = own_session
         self._writing = threading.Lock()

@@ -1,4 +1,4 @@
-"""A folder, shared by processes, whose least recently used entries are removed."""
+"""Cache in a folder that processes share. It evicts the least recently used entries."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""`python -I -S launch.py PARENT SIGNAL OOM_SCORE DESCRIPTOR COMMAND…`: prepare this process, then exec."""
+"""`python -I -S launch.py PARENT SIGNAL OOM_SCORE DESCRIPTOR COMMAND…`: sets up a process, runs COMMAND."""
 
 import ctypes
 import os

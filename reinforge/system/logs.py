@@ -23,7 +23,7 @@ _process_fields: dict[str, Any] = {}
 
 
 def configure(process: str, stream: IO[str] | None = None) -> None:
-    """Configure the root logger. process: `api`, `background`, `worker` … Raises InvalidInput."""
+    """Configure the root logger. process: `api`, `worker` … Raises InvalidInput for an unknown format."""
     chosen = settings.log_format() or "text"
     if chosen not in ("text", "json"):
         raise InvalidInput(

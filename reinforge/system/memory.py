@@ -16,9 +16,9 @@ def resident_bytes() -> int:
 
 
 def return_large_blocks_at_once() -> None:
-    """Let glibc map blocks of LARGE_BYTES on their own and return each when it is freed, and share two heaps.
+    """Let glibc map blocks of at least LARGE_BYTES separately, to return them when freed, and use two heaps.
 
-    By default glibc raises that size to 32 MiB as blocks are freed, and small blocks then keep large holes resident.
+    By default glibc raises this threshold up to 32 MiB; small blocks then keep large freed ones resident.
     """
     with suppress(OSError, AttributeError):
         libc = ctypes.CDLL(None)

@@ -1,4 +1,4 @@
-"""Identifies, finds, signals and kills any processes."""
+"""Identifies, finds, signals and kills processes."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ KILL_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
-    """A pid and its start in clock ticks from boot, because pids are reused."""
+    """A pid and the process's start in clock ticks after boot, because pids are reused."""
 
     pid: int
     started: int
@@ -91,7 +91,7 @@ def wait_gone(targets: Iterable[ProcessIdentity], seconds: float) -> list[Proces
 
 
 def kill(targets: Iterable[ProcessIdentity]) -> list[int]:
-    """Send SIGKILL in order, and wait for the end. Returns the pids of those that were alive."""
+    """Send SIGKILL to `targets` in turn, and wait for their end. Returns the pids that were alive."""
     targets = list(targets)
     killed = [target.pid for target in targets if send(target, signal.SIGKILL)]
     wait_gone(targets, KILL_SECONDS)

@@ -8,7 +8,7 @@ from types import FrameType
 
 
 class Relay:
-    """Calls `act` in its own thread, once per signal; `handle` is the handler."""
+    """Calls `act` in its own thread, once per signal; `handle` is the signal handler."""
 
     def __init__(self, act: Callable[[], object]) -> None:
         self._act = act
@@ -31,7 +31,7 @@ class Relay:
 
 
 class Flag:
-    """Like `threading.Event`, but safe in nested handlers; noticed within 50 ms."""
+    """Like `threading.Event`, but safe in nested signal handlers. `wait` notices `set` within 50 ms."""
 
     def __init__(self) -> None:
         self._set = False

@@ -1,6 +1,6 @@
 """OpenTelemetry traces. Off unless `OTEL_EXPORTER_OTLP_ENDPOINT` is set; the SDK is imported only then.
 
-Spans carry ids, numbers and names of phases: no prompts, completions, rewards or messages of errors.
+Spans carry ids, numbers and names of phases: no prompts, completions, rewards or error messages.
 """
 
 import importlib
@@ -36,7 +36,7 @@ def configure(process: str) -> None:
 
 
 def use(processor: Any, process: str) -> None:
-    """Pass spans to an SDK's span processor."""
+    """Send spans to a span processor of the SDK."""
     global _provider
     sdk = importlib.import_module("opentelemetry.sdk.trace")
     resources = importlib.import_module("opentelemetry.sdk.resources")
@@ -142,7 +142,7 @@ def span(
 
 
 def current() -> str | None:
-    """Trace context of the innermost active span; None without one."""
+    """Trace context of the innermost active span, or None."""
     if _provider is None:
         return None
     around = importlib.import_module("opentelemetry.trace").get_current_span()

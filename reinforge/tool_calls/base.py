@@ -9,7 +9,7 @@ Tools = Sequence[dict[str, Any]]
 """Tools as OpenAI describes them: {"type": "function", "function": {"name", "parameters"}}."""
 
 MOST_CALLS = 256
-"""Calls of one message that are read; later ones stay text."""
+"""Maximum calls read in one message; later calls stay text."""
 MOST_CHARACTERS = 1 << 18
 """Maximum characters of one call."""
 DEEPEST = 64
@@ -31,7 +31,7 @@ class ParsedCall:
 @dataclass(frozen=True, slots=True)
 class AssistantMessage:
     content: str
-    """Text without reasoning, calls and the marks of the turn's end."""
+    """Text without reasoning, calls and end-of-turn tokens."""
     reasoning: str = ""
     calls: tuple[ParsedCall, ...] = ()
 
@@ -45,7 +45,7 @@ class CallPassage(NamedTuple):
 
 
 class Sections(NamedTuple):
-    """A message split into content, which still contains the calls, and reasoning."""
+    """A message split into content, which includes the calls, and reasoning."""
 
     content: str
     reasoning: str
@@ -53,25 +53,25 @@ class Sections(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Notation:
-    """A way of writing calls. `read` takes time linear in the text and never raises."""
+    """A notation of tool calls. `read` takes time linear in the text's length and never raises."""
 
     name: str
     marks: tuple[str, ...]
-    """Marks that begin a call: a message with calls contains one of them. () where calls have no mark."""
+    """Marks that begin a call: a message with calls contains one. Empty if calls have no marks."""
     sections: Callable[[str], Sections]
     passages: Callable[[str, Tools], Iterable[CallPassage]]
-    """Finds the calls in a message's content, in order, without overlap."""
+    """Finds a content's calls from left to right, without overlap."""
     special_tokens: bool = False
     """Whether the marks are special tokens, which a completion's text leaves out."""
 
     def read(self, text: str, tools: Tools | None = None) -> AssistantMessage:
-        """Read a message, decoded with special tokens. tools: their schemas type the arguments."""
+        """Read a message, decoded with special tokens. tools: schemas that set the arguments' types."""
         content, reasoning = self.sections(text)
         rest, calls = self.split(content, tools)
         return AssistantMessage(without_ends(rest).strip(), reasoning.strip(), calls)
 
     def split(self, content: str, tools: Tools | None = None) -> tuple[str, tuple[ParsedCall, ...]]:
-        """Text without its calls, and the calls."""
+        """Split off the calls. Returns the remaining text and the calls."""
         pieces: list[str] = []
         calls: list[ParsedCall] = []
         end = 0
@@ -84,8 +84,8 @@ class Notation:
         return "".join([*pieces, content[end:]]), tuple(calls)
 
     def first_call(self, text: str) -> tuple[int, int] | None:
-        """Start and end of a message's first call. The start is behind its mark or, where calls have no mark,
-        behind its first character."""
+        """Start and end of a message's first call, or None. The start is after the opening mark or, if calls
+        have no mark, after the first character."""
         content, _ = self.sections(text)
         passage = next(iter(self.passages(content, ())), None)
         if passage is None:
@@ -125,7 +125,7 @@ END_MARKS = (
 
 
 def without_ends(text: str) -> str:
-    """Text without white space and end-of-turn tokens of open models at its end."""
+    """Text without trailing white space and end-of-turn tokens of open models."""
     end = len(text)
     while True:
         while end and text[end - 1].isspace():

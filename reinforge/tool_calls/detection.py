@@ -9,7 +9,7 @@ _CLUES = {LLAMA.name: (PARAMETERS,)}
 
 
 def detect(text: str, tools: Tools | None = None) -> Notation | None:
-    """The first notation in the table with a readable call in the text."""
+    """The first notation in `NOTATIONS` in which the text has a readable call."""
     names = {tool["function"]["name"] for tool in tools or () if _has_name(tool)}
     for notation in NOTATIONS.values():
         if not any(clue in text for clue in _CLUES.get(notation.name, notation.marks)):
@@ -24,7 +24,7 @@ def read_any(text: str, tools: Tools | None = None) -> AssistantMessage:
 
 
 def _is_evident(notation: Notation, call: ParsedCall, names: set[str]) -> bool:
-    """Whether a call was surely meant: what looks like one in GLM's or Llama's notation may be an answer."""
+    """Whether this is surely a call: an answer may look like one in GLM's or Llama's notation."""
     if call.error is not None:
         return False
     if notation is LLAMA or (notation is GLM and not call.arguments):

@@ -1,11 +1,11 @@
-"""Earlier calls of a conversation, as chat templates read them."""
+"""Converts earlier calls of a conversation for chat templates."""
 
 import json
 from typing import Any
 
 
 def prepared(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Messages in which arguments of calls that are JSON strings are replaced by their objects."""
+    """Replace arguments of calls that are JSON strings by the objects they encode."""
     return [
         message | {"tool_calls": [_as_object(call) for call in message["tool_calls"]]}
         if isinstance(message.get("tool_calls"), list)

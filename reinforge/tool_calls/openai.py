@@ -1,4 +1,4 @@
-"""Calls of a completion in OpenAI's form; what cannot be read stays text."""
+"""Converts calls of a completion to OpenAI's format; unreadable calls stay text."""
 
 from typing import Any
 
@@ -10,9 +10,9 @@ from reinforge.tool_calls.table import NOTATIONS
 def split(
     text: str, notation: str | None = None, tools: Tools | None = None
 ) -> tuple[str | None, list[ParsedCall]]:
-    """The text without its calls, None if it is empty, and the calls. notation: detected if None.
+    """Return the text without its calls (None if empty) and the calls. notation: detected if None.
 
-    Where the notation's marks are special tokens, `text` has to contain these, and reasoning is removed, too.
+    If the notation's marks are special tokens, `text` has to contain them, and reasoning is also removed.
     """
     table_entry = NOTATIONS[notation] if notation else detect(text, tools)
     if table_entry is None:

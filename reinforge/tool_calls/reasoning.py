@@ -1,4 +1,4 @@
-"""Separates the reasoning before a message, which `</think>` ends; `<think>` may be in the prompt."""
+"""Separates reasoning up to `</think>` from the message after it; `<think>` may be in the prompt."""
 
 from reinforge.tool_calls.base import Sections
 
@@ -6,7 +6,7 @@ THINK, END_THINK = "<think>", "</think>"
 
 
 def think_sections(text: str) -> Sections:
-    """Split a text into its first reasoning and what follows."""
+    """Split a text into content and the reasoning at its start."""
     end = text.find(END_THINK)
     start = text.find(THINK)
     begins = start >= 0 and not text[:start].strip()

@@ -21,16 +21,13 @@ NOTATIONS: Mapping[str, Notation] = MappingProxyType({notation.name: notation fo
 
 
 def read(text: str, notation: str, tools: Tools | None = None) -> AssistantMessage:
-    """Read a message by the name of its notation."""
     return NOTATIONS[notation].read(text, tools)
 
 
 def read_without_calls(text: str) -> AssistantMessage:
-    """Read a message of a conversation without tools."""
     content, reasoning = think_sections(text)
     return AssistantMessage(without_ends(content).strip(), reasoning.strip())
 
 
 def first_call(text: str, notation: str) -> tuple[int, int] | None:
-    """`Notation.first_call` by the name of the notation."""
     return NOTATIONS[notation].first_call(text)

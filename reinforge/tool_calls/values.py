@@ -36,7 +36,7 @@ def checked(value: Any) -> Any:
 
 
 def json_prefix(text: str, place: int) -> int:
-    """The end of the JSON value that begins at `place`. Raises ValueError."""
+    """Position after the JSON value that begins at `place`. Raises ValueError."""
     try:
         return _DECODER.raw_decode(text, place)[1]
     except RecursionError:
@@ -65,10 +65,7 @@ def schema_of(tools: Tools, name: str, parameter: str) -> Mapping[str, Any]:
 
 
 def typed(text: str, schema: Mapping[str, Any]) -> Any:
-    """Value of an argument written without a type: its JSON value, or the text if it is a string or no JSON.
-
-    Raises ValueError.
-    """
+    """Parse an argument as JSON; strings and invalid JSON stay text. Raises ValueError as `checked` does."""
     if schema.get("type") == "string":
         return checked(text)
     stripped = text.strip()

@@ -16,7 +16,7 @@ _LONGEST_VALUE = 60
 def check_arguments(schema: ToolSchema, arguments: Any) -> str | None:
     """The first problem, as a sentence that a model can act on; None if the call can run.
 
-    Checks the JSON Schema keywords that `schemas_of` writes; a tool server checks other keywords of its own.
+    Checks the JSON Schema keywords that `schemas_of` writes; tool servers check other keywords themselves.
     """
     if not isinstance(arguments, dict):
         return f"The arguments of {schema.name} are a JSON object, not {_kind(arguments)}."

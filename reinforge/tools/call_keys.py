@@ -1,4 +1,4 @@
-"""Keys by which completions with calls of tools are searched."""
+"""Search keys of completions with tool calls."""
 
 from collections.abc import Iterable
 from typing import Literal
@@ -9,11 +9,11 @@ Outcome = CallStatus | Literal["error"]
 """`error`: any status but `ok`."""
 
 _NAMELESS = frozenset({"unknown_tool", "invalid_json", "too_many"})
-"""Statuses of calls whose name may be no tool's, because the model made it up."""
+"""Statuses of calls that may name a tool that does not exist."""
 
 
 def call_key(tool: str | None, outcome: Outcome | None) -> str:
-    """The key of completions with a call of this tool with this outcome; None: any."""
+    """Search key of completions that call this tool with this outcome; None: any."""
     return f"{tool or ''}={outcome or ''}"
 
 

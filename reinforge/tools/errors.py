@@ -1,10 +1,10 @@
-"""Error of a tool's source."""
+"""Error in a tool's source."""
 
 from reinforge.errors import InvalidInput
 
 
 class ToolSourceError(InvalidInput):
-    """A source from which no schema can be made.
+    """Error: a source from which no schema can be made.
 
     `line`: the faulty line, if there is one. `reason`: the message without file and line.
     """

@@ -28,7 +28,7 @@ class UnsupportedHint(Exception):
 
 
 def schema_of_hint(node: ast.expr, depth: int = 0) -> dict[str, Any]:
-    """JSON Schema of a hint; a quoted one is parsed. Raises UnsupportedHint."""
+    """JSON Schema of a type hint, which may be quoted. Raises UnsupportedHint."""
     if depth > _DEEPEST:
         raise UnsupportedHint(node)
     if isinstance(node, ast.Constant):

@@ -1,4 +1,4 @@
-"""Schema of a tool, as OpenAI's API spells it."""
+"""Schema of a tool in the format of OpenAI's API."""
 
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ class ToolFunction(BaseModel):
 
 
 class ToolSchema(BaseModel):
-    """`{"type": "function", "function": {…}}`: what a chat template renders, and what the page shows."""
+    """A tool in OpenAI's format, `{"type": "function", "function": {…}}`, for chat templates and the page."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

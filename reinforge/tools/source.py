@@ -18,7 +18,7 @@ HIDDEN_PARAMETERS = frozenset({"state", "item"})
 NOT_TOOLS = frozenset({"reset", "get_reward"})
 REPLY = "reply"
 RESERVED = frozenset({REPLY})
-"""Public functions that are no tools: `reply` is the simulated user."""
+"""Names of public functions that are no tools: `reply` is the simulated user."""
 REPLY_PARAMETERS = frozenset({"messages", "item", "state"})
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -27,9 +27,9 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 def schemas_of(
     source: str, *, file: str = "tools.py", kind: SourceKind = "functions"
 ) -> tuple[ToolSchema, ...]:
-    """Schemas of a module's public functions, or of the public methods of its environment class, in their order.
+    """Schemas of a module's public functions, or of its environment class's methods, in source order.
 
-    The docstring before its sections is the description; `Args:` describes parameters.
+    A docstring's text before its sections is the description; `Args:` describes parameters.
     Raises ToolSourceError.
     """
     module = _parsed(source, file)
@@ -75,7 +75,7 @@ def environment_class(module: ast.Module, file: str) -> ast.ClassDef:
 
 
 def has_method(source: str, name: str, *, file: str = "tools.py") -> bool:
-    """Whether the environment class has a method, such as `get_reward`. Raises ToolSourceError."""
+    """Whether the environment class has the public method `name`. Raises ToolSourceError."""
     return any(node.name == name for node in _public(environment_class(_parsed(source, file), file).body))
 
 
@@ -85,7 +85,7 @@ def class_name(source: str, *, file: str = "tools.py") -> str:
 
 
 def check_reply(source: str, *, file: str = "user.py") -> None:
-    """Check the simulated user: `def reply(messages, item, state)`. Raises ToolSourceError."""
+    """Check the source of a simulated user: `def reply(messages, item, state)`. Raises ToolSourceError."""
     functions = [node for node in _public(_parsed(source, file).body) if node.name == REPLY]
     if not functions:
         raise ToolSourceError(
@@ -119,7 +119,7 @@ def check_reply(source: str, *, file: str = "user.py") -> None:
 def unique_schemas(
     sources: Mapping[str, Sequence[ToolSchema]],
 ) -> tuple[ToolSchema, ...]:
-    """All tools of several sources, by file. Raises ToolSourceError `tool_name_twice`."""
+    """All tools of several sources. Raises ToolSourceError if two share a name."""
     owners: dict[str, str] = {}
     for file, schemas in sources.items():
         for schema in schemas:

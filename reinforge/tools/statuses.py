@@ -15,11 +15,11 @@ CallStatus = Literal[
     "unreachable",
     "too_many",
 ]
-"""`invalid_json`, `unknown_tool`, `bad_arguments`, `too_many`: the call did not run. `exception`: the tool raised an
-error, or returned what is not text or JSON. `refused_address`, `unreachable`: of a tool server.
+"""`invalid_json`, `unknown_tool`, `bad_arguments`, `too_many`: the call did not run. `exception`: the tool
+raised an error, or returned neither text nor JSON. `refused_address`, `unreachable`: only for tool servers.
 """
 
 CALL_STATUSES: frozenset[str] = frozenset(get_args(CallStatus))
 
 INVALID_CALLS: frozenset[CallStatus] = frozenset({"invalid_json", "unknown_tool", "bad_arguments"})
-"""Statuses of calls that the model wrote wrongly."""
+"""Statuses of calls with errors by the model."""

@@ -1,1 +1,1 @@
-"""Readers, one module per notation."""
+"""Readers of tool calls, one module per notation."""

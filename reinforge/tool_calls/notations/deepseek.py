@@ -10,7 +10,7 @@ SEPARATOR, FENCE = "<｜tool▁sep｜>", "```"
 
 
 def _read(inner: str, raw: str, tools: Tools) -> ParsedCall:
-    """`function⟨sep⟩add` + fenced JSON (V3, R1), or `add⟨sep⟩JSON` (V3.1). Raises ValueError."""
+    """Read `function⟨sep⟩add` with fenced JSON (V3, R1), or `add⟨sep⟩JSON` (V3.1). Raises ValueError."""
     first, mark, rest = inner.partition(SEPARATOR)
     if not mark:
         raise ValueError(f"{SEPARATOR} is missing")

@@ -1,4 +1,4 @@
-"""Gemma 4: `<|tool_call>call:add{a:1,b:<|"|>text<|"|>}<tool_call|>`; reasoning in a channel."""
+"""Calls of Gemma 4: `<|tool_call>call:add{a:1,b:<|"|>text<|"|>}<tool_call|>`; reasoning in a channel."""
 
 from reinforge.tool_calls.base import Notation, ParsedCall, Sections, Tools
 from reinforge.tool_calls.notations.literals import Literals

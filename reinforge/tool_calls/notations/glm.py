@@ -1,4 +1,4 @@
-"""GLM 4.5: `<tool_call>add<arg_key>a</arg_key><arg_value>1</arg_value></tool_call>`."""
+"""Calls of GLM 4.5: `<tool_call>add<arg_key>a</arg_key><arg_value>1</arg_value></tool_call>`."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""gpt-oss: `<|channel|>commentary to=functions.add <|constrain|>json<|message|>{"a": 1}<|call|>`."""
+"""Calls of gpt-oss: `<|channel|>commentary to=functions.add <|constrain|>json<|message|>{"a": 1}<|call|>`."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ _NAME_ENDS = "<| \n\t"
 
 
 def _sections(text: str) -> Sections:
-    """Reasoning is the channel `analysis`; calls keep their header and body."""
+    """Split a turn: the channel `analysis` is reasoning; calls keep header and body."""
     content, reasoning = [], []
     for header, body in messages(text, ENDS):
         if RECIPIENT in header:

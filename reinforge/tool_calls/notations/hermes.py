@@ -1,4 +1,4 @@
-"""Hermes, Qwen 2.5, Qwen 3: `<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>`."""
+"""Calls of Hermes, Qwen 2.5 and 3: `<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>`."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ def _read(inner: str, raw: str, tools: Tools) -> ParsedCall:
 
 
 def call_of(value: dict[str, Any], raw: str) -> ParsedCall:
-    """Call of `{"name", "arguments"}` or `{"name", "parameters"}`. Raises ValueError."""
+    """Convert `{"name", "arguments"}` or `{"name", "parameters"}` to a call. Raises ValueError."""
     name = value.get("name")
     if not isinstance(name, str) or not name:
         raise ValueError('the object has no "name"')

@@ -1,4 +1,4 @@
-"""Muse: `<atem:function_calls><atem:invoke name="add"><atem:parameter name="a">1</atem:parameter>…`, in messages."""
+"""Calls of Muse: `<atem:function_calls><atem:invoke name="add"><atem:parameter name="a">1…`."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ PARAMETER, END_PARAMETER = '<atem:parameter name="', "</atem:parameter>"
 
 
 def _sections(text: str) -> Sections:
-    """Messages to `self` are reasoning; calls keep their text."""
+    """Split a turn: messages to `self` are reasoning; calls keep their text."""
     content: list[str] = []
     reasoning: list[str] = []
     for header, body in messages(text, ends=("<|eom|>", "<|eot|>")):

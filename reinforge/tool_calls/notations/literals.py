@@ -1,4 +1,4 @@
-"""Scanner of values that are nearly JSON: Python's literals, and Gemma's with bare keys."""
+"""Scanner of values similar to JSON: Python literals, and Gemma's with unquoted keys."""
 
 import json
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ _ENDS = frozenset(",:=()[]{}\"'")
 
 @dataclass(slots=True)
 class Literals:
-    """Reads values at `place`. Raises ValueError."""
+    """Reads values at position `place` of `text`. Raises ValueError."""
 
     text: str
     place: int = 0
     quotes: tuple[str, ...] = ('"', "'")
     escapes: bool = True
-    """Whether a backslash in a string escapes."""
+    """Whether strings have backslash escapes."""
 
     def next(self) -> str:
         """Skip white space. Returns the next character, "" at the end."""
@@ -32,7 +32,7 @@ class Literals:
         self.place = after(self.text, mark, self.place)
 
     def word(self) -> str:
-        """Text up to the next mark or space."""
+        """Read text up to white space or a character of `_ENDS`."""
         start = self.place = skip(self.text, self.place)
         while self.place < len(self.text):
             character = self.text[self.place]

@@ -1,4 +1,4 @@
-"""Llama 3.1 and later: the message is `{"name": "add", "parameters": {"a": 1}}`, several joined by `;`."""
+"""Llama 3.1 and later: the message is `{"name": "add", "parameters": {"a": 1}}`, calls are joined by `;`."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ PARAMETERS = '"parameters"'
 
 
 def _passages(text: str, tools: Tools) -> Iterator[CallPassage]:
-    """Calls, if they are the whole message: an answer may be JSON, too."""
+    """Find calls only if they are the whole message: answers may contain JSON."""
     message = without_ends(text)
     start = skip(message, 0)
     place = start + len(PYTHON_TAG) if message.startswith(PYTHON_TAG, start) else start

@@ -6,7 +6,7 @@ START, MESSAGE = "<|start|>", "<|message|>"
 
 
 def messages(text: str, ends: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """(header, body) of every message. The first header may begin in the prompt; text without a mark is a body."""
+    """Yield (header, body) of each message. The first header may begin in the prompt; bare text is a body."""
     place = 0
     while place < len(text):
         mark = text.find(MESSAGE, place)
@@ -21,7 +21,7 @@ def messages(text: str, ends: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 
 def _end(text: str, place: int, ends: tuple[str, ...]) -> tuple[int, int]:
-    """Place and length of the mark that ends a body: every mark begins with `<|`."""
+    """Position and length of a body's end mark; length 0 at `<|start|>` or the text's end."""
     while (place := text.find("<|", place)) >= 0:
         for mark in ends:
             if text.startswith(mark, place):

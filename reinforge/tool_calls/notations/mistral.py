@@ -1,4 +1,4 @@
-"""Mistral: `[TOOL_CALLS][{"name": "add", "arguments": {"a": 1}}]`, later `[TOOL_CALLS]add[ARGS]{"a": 1}`."""
+"""Calls of Mistral: `[TOOL_CALLS][{"name": "add", "arguments": {…}}]`, later `[TOOL_CALLS]add[ARGS]{…}`."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""LFM2: `<|tool_call_start|>[add(a=1), now()]<|tool_call_end|>`."""
+"""Calls of LFM2: `<|tool_call_start|>[add(a=1), now()]<|tool_call_end|>`."""
 
 from collections.abc import Iterator
 

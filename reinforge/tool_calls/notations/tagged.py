@@ -1,11 +1,11 @@
-"""Calls between an opening and a closing mark."""
+"""Reads calls between an opening and a closing mark."""
 
 from collections.abc import Callable, Iterator
 
 from reinforge.tool_calls.base import MOST_CHARACTERS, CallPassage, ParsedCall, Tools, refused
 
 Inner = Callable[[str, str, Tools], ParsedCall]
-"""(text between the marks, text with the marks, tools) → call. Raises ValueError."""
+"""(text between the marks, text with marks, tools) → call. Raises ValueError if malformed."""
 
 
 def between(opening: str, closing: str, read: Inner) -> Callable[[str, Tools], Iterator[CallPassage]]:
@@ -38,14 +38,14 @@ def no_end(raw: str, closing: str) -> ParsedCall:
 
 
 def skip(text: str, place: int) -> int:
-    """The place of the next character that is no white space."""
+    """Position of the next character that is not white space."""
     while place < len(text) and text[place].isspace():
         place += 1
     return place
 
 
 def after(text: str, mark: str, place: int) -> int:
-    """The place behind `mark`, which comes next. Raises ValueError."""
+    """Position after `mark`. Raises ValueError unless `mark` comes next."""
     place = skip(text, place)
     if not text.startswith(mark, place):
         raise ValueError(f"{mark} is missing")
@@ -53,7 +53,7 @@ def after(text: str, mark: str, place: int) -> int:
 
 
 def until(text: str, mark: str, place: int) -> int:
-    """The place of the next `mark`. Raises ValueError."""
+    """Position of the next `mark`. Raises ValueError without one."""
     end = text.find(mark, place)
     if end < 0:
         raise ValueError(f"{mark} is missing")
