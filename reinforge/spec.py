@@ -28,11 +28,10 @@ class DataSpec(SpecModel):
     held_out: str | None = None
     """Id or path of a second dataset for evaluation. Without it a share of `dataset` is held out."""
     held_out_rows: int | None = Field(default=None, ge=0, le=100_000)
-    """Rows of `dataset` to hold out if there is no `held_out`; default a tenth, at most 256; 0 for
-    none.
+    """How many rows of `dataset` to hold out without `held_out`; default a tenth, at most 256; 0 for none.
     """
     split_by: Literal["row", "prompt"] = "row"
-    """`prompt`: rows with equal prompts (ignoring white space and case) stay on one side of the split."""
+    """`prompt`: rows with equal prompts (ignoring white space and case) are all held out, or none is."""
     columns: ColumnRoles = ColumnRoles()
     """Which columns hold the prompt, messages, answer and slice."""
     prompt_template: str | None = Field(default=None, min_length=1, max_length=65_536)
@@ -40,8 +39,8 @@ class DataSpec(SpecModel):
     system_prompt: str | None = Field(default=None, max_length=65_536)
     """System message for prompts that do not start with one."""
     sampling: Literal["shuffle", "in_order", "frontier"] = "shuffle"
-    """Order of rows: a new seeded shuffle per epoch; as stored; or drawn for each step, preferring
-    rows that pass about half of the time (`frontier`).
+    """Order of rows. `shuffle`: a new seeded shuffle per epoch; `in_order`: as stored; `frontier`: each step
+    prefers rows that pass about half of the time.
     """
 
 
@@ -54,7 +53,7 @@ MOST_COMPLETIONS_PER_STEP = 262_144
 
 class RolloutSpec(SpecModel):
     engine: Literal["auto", "transformers", "vllm"] = "auto"
-    """What samples: the trainer itself (`transformers`), or a vLLM server beside it. `auto` becomes
+    """Sampler: the trainer itself (`transformers`), or a vLLM server beside it. `auto` becomes
     `vllm` at creation if every online worker has a GPU with vLLM, else `transformers`.
     """
     prompts_per_step: int = Field(default=16, ge=1, le=65_536)
@@ -77,7 +76,7 @@ class RolloutSpec(SpecModel):
     """Strings that end a completion."""
     ahead: int = Field(default=0, ge=0, le=1)
     """1: while a step is trained, the next step's completions are sampled and scored, by the policy from
-    before the update. Saves time where sampler and trainer have processors of their own.
+    before the update. Saves time where sampler and trainer run on different processors.
     """
 
 
@@ -134,7 +133,7 @@ class Lora(SpecModel):
     when training offline. Rank, alpha and targets come from it, and it is the reference of a KL penalty.
     """
     rank: int = Field(default=16, ge=1, le=512)
-    """Rank of the adapter matrices: more can learn more and takes more memory."""
+    """Rank of the adapter matrices; a higher rank takes more memory."""
     alpha: float | None = Field(default=None, gt=0)
     """The adapter's output is scaled by alpha / rank; default 2 × rank."""
     dropout: Literal[0] = 0
@@ -146,7 +145,7 @@ class Lora(SpecModel):
 
 
 def _auto_or_number(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
-    """Reports one error instead of one per branch of the union."""
+    """Reports one error instead of one per member of the union."""
     try:
         return validate(value)
     except ValidationError as error:
@@ -164,8 +163,8 @@ class Optimizer(SpecModel):
         Literal["auto"] | Annotated[float, Field(gt=0, le=1)], WrapValidator(_auto_or_number)
     ] = AUTO
     """`auto` becomes a number at creation: 0.16 ÷ the base model's hidden size ÷ `algorithm.updates_per_step`
-    (128 and 1 → 1.25e-3). Above a hidden size of 512 it stays between 2e-5 and 1e-4; these bounds were not
-    measured.
+    (128 and 1 → 1.25e-3). Above a hidden size of 512 it stays between 2e-5 and 1e-4; these bounds rest on
+    no measurement.
     """
     initial_learning_rate: float | None = Field(default=None, gt=0, le=1)
     """Learning rate of the first step after the warm-up. It falls to `learning_rate`: half of the way
@@ -207,7 +206,7 @@ class EvaluationSpec(SpecModel):
     pass_above: float = Field(default=0.5, ge=-1e6, le=1e6)
     """A completion passes above this reward: for pass@k, pass rates and frontier sampling."""
     answer: Literal["boxed", "tagged", "last_number", "last_line"] | None = None
-    r"""A completion's answer for maj@k: the last \boxed{…}, the last <answer>…</answer>, the last
+    r"""How maj@k reads a completion's answer: the last \boxed{…}, the last <answer>…</answer>, the last
     number or the last line; by default maj@k is not measured.
     """
 
@@ -229,7 +228,7 @@ class EarlyStop(SpecModel):
 
 class LimitsSpec(SpecModel):
     steps: int = Field(default=100, ge=1, le=1_000_000)
-    """Rounds of sample, score and update."""
+    """Number of steps; each samples, scores and updates."""
     max_seconds: float | None = Field(default=None, gt=0)
     """Maximum wall time of one attempt; the job then ends after the current step."""
     early_stop: EarlyStop = EarlyStop()
@@ -239,8 +238,7 @@ class LimitsSpec(SpecModel):
     error_share: Probability = 0.2
     """The job pauses if rewards fail on a larger share of rows over three steps."""
     judge_budget: float | None = Field(default=None, gt=0)
-    """Maximum cost of judges, by their prices; the job then pauses, and resuming allows the same
-    again.
+    """Cost of judges, at their prices, at which the job pauses; each resume allows the same amount again.
     """
 
 
@@ -306,7 +304,7 @@ class JobSpec(SpecModel):
     @model_validator(mode="before")
     @classmethod
     def fill_preset(cls, value: Any) -> Any:
-        """Expands `algorithm: {preset: dr_grpo}`; slots that are set beside it stay."""
+        """Expands `algorithm: {preset: dr_grpo}`; other fields of `algorithm` that are set stay."""
         return apply_preset(value)
 
     @model_validator(mode="after")

@@ -53,8 +53,8 @@ CANCELLABLE = frozenset(set(JobStatus) - FINAL - {S.CANCELLING})
 
 
 PAUSABLE = frozenset({S.QUEUED, S.STARTING, S.RUNNING})
-"""States that `POST …/pause` changes; pausing and paused jobs stay as they are, for others it is a state
-conflict.
+"""States that `POST …/pause` changes. Pausing and paused jobs stay as they are; in other states the
+request is a conflict.
 """
 
 

@@ -139,7 +139,7 @@ class PythonGrader(GraderBase):
     isolate: Literal["batch", "sample"] = "batch"
     """`sample` runs each completion in its own process: for code that executes completions."""
     timeout_seconds: float = Field(default=2.0, gt=0, le=60)
-    """Wall time for one completion."""
+    """Maximum wall time for one completion."""
 
 
 class EndpointGrader(GraderBase):
@@ -149,10 +149,9 @@ class EndpointGrader(GraderBase):
     url: str = Field(max_length=2048)
     """Receives `{id, item, sample, prompt}`, returns `{score}` and optionally `reason` and `parts`."""
     headers: dict[str, str] = Field(default_factory=dict, max_length=16)
-    """Additional headers. They are stored unencrypted, so they must hold no passwords; requests are signed.
-    """
+    """Additional headers, without passwords: they are stored unencrypted. Requests are signed."""
     timeout_s: float = Field(default=30.0, gt=0, le=300)
-    """Time of one try, from connecting to the last byte."""
+    """Maximum time of one try, from connecting to the last byte."""
     retries: int = Field(default=3, ge=0, le=10)
     """Retries after a time-out, 429 or 5xx, with growing pauses."""
     range: tuple[float, float] | None = None

@@ -52,7 +52,7 @@ class ComparedJob(Response):
     verdict: str | None
     """`difference` in one sentence; null for the baseline."""
     notes: list[str]
-    """What makes the comparison doubtful: another reward, another held-out split."""
+    """Reasons to doubt the comparison, such as another reward or held-out split."""
     completion_tokens: float | None
     """Mean tokens per held-out completion."""
     seconds: float | None
@@ -84,8 +84,8 @@ class ComparedGroup(Response):
     held_out: JobSpread | None
     held_out_before: JobSpread | None
     difference: HeldOutDifference | None
-    """Mean held-out reward of its jobs minus the mean of the baseline's group; the interval allows for the
-    choice of prompts and jobs.
+    """Mean held-out reward of its jobs minus the mean of the baseline's group; the interval covers
+    the choice of prompts and jobs.
     """
     verdict: str | None
     """`difference` in one sentence; null for the baseline's group."""
@@ -119,7 +119,7 @@ class JobComparison(Response):
 
 
 class ComparedCurve(Response):
-    """Values of one job, or mean, minimum and maximum over the jobs of a group."""
+    """Values of one job, or mean, minimum and maximum over a group's jobs."""
 
     job: str | None
     """Id of the job; null for a group."""
@@ -173,9 +173,9 @@ class ComparedPrompt(Response):
     jobs: int
     """Number of jobs with scored completions of the prompt."""
     reward: float
-    """Mean reward over these jobs."""
+    """Mean reward of these jobs."""
     difference: float
-    """Highest minus lowest mean reward of a job."""
+    """Highest minus lowest of the jobs' mean rewards."""
     results: list[PromptResult]
     """One per job, in the order of the request; jobs without the prompt are absent."""
 
@@ -186,7 +186,7 @@ class ComparedPromptPage(Response):
     has_more: bool = False
     next_cursor: str | None = None
     total: int
-    """Prompts that match and that at least two of the jobs have."""
+    """Number of prompts that match the filter and that at least two jobs have."""
 
 
 class ComparedCompletion(Response):

@@ -37,7 +37,7 @@ class SkippedRows(Response):
 
 
 class DatasetUpdate(Request):
-    """Omitted fields stay."""
+    """Omitted fields stay unchanged."""
 
     name: str | None = Field(default=None, min_length=1, max_length=200)
     prompt_view: PromptView | None = None
@@ -80,7 +80,7 @@ class LengthsRequest(PromptView):
 class LengthBin(Response):
     low: int
     high: int
-    """Most tokens of a row in the bin; `low` and `high` are both in it."""
+    """Upper bound on tokens; both `low` and `high` belong to the bin."""
     count: int
 
 

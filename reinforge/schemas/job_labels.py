@@ -17,7 +17,7 @@ Tag = Annotated[
 
 
 class JobUpdate(Request):
-    """Fields that are absent or null stay as they are."""
+    """Changes of labels; fields that are absent or null stay as they are."""
 
     name: JobName | None = None
     notes: str | None = Field(default=None, max_length=20_000)
@@ -31,7 +31,7 @@ class JobUpdate(Request):
 
 
 class JobFacets(Response):
-    """Values that jobs of the project have, sorted; at most 200 of each."""
+    """Tags, models, presets and owners of the project's jobs, sorted; at most 200 of each."""
 
     object: Literal["job_facets"] = "job_facets"
     tags: list[str]

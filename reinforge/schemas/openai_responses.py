@@ -149,7 +149,7 @@ class ResponsesRequest(Request):
     prompt_cache_options: dict[str, Any] | None = None
     parallel_tool_calls: bool | None = None
     max_tool_calls: int | None = None
-    """Limit on calls of hosted tools, of which there are none."""
+    """Ignored: it limits calls of hosted tools, and there are none."""
 
     # Refused unless they ask for nothing.
     previous_response_id: str | None = None

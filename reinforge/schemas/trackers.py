@@ -86,7 +86,7 @@ def check_tracker(kind: str, url: str, destination: str) -> None:
 
 
 class TrackerChange(Request):
-    """Omitted fields stay; `api_key: null` removes the key."""
+    """Omitted fields stay unchanged; `api_key: null` removes the key."""
 
     url: str | None = Field(default=None, max_length=2000)
     destination: Destination | None = None

@@ -1,4 +1,4 @@
-"""Strict parser of one line of JSON, with the place of the first fault.
+"""Strict parser of one line of JSON, with the position of the first fault.
 
 Refuses what Parquet, PostgreSQL, browsers or pandas would change, such as duplicate keys, NaN, 65-bit integers, lone
 surrogates.

@@ -26,7 +26,7 @@ class PromptEvent(RpcModel):
     prompt: int
     tokens: int
     notation: str | None = None
-    """Notation of the model's tool calls, if there are tools and it can be read."""
+    """Notation of the model's tool calls, if there are tools and the notation is supported."""
 
 
 class DeltaEvent(RpcModel):
@@ -40,9 +40,7 @@ class DeltaEvent(RpcModel):
 
 
 class DoneEvent(RpcModel):
-    """The whole completion: `tokens` include the end token, `logprobs` are those of tokens after the last
-    delta.
-    """
+    """The whole completion. `tokens` include the end token; `logprobs` are of tokens after the last delta."""
 
     type: Literal["done"]
     prompt: int
