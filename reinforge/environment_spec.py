@@ -1,4 +1,4 @@
-"""`environment:` of a job file: one turn, several turns with tools, or a program of the user's own."""
+"""`environment:` of a job file: one turn, several turns with tools, or a user's program."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -68,14 +68,13 @@ class ServerSource(SpecModel):
     """A server of tools."""
 
     url: str = Field(max_length=2048)
-    """Address of the server, such as `https://example.com/mcp`."""
+    """Address that the worker calls, such as `https://example.com/mcp`; restricted as for judges."""
     include: list[str] = Field(default_factory=list, max_length=128)
     """Names of the tools to offer; default all."""
     headers: dict[str, str] = Field(default_factory=dict, max_length=16)
     """Additional headers, without passwords: they are stored unencrypted. Requests are signed."""
     secret_env: str | None = Field(default=None, pattern=r"^[A-Za-z_]\w{0,99}$")
-    """Environment variable with the signing secret, for training offline; a server uses the project's secret.
-    """
+    """Environment variable with the signing secret, for offline training; servers use the project's."""
     timeout_seconds: float = Field(default=30.0, gt=0, le=300)
     """Maximum wall time of one request."""
     concurrency: int = Field(default=8, ge=1, le=64)
@@ -99,24 +98,19 @@ class ServerSource(SpecModel):
 
 
 class McpSource(ServerSource):
-    """A server that offers tools by the Model Context Protocol over HTTP. The worker calls it; addresses are
-    restricted as for judges.
-    """
+    """A server that offers tools by the Model Context Protocol over HTTP."""
 
     type: Literal["mcp"] = "mcp"
 
 
 class OpenEnvSource(ServerSource):
     """An environment on an OpenEnv server; `reset` begins a session for each rollout. The policy calls the
-    environment's own tools, or one tool that takes the environment's action. The worker calls the server;
-    addresses are restricted as for judges.
+    environment's own tools, or one tool that takes the environment's action.
     """
 
     type: Literal["openenv"] = "openenv"
     action: str = Field(default="step", pattern=TOOL_NAME)
-    """Name of the tool that takes the environment's action. Environments with tools of their own keep those
-    names.
-    """
+    """Name of the tool that takes the environment's action, unless the environment has tools of its own."""
     columns: list[str] = Field(default_factory=list, max_length=32)
     """Columns of the row that `reset` receives besides `seed` and `episode_id`."""
 
@@ -155,12 +149,11 @@ class ToolsSpec(SpecModel):
 
     type: Literal["tools"]
     sources: list[ToolSource] = Field(default_factory=list, max_length=16)
-    """Where tools come from: `- python: tools.py`, `- class: game.py`, or the code as `source`; `- mcp: https://…`,
+    """Sources of tools: `- python: tools.py`, `- class: game.py`, or the code as `source`; `- mcp: https://…`,
     `- openenv: https://…`.
     """
     reply: Annotated[SimulatedUserSpec, BeforeValidator(_by_python_key)] | None = None
-    """Simulated user, as `python: user.py`: its function `reply` answers each turn that calls no tool.
-    """
+    """Simulated user, as `python: user.py`: its function `reply` answers each turn that calls no tool."""
     max_turns: int = Field(default=8, ge=1, le=256)
     """Maximum turns of the policy in a rollout, including its answers to a simulated user."""
     max_tool_calls: int = Field(default=16, ge=0, le=4096)
@@ -223,9 +216,7 @@ class ToolsSpec(SpecModel):
         return self.reply is not None or len(self.servers) < len(self.sources)
 
     def schemas(self) -> tuple[ToolSchema, ...]:
-        """Schemas of all sources' tools, in the order of `sources`; a server has none before its tools are
-        listed. Raises ToolSourceError.
-        """
+        """Schemas of all sources' tools, in the order of `sources`. Raises ToolSourceError."""
         return unique_schemas(
             {
                 source_name(number, source): schemas_of_source(number, source)
@@ -258,8 +249,8 @@ class AgentSpec(SpecModel):
     """Maximum tokens of one answer. Default: no limit other than `rollout.max_completion_tokens`."""
     max_context_tokens: int | None = Field(default=None, ge=16, le=1_048_576)
     """Maximum tokens of a call's messages and its answer; a longer call is refused with
-    `context_length_exceeded`. Default: the model's context, with vLLM at most 32,768, because the server
-    reserves memory for it.
+    `context_length_exceeded`. Default: the model's context; with vLLM, which reserves memory for
+    it, at most 32,768.
     """
     rollout_seconds: float = Field(default=600.0, ge=1, le=86_400)
     """Maximum wall time of a rollout, from the moment a runner takes it; a longer rollout is dropped from
@@ -275,9 +266,9 @@ class AgentSpec(SpecModel):
     policy. In both cases rewards read only the latter. The rollout counts once in all statistics, and its
     conversations share its advantage. In the loss they together weigh as much as one completion:
     aggregations `seq_mean`, `seq_sum_mean`, `constant`, `lambda` and those of packages count the rollout as
-    one completion of their total length; `token_mean` counts each of their tokens once. What the loss
-    computes per completion, such as ratios and a KL of level `sequence`, `off_policy_mask` and surrogate
-    `gmpo`, it computes per conversation.
+    one completion of their total length; `token_mean` counts each of their tokens once. Quantities
+    per completion, such as ratios and a KL of level `sequence`, `off_policy_mask` and surrogate `gmpo`, are
+    per conversation.
     """
 
 
@@ -285,7 +276,6 @@ EnvironmentSpec = Annotated[SingleTurnSpec | ToolsSpec | AgentSpec, Field(discri
 
 
 def source_name(number: int, source: ToolFunctions | ToolClass | McpSource | OpenEnvSource) -> str:
-    """Name of a source in messages and tracebacks."""
     if isinstance(source, McpSource | OpenEnvSource):
         return f"{source.type}_{number} ({source.url.partition('?')[0]})"
     return f"{'tools' if source.type == 'python' else 'environment'}_{number}.py"

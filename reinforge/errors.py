@@ -48,8 +48,8 @@ class ReinforgeError(Exception):
         self.current = current
         """Present state of the object, if the request was based on an older one."""
         self.faults = faults
-        """For a file: `bad_rows` and `good_rows` count its rows, `skippable` says whether the bad ones can be
-        skipped, and `errors` lists the first faults.
+        """For a file: `bad_rows` and `good_rows` (counts), and `skippable` (whether the bad rows can be
+        skipped); `errors` lists the first faults.
         """
 
     def envelope(self, request_id: str | None = None) -> dict[str, Any]:

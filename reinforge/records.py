@@ -52,7 +52,7 @@ class Phase(BaseRecord):
 class Started(BaseRecord):
     kind: Literal["started"] = "started"
     step: Count
-    """Last completed step: 0, or the step of the resume state."""
+    """Last completed step: 0, or the resume state's."""
     steps: Count
     facts: dict[str, Any] = Field(default_factory=dict)
     """Parameters, trainable parameters, device, engine, jail, versions, memory after loading (GiB),
@@ -85,7 +85,6 @@ class RowStatus(RecordModel):
     text: str = ""
     """First 2,000 characters of the completion."""
     turns: Count = 1
-    """Turns of the policy."""
     tool_calls: Count = 0
     tool_errors: Count = 0
     """Tool calls whose status is not `ok`."""

@@ -28,8 +28,7 @@ class DataSpec(SpecModel):
     held_out: str | None = None
     """Id or path of a second dataset for evaluation. Without it a share of `dataset` is held out."""
     held_out_rows: int | None = Field(default=None, ge=0, le=100_000)
-    """How many rows of `dataset` to hold out without `held_out`; default a tenth, at most 256; 0 for none.
-    """
+    """How many rows of `dataset` to hold out without `held_out`; default a tenth, at most 256; 0 for none."""
     split_by: Literal["row", "prompt"] = "row"
     """`prompt`: rows with equal prompts (ignoring white space and case) are all held out, or none is."""
     columns: ColumnRoles = ColumnRoles()
@@ -133,7 +132,7 @@ class Lora(SpecModel):
     when training offline. Rank, alpha and targets come from it, and it is the reference of a KL penalty.
     """
     rank: int = Field(default=16, ge=1, le=512)
-    """Rank of the adapter matrices; a higher rank takes more memory."""
+    """Rank of the adapter matrices; a higher rank can learn more and takes more memory."""
     alpha: float | None = Field(default=None, gt=0)
     """The adapter's output is scaled by alpha / rank; default 2 × rank."""
     dropout: Literal[0] = 0
@@ -163,8 +162,8 @@ class Optimizer(SpecModel):
         Literal["auto"] | Annotated[float, Field(gt=0, le=1)], WrapValidator(_auto_or_number)
     ] = AUTO
     """`auto` becomes a number at creation: 0.16 ÷ the base model's hidden size ÷ `algorithm.updates_per_step`
-    (128 and 1 → 1.25e-3). Above a hidden size of 512 it stays between 2e-5 and 1e-4; these bounds rest on
-    no measurement.
+    (128 and 1 → 1.25e-3). Above a hidden size of 512 it stays between 2e-5 and 1e-4; these bounds were not
+    measured.
     """
     initial_learning_rate: float | None = Field(default=None, gt=0, le=1)
     """Learning rate of the first step after the warm-up. It falls to `learning_rate`: half of the way
@@ -238,8 +237,7 @@ class LimitsSpec(SpecModel):
     error_share: Probability = 0.2
     """The job pauses if rewards fail on a larger share of rows over three steps."""
     judge_budget: float | None = Field(default=None, gt=0)
-    """Cost of judges, at their prices, at which the job pauses; each resume allows the same amount again.
-    """
+    """Cost of judges, at their prices, at which the job pauses; each resume allows the same amount again."""
 
 
 FindingAction = Literal["stop", "pause", "lower_rate", "roll_back"]

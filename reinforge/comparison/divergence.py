@@ -28,7 +28,7 @@ _STAGES: tuple[tuple[DifferenceKind, str], ...] = (
     ("trainer_logprobs", "trainer_logprobs"),
     ("entropies", "entropies"),
 )
-"""(kind, column), in the order in which a step computes the columns."""
+"""(kind, column), in the order of a step's computations."""
 
 
 def row_difference(

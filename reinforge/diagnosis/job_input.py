@@ -205,7 +205,7 @@ class JobInput:
         return float(value) if isinstance(value, int | float) and value > 0 else None
 
     def lower_rate(self) -> float | None:
-        """The automatic rate if it is at most half of the highest rate used, else a tenth of the latter."""
+        """The automatic rate if at most half of the highest rate used, else a tenth of the latter."""
         rate = max((value for _, value in self.curve("optimizer/learning_rate")), default=self.rate)
         if rate is None:
             return None

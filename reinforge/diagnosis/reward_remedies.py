@@ -59,9 +59,8 @@ def grade(sample, item):
 
 
 def reward_remedies(job: JobInput) -> tuple[Remedy | None, ...]:
-    """Remedies for a wrong reward, the best first.
-
-    Train on the reward of weight 0, train on the answer column, or take the checkpoint with the most correct answers.
+    """Remedies for a wrong reward, the best first: train on the reward of weight 0, train on the answers, or
+    take the checkpoint with the most right answers.
     """
     return trust_witness(job), reward_answers(job), job.take_right()
 

@@ -118,7 +118,7 @@ def check_training(job: JobInput, context: Context | None = None) -> TrainingChe
 
 
 def reported(job: JobInput) -> list[JobFinding]:
-    """Findings of the job; in its first steps, only findings that need no trend."""
+    """Findings; in the job's first steps, only those that need no trend."""
     findings = diagnose(job)
     return findings if job.steps >= ENOUGH_STEPS else [item for item in findings if item.code in EARLY_CODES]
 

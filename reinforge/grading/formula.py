@@ -49,7 +49,7 @@ class Formula:
     _evaluate: _Node
 
     def value(self, numbers: Numbers) -> float:
-        """Value of the formula. Raises FormulaError if not finite."""
+        """Raises FormulaError for a value that is not finite."""
         return self._evaluate(numbers)
 
 

@@ -33,7 +33,7 @@ class Classifier(CheckpointGrader):
     labels: dict[Label, float] = Field(min_length=1, max_length=64)
     """Label → value; others count 0."""
     output: Literal["expected", "likeliest"] = "expected"
-    """Mean of the values weighted by probability, or the value of the likeliest label."""
+    """Mean of the values weighted by probability, or the likeliest label's value."""
 
     def templates(self) -> tuple[str, ...]:
         return (self.input,) if self.hypothesis is None else (self.input, self.hypothesis)

@@ -157,8 +157,7 @@ class EndpointGrader(GraderBase):
     range: tuple[float, float] | None = None
     """Limits of scores; default none."""
     secret_env: str | None = Field(default=None, pattern=r"^[A-Za-z_]\w{0,99}$")
-    """Environment variable with the signing secret, for training offline; a server uses the project's secret.
-    """
+    """Environment variable with the signing secret, for offline training; servers use the project's."""
 
     @field_validator("url")
     @classmethod

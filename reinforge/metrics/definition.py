@@ -38,7 +38,7 @@ class Metric:
     """How to judge its values."""
     better: Better = "neither"
     when: str = ""
-    """Setting that the metric depends on; empty: every job has the metric."""
+    """Setting that the metric depends on; empty: none."""
 
 
 @dataclass(frozen=True, config=_CONFIG)

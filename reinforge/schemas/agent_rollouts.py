@@ -61,7 +61,7 @@ class OpenRollouts(Request):
 
 
 class TakeModelCalls(Request):
-    """The trainer's long poll for model calls and rollout ends. All not in `received_…` are sent again."""
+    """The trainer's long poll for model calls and rollout ends. Items not in `received_…` come again."""
 
     attempt: int
     received_calls: list[str] = Field(default=[], max_length=MOST_CALLS_AT_ONCE)

@@ -84,8 +84,8 @@ class ComparedGroup(Response):
     held_out: JobSpread | None
     held_out_before: JobSpread | None
     difference: HeldOutDifference | None
-    """Mean held-out reward of its jobs minus the mean of the baseline's group; the interval covers
-    the choice of prompts and jobs.
+    """Mean held-out reward of its jobs minus the mean of the baseline's group; the interval
+    accounts for the choice of prompts and jobs.
     """
     verdict: str | None
     """`difference` in one sentence; null for the baseline's group."""
@@ -100,7 +100,7 @@ class SettingDifference(Response):
     path: str
     """Dotted path in the resolved specification."""
     values: list[Any]
-    """One value per job, in the order of `jobs`; null where a job does not have the setting."""
+    """One value per job, in the order of `jobs`; null for a job without the setting."""
 
 
 class JobComparison(Response):
@@ -115,7 +115,7 @@ class JobComparison(Response):
     groups: list[ComparedGroup] = []
     """Groups of the jobs, if `group` was requested; the baseline's is the first."""
     metrics: list[str] = []
-    """Keys of the metrics that any of the jobs has measured."""
+    """Keys of the metrics that any job has measured."""
 
 
 class ComparedCurve(Response):
@@ -165,9 +165,7 @@ class PromptResult(Response):
 class ComparedPrompt(Response):
     prompt_hash: str
     prompt: str | None
-    """First 1,000 characters of the prompt's last message, or of the rendered prompt; null for jobs of older
-    workers.
-    """
+    """First 1,000 characters of the prompt's last message or the rendered prompt; null for older workers."""
     answer: str | None
     """The reference answer that the dataset declares, at most 500 characters."""
     jobs: int
@@ -186,7 +184,7 @@ class ComparedPromptPage(Response):
     has_more: bool = False
     next_cursor: str | None = None
     total: int
-    """Number of prompts that match the filter and that at least two jobs have."""
+    """Number of matching prompts that at least two jobs have."""
 
 
 class ComparedCompletion(Response):

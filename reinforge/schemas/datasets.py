@@ -37,7 +37,7 @@ class SkippedRows(Response):
 
 
 class DatasetUpdate(Request):
-    """Omitted fields stay unchanged."""
+    """Omitted fields are kept."""
 
     name: str | None = Field(default=None, min_length=1, max_length=200)
     prompt_view: PromptView | None = None

@@ -18,7 +18,7 @@ DifferenceKind = Literal[
 
 
 class RowDifference(Response):
-    """The first differing completion of a step, in the order in which the step computes its results."""
+    """The first differing completion of a step, in the order of the step's computations."""
 
     step: int
     split: Literal["train", "held_out"]

@@ -17,7 +17,7 @@ Tag = Annotated[
 
 
 class JobUpdate(Request):
-    """Changes of labels; fields that are absent or null stay as they are."""
+    """Fields that are absent or null stay as they are."""
 
     name: JobName | None = None
     notes: str | None = Field(default=None, max_length=20_000)

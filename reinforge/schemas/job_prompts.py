@@ -5,7 +5,7 @@ from typing import Literal
 from reinforge.schemas.common import Response
 
 PromptCategory = Literal["never_solved", "newly_lost", "won", "most_variable"]
-"""A draw of a prompt is a step in which a completion of it was scored. It is solved if at least half of
+"""A draw of a prompt is a step in which a completion of it was scored. A draw is solved if at least half of
 the scored completions pass, and failed if none passes. The last draws are the last two, or the last one
 of a prompt with fewer than four draws. A prompt is in the first category that applies:
 
@@ -28,9 +28,7 @@ class JobPrompt(Response):
     row_index: int
     prompt_hash: str
     prompt: str | None
-    """First 1,000 characters of the prompt's last message, or of the rendered prompt; null for jobs of older
-    workers.
-    """
+    """First 1,000 characters of the prompt's last message or the rendered prompt; null for older workers."""
     answer: str | None
     """The reference answer that the dataset declares, at most 500 characters."""
     category: PromptCategory | None
@@ -59,7 +57,7 @@ class JobPromptPage(Response):
     has_more: bool = False
     next_cursor: str | None = None
     total: int
-    """Number of prompts that match the filter."""
+    """Number of matching prompts."""
     prompts: int
     """Number of prompts in the split."""
     categories: dict[str, int] = {}

@@ -38,7 +38,7 @@ class ForkedFrom(Response):
 
 
 class StartedFrom(Response):
-    """Adapter whose weights a job started from. What the job calls the base is this adapter."""
+    """Adapter whose weights a job started from; it is the base of the job."""
 
     id: str
     """`adp_…` or `ftckpt_…`."""
@@ -170,7 +170,7 @@ class CompletionCall(Response):
     id: str
     name: str
     arguments: str
-    """JSON, or what the policy wrote if that could not be read."""
+    """JSON, or the policy's text if it cannot be read."""
     status: CallStatus
     """`ok`, or why it failed."""
     result: str = ""
@@ -182,7 +182,7 @@ class CompletionCall(Response):
 
 
 class CompletionReply(Response):
-    """What a simulated user replied to a turn without a call."""
+    """Reply of a simulated user to a turn without a call."""
 
     status: CallStatus
     """`ok`, or why it failed."""
@@ -236,10 +236,10 @@ class CompletionBranch(Response):
     """Conversation that is trained with a rollout, beside the one that rewards read."""
 
     branch: int
-    """Its number among the rollout's conversations, in the order in which they began."""
+    """Number of the conversation in the rollout, in the order of beginning."""
     reason: str | None = None
-    """Why it began apart from the others: `first`, `fork`, `sampled_again`, `history_rewritten`, `reasoning_dropped`,
-    `system_message`, `tools_changed` or `sub_agent`.
+    """Why it began: `first`, `fork`, `sampled_again`, `history_rewritten`, `reasoning_dropped`, `system_message`,
+    `tools_changed` or `sub_agent`.
     """
     share: float
     """Its share of the rollout's trained tokens."""
@@ -311,7 +311,7 @@ class GroupHead(Response):
     prompt_hash: str
     row_index: int
     prompt: str
-    """Beginning of the prompt's last message, or of the rendered prompt, at most 300 characters."""
+    """First 300 characters of the prompt's last message or the rendered prompt."""
     rewards: list[float | None] = []
     """Reward of each completion, in the order of `sample_no`."""
     tokens: int = 0
@@ -329,9 +329,7 @@ class GroupList(Response):
 
 class CompletionHit(CompletionRow):
     prompt: str | None = None
-    """First 300 characters of the prompt's last message, or of the rendered prompt; null for jobs of older
-    workers.
-    """
+    """First 300 characters of the prompt's last message or the rendered prompt; null for older workers."""
     answer: str | None = None
     """The reference answer that the dataset declares, at most 300 characters."""
 
@@ -386,7 +384,7 @@ class JobFork(Request):
 class JobStart(Response):
     step: int
     whole: bool
-    """Whether the step has optimizer and algorithm state; else it has only adapter weights."""
+    """Whether the step has optimizer and algorithm state besides adapter weights."""
     held_out_reward: float | None = None
 
 

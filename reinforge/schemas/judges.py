@@ -38,7 +38,7 @@ class JudgeCreate(Request):
 
 
 class JudgeChange(Request):
-    """Omitted fields stay unchanged; `api_key: null` removes the key."""
+    """Omitted fields are kept; `api_key: null` removes the key."""
 
     base_url: str | None = Field(default=None, max_length=2048)
     model: str | None = Field(default=None, min_length=1, max_length=200)

@@ -7,7 +7,7 @@ from reinforge.schemas.common import Response
 
 
 class Meta(Response):
-    """The server's version and definitions, which do not change while it runs."""
+    """Version and definitions of the server, fixed while it runs."""
 
     object: Literal["meta"] = "meta"
     version: str

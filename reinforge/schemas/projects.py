@@ -39,7 +39,7 @@ class ProjectCreated(Project):
 
 
 class ProjectUpdate(Request):
-    """Omitted fields stay unchanged."""
+    """Omitted fields are kept."""
 
     name: ProjectName | None = None
     required_card: str | None = Field(default=None, min_length=1, max_length=1000)

@@ -96,7 +96,7 @@ class Sweep(Response):
     varied: list[str]
     """Dotted paths that differ between trials."""
     planned: int
-    """Number of trials, if neither budget nor cancellation ends the sweep early."""
+    """Number of trials, unless the sweep ends early."""
     counts: dict[str, int]
     """Status of trials → their number."""
     best: SweepBest | None
@@ -135,9 +135,7 @@ class SweepCheck(Response):
     """`param` names a field of the sweep: `parameters.adapter.rank`, `job.limits.steps`."""
     warnings: list[str] = []
     planned: int | None = None
-    """Number of jobs, if neither budget nor cancellation ends the sweep early; None if the sweep does not
-    parse.
-    """
+    """Number of jobs, unless the sweep ends early; None if the sweep does not parse."""
     varied: list[str] = []
     """Dotted paths that differ between trials."""
     trials: list[PlannedTrial] = []

@@ -74,9 +74,9 @@ class ToolRun(Request):
     in the middle.
     """
     start: bool = False
-    """Whether to begin the conversation by `reset` of classes, which returns text to append to the prompt."""
+    """Begin the conversation by `reset` of classes, which returns text for the end of the prompt."""
     score: bool = False
-    """Whether to end the conversation by `get_reward` of classes."""
+    """End the conversation by `get_reward` of classes."""
     seed: int = Field(default=0, ge=0, le=2**31 - 1)
     """The same in all turns of a conversation."""
     turn: int = Field(default=0, ge=0, le=255)
