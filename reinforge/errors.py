@@ -109,7 +109,7 @@ class RequestTooSlow(ReinforgeError):
 
 
 class DeletedMeanwhile(StateConflict):
-    """Something that the request names was deleted during the request."""
+    """An object that the request names was deleted during it."""
 
     default_code = "deleted_meanwhile"
 

@@ -32,7 +32,7 @@ class DataSpec(SpecModel):
     split_by: Literal["row", "prompt"] = "row"
     """`prompt`: rows with equal prompts (ignoring white space and case) are all held out, or none is."""
     columns: ColumnRoles = ColumnRoles()
-    """Which columns hold the prompt, messages, answer and slice."""
+    """Columns of the prompt, messages, answer and slice."""
     prompt_template: str | None = Field(default=None, min_length=1, max_length=65_536)
     """User message with `{column}` placeholders, for datasets without a prompt column."""
     system_prompt: str | None = Field(default=None, max_length=65_536)
@@ -173,7 +173,7 @@ class Optimizer(SpecModel):
     betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]] = (0.9, 0.999)
     """Decay of the running means of gradient and squared gradient."""
     eps: float = Field(default=1e-8, gt=0)
-    """Added to the root of the squared gradient's mean."""
+    """Constant added to the root of the squared gradient's mean."""
     weight_decay: float = Field(default=0.0, ge=0, le=1)
     """Pull of adapter weights towards 0, decoupled from the gradient."""
     clip_norm: float = Field(default=1.0, gt=0)
@@ -244,7 +244,7 @@ FindingAction = Literal["stop", "pause", "lower_rate", "roll_back"]
 
 
 class DiagnosisSpec(SpecModel):
-    """What the server does by itself when the diagnosis reports a problem; by default nothing."""
+    """Automatic actions when the diagnosis reports a problem; by default none."""
 
     on_finding: dict[FindingCode, FindingAction] = Field(default_factory=dict)
     """Code of a finding → `stop` (cancel the job), `pause`, `lower_rate` (to the automatic learning rate, or
@@ -257,7 +257,7 @@ class JobSpec(SpecModel):
     """One fine-tuning job."""
 
     name: str | None = Field(default=None, max_length=200)
-    """Shown in lists; default: model and dataset."""
+    """Name in lists; default: model and dataset."""
     model: str = Field(min_length=1, max_length=200)
     """Base model id (`starter-arith`), or a folder when training offline. The id of an adapter (`adp_…`) or
     checkpoint (`ftckpt_…`) means its base model, with `adapter.start` set to it.
@@ -265,7 +265,7 @@ class JobSpec(SpecModel):
     data: DataSpec
     """Rows to train on, and how they become prompts."""
     environment: EnvironmentSpec = SingleTurnSpec()
-    """How completions come about: in one turn, in several turns with tools, or through your own program."""
+    """How completions arise: in one turn, in several turns with tools, or through your own program."""
     rewards: list[Reward] = Field(min_length=1, max_length=16)
     """Scores of a completion; the reward is their weighted sum."""
     judges: dict[Name, Judge] = Field(default_factory=dict, max_length=16)

@@ -17,7 +17,7 @@ Points = Sequence[tuple[int, float]]
 FEWEST_ROWS = 5
 """Minimum held-out rows for any claim."""
 ENOUGH_ROWS = 20
-"""With fewer held-out rows, an interval around 0 does not show that nothing changed."""
+"""Minimum held-out rows for an interval around 0 to show that nothing changed."""
 RECENT = 5
 TRUNCATED = 0.9
 FOLLOWS_LENGTH = 0.7

@@ -59,7 +59,7 @@ class ReplayReport(BaseModel):
     shown_flips: list[Flip]
     """The largest changes, at most 100."""
     errors: dict[str, int]
-    """Error status → number of completions without a reward under the new revision."""
+    """Error status under the new revision → number of completions."""
     reward_ms: float
     """Mean milliseconds per completion under the new revision."""
     cost: float | None = None

@@ -55,7 +55,7 @@ class Formula:
 
 @lru_cache(maxsize=256)
 def parse(text: str) -> Formula:
-    """Parse a formula. Raises FormulaError with the position."""
+    """Raises FormulaError with the position."""
     if len(text) > MAX_CHARACTERS:
         raise FormulaError(f"the formula has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read")
     return _Parser(text).formula()

@@ -42,7 +42,7 @@ class TextSimilarity(GraderBase):
     evaluation_metric: Metric
     """`meteor` needs WordNet's data on the worker."""
     pass_threshold: float | None = None
-    """Kept for evaluations; the score stays the similarity."""
+    """Ignored: the score stays the similarity."""
 
     @field_validator("evaluation_metric", mode="before")
     @classmethod
@@ -63,7 +63,7 @@ class SamplingParams(SpecModel):
     top_p: float | None = Field(default=None, gt=0, le=1)
     """Default: the judge's."""
     seed: int | None = None
-    """For judges that support it."""
+    """Seed, for judges that support it."""
     max_completions_tokens: int | None = Field(
         default=None,
         ge=1,
@@ -72,7 +72,7 @@ class SamplingParams(SpecModel):
     )
     """Longest reply, including reasoning. OpenAI's spelling; `max_completion_tokens` works too."""
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
-    """For judges that reason."""
+    """Effort of judges that reason."""
 
 
 class ModelGrader(GraderBase):
@@ -98,7 +98,7 @@ class ScoreModel(ModelGrader):
     range: tuple[float, float] = (0.0, 1.0)
     """Lowest and highest score; the judge's number is limited to it."""
     pass_threshold: float | None = None
-    """Kept for evaluations; the score stays the number."""
+    """Ignored: the score stays the number."""
 
     @field_validator("range")
     @classmethod

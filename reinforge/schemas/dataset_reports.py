@@ -47,7 +47,7 @@ class Leakage(Response):
     near: int
     """Number of other held-out rows with a similar training prompt."""
     near_compared: int
-    """Number of held-out rows compared with training rows: all, or an even sample if there are many."""
+    """Number of held-out rows compared with training rows: all, or an even sample."""
     examples: list[Leak] = []
 
 

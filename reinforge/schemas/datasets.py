@@ -20,7 +20,7 @@ class DatasetFault(Response):
     code: str
     message: str
     line: int | None = None
-    """From 1, in the uploaded file."""
+    """Line in the uploaded file, from 1."""
     column: int | None = None
 
 

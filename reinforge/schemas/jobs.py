@@ -238,8 +238,8 @@ class CompletionBranch(Response):
     branch: int
     """Number of the conversation in the rollout, in the order of beginning."""
     reason: str | None = None
-    """Why it began: `first`, `fork`, `sampled_again`, `history_rewritten`, `reasoning_dropped`, `system_message`,
-    `tools_changed` or `sub_agent`.
+    """Why it began: `first`, `fork`, `sampled_again`, `history_rewritten`, `reasoning_dropped`,
+    `system_message`, `tools_changed` or `sub_agent`.
     """
     share: float
     """Its share of the rollout's trained tokens."""

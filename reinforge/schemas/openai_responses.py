@@ -226,7 +226,7 @@ class ResponsesUsage(Response):
     input_tokens: int
     input_tokens_details: InputTokensDetails = InputTokensDetails()
     output_tokens: int
-    """Including the end token."""
+    """Sampled tokens, including the end token."""
     output_tokens_details: OutputTokensDetails = OutputTokensDetails()
     total_tokens: int
 

@@ -37,7 +37,7 @@ class CardPolicy(Response):
 
 class CardFigure(Response):
     key: str
-    """Used in conditions, such as `pass@4` or `slice/hard`."""
+    """Name in conditions, such as `pass@4` or `slice/hard`."""
     group: FigureGroup
     title: str
     unit: str
@@ -65,7 +65,7 @@ class CardAbility(Response):
 
 
 class CardWitness(Response):
-    """A sign that the reward was gained in another way than intended."""
+    """A sign that the reward was gained in an unintended way."""
 
     code: str
     message: str
@@ -156,7 +156,7 @@ class ReportCard(Response):
     abilities: list[CardAbility] = []
     witnesses: list[CardWitness] = []
     findings: list[CardFinding] = []
-    """Findings that are not resolved."""
+    """Open findings."""
     best: list[CardCompletion] = []
     worst: list[CardCompletion] = []
     cost: CardCost

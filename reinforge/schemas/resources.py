@@ -171,7 +171,7 @@ class BaseModelInfo(Response):
     has_token: bool = False
     memory: MemoryEstimate | None = None
     auto_learning_rate: AutoLearningRate | None = None
-    """What `optimizer.learning_rate: auto` is for this model."""
+    """Value of `optimizer.learning_rate: auto` for this model."""
     architecture: str | None
     parameters: int | None
     context_length: int | None

@@ -25,7 +25,7 @@ class RewardEntry(Response):
 class RewardProblem(Response):
     message: str
     line: int | None = None
-    """From 1, like `column`."""
+    """Line, from 1; `column` counts likewise."""
     column: int | None = None
     field: str | None = None
     """Invalid field of a grader, such as `graders.exact.input` or `input[0].content`."""

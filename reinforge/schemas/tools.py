@@ -17,7 +17,7 @@ _MOST_STATE = 1 << 18
 
 class ToolsCheck(Request):
     sources: list[ToolSource] = Field(max_length=16)
-    """As in `environment.sources` of a job file."""
+    """Sources, as in `environment.sources` of a job file."""
 
 
 class SourceTool(Response):
@@ -30,7 +30,7 @@ class ToolProblem(Response):
     source: int
     message: str
     line: int | None = None
-    """From 1."""
+    """Line, from 1."""
     code: str | None = None
     hint: str | None = None
 
@@ -78,7 +78,7 @@ class ToolRun(Request):
     score: bool = False
     """End the conversation by `get_reward` of classes."""
     seed: int = Field(default=0, ge=0, le=2**31 - 1)
-    """The same in all turns of a conversation."""
+    """Seed, the same in all turns of a conversation."""
     turn: int = Field(default=0, ge=0, le=255)
     calls_before: int = Field(default=0, ge=0, le=8192)
     """Number of calls in earlier turns."""

@@ -24,7 +24,7 @@ class DatasetUploadCreate(Request):
 
 class DatasetUploadPart(Response):
     number: int
-    """From 1."""
+    """Part number, from 1."""
     bytes: int
     sha256: str
 

@@ -95,4 +95,4 @@ class BrowserSession(Response):
 class OneTimeAddress(Response):
     object: Literal["one_time_address"] = "one_time_address"
     url: str
-    """Works once, shown only once."""
+    """Address that works once; shown only once."""

@@ -88,7 +88,7 @@ class Claimed(Response):
     changes: list[ScheduledChange] = []
     """Changes that earlier attempts applied, in the order of application."""
     fork: ForkStart | None = None
-    """Set if `resume` comes from another job, which this one continues."""
+    """Start of the fork, if `resume` comes from another job."""
     start: Blob | None = None
     """Archive of the adapter that training starts from."""
     traceparent: str | None = None

@@ -144,9 +144,7 @@ def _knows_by_heart(job: JobInput, held: HeldOutChange, trend: Trend) -> JobFind
 
 
 def _since_evaluation(job: JobInput, step: int) -> int:
-    """First step after the evaluation before `step`: a change that is new in the evaluation at `step` began
-    no earlier.
-    """
+    """First step after the evaluation before `step`: a change first seen at `step` began no earlier."""
     return max((at for at, _ in job.curve("held_out/reward_mean") if at < step), default=0) + 1
 
 

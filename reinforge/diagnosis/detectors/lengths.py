@@ -98,9 +98,7 @@ def length_inflation(job: JobInput) -> JobFinding | None:
 
 
 def _pays(job: JobInput, grown: int) -> bool:
-    """Whether the reward is higher since the length grew, or was in the first steps after; also true with too
-    few steps.
-    """
+    """Whether the reward rose after the length grew, if only in the first steps; true also with few steps."""
     reward = job.curve("reward/mean")
     after = [value for step, value in reward if step >= grown]
     before = level_before(reward, grown) or 0.0

@@ -36,7 +36,7 @@ class DeltaEvent(RpcModel):
     text: str
     tokens: int | None = None
     logprobs: list[dict[str, Any]] | None = None
-    """As in OpenAI's `logprobs.content`."""
+    """Log-probabilities, as in OpenAI's `logprobs.content`."""
 
 
 class DoneEvent(RpcModel):
