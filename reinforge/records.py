@@ -85,6 +85,7 @@ class RowStatus(RecordModel):
     text: str = ""
     """First 2,000 characters of the completion."""
     turns: Count = 1
+    """Turns of the policy."""
     tool_calls: Count = 0
     tool_errors: Count = 0
     """Tool calls whose status is not `ok`."""

@@ -90,7 +90,7 @@ UNPROVEN: dict[Outcome, Observation] = {
         hint="Use at least 20 held-out rows.",
     ),
 }
-"""Summary of an ended job without problems and without proven learning."""
+"""Summary of an ended job without problems or proven learning."""
 
 
 class TrainingCheck(BaseModel):

@@ -58,7 +58,7 @@ class DatasetOverlap(Response):
     """`running`: ask again; nothing else is known yet."""
     rows: int
     compared: int = 0
-    """Number of rows that were compared: at most the first 2,000,000."""
+    """Number of rows compared: at most the first 2,000,000."""
     without_prompt: int = 0
     """Number of rows that cannot become a prompt."""
     duplicates: Duplicates | None = None
