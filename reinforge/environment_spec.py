@@ -1,4 +1,4 @@
-"""`environment:` of a job file: one turn, several turns with tools, or a program of the user's own."""
+"""`environment:` of a job file: one turn, several turns with tools, or a user's program."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -14,7 +14,7 @@ from reinforge.tools import TOOL_NAME, ToolSchema, ToolSourceError, check_reply,
 SINGLE_TURN, TOOLS, AGENT = "single_turn", "tools", "agent"
 
 _KEYS = {"python": "path", "class": "path", "mcp": "url", "openenv": "url"}
-"""Short key of a source, as in `- python: tools.py` → field that takes its value."""
+"""Short key of a source, as in `- python: tools.py` → field that its value fills."""
 USER_FILE = "user.py"
 """Name of the simulated user's code in messages and tracebacks."""
 _SENDER_HEADERS = frozenset({"accept", "x-reinforge-rollout"})
@@ -37,7 +37,7 @@ class _JailedSource(SpecModel):
     isolate: Literal["batch", "sample"] = "batch"
     """`sample` runs each rollout's calls in their own process: for tools that execute what the model wrote."""
     timeout_seconds: float = Field(default=2.0, gt=0, le=60)
-    """Wall time of one call."""
+    """Maximum wall time of one call."""
 
     @model_validator(mode="after")
     def one_origin(self) -> Self:
@@ -59,31 +59,29 @@ class ToolClass(_JailedSource):
 
 
 class SimulatedUserSpec(_JailedSource):
-    """Python code with `def reply(messages, item, state)`: the user's next message, or None to end the rollout."""
+    """Code with `def reply(messages, item, state)`, which returns the user's next message, or None to end."""
 
     type: Literal["python"] = "python"
 
 
 class ServerSource(SpecModel):
-    """A server of tools. The worker calls it; addresses are restricted as for judges."""
+    """A server of tools."""
 
     url: str = Field(max_length=2048)
-    """Address of the server, such as `https://example.com/mcp`."""
+    """Address that the worker calls, such as `https://example.com/mcp`; restricted as for judges."""
     include: list[str] = Field(default_factory=list, max_length=128)
     """Names of the tools to offer; default all."""
     headers: dict[str, str] = Field(default_factory=dict, max_length=16)
-    """Additional headers. They are stored unencrypted, so they must hold no passwords; requests are signed.
-    """
+    """Additional headers, without passwords: they are stored unencrypted. Requests are signed."""
     secret_env: str | None = Field(default=None, pattern=r"^[A-Za-z_]\w{0,99}$")
-    """Environment variable with the signing secret, for training offline; a server uses the project's secret.
-    """
+    """Environment variable with the signing secret, for offline training; servers use the project's."""
     timeout_seconds: float = Field(default=30.0, gt=0, le=300)
-    """Wall time of one request."""
+    """Maximum wall time of one request."""
     concurrency: int = Field(default=8, ge=1, le=64)
     """Maximum concurrent calls."""
     tools: list[ToolSchema] | None = Field(default=None, max_length=128)
     """Tools that the server lists, filled in when the job is created. If a job file has them, the server must
-    list the same.
+    list the same tools.
     """
 
     @field_validator("url")
@@ -100,24 +98,19 @@ class ServerSource(SpecModel):
 
 
 class McpSource(ServerSource):
-    """A server that offers tools by the Model Context Protocol over HTTP. The worker calls it; addresses are
-    restricted as for judges.
-    """
+    """A server that offers tools by the Model Context Protocol over HTTP."""
 
     type: Literal["mcp"] = "mcp"
 
 
 class OpenEnvSource(ServerSource):
-    """An environment on an OpenEnv server, with a session for each rollout that `reset` begins. The policy
-    calls the environment's own tools, or one tool that takes its action. The worker calls the server;
-    addresses are restricted as for judges.
+    """An environment on an OpenEnv server; `reset` begins a session for each rollout. The policy calls the
+    environment's own tools, or one tool that takes the environment's action.
     """
 
     type: Literal["openenv"] = "openenv"
     action: str = Field(default="step", pattern=TOOL_NAME)
-    """Name of the tool that takes the environment's action. Environments with tools of their own keep those
-    names.
-    """
+    """Name of the tool that takes the environment's action, unless the environment has tools of its own."""
     columns: list[str] = Field(default_factory=list, max_length=32)
     """Columns of the row that `reset` receives besides `seed` and `episode_id`."""
 
@@ -130,9 +123,7 @@ class OpenEnvSource(ServerSource):
 
 
 def _by_short_key(value: Any) -> Any:
-    """Adds the `type` that the discriminated union needs to `- python: tools.py`, `- class: game.py`, `- mcp:
-    https://…` and `- openenv: https://…`.
-    """
+    """Adds the `type` that the discriminated union needs to sources such as `- python: tools.py`."""
     if not isinstance(value, dict) or "type" in value:
         return value
     kinds = [kind for kind in _KEYS if kind in value]
@@ -158,16 +149,15 @@ class ToolsSpec(SpecModel):
 
     type: Literal["tools"]
     sources: list[ToolSource] = Field(default_factory=list, max_length=16)
-    """Where tools come from: `- python: tools.py`, `- class: game.py`, or the code as `source`; `- mcp: https://…`,
+    """Sources of tools: `- python: tools.py`, `- class: game.py`, or the code as `source`; `- mcp: https://…`,
     `- openenv: https://…`.
     """
     reply: Annotated[SimulatedUserSpec, BeforeValidator(_by_python_key)] | None = None
-    """Code of a simulated user, `python: user.py`: its function `reply` answers each turn that calls no tool.
-    """
+    """Simulated user, as `python: user.py`: its function `reply` answers each turn that calls no tool."""
     max_turns: int = Field(default=8, ge=1, le=256)
     """Maximum turns of the policy in a rollout, including its answers to a simulated user."""
     max_tool_calls: int = Field(default=16, ge=0, le=4096)
-    """Maximum tool calls of a rollout, which ends at the first call beyond."""
+    """Maximum tool calls of a rollout; one call more ends it."""
     max_turn_tokens: int | None = Field(default=None, ge=1, le=1_048_576)
     """Maximum tokens of one turn. Default: no limit other than `rollout.max_completion_tokens`, which counts
     what the policy writes in all turns.
@@ -177,8 +167,8 @@ class ToolsSpec(SpecModel):
     """
     max_context_tokens: int | None = Field(default=None, ge=16, le=1_048_576)
     """Maximum tokens of the prompt and all turns together, including results; a conversation that reaches it
-    ends. Default: the model's context, with vLLM what the other limits allow, because the server reserves
-    memory for it.
+    ends. Default: the model's context; with vLLM, which reserves memory for it, as much as the other limits
+    allow.
     """
     invalid_call: Literal["tell", "end"] = "tell"
     """What happens if a call cannot be read or has wrong arguments: the model receives the error as the
@@ -186,8 +176,7 @@ class ToolsSpec(SpecModel):
     """
     tool_failure: Literal["tell", "end", "drop"] = "tell"
     """What happens if a tool fails: the model receives the error as the result (`tell`), the rollout ends, or
-    it is dropped from statistics and loss. If a user's reply fails, the rollout is dropped, too, unless this
-    is `end`.
+    it is dropped from statistics and loss. If `reply` fails, the rollout ends with `end`, else it is dropped.
     """
 
     @model_validator(mode="after")
@@ -215,7 +204,7 @@ class ToolsSpec(SpecModel):
 
     @property
     def servers(self) -> dict[int, McpSource | OpenEnvSource]:
-        """Place in `sources` → source, for those that are servers."""
+        """Index in `sources` → source, for the sources that are servers."""
         return {
             number: source
             for number, source in enumerate(self.sources)
@@ -227,9 +216,7 @@ class ToolsSpec(SpecModel):
         return self.reply is not None or len(self.servers) < len(self.sources)
 
     def schemas(self) -> tuple[ToolSchema, ...]:
-        """Schemas of the tools of all sources, in order; a server has none before its tools are listed.
-        Raises ToolSourceError.
-        """
+        """Schemas of all sources' tools, in the order of `sources`. Raises ToolSourceError."""
         return unique_schemas(
             {
                 source_name(number, source): schemas_of_source(number, source)
@@ -238,7 +225,7 @@ class ToolsSpec(SpecModel):
         )
 
     def listing(self, tools: Mapping[int, Sequence[ToolSchema]]) -> "ToolsSpec":
-        """A copy with the tools that servers list, by the server's place in `sources`. Raises ToolSourceError
+        """A copy with the tools that servers list, by index in `sources`. Raises ToolSourceError
         `tool_name_twice` if two tools share a name.
         """
         sources = [
@@ -262,8 +249,8 @@ class AgentSpec(SpecModel):
     """Maximum tokens of one answer. Default: no limit other than `rollout.max_completion_tokens`."""
     max_context_tokens: int | None = Field(default=None, ge=16, le=1_048_576)
     """Maximum tokens of a call's messages and its answer; a longer call is refused with
-    `context_length_exceeded`. Default: the model's context, with vLLM at most 32,768, because the server
-    reserves memory for it.
+    `context_length_exceeded`. Default: the model's context; with vLLM, which reserves memory for
+    it, at most 32,768.
     """
     rollout_seconds: float = Field(default=600.0, ge=1, le=86_400)
     """Maximum wall time of a rollout, from the moment a runner takes it; a longer rollout is dropped from
@@ -274,14 +261,14 @@ class AgentSpec(SpecModel):
     lost: Literal["retry_once", "drop"] = "retry_once"
     """What happens to the rollout of a lost runner: any runner tries it once more, or it is dropped."""
     forks: Literal["train", "first_only"] = "train"
-    """What is trained of a rollout whose calls form several conversations, because its program rewrote its
-    history, forked, or ran sub-agents. `train`: all conversations; `first_only`: the one with the most tokens
-    of the policy. In both cases rewards read only that one. The rollout counts once in all statistics, and
-    its conversations share its advantage. In the loss they together weigh as much as one completion:
+    """Which conversations are trained if the calls of a rollout form several, because its program rewrote its
+    history, forked, or ran sub-agents. `train`: all; `first_only`: the one with the most tokens of the
+    policy. In both cases rewards read only the latter. The rollout counts once in all statistics, and its
+    conversations share its advantage. In the loss they together weigh as much as one completion:
     aggregations `seq_mean`, `seq_sum_mean`, `constant`, `lambda` and those of packages count the rollout as
-    one completion of their total length; `token_mean` counts each of their tokens once. What the loss
-    computes per completion, such as ratios and a KL of level `sequence`, `off_policy_mask` and surrogate
-    `gmpo`, it computes per conversation.
+    one completion of their total length; `token_mean` counts each of their tokens once. Quantities
+    per completion, such as ratios and a KL of level `sequence`, `off_policy_mask` and surrogate `gmpo`, are
+    per conversation.
     """
 
 
@@ -289,7 +276,6 @@ EnvironmentSpec = Annotated[SingleTurnSpec | ToolsSpec | AgentSpec, Field(discri
 
 
 def source_name(number: int, source: ToolFunctions | ToolClass | McpSource | OpenEnvSource) -> str:
-    """Name of a source in messages and tracebacks."""
     if isinstance(source, McpSource | OpenEnvSource):
         return f"{source.type}_{number} ({source.url.partition('?')[0]})"
     return f"{'tools' if source.type == 'python' else 'environment'}_{number}.py"
@@ -306,7 +292,7 @@ def schemas_of_source(
 
 @lru_cache(maxsize=64)
 def _schemas_of_code(file: str, kind: str, code: str | None) -> tuple[ToolSchema, ...]:
-    """Schemas of the tools in `code`; empty for a source with a path, which is not read here."""
+    """Schemas of the tools in `code`; empty for a source with a path."""
     if code is None:
         return ()
     return schemas_of(code, file=file, kind="class" if kind == "class" else "functions")

@@ -1,11 +1,11 @@
-"""Error tree: every failure is attributed once, at the boundary where it happens.
+"""Error tree: every failure becomes one of these errors, at the boundary where it happens.
 
     ReinforgeError
     ├── InvalidInput       the request or file is wrong; fix `param`        (422)
     ├── NotAuthenticated   no key, or an unknown or revoked one             (401)
     ├── NotAllowed         the key lacks the role                           (403)
     ├── NotFound           not in this project                              (404)
-    ├── StateConflict      not in this state; do not retry blindly          (409)
+    ├── StateConflict      the object's state forbids it                   (409)
     ├── Stale              changed since it was read; see `current`         (412)
     ├── MatchNeeded        an edit without If-Match                         (428)
     ├── LeaseLost          another attempt owns the job; stop at once       (409)
@@ -48,8 +48,8 @@ class ReinforgeError(Exception):
         self.current = current
         """Present state of the object, if the request was based on an older one."""
         self.faults = faults
-        """Of a file: the numbers `bad_rows` and `good_rows`, and whether the bad ones are `skippable`;
-        `errors` lists the first faults.
+        """For a file: `bad_rows` and `good_rows` (counts), and `skippable` (whether the bad rows can be
+        skipped); `errors` lists the first faults.
         """
 
     def envelope(self, request_id: str | None = None) -> dict[str, Any]:
@@ -109,7 +109,7 @@ class RequestTooSlow(ReinforgeError):
 
 
 class DeletedMeanwhile(StateConflict):
-    """Something that the request names was deleted during the request."""
+    """An object that the request names was deleted during it."""
 
     default_code = "deleted_meanwhile"
 
@@ -125,8 +125,8 @@ class TooManyRequests(ReinforgeError):
 
 
 class BudgetSpent(TooManyRequests):
-    """The budget of a rollout is used up, so waiting does not help. Sent with `x-should-retry: false`,
-    because the OpenAI SDK retries every other 429.
+    """The budget of a rollout is used up. Sent with `x-should-retry: false`, because the OpenAI SDK retries
+    every other 429.
     """
 
     default_code = "rollout_budget"

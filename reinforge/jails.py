@@ -1,4 +1,4 @@
-"""Names of the sandbox's jails, by the letter that workers report."""
+"""Names of the sandbox's isolation mechanisms, by the letter that workers report."""
 
 JAIL_NAMES = {"N": "namespaces", "L": "Landlock"}
 

@@ -1,6 +1,6 @@
 """API for packages with their own algorithm (`docs/own-algorithm.md`).
 
-It never searches for packages, so a package can import it while being loaded.
+Importing it loads no other package, so a package can import it while being loaded.
 """
 
 from reinforge.algorithm.advantage import AdvantageModel

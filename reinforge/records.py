@@ -55,8 +55,8 @@ class Started(BaseRecord):
     """Last completed step: 0, or the resume state's."""
     steps: Count
     facts: dict[str, Any] = Field(default_factory=dict)
-    """Parameters, trainable parameters, device, engine, jail, versions, loaded memory (GiB), maximum
-    tokens of a micro-batch, gradient checkpointing. Repeated on change.
+    """Parameters, trainable parameters, device, engine, jail, versions, memory after loading (GiB),
+    maximum tokens of a micro-batch, gradient checkpointing. Repeated on change.
     """
 
 
@@ -88,9 +88,9 @@ class RowStatus(RecordModel):
     """Turns of the policy."""
     tool_calls: Count = 0
     tool_errors: Count = 0
-    """Calls of tools with another status than `ok`."""
+    """Tool calls whose status is not `ok`."""
     call_keys: list[str] = Field(default_factory=list)
-    """Keys of the calls (`reinforge.tools.call_keys`)."""
+    """Keys of the tool calls, from `reinforge.tools.call_keys`."""
 
 
 class PromptHead(RecordModel):
@@ -198,7 +198,7 @@ CHANGE: TypeAdapter[Change] = TypeAdapter(Change)
 
 
 class ChangeApplied(BaseRecord):
-    """A requested change acts from `step` on. An attempt that repeats it reports it again."""
+    """A requested change takes effect at `step`. A later attempt that repeats the change reports it again."""
 
     kind: Literal["change_applied"] = "change_applied"
     change: str
@@ -247,13 +247,13 @@ class ScheduledChange(RecordModel):
 
 
 Carried = Literal["weights", "optimizer", "algorithm", "critic", "reference", "order"]
-"""State that a fork takes over. `algorithm`: state of the algorithm's slots; `reference`: a reference other
+"""State that a fork takes over. `algorithm`: what the algorithm keeps between steps; `reference`: one other
 than the base model; `order`: order of prompts, and sampling noise.
 """
 
 
 class ForkStart(RecordModel):
-    """Set if `resume_path` comes from another job: a resume state, or else a checkpoint."""
+    """Start of a fork: `resume_path` is then another job's resume state, or else its checkpoint."""
 
     step: int
     carried: list[Carried]
@@ -284,11 +284,11 @@ class RunManifest(RecordModel):
     rewards: list[RewardCode]
     sandbox_socket: str
     judges: dict[str, Judge] = Field(default_factory=dict)
-    """Name → connection; keys are passed separately (`worker.rewards.secrets`)."""
+    """Judge → connection; API keys are passed separately (`worker.rewards.secrets`)."""
     judge_cache: str | None = None
     """File that caches judges' answers; None: they are cached in memory."""
     tool_record: str | None = None
-    """File with results of servers' tools; None: a resumed step calls them again."""
+    """File with results of tools on servers; None: a resumed step calls the tools again."""
     checkpoints: dict[str, str] = Field(default_factory=dict)
     resume_path: str | None = None
     start_path: str | None = None

@@ -12,7 +12,7 @@ DEFAULT_PREFIX = "/var/lib/reinforge"
 
 
 def variable(name: str) -> str | None:
-    """Value of an environment variable, such as the one that a judge's `api_key_env` names; None if empty."""
+    """Environment variable, such as the one that a judge's `api_key_env` names; None if unset or empty."""
     return os.environ.get(name) or None
 
 
@@ -21,7 +21,7 @@ def home() -> Path:
 
 
 def prefix() -> Path:
-    """Folder for files that every user must reach, if the platform is started as root."""
+    """Folder for files that every user can read, if the platform is started as root."""
     return Path(variable("REINFORGE_PREFIX") or DEFAULT_PREFIX).resolve()
 
 

@@ -28,20 +28,18 @@ class DataSpec(SpecModel):
     held_out: str | None = None
     """Id or path of a second dataset for evaluation. Without it a share of `dataset` is held out."""
     held_out_rows: int | None = Field(default=None, ge=0, le=100_000)
-    """Rows of `dataset` to hold out if there is no `held_out`; default a tenth, at most 256; 0 for
-    none.
-    """
+    """How many rows of `dataset` to hold out without `held_out`; default a tenth, at most 256; 0 for none."""
     split_by: Literal["row", "prompt"] = "row"
-    """`prompt`: rows with equal prompts (ignoring white space and case) stay on one side of the split."""
+    """`prompt`: rows with equal prompts (ignoring white space and case) are all held out, or none is."""
     columns: ColumnRoles = ColumnRoles()
-    """Which columns hold the prompt, messages, answer and slice."""
+    """Columns of the prompt, messages, answer and slice."""
     prompt_template: str | None = Field(default=None, min_length=1, max_length=65_536)
     """User message with `{column}` placeholders, for datasets without a prompt column."""
     system_prompt: str | None = Field(default=None, max_length=65_536)
     """System message for prompts that do not start with one."""
     sampling: Literal["shuffle", "in_order", "frontier"] = "shuffle"
-    """Order of rows: a new seeded shuffle per epoch; as stored; or drawn for each step, preferring
-    rows that pass about half of the time (`frontier`).
+    """Order of rows. `shuffle`: a new seeded shuffle per epoch; `in_order`: as stored; `frontier`: each step
+    prefers rows that pass about half of the time.
     """
 
 
@@ -54,7 +52,7 @@ MOST_COMPLETIONS_PER_STEP = 262_144
 
 class RolloutSpec(SpecModel):
     engine: Literal["auto", "transformers", "vllm"] = "auto"
-    """What samples: the trainer itself (`transformers`), or a vLLM server beside it. `auto` becomes
+    """Sampler: the trainer itself (`transformers`), or a vLLM server beside it. `auto` becomes
     `vllm` at creation if every online worker has a GPU with vLLM, else `transformers`.
     """
     prompts_per_step: int = Field(default=16, ge=1, le=65_536)
@@ -77,7 +75,7 @@ class RolloutSpec(SpecModel):
     """Strings that end a completion."""
     ahead: int = Field(default=0, ge=0, le=1)
     """1: while a step is trained, the next step's completions are sampled and scored, by the policy from
-    before the update. Saves time where sampler and trainer have processors of their own.
+    before the update. Saves time where sampler and trainer run on different processors.
     """
 
 
@@ -134,7 +132,7 @@ class Lora(SpecModel):
     when training offline. Rank, alpha and targets come from it, and it is the reference of a KL penalty.
     """
     rank: int = Field(default=16, ge=1, le=512)
-    """Rank of the adapter matrices: more can learn more and takes more memory."""
+    """Rank of the adapter matrices; a higher rank can learn more and takes more memory."""
     alpha: float | None = Field(default=None, gt=0)
     """The adapter's output is scaled by alpha / rank; default 2 × rank."""
     dropout: Literal[0] = 0
@@ -146,7 +144,7 @@ class Lora(SpecModel):
 
 
 def _auto_or_number(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
-    """Reports one error instead of one per branch of the union."""
+    """Reports one error instead of one per member of the union."""
     try:
         return validate(value)
     except ValidationError as error:
@@ -175,7 +173,7 @@ class Optimizer(SpecModel):
     betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]] = (0.9, 0.999)
     """Decay of the running means of gradient and squared gradient."""
     eps: float = Field(default=1e-8, gt=0)
-    """Added to the root of the squared gradient's mean."""
+    """Constant added to the root of the squared gradient's mean."""
     weight_decay: float = Field(default=0.0, ge=0, le=1)
     """Pull of adapter weights towards 0, decoupled from the gradient."""
     clip_norm: float = Field(default=1.0, gt=0)
@@ -207,7 +205,7 @@ class EvaluationSpec(SpecModel):
     pass_above: float = Field(default=0.5, ge=-1e6, le=1e6)
     """A completion passes above this reward: for pass@k, pass rates and frontier sampling."""
     answer: Literal["boxed", "tagged", "last_number", "last_line"] | None = None
-    r"""A completion's answer for maj@k: the last \boxed{…}, the last <answer>…</answer>, the last
+    r"""How maj@k reads a completion's answer: the last \boxed{…}, the last <answer>…</answer>, the last
     number or the last line; by default maj@k is not measured.
     """
 
@@ -229,7 +227,7 @@ class EarlyStop(SpecModel):
 
 class LimitsSpec(SpecModel):
     steps: int = Field(default=100, ge=1, le=1_000_000)
-    """Rounds of sample, score and update."""
+    """Number of steps; each samples, scores and updates."""
     max_seconds: float | None = Field(default=None, gt=0)
     """Maximum wall time of one attempt; the job then ends after the current step."""
     early_stop: EarlyStop = EarlyStop()
@@ -239,16 +237,14 @@ class LimitsSpec(SpecModel):
     error_share: Probability = 0.2
     """The job pauses if rewards fail on a larger share of rows over three steps."""
     judge_budget: float | None = Field(default=None, gt=0)
-    """Maximum cost of judges, by their prices; the job then pauses, and resuming allows the same
-    again.
-    """
+    """Cost of judges, at their prices, at which the job pauses; each resume allows the same amount again."""
 
 
 FindingAction = Literal["stop", "pause", "lower_rate", "roll_back"]
 
 
 class DiagnosisSpec(SpecModel):
-    """What the server does by itself when the diagnosis reports a problem; by default nothing."""
+    """Automatic actions when the diagnosis reports a problem; by default none."""
 
     on_finding: dict[FindingCode, FindingAction] = Field(default_factory=dict)
     """Code of a finding → `stop` (cancel the job), `pause`, `lower_rate` (to the automatic learning rate, or
@@ -261,7 +257,7 @@ class JobSpec(SpecModel):
     """One fine-tuning job."""
 
     name: str | None = Field(default=None, max_length=200)
-    """Shown in lists; default: model and dataset."""
+    """Name in lists; default: model and dataset."""
     model: str = Field(min_length=1, max_length=200)
     """Base model id (`starter-arith`), or a folder when training offline. The id of an adapter (`adp_…`) or
     checkpoint (`ftckpt_…`) means its base model, with `adapter.start` set to it.
@@ -269,7 +265,7 @@ class JobSpec(SpecModel):
     data: DataSpec
     """Rows to train on, and how they become prompts."""
     environment: EnvironmentSpec = SingleTurnSpec()
-    """How completions come about: in one turn, in several turns with tools, or through your own program."""
+    """How completions arise: in one turn, in several turns with tools, or through your own program."""
     rewards: list[Reward] = Field(min_length=1, max_length=16)
     """Scores of a completion; the reward is their weighted sum."""
     judges: dict[Name, Judge] = Field(default_factory=dict, max_length=16)
@@ -306,7 +302,7 @@ class JobSpec(SpecModel):
     @model_validator(mode="before")
     @classmethod
     def fill_preset(cls, value: Any) -> Any:
-        """Expands `algorithm: {preset: dr_grpo}`; slots that are set beside it stay."""
+        """Expands `algorithm: {preset: dr_grpo}`; other fields of `algorithm` that are set stay."""
         return apply_preset(value)
 
     @model_validator(mode="after")

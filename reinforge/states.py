@@ -41,7 +41,6 @@ TRANSITIONS: dict[JobStatus, frozenset[JobStatus]] = {
 }
 
 FINAL = frozenset({S.SUCCEEDED, S.FAILED, S.CANCELLED})
-"""States that never change."""
 
 LEASED = frozenset({S.STARTING, S.RUNNING, S.PAUSING, S.CANCELLING})
 """States in which a worker may hold the job: heartbeats and records are accepted, and expired leases are
@@ -49,12 +48,11 @@ handled.
 """
 
 CANCELLABLE = frozenset(set(JobStatus) - FINAL - {S.CANCELLING})
-"""States in which `POST …/cancel` is allowed."""
 
 
 PAUSABLE = frozenset({S.QUEUED, S.STARTING, S.RUNNING})
-"""States that `POST …/pause` changes; pausing and paused jobs stay as they are, for others it is a state
-conflict.
+"""States that `POST …/pause` changes. Pausing and paused jobs stay as they are; in other states the
+request is a conflict.
 """
 
 

@@ -12,7 +12,7 @@ Prompts = tuple[str, ...]
 
 
 class GroupResampler:
-    """Bootstrap over prompts and over the jobs of groups. Jobs of the same prompts are resampled together."""
+    """Bootstrap over prompts and jobs of groups. Jobs with the same prompts share the resampled prompts."""
 
     def __init__(self, jobs: Sequence[Rewards]) -> None:
         self._jobs = jobs
@@ -24,8 +24,7 @@ class GroupResampler:
         """Mean reward of the jobs `other` minus that of `baseline`, paired by prompt where all jobs share
         them.
 
-        The deviation of resampled jobs is scaled by √(n / (n - 1)), which corrects the bootstrap's bias for
-        few jobs.
+        Deviations of resampled jobs are scaled by √(n / (n - 1)), against the bootstrap's bias for few jobs.
         """
         baseline = [job for job in baseline if self._jobs[job]]
         other = [job for job in other if self._jobs[job]]

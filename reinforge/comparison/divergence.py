@@ -28,13 +28,13 @@ _STAGES: tuple[tuple[DifferenceKind, str], ...] = (
     ("trainer_logprobs", "trainer_logprobs"),
     ("entropies", "entropies"),
 )
-"""Columns in the order in which a step computes them."""
+"""(kind, column), in the order of a step's computations."""
 
 
 def row_difference(
     step: int, split: Split, first: Sequence[Row], second: Sequence[Row]
 ) -> RowDifference | None:
-    """The difference that a step computed first. first, second: rows in the order of prompt and sample."""
+    """First difference in the order of `_STAGES`. first, second: rows in the order of prompt and sample."""
     first, second = _conversations(first), _conversations(second)
     places = [[(row["prompt_no"], row["sample_no"]) for row in rows] for rows in (first, second)]
     if places[0] != places[1]:
@@ -59,7 +59,7 @@ def _conversations(rows: Sequence[Row]) -> list[Row]:
 def metric_difference(
     step: int, kind: Split, first: Mapping[str, float | None], second: Mapping[str, float | None]
 ) -> MetricDifference | None:
-    """The first metric that differs, without times and memory."""
+    """The first metric that differs, ignoring times and memory."""
     for key in dict.fromkeys((*first, *second)):
         if not is_measured(key) and not _equal(first.get(key), second.get(key)):
             return MetricDifference(step=step, kind=kind, key=key, values=[first.get(key), second.get(key)])

@@ -57,7 +57,7 @@ def difference(
 
 
 def resampled_means(values: Sequence[float], seed: int) -> list[float]:
-    """Means of bootstrap samples; equal counts and seeds draw the same places."""
+    """Means of bootstrap samples; equal counts and seeds pick the same indices."""
     count = len(values)
     if count == 1:
         return [values[0]] * RESAMPLES

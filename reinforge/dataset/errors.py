@@ -7,7 +7,7 @@ from reinforge.errors import InvalidInput, TooLarge
 EXCERPT_CHARACTERS = 200
 
 Path = tuple[str | int, ...]
-"""Place inside a row: `("messages", 0, "content")`."""
+"""Position inside a row: `("messages", 0, "content")`."""
 
 
 class DatasetError(InvalidInput):
@@ -57,7 +57,7 @@ class DatasetTooLarge(TooLarge, DatasetError):
 
 
 def excerpt(text: str, column: int) -> tuple[str, int]:
-    """At most `EXCERPT_CHARACTERS` of a text around a 1-based column, and the offset of that column in them."""
+    """At most `EXCERPT_CHARACTERS` of a text around a 1-based column, and the column's offset in them."""
     text = text.rstrip("\r\n")
     start = max(0, min(column - 1 - EXCERPT_CHARACTERS // 2, len(text) - EXCERPT_CHARACTERS))
     stop = start + EXCERPT_CHARACTERS

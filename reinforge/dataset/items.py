@@ -20,7 +20,7 @@ def item_of(row: Row, roles: ColumnRoles | Mapping[str, Any] | None) -> Row:
 
 
 def item_columns(columns: Collection[str], roles: ColumnRoles | Mapping[str, Any] | None) -> list[str]:
-    """Names that a reward can read as `item.<name>`, in order."""
+    """Names that a reward can read as `item.<name>`, in the order of columns."""
     column = answer_column(roles)
     filled = column is not None and column in columns and ANSWER not in columns
     return [*columns, ANSWER] if filled else list(columns)

@@ -1,7 +1,7 @@
 """Numbers among the cells of a CSV file.
 
-A cell is a number only if the number is written the same way: `007`, `1.50` and `1e5` stay text. A column holds
-numbers if all its cells do.
+A cell is a number only if it is written as the number would be: `007`, `1.50` and `1e5` stay text. A
+column holds numbers if all its cells do.
 """
 
 import re

@@ -24,7 +24,7 @@ def split(rows_count: int, held_out: int | float | None, seed: int) -> tuple[lis
 def split_together(
     keys: Sequence[Hashable], held_out: int | float | None, seed: int
 ) -> tuple[list[int], list[int]]:
-    """Like `split`, with all rows of one key on the same side."""
+    """Like `split`; of rows with equal keys, all are held out or none is."""
     count = held_out_count(len(keys), held_out)
     rows: dict[Hashable, list[int]] = {}
     for index, key in enumerate(keys):

@@ -38,7 +38,7 @@ def held_out_of(
     quantile = _quantile(rows)
 
     def chance(before: int, after: int) -> float:
-        """The change between two evaluations that chance explains."""
+        """Largest change between two evaluations that chance can explain."""
         error = math.hypot(errors.get(before, 0.0), errors.get(after, 0.0))
         return quantile * error if math.isfinite(quantile) else quantile
 
@@ -58,7 +58,7 @@ def held_out_of(
 
 
 def _quantile(rows: int | None) -> float:
-    """Standard errors that a change needs to exceed chance; infinite with too few rows."""
+    """Number of standard errors above which a change is more than chance; infinite with too few rows."""
     if rows is None:
         return 2.0
     if rows < FEWEST_ROWS:

@@ -96,7 +96,7 @@ class JobInput:
 
     @property
     def passes(self) -> float | None:
-        """How often a prompt was trained on."""
+        """Mean number of times that a prompt was trained on."""
         if not self.training_prompts:
             return None
         return self.steps * float(self.setting("rollout.prompts_per_step", 16)) / self.training_prompts
@@ -111,7 +111,7 @@ class JobInput:
         return trend is not None and trend.direction == "up"
 
     def chance(self, points: int = 1) -> float:
-        """Three standard errors of the mean reward of some steps, prompts being the independent draws."""
+        """Three standard errors of the mean reward over `points` steps, from independent prompts."""
         spread = max((value for _, value in self.curve("reward/std")), default=0.0)
         prompts = self.setting("rollout.prompts_per_step", 16)
         return float(3 * spread / (prompts * points) ** 0.5)
@@ -171,7 +171,7 @@ class JobInput:
         return Remedy(kind="fork", label=f"{label}, {where}", step=start, set=dict(changes))
 
     def from_base(self, changes: Mapping[str, Any], label: str) -> Remedy:
-        """A new job with the changes, which continues nothing."""
+        """Remedy: a new job from the base, with the changes."""
         return Remedy(kind="fork", label=f"{label}, from the base", step=0, set=dict(changes))
 
     def live(self, path: str, value: float, label: str) -> Remedy | None:
@@ -185,9 +185,9 @@ class JobInput:
         return Remedy(kind="stop_and_take", label=f"Stop and take step {self.best_step}", step=self.best_step)
 
     def take_right(self) -> Remedy | None:
-        """The checkpoint with the most right answers, if it has more than the first evaluation.
+        """Remedy: the checkpoint with the most right answers, if it has more than the first evaluation.
 
-        For rewards that do not measure what they should: the best step by such a reward is the worst.
+        For rewards that measure the wrong thing: the best step by such a reward is the worst.
         """
         answers = dict(self.curve("held_out/answer_share"))
         best = max(
@@ -200,13 +200,12 @@ class JobInput:
 
     @property
     def rate(self) -> float | None:
-        """The learning rate in use."""
         curve = self.curve("optimizer/learning_rate")
         value = curve[-1][1] if curve else self.setting(LEARNING_RATE)
         return float(value) if isinstance(value, int | float) and value > 0 else None
 
     def lower_rate(self) -> float | None:
-        """The automatic rate if it is well below the one in use, else a tenth of that."""
+        """The automatic rate if at most half of the highest rate used, else a tenth of the latter."""
         rate = max((value for _, value in self.curve("optimizer/learning_rate")), default=self.rate)
         if rate is None:
             return None
@@ -216,13 +215,13 @@ class JobInput:
 
 
 def level_before(points: Points, step: int) -> float | None:
-    """Mean of the first values before a step, at most five."""
+    """Mean of a curve's first values, at most five, from before a step."""
     values = [value for at, value in points if at < step][:RECENT] or [value for _, value in points[:1]]
     return fmean(values) if values else None
 
 
 def fall_step(points: Points, bound: float) -> int | None:
-    """First step from which values stay below a bound, apart from single steps."""
+    """First step from which values stay below a bound; single exceptions are allowed."""
     values = [value for _, value in points]
     for place, (step, value) in enumerate(points):
         rest = values[place:]

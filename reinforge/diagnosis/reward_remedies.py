@@ -1,6 +1,6 @@
-"""Remedies of rewards that pay for something else: pay for the declared answer, or for the witness.
+"""Remedies of rewards that pay for the wrong thing: pay for the declared answer, or for a reward of weight 0.
 
-They start from the base: what a wrong reward taught is nothing to continue from.
+They start from the base, because a wrong reward taught nothing worth continuing.
 """
 
 from collections.abc import Mapping
@@ -59,9 +59,8 @@ def grade(sample, item):
 
 
 def reward_remedies(job: JobInput) -> tuple[Remedy | None, ...]:
-    """Remedies for a wrong reward, the best first.
-
-    Train on the reward of weight 0, train on the answer column, or take the checkpoint with the most correct answers.
+    """Remedies for a wrong reward, the best first: train on the reward of weight 0, train on the answers, or
+    take the checkpoint with the most right answers.
     """
     return trust_witness(job), reward_answers(job), job.take_right()
 
@@ -76,7 +75,7 @@ def pays_for_answers(job: JobInput) -> bool:
 
 
 def reward_answers(job: JobInput) -> Remedy | None:
-    """A new job whose only reward is the declared answer, if the policy gives it at times."""
+    """Remedy: a new job that rewards only the declared answer, if the policy gives it at times."""
     shares = [
         value
         for key in ("held_out/answer_share", "completions/answer_share")
@@ -89,8 +88,8 @@ def reward_answers(job: JobInput) -> Remedy | None:
 
 
 def trust_witness(job: JobInput) -> Remedy | None:
-    """A new job whose only reward is the witness that disagrees; the present rewards beside it would disagree
-    again.
+    """Remedy: a new job with only the disagreeing reward of weight 0; beside the present rewards it would
+    disagree again.
     """
     disagreement = disagreeing_witness(job)
     if disagreement is None:

@@ -90,7 +90,7 @@ UNPROVEN: dict[Outcome, Observation] = {
         hint="Use at least 20 held-out rows.",
     ),
 }
-"""Summary of an ended job without problems and without proven learning."""
+"""Summary of an ended job without problems or proven learning."""
 
 
 class TrainingCheck(BaseModel):
@@ -118,7 +118,7 @@ def check_training(job: JobInput, context: Context | None = None) -> TrainingChe
 
 
 def reported(job: JobInput) -> list[JobFinding]:
-    """Findings; of the first steps only those that need no trend."""
+    """Findings; in the job's first steps, only those that need no trend."""
     findings = diagnose(job)
     return findings if job.steps >= ENOUGH_STEPS else [item for item in findings if item.code in EARLY_CODES]
 

@@ -15,16 +15,16 @@ Outcome = Literal["learned", "no_change", "worse_than_base", "unknown"]
 Points = Sequence[tuple[int, float]]
 
 FEWEST_ROWS = 5
-"""With fewer held-out rows nothing is claimed."""
+"""Minimum held-out rows for any claim."""
 ENOUGH_ROWS = 20
-"""With fewer held-out rows, an interval around 0 does not show that nothing changed."""
+"""Minimum held-out rows for an interval around 0 to show that nothing changed."""
 RECENT = 5
 TRUNCATED = 0.9
 FOLLOWS_LENGTH = 0.7
 IS_LENGTH = 0.95
-"""Correlation above which longer right answers cannot be the reason."""
+"""Correlation with length that is too high to come from right answers being longer."""
 STEPS_WITH_SPREAD = 3
-"""Minimum steps with a correlation, before it counts."""
+"""Minimum steps in which the correlation was measured."""
 ERRORS = 0.02
 MANY_ERRORS = 0.2
 """Share of missing rewards above which means are unreliable."""
@@ -234,7 +234,7 @@ def _answers_rose(evidence: Evidence) -> bool:
 
 
 def _answers(evidence: Evidence, reward: Change) -> list[Problem]:
-    """Declared answers that contradict the reward: they fell, or stayed rare."""
+    """Problem: right answers contradict the reward, because they fell or stayed rare."""
     change = _answers_change(evidence)
     if change is None:
         return []

@@ -24,7 +24,7 @@ class CalibrationReport(BaseModel):
 
     labels: int
     compared: int
-    """Labels with a reward; everything below is about them."""
+    """Number of labels with a reward; everything below is about them."""
     agreement: float | None
     """Share of labels on which person and reward agree."""
     interval: tuple[float, float] | None
@@ -33,9 +33,9 @@ class CalibrationReport(BaseModel):
     """Cohen's κ: agreement beyond chance; None where chance alone explains everything."""
     right_passed: int
     right_failed: int
-    """Completions labelled right, but not rewarded."""
+    """Number of completions labelled right, but not rewarded."""
     wrong_passed: int
-    """Completions labelled wrong, but rewarded: what training will exploit."""
+    """Number of completions labelled wrong, but rewarded, which training will exploit."""
     wrong_failed: int
     right_share: float | None
     passed_share: float | None

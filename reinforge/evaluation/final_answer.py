@@ -7,7 +7,7 @@ from typing import Any
 from reinforge.parsing.delimited import passages
 
 LONGEST = 64
-"""Characters of a text reference; a longer one is a solution."""
+"""Maximum characters of a reference answer; a longer text is a worked solution."""
 _NUMBER = re.compile(r"[-+−]?\$?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?|[-+−]?\.\d+")
 _MARKS: tuple[Callable[[str], list[str]], ...] = (
     lambda text: [passage.inner for passage in passages(text, "<answer>", "</answer>")],
@@ -16,7 +16,7 @@ _MARKS: tuple[Callable[[str], list[str]], ...] = (
     # pattern: linear: its end takes everything, so it never goes back
     re.compile(r"(?i)\banswer(?: is|:)\s*([^\n]*)").findall,
 )
-"""Marks of the final answer; the first that occurs counts, at its last place."""
+"""Marks of the final answer. The first mark that occurs counts, and of its matches the last."""
 _EDGES = " \t\r\n.,;:!?\"'`*$()[]"
 
 Reference = float | str

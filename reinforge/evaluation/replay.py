@@ -43,25 +43,25 @@ class ReplayReport(BaseModel):
 
     completions: int
     compared: int
-    """Completions with a reward under both revisions; everything below is about them."""
+    """Number of completions with a reward under both revisions; everything below is about them."""
     steps: list[int]
     old_mean: list[float]
     new_mean: list[float]
     rank_correlation: float | None
-    """Spearman's ρ over completions, ties at their mean rank; None where one side is constant."""
+    """Spearman's ρ over completions, ties at their mean rank; None if one revision gives equal rewards."""
     same_order: float | None
     """Share of pairs of completions in a group, unequal under the old revision, that keep their order."""
     old_useful: float
     new_useful: float
-    """Share of groups with different rewards."""
+    """Share of groups with different rewards under the new revision."""
     flips: int
-    """Completions that pass under only one revision."""
+    """Number of completions that pass under only one revision."""
     shown_flips: list[Flip]
     """The largest changes, at most 100."""
     errors: dict[str, int]
-    """Status under the new revision → completions that it did not score."""
+    """Error status under the new revision → number of completions."""
     reward_ms: float
-    """Mean milliseconds per completion, new revision."""
+    """Mean milliseconds per completion under the new revision."""
     cost: float | None = None
     """Cost in the judges' currency; None without priced judges."""
 

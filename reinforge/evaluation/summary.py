@@ -26,7 +26,7 @@ class _Report(BaseModel):
 
 
 class RowScores(_Report):
-    """Rewards of a row's completions, in order; null for failures."""
+    """Rewards of a row's completions, in the order of sampling; null for failures."""
 
     row: int
     rewards: list[float | None]

@@ -49,13 +49,13 @@ class Formula:
     _evaluate: _Node
 
     def value(self, numbers: Numbers) -> float:
-        """Value of the formula. Raises FormulaError if not finite."""
+        """Raises FormulaError for a value that is not finite."""
         return self._evaluate(numbers)
 
 
 @lru_cache(maxsize=256)
 def parse(text: str) -> Formula:
-    """Parse a formula. Raises FormulaError with the position."""
+    """Raises FormulaError with the position."""
     if len(text) > MAX_CHARACTERS:
         raise FormulaError(f"the formula has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read")
     return _Parser(text).formula()

@@ -33,7 +33,7 @@ class Classifier(CheckpointGrader):
     labels: dict[Label, float] = Field(min_length=1, max_length=64)
     """Label → value; others count 0."""
     output: Literal["expected", "likeliest"] = "expected"
-    """The values weighted by probability, or the likeliest label's value."""
+    """Mean of the values weighted by probability, or the likeliest label's value."""
 
     def templates(self) -> tuple[str, ...]:
         return (self.input,) if self.hypothesis is None else (self.input, self.hypothesis)
@@ -69,7 +69,7 @@ class ReferenceLogprob(CheckpointGrader):
     reduce: Literal["mean", "sum"] = "mean"
     """Reduction over the answer's tokens."""
     transform: Literal["logprob", "probability"] = "logprob"
-    """`probability` is its exp, between 0 and 1."""
+    """`probability`: exp of the log-probability, between 0 and 1."""
 
     def templates(self) -> tuple[str, ...]:
         return self.reference, self.completion
@@ -124,8 +124,8 @@ class ProgramTests(GraderBase):
     in_process: Literal["leave_out", "count"] = "leave_out"
     """Tests that run in the program's process, which a program can fool: left out, or counted."""
     timeout_seconds: float = Field(default=5.0, gt=0, le=30)
-    """Wall time of one test."""
+    """Maximum wall time of one test."""
     memory_mib: int = Field(default=512, ge=32, le=2048)
-    """Memory of one test."""
+    """Maximum memory of one test."""
     output_kib: int = Field(default=64, ge=1, le=1024)
     """Maximum output of one test, which fails with more."""

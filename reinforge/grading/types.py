@@ -42,7 +42,7 @@ class TextSimilarity(GraderBase):
     evaluation_metric: Metric
     """`meteor` needs WordNet's data on the worker."""
     pass_threshold: float | None = None
-    """Kept for evaluations; the score stays the similarity."""
+    """Ignored: the score stays the similarity."""
 
     @field_validator("evaluation_metric", mode="before")
     @classmethod
@@ -63,7 +63,7 @@ class SamplingParams(SpecModel):
     top_p: float | None = Field(default=None, gt=0, le=1)
     """Default: the judge's."""
     seed: int | None = None
-    """For judges that support it."""
+    """Seed, for judges that support it."""
     max_completions_tokens: int | None = Field(
         default=None,
         ge=1,
@@ -72,7 +72,7 @@ class SamplingParams(SpecModel):
     )
     """Longest reply, including reasoning. OpenAI's spelling; `max_completion_tokens` works too."""
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
-    """For judges that reason."""
+    """Effort of judges that reason."""
 
 
 class ModelGrader(GraderBase):
@@ -98,7 +98,7 @@ class ScoreModel(ModelGrader):
     range: tuple[float, float] = (0.0, 1.0)
     """Lowest and highest score; the judge's number is limited to it."""
     pass_threshold: float | None = None
-    """Kept for evaluations; the score stays the number."""
+    """Ignored: the score stays the number."""
 
     @field_validator("range")
     @classmethod
@@ -139,7 +139,7 @@ class PythonGrader(GraderBase):
     isolate: Literal["batch", "sample"] = "batch"
     """`sample` runs each completion in its own process: for code that executes completions."""
     timeout_seconds: float = Field(default=2.0, gt=0, le=60)
-    """Wall time for one completion."""
+    """Maximum wall time for one completion."""
 
 
 class EndpointGrader(GraderBase):
@@ -149,17 +149,15 @@ class EndpointGrader(GraderBase):
     url: str = Field(max_length=2048)
     """Receives `{id, item, sample, prompt}`, returns `{score}` and optionally `reason` and `parts`."""
     headers: dict[str, str] = Field(default_factory=dict, max_length=16)
-    """Additional headers. They are stored unencrypted, so they must hold no passwords; requests are signed.
-    """
+    """Additional headers, without passwords: they are stored unencrypted. Requests are signed."""
     timeout_s: float = Field(default=30.0, gt=0, le=300)
-    """Time of one try, from connecting to the last byte."""
+    """Maximum time of one try, from connecting to the last byte."""
     retries: int = Field(default=3, ge=0, le=10)
     """Retries after a time-out, 429 or 5xx, with growing pauses."""
     range: tuple[float, float] | None = None
     """Limits of scores; default none."""
     secret_env: str | None = Field(default=None, pattern=r"^[A-Za-z_]\w{0,99}$")
-    """Environment variable with the signing secret, for training offline; a server uses the project's secret.
-    """
+    """Environment variable with the signing secret, for offline training; servers use the project's."""
 
     @field_validator("url")
     @classmethod

@@ -38,7 +38,7 @@ class Metric:
     """How to judge its values."""
     better: Better = "neither"
     when: str = ""
-    """Setting that it depends on; empty: every job has it."""
+    """Setting that the metric depends on; empty: none."""
 
 
 @dataclass(frozen=True, config=_CONFIG)
@@ -65,7 +65,7 @@ class ChartLine:
     key: str
     label: str
     always: bool = True
-    """Whether it is in the legend before it is measured."""
+    """Whether the legend has the line before it is measured."""
 
 
 @dataclass(frozen=True, config=_CONFIG)
@@ -93,7 +93,7 @@ class Negligible:
 
 @dataclass(frozen=True, config=_CONFIG)
 class MetricChart:
-    """A chart, or with `{1}` in its id a template that families fill in."""
+    """A chart. With `{1}` in its id: a template that metric families fill in."""
 
     id: str
     """Fixed, because links contain it."""
@@ -108,6 +108,6 @@ class MetricChart:
     scale: ChartScale = ChartScale()
     negligible: Negligible | None = None
     always: bool = True
-    """Whether the chart has its place before anything is measured."""
+    """Whether the chart is shown before anything is measured."""
     minimum_lines: int = 1
     """The chart is hidden with fewer measured lines, because another chart shows them."""

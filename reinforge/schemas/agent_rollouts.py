@@ -15,7 +15,7 @@ KEY_PREFIX = "rf-ro-"
 """First characters of a rollout's key; no API key begins with them."""
 
 EndStatus = Literal["ok", "agent_error", "agent_lost", "timeout"]
-"""`agent_error`: the program raised or ended by itself; `agent_lost`: its runner sent no heartbeat, at each try."""
+"""`agent_error`: the program raised an error or exited; `agent_lost`: the runner of each try was lost."""
 
 RolloutId = Annotated[str, Field(pattern=r"^roll_[0-9a-z]{8,40}$")]
 
@@ -49,7 +49,7 @@ class AgentLimits(Request):
     heartbeat_seconds: float = Field(gt=0)
     """Time without a heartbeat after which the runner is lost."""
     tries: int = Field(default=2, ge=1, le=10)
-    """Maximum runners that try a rollout, one after the other, if each is lost."""
+    """Maximum tries of a rollout: after a runner is lost, another runner tries."""
 
 
 class OpenRollouts(Request):
@@ -61,7 +61,7 @@ class OpenRollouts(Request):
 
 
 class TakeModelCalls(Request):
-    """The trainer's long poll for calls and ends. Those in `received_…` are not sent again; the others are."""
+    """The trainer's long poll for model calls and rollout ends. Items not in `received_…` come again."""
 
     attempt: int
     received_calls: list[str] = Field(default=[], max_length=MOST_CALLS_AT_ONCE)
@@ -74,7 +74,7 @@ class ModelCallMessage(Response):
     kind: str
     """Protocol of `payload`."""
     caller: str
-    """Id of what waits for the answer: for kind `chat` a rollout."""
+    """Id of the waiting caller; for kind `chat` the id of a rollout."""
     payload: dict[str, Any]
 
 
@@ -91,7 +91,7 @@ class TrainerWork(Response):
     calls: list[ModelCallMessage] = []
     ends: list[RolloutEnd] = []
     waiting: int = 0
-    """Rollouts that no runner has taken."""
+    """Number of rollouts that no runner has taken."""
 
 
 class ModelCallAnswer(Request):
@@ -109,7 +109,7 @@ class AnswerModelCalls(Request):
 
 class AnsweredModelCalls(Response):
     abandoned: list[str] = []
-    """Calls that nobody waits for any more."""
+    """Ids of calls whose answers no client awaits."""
 
 
 class CloseRollouts(Request):
@@ -174,11 +174,11 @@ class AgentTasks(Response):
 
 
 class RolloutCounts(Response):
-    """Present open rollouts of a job; none if its environment is not `agent`."""
+    """How many rollouts of a job wait or run; 0 unless its environment is `agent`."""
 
     object: Literal["rollout.counts"] = "rollout.counts"
     waiting: int
-    """Rollouts that no runner has taken."""
+    """Number of rollouts that no runner has taken."""
     running: int
     runners: list[str] = []
     """Names of the runners that hold rollouts, at most 100."""

@@ -12,7 +12,7 @@ class AliasSet(Request):
     adapter: str = Field(min_length=1, max_length=100)
     """Id of the adapter, `adp_…`."""
     require: str | None = Field(default=None, min_length=1, max_length=1000)
-    """Conditions that the report card of the adapter's job has to meet, with those of the project."""
+    """Conditions that the report card of the adapter's job has to meet, besides the project's."""
 
 
 class AliasInfo(Editable):

@@ -52,7 +52,7 @@ class ComparedJob(Response):
     verdict: str | None
     """`difference` in one sentence; null for the baseline."""
     notes: list[str]
-    """What makes the comparison doubtful: another reward, another held-out split."""
+    """Reasons to doubt the comparison, such as another reward or held-out split."""
     completion_tokens: float | None
     """Mean tokens per held-out completion."""
     seconds: float | None
@@ -84,8 +84,8 @@ class ComparedGroup(Response):
     held_out: JobSpread | None
     held_out_before: JobSpread | None
     difference: HeldOutDifference | None
-    """Mean held-out reward of its jobs minus the mean of the baseline's group; the interval allows for the
-    choice of prompts and jobs.
+    """Mean held-out reward of its jobs minus the mean of the baseline's group; the interval
+    accounts for the choice of prompts and jobs.
     """
     verdict: str | None
     """`difference` in one sentence; null for the baseline's group."""
@@ -100,7 +100,7 @@ class SettingDifference(Response):
     path: str
     """Dotted path in the resolved specification."""
     values: list[Any]
-    """One value per job, in the order of `jobs`; null where a job does not have the setting."""
+    """One value per job, in the order of `jobs`; null for a job without the setting."""
 
 
 class JobComparison(Response):
@@ -115,11 +115,11 @@ class JobComparison(Response):
     groups: list[ComparedGroup] = []
     """Groups of the jobs, if `group` was requested; the baseline's is the first."""
     metrics: list[str] = []
-    """Keys of the metrics that any of the jobs has measured."""
+    """Keys of the metrics that any job has measured."""
 
 
 class ComparedCurve(Response):
-    """Values of one job, or mean, minimum and maximum over the jobs of a group."""
+    """Values of one job, or mean, minimum and maximum over a group's jobs."""
 
     job: str | None
     """Id of the job; null for a group."""
@@ -165,17 +165,15 @@ class PromptResult(Response):
 class ComparedPrompt(Response):
     prompt_hash: str
     prompt: str | None
-    """First 1,000 characters of the prompt's last message, or of the rendered prompt; null for jobs of older
-    workers.
-    """
+    """First 1,000 characters of the prompt's last message or the rendered prompt; null for older workers."""
     answer: str | None
     """The reference answer that the dataset declares, at most 500 characters."""
     jobs: int
     """Number of jobs with scored completions of the prompt."""
     reward: float
-    """Mean reward over these jobs."""
+    """Mean reward of these jobs."""
     difference: float
-    """Highest minus lowest mean reward of a job."""
+    """Highest minus lowest of the jobs' mean rewards."""
     results: list[PromptResult]
     """One per job, in the order of the request; jobs without the prompt are absent."""
 
@@ -186,7 +184,7 @@ class ComparedPromptPage(Response):
     has_more: bool = False
     next_cursor: str | None = None
     total: int
-    """Prompts that match and that at least two of the jobs have."""
+    """Number of matching prompts that at least two jobs have."""
 
 
 class ComparedCompletion(Response):

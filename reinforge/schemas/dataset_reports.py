@@ -6,7 +6,7 @@ from reinforge.schemas.common import Response
 
 
 class RepeatedPrompt(Response):
-    """A prompt of several rows, ignoring white space and case."""
+    """A prompt that several rows share, ignoring white space and case."""
 
     text: str
     """Prompt of the first row, at most 300 characters."""
@@ -17,9 +17,9 @@ class RepeatedPrompt(Response):
 
 class Duplicates(Response):
     prompts: int
-    """Prompts of more than one row."""
+    """Number of prompts that several rows share."""
     rows: int
-    """Rows that repeat an earlier row's prompt."""
+    """Number of rows that repeat an earlier row's prompt."""
     examples: list[RepeatedPrompt] = []
 
 
@@ -43,11 +43,11 @@ class Leakage(Response):
     train: int
     held_out: int
     equal: int
-    """Held-out rows with the prompt of a training row."""
+    """Number of held-out rows with the prompt of a training row."""
     near: int
-    """Other held-out rows with a similar training prompt."""
+    """Number of other held-out rows with a similar training prompt."""
     near_compared: int
-    """Held-out rows that were compared with training rows: all, or an even sample if there are many."""
+    """Number of held-out rows compared with training rows: all, or an even sample."""
     examples: list[Leak] = []
 
 
@@ -58,9 +58,9 @@ class DatasetOverlap(Response):
     """`running`: ask again; nothing else is known yet."""
     rows: int
     compared: int = 0
-    """Rows that were compared: at most the first 2,000,000."""
+    """Number of rows compared: at most the first 2,000,000."""
     without_prompt: int = 0
-    """Rows that cannot become a prompt."""
+    """Number of rows that cannot become a prompt."""
     duplicates: Duplicates | None = None
     leakage: Leakage | None = None
     """None if nothing is held out."""

@@ -20,7 +20,7 @@ class DatasetFault(Response):
     code: str
     message: str
     line: int | None = None
-    """From 1, in the uploaded file."""
+    """Line in the uploaded file, from 1."""
     column: int | None = None
 
 
@@ -37,7 +37,7 @@ class SkippedRows(Response):
 
 
 class DatasetUpdate(Request):
-    """Omitted fields stay."""
+    """Omitted fields are kept."""
 
     name: str | None = Field(default=None, min_length=1, max_length=200)
     prompt_view: PromptView | None = None
@@ -80,7 +80,7 @@ class LengthsRequest(PromptView):
 class LengthBin(Response):
     low: int
     high: int
-    """Most tokens of a row in the bin; `low` and `high` are both in it."""
+    """Upper bound on tokens; both `low` and `high` belong to the bin."""
     count: int
 
 

@@ -12,7 +12,7 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"
 
 
 class DeploymentTarget(Request):
-    """Exactly one of an adapter, a checkpoint, or a base model."""
+    """Weights to deploy: exactly one adapter, checkpoint or base model."""
 
     adapter: str | None = Field(default=None, min_length=1, max_length=100)
     """`adp_…`: result of a succeeded job."""
@@ -20,8 +20,8 @@ class DeploymentTarget(Request):
     """`ftckpt_…`: checkpoint of any job."""
     model: str | None = Field(default=None, min_length=1, max_length=200)
     run_tools: bool | None = None
-    """Whether to run the job's tools, as its rollouts did, and answer with the last message. Default: as
-    before; a new deployment runs none.
+    """Whether to run the job's tools, as its rollouts did, and answer with the last message. Default:
+    unchanged; a new deployment runs no tools.
     """
 
     @model_validator(mode="after")
@@ -76,7 +76,7 @@ class DeploymentInfo(Editable):
     model: str
     adapter: str | None = None
     checkpoint: str | None = None
-    """Id of the checkpoint. None also if the job no longer has it; the deployment still does."""
+    """Id of the checkpoint; None also if the job's is gone. The deployment keeps the weights."""
     job: str | None = None
     step: int | None = None
     bytes: int | None = None

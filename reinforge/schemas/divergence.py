@@ -18,7 +18,7 @@ DifferenceKind = Literal[
 
 
 class RowDifference(Response):
-    """The first completion of a step that differs, in the order in which a step computes its results."""
+    """The first differing completion of a step, in the order of the step's computations."""
 
     step: int
     split: Literal["train", "held_out"]
@@ -29,7 +29,7 @@ class RowDifference(Response):
     token: int | None
     """Index of the first token that differs, or whose log-probability or entropy does; else null."""
     values: list[Any]
-    """The differing token, number or end of the prompt in each job; for `completions` how many each has."""
+    """The differing token, number or end of the prompt in each job; for `completions` each job's number."""
     prompt: str | None
     """End of the first job's prompt, at most 500 characters."""
     before: str | None
@@ -54,7 +54,7 @@ class Effect(Response):
 
 
 class Divergence(Response):
-    """First differences between two jobs; null where nothing of the kind differs."""
+    """First differences between two jobs; a field is null if nothing of its kind differs."""
 
     object: Literal["divergence"] = "divergence"
     jobs: list[str]
@@ -66,10 +66,10 @@ class Divergence(Response):
     machine: dict[str, list[Any]]
     """Versions, engine and machine that differ."""
     metric: MetricDifference | None
-    """The first metric that differs, without times and memory."""
+    """The first metric that differs, ignoring times and memory."""
     completion: RowDifference | None
     """The first prompt, or the first token of a completion, that differs."""
     reward: RowDifference | None
-    """The first completion that is equal in both jobs and has another reward."""
+    """The first completion that is equal in both jobs but has different rewards."""
     effect: Effect | None
     notes: list[str]

@@ -37,9 +37,9 @@ class SamplingSettings(Request):
     """Maximum rows of the split, spread evenly."""
     split: Literal["all", "train", "held_out"] = "all"
     held_out_rows: int | None = Field(default=None, ge=0, le=100_000)
-    """Number of rows to hold out. With a job's number, `split_by` and seed, the split is the job's."""
+    """How many rows to hold out. With a job's number, `split_by` and `seed`, the split is the job's."""
     split_by: Literal["row", "prompt"] = "row"
-    """`prompt`: rows with equal prompts are on one side, as in jobs."""
+    """`prompt`: rows with equal prompts are all held out, or none is, as in jobs."""
     seed: int = Field(default=0, ge=0, le=2**31 - 1)
     samples_per_row: int = Field(default=4, ge=1, le=16)
     max_tokens: int = Field(default=256, ge=1, le=4096)
@@ -56,7 +56,7 @@ class StandAloneCreate(SamplingSettings):
 
     kind: Literal["stand_alone"]
     name: str | None = Field(default=None, min_length=1, max_length=100)
-    """Name of the evaluation; a gate uses the newest one of a name."""
+    """Name of the evaluation; a gate uses the newest of its name."""
     model: str | None = Field(default=None, max_length=200)
     """Id of a base model."""
     adapter: str | None = Field(default=None, max_length=100)
@@ -204,4 +204,4 @@ class Calibration(Response):
     disagreements: list[LabelView]
     """Labelled completions that the reward judges differently."""
     unlabelled: list[LabelPlace]
-    """Completions to label next, spread over steps and results."""
+    """Completions to label next, spread over steps; about half of them pass."""

@@ -15,12 +15,12 @@ class ExampleResult(Response):
     tuned: float
     """Held-out reward after the last step."""
     parts: dict[str, list[float]] = Field(default_factory=dict)
-    """Part of the reward → its held-out mean before and after."""
+    """Part of the reward → its held-out mean before and after training."""
     length: list[float] = Field(min_length=2, max_length=2)
-    """Mean tokens of a held-out completion before and after."""
+    """Mean tokens of a held-out completion before and after training."""
     steps: int
     seconds: float
-    """From start to adapter."""
+    """Seconds from job start to adapter."""
     machine: str
     date: str
     commit: str
@@ -39,7 +39,7 @@ class ExampleSummary(Response):
     held_out_rows: int
     result: ExampleResult | None = None
     job: str | None = None
-    """Its unfinished job in this project."""
+    """The example's unfinished job in this project."""
 
 
 class ExampleDetail(ExampleSummary):

@@ -19,7 +19,7 @@ class JobCheck(Response):
     problems: list[JobProblem] = []
     warnings: list[str] = []
     worker_warnings: list[str] = []
-    """Those of `warnings` that only a check with a worker finds."""
+    """Entries of `warnings` that only a check with a worker finds."""
     spec: dict[str, Any] | None = None
     """Resolved specification; None if it does not parse."""
     facts: dict[str, Any] = {}
@@ -36,13 +36,13 @@ class Preset(Response):
     package: str | None = None
     """Name and version of its package; None if built in."""
     summary: str
-    """What it does, when to choose it."""
+    """What it does, and when to choose it."""
     formula: str
     source: str
     """Paper and equation."""
     confidence: Literal["high", "medium", "low"]
-    """How certain the formula is: read in the authors' paper, combined from accounts of others, or partly
-    filled in.
+    """Certainty of the formula. `high`: read in the authors' paper; `medium`: combined from accounts of
+    others; `low`: partly filled in.
     """
     deviations: list[str]
     learning: str
@@ -50,7 +50,7 @@ class Preset(Response):
     needs: list[str]
     algorithm: dict[str, Any]
     job: dict[str, Any]
-    """Other parts of the job that it fills."""
+    """Other fields of the job that the preset fills in."""
     recipe: dict[str, Any]
     """Published settings, filled in on request only."""
     published_rate: float | None = None

@@ -9,9 +9,7 @@ from reinforge.schemas.common import Response
 class JobDefaults(Response):
     object: Literal["job.defaults"] = "job.defaults"
     data: list[JobDefault]
-    """Suggestions, also for fields that the specification states. A job gets these values only if they are
-    sent.
-    """
+    """Suggestions, also for fields that the specification states. A job gets them only if they are sent."""
     preflight: str | None = None
     """The newest pre-flight of the same model, data and rewards, which the values follow."""
     estimate: TimeEstimate | None = None

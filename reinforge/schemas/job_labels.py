@@ -31,7 +31,7 @@ class JobUpdate(Request):
 
 
 class JobFacets(Response):
-    """Values that jobs of the project have, sorted; at most 200 of each."""
+    """Tags, models, presets and owners of the project's jobs, sorted; at most 200 of each."""
 
     object: Literal["job_facets"] = "job_facets"
     tags: list[str]

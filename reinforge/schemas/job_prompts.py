@@ -1,12 +1,12 @@
-"""How a job's prompts fared over all its steps."""
+"""Results of a job's prompts over all its steps."""
 
 from typing import Literal
 
 from reinforge.schemas.common import Response
 
 PromptCategory = Literal["never_solved", "newly_lost", "won", "most_variable"]
-"""A draw is one prompt in one step with at least one scored completion. It is solved if at least half of
-its scored completions pass, and failed if none passes. The last draws are the last two, or the last one
+"""A draw of a prompt is a step in which a completion of it was scored. A draw is solved if at least half of
+the scored completions pass, and failed if none passes. The last draws are the last two, or the last one
 of a prompt with fewer than four draws. A prompt is in the first category that applies:
 
 never_solved: no completion passed in any draw.
@@ -17,7 +17,7 @@ most_variable: among the other prompts with at least three draws, the tenth with
 
 
 class PromptSeries(Response):
-    """At most 40 points; a point is the mean of successive draws."""
+    """At most 40 points; each is the mean over successive steps with the prompt."""
 
     steps: list[int] = []
     """Last step of each point."""
@@ -28,28 +28,26 @@ class JobPrompt(Response):
     row_index: int
     prompt_hash: str
     prompt: str | None
-    """First 1,000 characters of the prompt's last message, or of the rendered prompt; null for jobs of older
-    workers.
-    """
+    """First 1,000 characters of the prompt's last message or the rendered prompt; null for older workers."""
     answer: str | None
     """The reference answer that the dataset declares, at most 500 characters."""
     category: PromptCategory | None
     draws: int
     completions: int
     scored: int
-    """Completions with a reward."""
+    """Number of completions with a reward."""
     pass_share: float | None
     """Share of the scored completions that pass."""
     first_pass_share: float | None
     last_pass_share: float | None
     first_reward: float | None
-    """Mean reward of the first draw."""
+    """Mean reward in the first step with the prompt."""
     last_reward: float | None
     variance: float | None
-    """Variance of the draws' mean rewards."""
+    """Variance of the mean rewards in steps with the prompt."""
     last_step: int
     last_prompt_no: int
-    """Number of the prompt in the last step that drew it."""
+    """Number of the prompt in the last step that sampled it."""
     series: PromptSeries
 
 
@@ -59,10 +57,10 @@ class JobPromptPage(Response):
     has_more: bool = False
     next_cursor: str | None = None
     total: int
-    """Prompts that match."""
+    """Number of matching prompts."""
     prompts: int
-    """Prompts of the split."""
+    """Number of prompts in the split."""
     categories: dict[str, int] = {}
-    """Category → prompts of the split."""
+    """Category → number of prompts in the split."""
     pass_above: float
     """A completion passes above this reward."""

@@ -38,7 +38,7 @@ class ForkedFrom(Response):
 
 
 class StartedFrom(Response):
-    """Adapter whose weights a job started from. What the job calls the base is this adapter."""
+    """Adapter whose weights a job started from; it is the base of the job."""
 
     id: str
     """`adp_…` or `ftckpt_…`."""
@@ -49,7 +49,7 @@ class StartedFrom(Response):
 
 
 class QueuePlace(Response):
-    """Place of a queued job among all projects' jobs."""
+    """Position of a queued job among all projects' jobs."""
 
     position: int
     """1 is next."""
@@ -71,7 +71,7 @@ class Job(Response):
     error: JobError | None = None
     progress: Progress
     queue: QueuePlace | None = None
-    """Place in the queue; not in live events."""
+    """Position in the queue; not in live events."""
     attempt: int
     model: str
     dataset: str
@@ -84,7 +84,7 @@ class Job(Response):
     held_out_reward_best: float | None = None
     """Held-out reward of `best_step`; in lists of jobs only."""
     held_out_includes_shaping: bool = False
-    """Whether a worker before version 0.2 measured it, shaping included: do not compare it with other jobs.
+    """Whether a worker before version 0.2 measured the reward: it includes shaping, and cannot be compared.
     """
     best_step: int | None = None
     """Step of the best held-out reward; null if none is better than the base."""
@@ -105,7 +105,7 @@ class Job(Response):
     tags: list[str] = []
     archived: bool = False
     settings: dict[str, Any] = {}
-    """Dotted path → value, for the paths that the request for the list named."""
+    """Dotted path → value, for the paths that the request named."""
 
 
 class JobDetail(Job, Editable):
@@ -137,7 +137,7 @@ class Metrics(Response):
     object: Literal["metrics"] = "metrics"
     job: str
     seq: int
-    """Live-event cursor: stream from here."""
+    """Cursor of the event stream: continue from here."""
     series: list[Series]
     buckets: int | None = None
     """Requested maximum of points; `values` are the last of each bucket."""
@@ -158,7 +158,7 @@ class CompletionRow(Response):
     finish_reason: CompletionEnd
     error: str | None
     text: str
-    """What the policy wrote; with several turns, in the last one."""
+    """Text that the policy wrote, in the last turn if there are several."""
     turns: int = 1
     tool_calls: int = 0
     tool_errors: int = 0
@@ -170,7 +170,7 @@ class CompletionCall(Response):
     id: str
     name: str
     arguments: str
-    """JSON, or what the policy wrote if that could not be read."""
+    """JSON, or the policy's text if it cannot be read."""
     status: CallStatus
     """`ok`, or why it failed."""
     result: str = ""
@@ -182,7 +182,7 @@ class CompletionCall(Response):
 
 
 class CompletionReply(Response):
-    """What a simulated user replied to a turn without a call."""
+    """Reply of a simulated user to a turn without a call."""
 
     status: CallStatus
     """`ok`, or why it failed."""
@@ -225,24 +225,24 @@ class RewardResult(Response):
     code: str | None = None
     """Error finer than `status`: `judge_refusal`, `invalid_variable` …"""
     labels: dict[str, str] = {}
-    """Labels of judges and classifiers, by part of a multi (`""`: the reward)."""
+    """Labels of judges and classifiers, by part of a multi grader (`""`: the reward)."""
     part_status: dict[str, str] = {}
-    """Part of a multi without value → `not_applicable` if gated, or an error."""
+    """Part of a multi grader without a value → `not_applicable` if its gate skipped it, or an error."""
     usage: dict[str, dict[str, float]] = {}
     """Judge → `prompt_tokens, completion_tokens, cached_tokens, cost, calls, cached_calls`."""
 
 
 class CompletionBranch(Response):
-    """Another conversation of a rollout, trained beside the one that its rewards read."""
+    """Conversation that is trained with a rollout, beside the one that rewards read."""
 
     branch: int
-    """Its number among the rollout's conversations, in the order in which they began."""
+    """Number of the conversation in the rollout, in the order of beginning."""
     reason: str | None = None
-    """Why it began apart from the others: `first`, `fork`, `sampled_again`, `history_rewritten`, `reasoning_dropped`,
+    """Why it began: `first`, `fork`, `sampled_again`, `history_rewritten`, `reasoning_dropped`,
     `system_message`, `tools_changed` or `sub_agent`.
     """
     share: float
-    """Its share of the tokens that the rollout trains."""
+    """Its share of the rollout's trained tokens."""
     prompt_messages: list[dict[str, Any]] = []
     text: str
     token_ids: list[int] = []
@@ -269,11 +269,11 @@ class Completion(CompletionRow):
     conversation: list[CompletionTurn] = []
     """Turns of the policy with the calls that they made; empty with environment `single_turn`."""
     messages: list[dict[str, Any]] = []
-    """Messages after the prompt; empty like `conversation`."""
+    """Messages after the prompt; empty with environment `single_turn`."""
     mask: list[bool] = []
-    """Whether the policy wrote a token; empty like `conversation`."""
+    """Per token, whether the policy wrote it; empty with environment `single_turn`."""
     branch: int | None = None
-    """Number of this conversation among the rollout's; null where no rollout of the step has several."""
+    """Number of this conversation among the rollout's; null if every rollout of the step has one."""
     branches: list[CompletionBranch] = []
     """The rollout's other conversations that were trained. Tokens, turns and messages above are those of one
     conversation; `length`, `turns` and `tool_calls` count all.
@@ -311,7 +311,7 @@ class GroupHead(Response):
     prompt_hash: str
     row_index: int
     prompt: str
-    """Beginning of the prompt's last message, or of the rendered prompt, at most 300 characters."""
+    """First 300 characters of the prompt's last message or the rendered prompt."""
     rewards: list[float | None] = []
     """Reward of each completion, in the order of `sample_no`."""
     tokens: int = 0
@@ -329,9 +329,7 @@ class GroupList(Response):
 
 class CompletionHit(CompletionRow):
     prompt: str | None = None
-    """First 300 characters of the prompt's last message, or of the rendered prompt; null for jobs of older
-    workers.
-    """
+    """First 300 characters of the prompt's last message or the rendered prompt; null for older workers."""
     answer: str | None = None
     """The reference answer that the dataset declares, at most 300 characters."""
 
@@ -375,7 +373,7 @@ class JobFork(Request):
     """A new job that continues another from a step, with the changes in `set`."""
 
     step: int | None = Field(default=None, ge=0)
-    """One of `GET /jobs/{id}/starts`; default the newest. 0: from the base, as a new job of its own."""
+    """Step from `GET /jobs/{id}/starts`; default the newest. 0: from the base, as an independent new job."""
     name: str | None = Field(default=None, max_length=200)
     set: dict[str, Any] = Field(default_factory=dict, max_length=100)
     """Dotted path in the specification → new value, such as `optimizer.learning_rate`, `rewards` or
@@ -386,7 +384,7 @@ class JobFork(Request):
 class JobStart(Response):
     step: int
     whole: bool
-    """Whether the step has optimizer and algorithm state; else it has only adapter weights."""
+    """Whether the step has optimizer and algorithm state besides adapter weights."""
     held_out_reward: float | None = None
 
 

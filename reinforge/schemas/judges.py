@@ -20,9 +20,9 @@ class JudgeCreate(Request):
     api_key: SecretStr | None = Field(default=None, min_length=1, max_length=4096)
     """Key of the judge's server. Stored encrypted, sent to workers that ask this judge, never returned."""
     input_price: float = Field(default=0.0, ge=0, allow_inf_nan=False)
-    """Per million input tokens, in any currency."""
+    """Price per million input tokens, in any currency."""
     output_price: float = Field(default=0.0, ge=0, allow_inf_nan=False)
-    """Per million output tokens."""
+    """Price per million output tokens."""
     structured: Structured = "json_schema"
     """How JSON replies are requested."""
     concurrency: int = Field(default=8, ge=1, le=256)
@@ -38,7 +38,7 @@ class JudgeCreate(Request):
 
 
 class JudgeChange(Request):
-    """Omitted fields stay; `api_key: null` removes the key."""
+    """Omitted fields are kept; `api_key: null` removes the key."""
 
     base_url: str | None = Field(default=None, max_length=2048)
     model: str | None = Field(default=None, min_length=1, max_length=200)

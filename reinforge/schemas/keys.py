@@ -7,7 +7,6 @@ from pydantic import BeforeValidator, Field
 from reinforge.schemas.common import Request, Response, Timestamp
 
 Role = Literal["viewer", "editor", "owner"]
-"""`viewer` reads, `editor` also changes things, `owner` also manages people, keys and budgets."""
 
 
 def _renamed(value: Any) -> Any:
@@ -29,13 +28,13 @@ SCOPES_OF: dict[Role, tuple[Scope, ...]] = {
 class ApiKeyCreate(Request):
     name: str = Field(min_length=1, max_length=100)
     role: RoleInput = "editor"
-    """`viewer` reads, `editor` also changes things, `owner` also manages people and keys."""
+    """`viewer` reads, `editor` also changes things, `owner` also manages people, keys and budgets."""
     scopes: list[Scope] | None = Field(default=None, min_length=1)
     """Allowed uses; default everything that the role may."""
     expires_in_days: int | None = Field(default=None, ge=1, le=3650)
     """Default: valid until revoked."""
     administrator: bool = False
-    """Whether the key runs the platform: creates projects, and acts for any project in `X-Reinforge-Project`.
+    """Whether the key may create projects, and act for any project in `X-Reinforge-Project`.
     Only administrators may request it, for keys of role `owner` without scopes.
     """
 
@@ -52,8 +51,8 @@ class ApiKey(Response):
     """First characters of the key."""
     created_by: str | None = None
     maker: str | None = None
-    """Id of the user whose role in the project limits the key, and with whose membership it ends. None: the
-    platform's.
+    """Id of the user whose role in the project limits the key; the key ends with the user's membership. None:
+    a key of the platform.
     """
     created_at: Timestamp
     last_used_at: Timestamp | None = None

@@ -1,4 +1,4 @@
-"""Version and definitions of the server."""
+"""The server's version, metrics, charts, presets and schemas."""
 
 from typing import Any, Literal
 
@@ -14,6 +14,6 @@ class Meta(Response):
     metrics: list[Metric]
     metric_families: list[MetricFamily]
     charts: list[MetricChart]
-    """Charts of a job, in page order. A metric that is in none of them has a chart of its own."""
+    """Charts of a job, in page order. A metric that is in no chart gets one of its own."""
     presets: dict[str, dict[str, Any]]
     job_spec: dict[str, Any]

@@ -9,7 +9,7 @@ from reinforge.schemas.webhooks import EventType
 
 
 class Notifications(Editable):
-    """Which events of the project are sent to the person's confirmed address."""
+    """Events of the project that are sent to the person's confirmed address."""
 
     EDITS: ClassVar = frozenset({"events"})
 

@@ -31,7 +31,7 @@ class ChatRequest(Request):
     n: int | None = Field(default=None, ge=1, le=128)
     max_tokens: int | None = Field(default=None, ge=1, le=131_072)
     max_completion_tokens: int | None = Field(default=None, ge=1, le=131_072)
-    """Default: the rest of the context, at most 4096."""
+    """Maximum tokens; default: the rest of the context, at most 4096."""
     temperature: float | None = Field(default=None, ge=0, le=2)
     top_p: float | None = Field(default=None, gt=0, le=1)
     stop: str | list[str] | None = None
@@ -45,7 +45,7 @@ class ChatRequest(Request):
     """
     top_logprobs: int | None = Field(default=None, ge=0, le=20)
     tools: list[dict[str, Any]] | None = Field(default=None, max_length=128)
-    """For models whose chat template supports tools."""
+    """Tools; the model's chat template must support them."""
     tool_choice: str | dict[str, Any] | None = None
     response_format: ResponseFormat | None = None
     """`text`, `json_object` or `json_schema`, enforced during sampling."""

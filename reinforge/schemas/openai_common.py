@@ -1,4 +1,4 @@
-"""Base models of OpenAI's shapes. Times are Unix seconds."""
+"""Base classes of OpenAI's requests and responses. Times are Unix seconds."""
 
 from typing import Generic, Literal, TypeVar
 
@@ -12,7 +12,7 @@ class WireObject(Response):
 
 
 class WireList(Response, Generic[T]):
-    """One page; request the next with `after=<last_id>`."""
+    """One page of a list; request the next with `after=<last_id>`."""
 
     object: Literal["list"] = "list"
     data: list[T]

@@ -20,7 +20,7 @@ Text512 = Annotated[str, Field(max_length=512)]
 
 
 class Hyperparameters(Request):
-    """OpenAI's hyperparameters, in OpenAI's ranges; `reinforge.imports.hyperparameters` reads others."""
+    """OpenAI's hyperparameters, in OpenAI's ranges; `reinforge.imports.hyperparameters` reads more fields."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -149,7 +149,7 @@ class ResponsesRequest(Request):
     prompt_cache_options: dict[str, Any] | None = None
     parallel_tool_calls: bool | None = None
     max_tool_calls: int | None = None
-    """Limit on calls of hosted tools, of which there are none."""
+    """Ignored: it limits calls of hosted tools, and there are none."""
 
     # Refused unless they ask for nothing.
     previous_response_id: str | None = None
@@ -226,7 +226,7 @@ class ResponsesUsage(Response):
     input_tokens: int
     input_tokens_details: InputTokensDetails = InputTokensDetails()
     output_tokens: int
-    """Including the end token."""
+    """Sampled tokens, including the end token."""
     output_tokens_details: OutputTokensDetails = OutputTokensDetails()
     total_tokens: int
 

@@ -24,7 +24,7 @@ class Project(Editable):
 class ProjectAccess(Project):
     role: Role
     current: bool
-    """Whether requests without `X-Reinforge-Project` mean this project."""
+    """Whether requests without `X-Reinforge-Project` apply to this project."""
 
 
 class ProjectCreate(Request):
@@ -39,7 +39,7 @@ class ProjectCreated(Project):
 
 
 class ProjectUpdate(Request):
-    """Fields that are left out stay."""
+    """Omitted fields are kept."""
 
     name: ProjectName | None = None
     required_card: str | None = Field(default=None, min_length=1, max_length=1000)

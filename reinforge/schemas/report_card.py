@@ -1,4 +1,4 @@
-"""Report card of a job: what its adapter does on held-out rows, against the base and its parent."""
+"""Report card of a job: its adapter on held-out rows, compared with the base and the parent adapter."""
 
 from typing import Any, Literal
 
@@ -30,14 +30,14 @@ class CardPolicy(Response):
     name: str
     job: str | None = None
     step: int
-    """Step of the evaluation in that job."""
+    """Step of the evaluation in `job`."""
     rows: int
     completions: int
 
 
 class CardFigure(Response):
     key: str
-    """Used in conditions, such as `pass@4` or `slice/hard`."""
+    """Name in conditions, such as `pass@4` or `slice/hard`."""
     group: FigureGroup
     title: str
     unit: str
@@ -65,7 +65,7 @@ class CardAbility(Response):
 
 
 class CardWitness(Response):
-    """A sign that the reward was gained in another way than intended."""
+    """A sign that the reward was gained in an unintended way."""
 
     code: str
     message: str
@@ -98,7 +98,7 @@ class CardVerdict(Response):
 
 
 class CardSubject(Response):
-    """Job and adapter that the card is about, with the SHA-256 of what went into them."""
+    """Job and adapter that the card is about, with the SHA-256 of their inputs."""
 
     job: str
     name: str
@@ -156,17 +156,17 @@ class ReportCard(Response):
     abilities: list[CardAbility] = []
     witnesses: list[CardWitness] = []
     findings: list[CardFinding] = []
-    """Findings that are not resolved."""
+    """Open findings."""
     best: list[CardCompletion] = []
     worst: list[CardCompletion] = []
     cost: CardCost
     notes: list[str] = []
-    """What limits the card's figures."""
+    """Limitations of the card's figures."""
     requirement: CardRequirement | None = None
 
 
 class CardManifest(Response):
-    """SHA-256 of a card's files and of what it is about, signed with the installation's Ed25519 key."""
+    """SHA-256 of a card's files and of its subject, signed with the installation's Ed25519 key."""
 
     object: Literal["report_card_manifest"] = "report_card_manifest"
     version: Literal[1] = 1

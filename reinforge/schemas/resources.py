@@ -25,15 +25,15 @@ class Dataset(Editable):
     rows: int
     sha256: str
     columns: list[dict[str, Any]]
-    """Each `{name, type, nulls, example}`."""
+    """Columns, each `{name, type, nulls, example}`."""
     warnings: list[str] = []
     preview: list[dict[str, Any]] = []
     skipped: SkippedRows | None = None
-    """With `skip_bad_rows`: the file's rows that are not in the dataset."""
+    """Rows of the file that `skip_bad_rows` left out."""
     suggested_columns: ColumnRoles | None = None
     """A guess at the columns that `prompt_view` leaves open, by name and content."""
     prompt_view: PromptView = PromptView()
-    """How rows become prompts, as edited."""
+    """How rows become prompts; can be edited."""
     created_at: Timestamp
     jobs: int = 0
     newest: str | None = None
@@ -86,7 +86,7 @@ class RewardRevision(Response):
     source: str
     sha256: str
     entries: list[dict[str, Any]]
-    """Functions, each `{name, spelling, line}`; for graders the parts, with types as `spelling`."""
+    """Functions, each `{name, spelling, line}`; for graders the sub-graders, with types as `spelling`."""
     created_at: Timestamp
 
 
@@ -144,7 +144,7 @@ class ModelCreate(Request):
     source: str = Field(min_length=1, max_length=4096)
     """Folder on the worker, or `hub:org/name@revision`, pinned to a commit."""
     token: SecretStr | None = Field(default=None, min_length=1, max_length=500)
-    """Access token for private or gated hub models; stored encrypted, sent to workers that need it."""
+    """Token for private or gated hub models; stored encrypted, sent to workers that need it."""
     chat_template: Literal["plain", "bare"] | None = None
     """For a model without a chat template: `plain` writes roles as words, `bare` only the messages' texts."""
 
@@ -152,7 +152,7 @@ class ModelCreate(Request):
 class ModelProgress(Response):
     phase: Literal["waiting", "looking", "downloading", "hashing"]
     done: int | None = None
-    """Bytes."""
+    """Bytes done."""
     total: int | None = None
 
 
@@ -160,9 +160,7 @@ class BaseModelInfo(Response):
     object: Literal["base_model"] = "base_model"
     id: str
     shared: bool = True
-    """Whether the model is shared by all projects, and changed by administrators only. False: the project's
-    own.
-    """
+    """True: all projects share the model, and only administrators change it. False: the project owns it."""
     source: str
     status: Literal["adding", "ready", "failed"]
     error: str | None = None
@@ -173,7 +171,7 @@ class BaseModelInfo(Response):
     has_token: bool = False
     memory: MemoryEstimate | None = None
     auto_learning_rate: AutoLearningRate | None = None
-    """What `optimizer.learning_rate: auto` is for this model."""
+    """Value of `optimizer.learning_rate: auto` for this model."""
     architecture: str | None
     parameters: int | None
     context_length: int | None
@@ -189,7 +187,7 @@ class BaseModelInfo(Response):
     @field_validator("progress", mode="wrap")
     @classmethod
     def only_phases(cls, value: Any, handler: Any) -> Any:
-        """Ignores a failure, which the database keeps in the column of progress."""
+        """Drops a failure, which the database stores in the same column as progress."""
         return None if isinstance(value, dict) and "phase" not in value else handler(value)
 
 
@@ -232,9 +230,9 @@ class WorkerInfo(Response):
     version: str
     last_seen_at: Timestamp
     job: str | None = None
-    """Id of the job that it runs; null if that is of another project."""
+    """Id of the job that it runs; null if the job belongs to another project."""
     busy: bool = False
     notice: str | None = None
-    """Why jobs start late, and what to do: its broker does not answer or is not the backend's, or all
-    GPUs are taken.
+    """Why jobs start late, and what to do: the worker's broker does not answer or is not the backend's, or
+    all GPUs are taken.
     """

@@ -24,9 +24,9 @@ class RewardAttack(Request):
     granularity: Literal["sample", "group", "batch"] = "sample"
     rows: list[RewardAttackRow] = Field(min_length=1, max_length=MOST_ATTACK_ROWS)
     answer: str = Field(default="answer", max_length=200)
-    """Field of `item` with the right answer. Without one, only what the reward pays for nonsense is reported."""
+    """Field of `item` with the right answer. Without this field, only rewards of nonsense are reported."""
     right: str | None = Field(default=None, max_length=20_000)
-    """A right completion with `{answer}` in place of the answer; default: of several common forms, the one
+    """A right completion with `{answer}` in place of the answer; default: the common form
     that the reward pays best.
     """
     timeout_seconds: float = Field(default=2.0, gt=0, le=60)
@@ -48,12 +48,12 @@ class AttackFinding(Response):
     """`empty`, `inside_longer`, `other_answer` …"""
     title: str
     severity: Literal["high", "low"]
-    """`low` if a model must know the right answer to be paid for it; such findings alone do not break a reward."""
+    """`low`: only a model that knows the right answer is paid; such findings alone do not break a reward."""
     message: str
     implied_by: str | None = None
-    """Code of another finding that explains this one: the form alone is paid as much."""
+    """Code of a finding that explains this one: the reward pays similarly for that form of nonsense."""
     rows: int
-    """Rows on which the reward pays for it."""
+    """Number of rows on which the reward pays for such completions."""
     tried: int
     value: float
     """Mean reward on those rows."""
@@ -79,13 +79,13 @@ class AttackReport(Response):
     message: str
     rows: int
     completions: int
-    """Completions scored."""
+    """Number of completions scored."""
     right: str | None
-    """The form of a right completion, with `{answer}`; None if no form is paid."""
+    """The form of a right completion, with `{answer}`; None if the reward pays for no form."""
     right_value: float | None
     """Mean reward of right completions."""
     findings: list[AttackFinding]
-    """High severity first, then those that no other explains, then the most widely paid."""
+    """High severity first, then findings that no other explains, then the most widely paid."""
     errors: list[AttackExample] = []
     """Completions on which the reward failed; `reason` says how."""
     probes: list[AttackProbe]

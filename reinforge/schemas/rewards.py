@@ -1,4 +1,4 @@
-"""Checks of a reward's source, and ready rewards."""
+"""Checks of a reward's source, and ready-made rewards."""
 
 from typing import Any, Literal
 
@@ -25,7 +25,7 @@ class RewardEntry(Response):
 class RewardProblem(Response):
     message: str
     line: int | None = None
-    """From 1, like `column`."""
+    """Line, from 1; `column` counts likewise."""
     column: int | None = None
     field: str | None = None
     """Invalid field of a grader, such as `graders.exact.input` or `input[0].content`."""
@@ -47,7 +47,7 @@ class RewardParameter(Response):
 
 
 class RewardTemplate(Response):
-    """Ready reward, to use or edit."""
+    """Ready-made reward, to use or edit."""
 
     id: str
     title: str
@@ -67,4 +67,4 @@ class RewardTemplate(Response):
     optional_columns: list[str] = []
     example_item: dict[str, Any] = {}
     example_completions: list[str] = []
-    """The first scores best."""
+    """Examples to score; the first scores best."""

@@ -37,7 +37,7 @@ class SweepTrial(Response):
     """Held-out reward of the newest or the best evaluation after training began."""
     objective_step: int | None
     evaluations: int
-    """Evaluations after training began."""
+    """Number of evaluations after training began."""
     step: int
     steps: int
     seconds: float
@@ -58,11 +58,11 @@ class SweepSetting(Response):
     low: float | None
     high: float | None
     measured: int
-    """Trials with an objective."""
+    """Number of trials with an objective."""
 
 
 class SweepBest(Response):
-    """The best job of the setting with the best mean."""
+    """The best job of the setting with the best mean objective."""
 
     setting: int
     trial: int
@@ -75,8 +75,8 @@ class SweepBest(Response):
 class ParameterImportance(Response):
     method: str
     shares: dict[str, float]
-    """Dotted path → share of the objective's variance that its values explain, adjusted for their number,
-    largest first.
+    """Dotted path → share of the objective's variance that the path's values explain, adjusted for the number
+    of values; largest first.
     """
     trials: int
 
@@ -96,7 +96,7 @@ class Sweep(Response):
     varied: list[str]
     """Dotted paths that differ between trials."""
     planned: int
-    """Number of trials, if neither budget nor cancellation ends the sweep early."""
+    """Number of trials, unless the sweep ends early."""
     counts: dict[str, int]
     """Status of trials → their number."""
     best: SweepBest | None
@@ -113,7 +113,7 @@ class SweepDetail(Sweep):
     """Settings, the best first; those without an objective last."""
     importance: ParameterImportance | None
     importance_note: str | None
-    """Why there is no importance."""
+    """Why `importance` is null."""
     seconds: float
     cost: float | None
 
@@ -135,9 +135,7 @@ class SweepCheck(Response):
     """`param` names a field of the sweep: `parameters.adapter.rank`, `job.limits.steps`."""
     warnings: list[str] = []
     planned: int | None = None
-    """Number of jobs, if neither budget nor cancellation ends the sweep early; None if the sweep does not
-    parse.
-    """
+    """Number of jobs, unless the sweep ends early; None if the sweep does not parse."""
     varied: list[str] = []
     """Dotted paths that differ between trials."""
     trials: list[PlannedTrial] = []

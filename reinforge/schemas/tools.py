@@ -17,7 +17,7 @@ _MOST_STATE = 1 << 18
 
 class ToolsCheck(Request):
     sources: list[ToolSource] = Field(max_length=16)
-    """As in `environment.sources` of a job file."""
+    """Sources, as in `environment.sources` of a job file."""
 
 
 class SourceTool(Response):
@@ -30,13 +30,13 @@ class ToolProblem(Response):
     source: int
     message: str
     line: int | None = None
-    """From 1."""
+    """Line, from 1."""
     code: str | None = None
     hint: str | None = None
 
 
 class ToolsCheckResult(Response):
-    """The tools as the model reads them. Without problems, a job with these sources has the same tools."""
+    """The tools as the model reads them. Without `problems`, a job with these sources has the same tools."""
 
     object: Literal["tools.check"] = "tools.check"
     ok: bool
@@ -49,11 +49,11 @@ class ToolRunCall(Request):
     arguments: str = Field(default="{}", max_length=MOST_ARGUMENTS)
     """JSON, as a model writes it."""
     error: str | None = Field(default=None, max_length=2000)
-    """Why the model's text is not a call that can run, if so."""
+    """Why the call cannot run, if the model's text is no valid call."""
 
 
 class PastToolCall(Request):
-    """A call that ran, as `ToolRunResult.history` has it."""
+    """A call that ran, as in `ToolRunResult.history`."""
 
     source: int = Field(ge=0, le=15)
     name: str = Field(max_length=200)
@@ -74,17 +74,17 @@ class ToolRun(Request):
     in the middle.
     """
     start: bool = False
-    """Begin the conversation by `reset` of classes, whose text belongs after the prompt."""
+    """Begin the conversation by `reset` of classes, which returns text for the end of the prompt."""
     score: bool = False
     """End the conversation by `get_reward` of classes."""
     seed: int = Field(default=0, ge=0, le=2**31 - 1)
-    """The same in all turns of a conversation."""
+    """Seed, the same in all turns of a conversation."""
     turn: int = Field(default=0, ge=0, le=255)
     calls_before: int = Field(default=0, ge=0, le=8192)
-    """Calls of earlier turns."""
+    """Number of calls in earlier turns."""
     state: str | None = Field(default=None, max_length=_MOST_STATE)
     history: list[PastToolCall] = Field(default_factory=list, max_length=MOST_PAST_CALLS)
-    """`state` and `history` are those of the previous result."""
+    """Send `state` and `history` of the previous result."""
 
     @field_validator("environment")
     @classmethod
@@ -117,13 +117,13 @@ class ToolRunCallResult(Response):
 class ToolStartResult(Response):
     status: CallStatus
     text: str = ""
-    """What `reset` returned, for the end of the prompt; or why it failed."""
+    """Text that `reset` returned, for the end of the prompt; or why it failed."""
 
 
 class ToolScore(Response):
     status: CallStatus
     value: float | None = None
-    """What `get_reward` returned; None without one."""
+    """Return value of `get_reward`; None if there is no such method."""
     message: str | None = None
 
 

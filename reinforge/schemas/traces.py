@@ -8,7 +8,7 @@ from reinforge.schemas.common import Request
 
 
 class TraceSelection(Request):
-    """Which completions a dataset is made of: the best first, of every prompt."""
+    """Selection of completions for a dataset: for every prompt, the best first."""
 
     min_reward: float = Field(allow_inf_nan=False)
     split: Literal["train", "held_out"] = "train"
@@ -18,7 +18,7 @@ class TraceSelection(Request):
     per_prompt: int = Field(default=4, ge=1, le=1000)
     """Maximum completions of one prompt; of equal ones only one is taken."""
     truncated: bool = False
-    """Also completions that reached the token limit."""
+    """Include completions that reached the token limit."""
     limit: int = Field(default=10_000, ge=1, le=100_000)
     name: str | None = Field(default=None, min_length=1, max_length=200)
-    """Name of the dataset; default: made from the job's name."""
+    """Name of the dataset; default: derived from the job's name."""

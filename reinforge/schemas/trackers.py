@@ -54,7 +54,7 @@ class TrackerCreate(Request):
     entity: Account | None = None
     """W&B: user or team; default that of the key."""
     username: Account | None = None
-    """MLflow with basic authentication: the user, with `api_key` as password. Without it `api_key` is a token."""
+    """MLflow: user for basic authentication, with `api_key` as password. Without it `api_key` is a token."""
     api_key: ApiKey | None = None
     """Key for the tracker. Stored encrypted, never returned."""
     every_job: bool = False
@@ -86,7 +86,7 @@ def check_tracker(kind: str, url: str, destination: str) -> None:
 
 
 class TrackerChange(Request):
-    """Omitted fields stay; `api_key: null` removes the key."""
+    """Omitted fields are kept; `api_key: null` removes the key."""
 
     url: str | None = Field(default=None, max_length=2000)
     destination: Destination | None = None

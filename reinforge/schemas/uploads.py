@@ -10,7 +10,7 @@ from reinforge.schemas.resources import Dataset
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 LARGE_BYTES = 64 * 1024**2
-"""Larger files are uploaded in parts if the client may choose."""
+"""Clients upload larger files in parts by default."""
 
 
 class DatasetUploadCreate(Request):
@@ -19,12 +19,12 @@ class DatasetUploadCreate(Request):
     name: str | None = Field(default=None, min_length=1, max_length=200)
     """Name of the dataset; default the file's."""
     sha256: Sha256 | None = None
-    """SHA-256 of the whole file; an unfinished upload of it is continued."""
+    """SHA-256 of the whole file; an unfinished upload of the same file is continued."""
 
 
 class DatasetUploadPart(Response):
     number: int
-    """From 1."""
+    """Part number, from 1."""
     bytes: int
     sha256: str
 
@@ -46,7 +46,7 @@ class DatasetUpload(Response):
     """Whether parts may be sent to the bucket itself, by URLs of `…/parts/{number}/url`."""
     created_at: Timestamp
     expires_at: Timestamp
-    """A day after the last part."""
+    """A day after the last part arrived."""
     dataset: Dataset | None = None
 
 

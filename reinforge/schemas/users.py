@@ -54,7 +54,7 @@ class Me(Editable):
     email: str | None = None
     has_password: bool = False
     administrator: bool = False
-    """Whether the user or key runs the platform: creates projects, and acts as owner of each."""
+    """Whether the user or key may create projects, and act as owner of each."""
 
 
 class AccountUpdate(Request):
@@ -70,7 +70,7 @@ class PasswordReset(Request):
     token: str = Field(min_length=8, max_length=200)
     password: Password
     email: Email | None = None
-    """Needed if the account has none."""
+    """E-mail address; needed if the account has none."""
 
 
 class InvitationAccept(Request):
@@ -95,4 +95,4 @@ class BrowserSession(Response):
 class OneTimeAddress(Response):
     object: Literal["one_time_address"] = "one_time_address"
     url: str
-    """Works once, shown only once."""
+    """Address that works once; shown only once."""

@@ -44,7 +44,7 @@ class WebhookCreate(Request):
 
 
 class WebhookChange(Request):
-    """Omitted fields stay."""
+    """Omitted fields are kept."""
 
     url: str | None = Field(default=None, max_length=2000)
     events: list[EventType] | None = Field(default=None, max_length=20)

@@ -1,7 +1,7 @@
 """Worker API: HTTP messages between workers and backend. Workers have no database credentials.
 
 Registration, claims and RPCs carry the worker token; requests about a claimed job and its blobs
-the claim's job token, valid for that attempt. Stale attempts get `lease_lost`.
+carry the claim's job token, valid for that attempt. Stale attempts get `lease_lost`.
 """
 
 from itertools import pairwise
@@ -17,13 +17,13 @@ from reinforge.schemas.rpc.base import CallKind
 from reinforge.schemas.rpc.events import RpcEvent
 
 PROTOCOL = 3
-"""Raised with each incompatible change."""
+"""Protocol version, increased with each incompatible change."""
 PROTOCOL_HEADER = "reinforge-protocol"
 
 LEASE_SECONDS = 30.0
 HEARTBEAT_SECONDS = 5.0
 HEARTBEATS_PER_LEASE = 6
-"""Minimum number: with a shorter lease, heartbeats are more frequent."""
+"""Minimum heartbeats per lease: with a shorter lease, they are more frequent."""
 CALL_POLL_SECONDS = 25.0
 
 EngineName = Literal["transformers", "vllm"]
@@ -45,7 +45,7 @@ class Register(Request):
     waits_for: str | None = None
     """Why an idle worker takes no job."""
     process: str | None = None
-    """Random id of the process: RPCs of an earlier process are lost."""
+    """Random id of the worker process: RPCs sent to an earlier process are lost."""
 
 
 class Claim(Request):
@@ -82,13 +82,13 @@ class Claimed(Response):
     judges: dict[str, Judge] = {}
     judge_keys: dict[str, str] = {}
     signing_secret: str | None = None
-    """For endpoint rewards."""
+    """Signs requests of endpoint rewards."""
     resume: Blob | None = None
     resume_step: int = 0
     changes: list[ScheduledChange] = []
-    """Changes that earlier attempts have applied, in order."""
+    """Changes that earlier attempts applied, in the order of application."""
     fork: ForkStart | None = None
-    """Set if `resume` comes from another job, which this one continues."""
+    """Start of the fork, if `resume` comes from another job."""
     start: Blob | None = None
     """Archive of the adapter that training starts from."""
     traceparent: str | None = None
@@ -179,7 +179,7 @@ class CallMessage(Response):
     payload: dict[str, Any]
     deadline_seconds: float
     traceparent: str | None = None
-    """W3C trace context of the request that waits."""
+    """W3C trace context of the HTTP request that waits for the RPC."""
 
 
 class CallAnswer(Request):
@@ -192,7 +192,7 @@ class CallAnswer(Request):
 class CallChunk(Request):
     """Events of a running `sample` RPC, ordered by `seq`; repeated ones change nothing.
 
-    Without events it asks whether somebody still waits for the RPC; if not, the answer is 404.
+    A chunk without events asks whether a client waits for the RPC; if none does, the answer is 404.
     """
 
     seq: int = Field(ge=1)

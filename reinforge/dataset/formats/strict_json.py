@@ -1,7 +1,7 @@
-"""Strict parser of one line of JSON, with the place of the first fault.
+"""Strict parser of one line of JSON, with the position of the first fault.
 
-Refuses what Parquet, PostgreSQL, browsers or pandas would change, such as duplicate keys, NaN, 65-bit integers, lone
-surrogates.
+Refuses what Parquet, PostgreSQL, browsers or pandas would change, such as duplicate keys, NaN, 65-bit
+integers, lone surrogates.
 """
 
 import json
@@ -61,7 +61,7 @@ _DECODER = json.JSONDecoder(
 
 
 def parse(text: str, max_depth: int) -> Any:
-    """Parse a line. Raises DatasetError without `line`, with `column` counted in `text`."""
+    """Raises DatasetError without `line`, with `column` counted in `text`."""
     too_deep = None
     try:
         value = _DECODER.decode(text)

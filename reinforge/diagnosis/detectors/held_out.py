@@ -119,7 +119,7 @@ def _memorized(job: JobInput) -> bool:
 
 
 def _knows_by_heart(job: JobInput, held: HeldOutChange, trend: Trend) -> JobFinding:
-    """Finding that the same reward rose on rows seen often and fell on others."""
+    """Finding: the reward rose on training rows seen often, and fell on held-out rows."""
     assert held.worse_since is not None
     rise = f"from {format_reward(trend.start)} to {format_reward(trend.end)}"
     fall = f"from {format_reward(held.first)} to {format_reward(held.last)}"
@@ -144,9 +144,7 @@ def _knows_by_heart(job: JobInput, held: HeldOutChange, trend: Trend) -> JobFind
 
 
 def _since_evaluation(job: JobInput, step: int) -> int:
-    """First step after the previous evaluation, from which on the evaluation at `step` is the first to show a
-    change.
-    """
+    """First step after the evaluation before `step`: a change first seen at `step` began no earlier."""
     return max((at for at, _ in job.curve("held_out/reward_mean") if at < step), default=0) + 1
 
 
@@ -293,9 +291,7 @@ def answers_disagree(job: JobInput) -> JobFinding | None:
 
 
 def _fell_alike(reward: HeldOutChange | None, answers: HeldOutChange) -> bool:
-    """Whether the reward of the same rows lost at least half as large a share, and so agrees with the
-    answers.
-    """
+    """Whether the reward fell on the same rows by at least half the share by which right answers fell."""
     if reward is None or reward.worse_since is None or reward.first <= 0:
         return False
     return (reward.first - reward.last) / reward.first >= ALIKE * (

@@ -13,13 +13,13 @@ from reinforge.diagnosis.reward_remedies import reward_remedies
 TRUNCATED = 0.2
 ALL_TRUNCATED = 0.9
 NEARLY_ALL_TRUNCATED = 0.7
-"""Bound for single steps once their mean is above `ALL_TRUNCATED`, because some lie below the mean."""
+"""Bound for single steps if their mean is above `ALL_TRUNCATED`, because some lie below the mean."""
 INFLATED, DOUBLED = 1.5, 2.0
 LONGER, MUCH_LONGER = 1.3, 1.7
 BIAS_STEPS = 20
 GROWN_STEPS = 10
-"""Steps after the growth whose reward is compared with that before: a policy learns to work an answer out first, and to
-work it out right some steps later."""
+"""Steps after the growth before its effect on the reward is judged: a policy reasons longer first, and
+correctly some steps later."""
 SHORT = 0.3
 EQUAL_GROUPS = 0.5
 NEAR_LIMIT = 0.9
@@ -40,7 +40,7 @@ def _more_tokens(job: JobInput, step: int, factor: int) -> Remedy | None:
 
 
 def _loss_per_token(job: JobInput, step: int) -> Remedy | None:
-    """Remedy: a loss per token, if the present loss averages over completions and that can be replaced."""
+    """Remedy: aggregate the loss per token, if it averages over completions and the ratio is per token."""
     by_completion = job.setting("algorithm.loss.ratio_level", "token") in BY_COMPLETION
     if by_completion or job.setting("algorithm.loss.aggregation.type") != "seq_mean":
         return None
@@ -98,9 +98,7 @@ def length_inflation(job: JobInput) -> JobFinding | None:
 
 
 def _pays(job: JobInput, grown: int) -> bool:
-    """Whether the reward is higher since the length grew, was higher in the first steps after, or has too few
-    steps since.
-    """
+    """Whether the reward rose after the length grew, if only in the first steps; true also with few steps."""
     reward = job.curve("reward/mean")
     after = [value for step, value in reward if step >= grown]
     before = level_before(reward, grown) or 0.0

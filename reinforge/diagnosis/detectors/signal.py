@@ -22,8 +22,8 @@ NEVER_FIRST = 0.95
 HIGH = 0.9
 EARLY_STEPS = 5
 LARGEST_GROUP, MORE_COMPLETIONS, FEWEST_PROMPTS = 64, 4, 4
-"""Limits of the remedy of larger groups: completions per prompt, factor of completions per step, and minimum
-prompts per step.
+"""Limits of larger groups as a remedy: maximum completions per prompt, maximum factor of completions per
+step, minimum prompts per step.
 """
 PARTIAL_CREDIT = "Read some completions: does the reward check the right part? Partial credit adds a signal."
 STALLED_SHARE = 0.99

@@ -13,9 +13,9 @@ ABANDONED, NEVER_CALLED = 0.3, 0.1
 FEWEST_CALLS = 0.1
 """Calls per rollout at the start below which the tools count as unused."""
 RARE_USE, WRONG, MOSTLY_WRONG = 0.35, 0.3, 0.4
-"""Shares of rollouts with a call, and of prompts whose rollouts with calls are all wrong (AXPO, 2605.28774)."""
+"""Share of rollouts with a call; shares of prompts whose rollouts with calls all fail (AXPO, 2605.28774)."""
 LEFT = 0.3
-"""Share of the length or calls at the start; a fall below it is a sign."""
+"""A fall of length or calls below this share of their start is a sign of giving up."""
 OFF_LANGUAGE = 0.05
 SIGNS = 2
 
@@ -84,7 +84,7 @@ def tools_do_not_help(job: JobInput) -> JobFinding | None:
 
 
 def policy_gives_up(job: JobInput) -> JobFinding | None:
-    """Two signs of three: short answers, few calls, another script than the prompt's."""
+    """At least two of three signs: shorter answers, fewer calls, another script than the prompt's."""
     signs = [
         sign
         for sign in (
@@ -111,7 +111,6 @@ def policy_gives_up(job: JobInput) -> JobFinding | None:
 
 class _Sign(NamedTuple):
     step: int
-    """Step at which the sign began."""
     text: str
     name: str
     value: float
@@ -119,7 +118,7 @@ class _Sign(NamedTuple):
 
 
 def _fallen(job: JobInput, metric: str, unit: str, least: float) -> _Sign | None:
-    """Sign that a metric fell to a small part of its start. least: a start up to this does not count."""
+    """Sign that a metric fell far below its start; None if the start is at most `least`."""
     curve, recent = job.curve(metric), job.recent(metric)
     if recent is None or len(curve) < 2 * RECENT:
         return None

@@ -23,7 +23,7 @@ SMALL_RATE = 0.2
 """Share of the automatic rate below which a rate is too low."""
 UNMOVED_STEPS = 30
 FEWEST_UNMOVED_STEPS = 10
-"""Steps that are enough if all together move less than one at the automatic rate."""
+"""Minimum steps, if their learning rates add up to less than the automatic rate."""
 UNMOVED_ENTROPY = 0.05
 MANY_EQUAL = 0.6
 CLIPPED = 0.2
@@ -37,7 +37,7 @@ NEARLY_ALL = 0.8
 """Reward above which low entropy means that learning is complete."""
 DRIFT, FREE_DRIFT = 5.0, 1.0
 DRIFT_BEGUN = 0.1
-"""Share of the bound from which on the drift counts as begun."""
+"""Share of the bound on drift at which the drift has begun."""
 STRONG_KL, USUAL_KL = 1.0, 0.04
 HELD_KL = 0.05
 """KL per token below which the policy has hardly left the reference."""
@@ -80,7 +80,7 @@ def learning_rate_too_high(job: JobInput) -> JobFinding | None:
 
 
 def _fall(job: JobInput) -> int | None:
-    """Step at which the training reward lost what the base model had."""
+    """Step at which the training reward fell clearly below the base model's."""
     reward = job.curve("reward/mean")
     if len(reward) < 2:
         return None
@@ -101,7 +101,7 @@ def _fall(job: JobInput) -> int | None:
 
 
 def _destroyed_unseen(job: JobInput) -> bool:
-    """Whether the policy changed as if destroyed, with a reward that was never above 0."""
+    """Whether entropy and truncation rose sharply while the reward, always near 0, could not fall."""
     reward = job.curve("reward/mean")
     if job.reward_rises or fmean(value for _, value in reward) > NEVER_REWARDED:
         return False
@@ -190,7 +190,7 @@ def learning_rate_too_low(job: JobInput) -> JobFinding | None:
 
 
 def kl_too_strong(job: JobInput) -> JobFinding | None:
-    """One nat from the reference costs more than a reward of one standard deviation pays, and nothing moved."""
+    """One nat of KL costs more than one standard deviation of reward pays, and neither of them rises."""
     path = f"{job.kl}.beta"
     beta, distance = float(job.setting(path, 0.0)), job.recent("kl/mean")
     if beta < STRONG_KL or distance is None or job.steps < KL_STEPS or job.reward_rises:

@@ -1,4 +1,4 @@
-"""Detectors of rewards that pay for something else: length, repetition, digits, format, other rewards."""
+"""Detectors of rewards that pay for the wrong thing: length, repetition, digits, format, other rewards."""
 
 from collections.abc import Sequence
 from itertools import permutations
@@ -23,20 +23,19 @@ from reinforge.diagnosis.verdict import Points
 
 FOLLOWS = 0.7
 IS = 0.95
-"""Correlation above which longer right answers cannot be the reason."""
+"""Correlation that is too high to come from right answers being longer."""
 RISEN = 1.2
 PASS_OR_FAIL = 0.9
-"""Ratio of the variance to the largest that the reward's range allows, above which rewards only pass or fail.
-"""
+"""Ratio of reward variance to the maximum for the rewards' range; above it, rewards only pass or fail."""
 FORMAT_MET, ACCURACY_LOST = 0.9, 0.1
 DOMINANT, IGNORED = 0.85, 0.2
 DOMINATION_STEPS = 3
-"""Minimum steps of a domination. It may be short, because learning ends the differences that the reward pays
-for.
+"""Minimum steps in which one reward dominates. Few are enough: learning removes the differences that the
+reward pays for.
 """
 DOMINANT_FRACTION = 0.01
 MEANT_TO_COUNT = 0.1
-"""Share of the larger weight below which a reward is meant to count little."""
+"""A reward whose weight is below this share of another's is meant to count little."""
 LABEL_SHARE, LABEL_STEPS = 0.95, 10
 SATURATED, NEVER_MET, SATURATED_SHARE = 0.95, 0.05, 0.5
 JUDGED = frozenset({"score_model", "label_model", "ranking_judge", "multi"})
@@ -56,7 +55,7 @@ _FEATURES: tuple[tuple[FindingCode, str, str, str], ...] = (
 
 
 def reward_follows(job: JobInput) -> JobFinding | None:
-    """The feature of the text that the reward follows most, if it does."""
+    """The text feature that correlates most with the reward, if strongly."""
     candidates = [
         (mean_of(job.curve(key)), code, key, level, name)
         for code, key, level, name in _FEATURES
@@ -91,7 +90,7 @@ def reward_follows(job: JobInput) -> JobFinding | None:
 
 
 def _graded(job: JobInput) -> bool:
-    """Whether rewards do more than pass or fail. If not, passes may just be the shorter sort of text."""
+    """Whether rewards do more than pass or fail. If they do not, texts that pass may just be shorter."""
     lowest, highest = (
         extreme((value for _, value in job.curve(key)), default=0.0)
         for extreme, key in ((min, "reward/p10"), (max, "reward/p90"))
@@ -106,8 +105,8 @@ def _graded(job: JobInput) -> bool:
 
 
 def _counts(job: JobInput, code: FindingCode, level: str) -> bool:
-    """Whether a feature counts. All but length have to grow as well, because right answers may have more
-    digits or markup than wrong ones.
+    """Whether a feature counts. Features other than length must also grow, because right answers may have
+    more digits or markup than wrong ones.
     """
     if code == "reward_follows_length":
         return True
@@ -229,7 +228,7 @@ def format_gaming(job: JobInput) -> JobFinding | None:
 
 
 def reward_domination(job: JobInput) -> JobFinding | None:
-    """One reward decided the advantage for some steps, and does so still, or the other has not recovered."""
+    """One of two rewards alone set advantages for some steps; it still does, or the other is lower now."""
     paid = [reward for reward in rewards(job) if reward.get("weight") != 0]
     curves = {
         reward["name"]: points

@@ -26,7 +26,7 @@ class PromptEvent(RpcModel):
     prompt: int
     tokens: int
     notation: str | None = None
-    """Notation of the model's tool calls, if there are tools and it can be read."""
+    """Notation of the model's tool calls, if there are tools and the notation is supported."""
 
 
 class DeltaEvent(RpcModel):
@@ -36,13 +36,11 @@ class DeltaEvent(RpcModel):
     text: str
     tokens: int | None = None
     logprobs: list[dict[str, Any]] | None = None
-    """As in OpenAI's `logprobs.content`."""
+    """Log-probabilities, as in OpenAI's `logprobs.content`."""
 
 
 class DoneEvent(RpcModel):
-    """The whole completion: `tokens` include the end token, `logprobs` are those of tokens after the last
-    delta.
-    """
+    """The whole completion. `tokens` include the end token; `logprobs` are of tokens after the last delta."""
 
     type: Literal["done"]
     prompt: int

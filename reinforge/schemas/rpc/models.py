@@ -15,7 +15,7 @@ class PromptRows(RpcModel):
     rows: list[list[Message]]
     tools: list[list[Tool] | None] | None = None
     tolerant: bool = False
-    """An unrenderable row gets an error and does not fail the RPC."""
+    """A row that cannot be rendered gets an error instead of failing the RPC."""
     texts: bool = True
     tool_turns: list[Tool] | None = None
     """Tools of an environment; the chat template is checked to continue after their results."""

@@ -1,4 +1,4 @@
-"""RPCs `validate` (load rewards) and `score` (completions with one reward)."""
+"""RPCs `validate` (load rewards) and `score` (score completions with one reward)."""
 
 from typing import Annotated, Any, Literal
 

@@ -1,4 +1,4 @@
-"""RPCs `list_tools` (tools of servers that a job names) and `run_tools` (calls outside a job)."""
+"""RPCs `list_tools` (tools of a job's servers) and `run_tools` (tool calls outside a job)."""
 
 from typing import Annotated
 
@@ -12,7 +12,7 @@ from reinforge.tools import ToolSchema
 
 class ServersRequest(RpcModel):
     servers: dict[int, Annotated[McpSource | OpenEnvSource, Field(discriminator="type")]]
-    """Number of the source, which errors name → server."""
+    """Number of the source, as errors show it → server."""
     signing: str | None = Field(default=None, repr=False)
 
 
