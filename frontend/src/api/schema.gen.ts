@@ -47,14 +47,13 @@ export interface paths {
         };
         /**
          * Get Blob
-         * @description Read an object: with a job token, one of the job; with the workers' token, one that a running call
+         * @description Read an object. A job token reads objects of the job, the workers' token those that a running call
          *     refers to.
          */
         get: operations["getBlob"];
         /**
          * Put Blob
-         * @description Store an object of a job: 201 once stored, 200 if this job has uploaded it before, whatever other jobs
-         *     have uploaded.
+         * @description Store an object of a job. 200 if this job has uploaded it before, else 201, even if another job has.
          */
         put: operations["putBlob"];
         post?: never;
@@ -195,7 +194,7 @@ export interface paths {
          * Take Rollouts
          * @description Long poll of a runner: rollouts of a job with environment `agent`, or none after `wait_seconds`.
          *
-         *     Each has a key for `/v1/rollout/…`, whose `chat/completions` answers in OpenAI's format.
+         *     Each has a key for `/v1/rollout/…`, whose endpoint `chat/completions` answers in OpenAI's format.
          */
         post: operations["takeRollouts"];
         delete?: never;
@@ -213,7 +212,7 @@ export interface paths {
         };
         /**
          * Count Rollouts
-         * @description Whether a job with environment `agent` waits for a runner, and which runners it has.
+         * @description How many rollouts of a job with environment `agent` wait or run, and the names of its runners.
          */
         get: operations["countRollouts"];
         put?: never;
@@ -278,16 +277,16 @@ export interface paths {
          *     reverses it. Jobs without the value are last.
          *
          *     Filters combine with AND; repeat `status` to match any of several, `tag` to match all.
-         *     `dataset`: its training or held-out dataset. `reward`: id of a stored reward. `owner`: name in `created_by`.
-         *     `q`: part of the name or id. `setting`: dotted path whose value each job's `settings` shows.
+         *     `dataset`: training or held-out dataset. `reward`: id of a stored reward. `owner`: name in `created_by`.
+         *     `q`: part of the name or id. `setting`: dotted path of a setting to return in each job's `settings`.
          */
         get: operations["listJobs"];
         put?: never;
         /**
          * Create Job
-         * @description Validate a job, with a worker's help, and queue it. A refused job is not stored.
+         * @description Validate a job on a worker, and queue it. An invalid job is not stored.
          *
-         *     422 names the invalid field as `param`; 503 `no_worker` when no worker can check the job.
+         *     422 names the invalid field as `param`; 503 `no_worker`: no worker can check the job.
          */
         post: operations["createJob"];
         delete?: never;
@@ -340,7 +339,7 @@ export interface paths {
          * Update Job
          * @description Rename a job, change its notes or tags, or archive it. Its specification stays as it is.
          *
-         *     409 `job_not_ended` when a job is to be archived that has not ended.
+         *     409 `job_not_ended`: only a job that has ended can be archived.
          */
         patch: operations["updateJob"];
         trace?: never;
@@ -356,7 +355,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel Job
-         * @description Cancel a job: immediate when no worker has it, otherwise `cancelling` until its worker has stopped.
+         * @description Cancel a job: at once if no worker has it, else it is `cancelling` until its worker has stopped.
          */
         post: operations["cancelJob"];
         delete?: never;
@@ -376,8 +375,8 @@ export interface paths {
         put?: never;
         /**
          * Pause Job
-         * @description Pause a job: immediate when no worker has started it; otherwise it is `pausing` until its worker has
-         *     finished the current step, saved a checkpoint and stopped, or is terminated.
+         * @description Pause a job: at once unless it is running. A running job is `pausing` until its worker has finished the
+         *     current step, saved a checkpoint and stopped, or is terminated.
          */
         post: operations["pauseJob"];
         delete?: never;
@@ -415,11 +414,11 @@ export interface paths {
         };
         /**
          * Get Card
-         * @description Report card: base, parent and adapter on held-out rows, with paired bootstrap intervals.
+         * @description Compare base model, parent and adapter on held-out rows, with paired bootstrap intervals.
          *
-         *     `format`: `html` and `md` are files that stand alone; `manifest` has the SHA-256 of the three files,
+         *     `format`: `html` and `md` are self-contained files; `manifest` has the SHA-256 of the other three formats,
          *     signed with the installation's Ed25519 key. `step`: step of an evaluation, default the newest. `slice`:
-         *     column that divides the rows, default the job's. `require`: conditions such as
+         *     column that divides the rows, default the job's. `require`: conditions to check, such as
          *     `held_out_gain>0.02, witnesses=0`.
          */
         get: operations["getJobCard"];
@@ -442,9 +441,9 @@ export interface paths {
          * Compare Jobs
          * @description Compare 2 to 50 jobs with the first one: settings, held-out rewards with intervals, tokens, time, cost.
          *
-         *     Repeat `job` for each. `at`: the newest evaluation, or that of the best checkpoint. `group`: dotted path of a
-         *     setting, such as `algorithm.preset`, or `seeds` for jobs that differ in their seeds only; groups are compared
-         *     with the group of the first job.
+         *     Repeat `job` for each. `at`: the newest evaluation (`last`), or that of the best checkpoint (`best`).
+         *     `group`: dotted path of a setting, such as `algorithm.preset`, or `seeds` for jobs that differ only in
+         *     their seeds; groups are compared with the first job's group.
          */
         get: operations["compareJobs"];
         put?: never;
@@ -464,7 +463,7 @@ export interface paths {
         };
         /**
          * Compare Curves
-         * @description Curves of up to 20 metrics, one per job; with `group` one per group, with minimum and maximum over its jobs.
+         * @description Curves of up to 20 metrics: one per job or, with `group`, mean, minimum and maximum per group.
          *
          *     All curves of a metric have the same buckets of steps.
          */
@@ -509,7 +508,7 @@ export interface paths {
         };
         /**
          * Compare Completions
-         * @description Completions of one prompt, job by job; at most `samples` of each. Jobs without the prompt are absent.
+         * @description At most `samples` completions of one prompt per job. Jobs that lack the prompt are left out.
          */
         get: operations["compareCompletions"];
         put?: never;
@@ -529,7 +528,7 @@ export interface paths {
         };
         /**
          * Compare Divergence
-         * @description Where two jobs first differ: settings, first metric, and first prompt and token of a completion.
+         * @description Settings in which two jobs differ, and the first metric, prompt and completion token that differ.
          *
          *     Meant for forks of one job with one change, which share prompts and sampling noise. `effect` is the
          *     held-out difference at the newest evaluation that both have.
@@ -555,9 +554,9 @@ export interface paths {
         put?: never;
         /**
          * Change Job
-         * @description Change a reward's revision, whose golden cases have to pass, or a setting, from the next step on.
+         * @description Change a setting, or a reward's revision if its golden cases pass, from the next step on.
          *
-         *     `step` is null until the trainer has applied the change; a resumed job applies it at the same step.
+         *     `step` is null until the trainer has applied the change; a resumed job applies it again at that step.
          */
         post: operations["changeJob"];
         delete?: never;
@@ -617,7 +616,7 @@ export interface paths {
         };
         /**
          * List Checkpoints
-         * @description Checkpoints: the three best by held-out reward and the last, highest step first.
+         * @description The three checkpoints with the highest held-out reward, the newest and the final one, newest first.
          */
         get: operations["listCheckpoints"];
         put?: never;
@@ -659,8 +658,8 @@ export interface paths {
          * Download Job Adapter
          * @description The adapter of a succeeded job: its best checkpoint, or the final one.
          *
-         *     409 `no_better_checkpoint` when no checkpoint has a higher held-out reward than the base: ask for
-         *     `which=final` or for a step.
+         *     409 `no_better_checkpoint` when no checkpoint has a higher held-out reward than the base: request
+         *     `which=final` or a step.
          */
         get: operations["downloadJobAdapter"];
         put?: never;
@@ -682,10 +681,10 @@ export interface paths {
         put?: never;
         /**
          * Fork Job
-         * @description Create a job that continues from a step of this one, which is not changed.
+         * @description Create a job that continues from a step of this job. This job is not changed.
          *
          *     `forked_from.carried` lists what continues unchanged; everything else starts fresh. With `step` 0 the new job
-         *     starts where this one started, and continues nothing.
+         *     starts where this one started, and carries nothing over.
          */
         post: operations["forkJob"];
         delete?: never;
@@ -723,7 +722,7 @@ export interface paths {
         };
         /**
          * List Family
-         * @description The job, its ancestors and all their forks, oldest first; `forked_from` gives the tree.
+         * @description The job, its ancestors and all their forks, oldest first; `forked_from` names the parent.
          */
         get: operations["listJobFamily"];
         put?: never;
@@ -763,14 +762,14 @@ export interface paths {
         };
         /**
          * List Prompts
-         * @description Every dataset row that a job drew, over all steps: pass share, series of mean rewards and category.
+         * @description Every dataset row that a job sampled, over all steps: pass share, series of mean rewards and category.
          *
-         *     Categories: `never_solved`: no completion ever passed. `newly_lost`: an earlier draw was solved and the
-         *     last draws failed. `won`: the first draw failed and the last draws are solved. `most_variable`: of the other
-         *     prompts with three or more draws, the tenth with the highest variance of the draws' mean rewards. A draw
-         *     is solved if at least half of its scored completions pass, and failed if none does. The last draws are
-         *     the last two, or one of fewer than four draws. `q` is a part of the prompt's first 1,000 characters,
-         *     without regard to case. Prompts without the value that is sorted by come last.
+         *     A draw is one sampling of a row: solved if at least half of its scored completions pass, failed if none
+         *     does. Categories: `never_solved`: no completion ever passed. `newly_lost`: an earlier draw was solved and
+         *     the last draws (two, or one of fewer than four) failed. `won`: the first draw failed and the last draws
+         *     are solved. `most_variable`: of the other rows with three or more draws, the 10% whose draws' mean rewards
+         *     have the highest variance. `q` is a part of the prompt's first 1,000 characters, without regard to case.
+         *     Prompts without the sort value come last.
          */
         get: operations["listJobPrompts"];
         put?: never;
@@ -812,11 +811,11 @@ export interface paths {
         };
         /**
          * Download Bundle
-         * @description A tar with all that `reinforge reproduce` needs to repeat the job; 409 `job_not_ended` before its end.
+         * @description A tar for `reinforge reproduce` to repeat the job; 409 `job_not_ended` until it has ended or is paused.
          *
-         *     Specification, dataset rows (`rows=false`: their hashes only), reward sources, versions, metrics and completions
-         *     as Parquet, the best and the final checkpoint, and `bundle.json` with sizes and SHA-256. Completions contain
-         *     their prompts. Never includes keys.
+         *     It has the specification, dataset rows (`rows=false`: only hashes), reward sources, software versions,
+         *     metrics and completions as Parquet, the best and the final checkpoint, and `bundle.json` with sizes and
+         *     SHA-256. Completions contain their prompts. API keys are left out.
          */
         get: operations["downloadJobBundle"];
         put?: never;
@@ -838,11 +837,11 @@ export interface paths {
         put?: never;
         /**
          * Create
-         * @description Make a dataset of the completions with at least this reward, the best of every prompt without duplicates.
+         * @description Make a dataset of each prompt's best distinct completions with a reward of at least `min_reward`.
          *
          *     Rows have the columns of the job's dataset, `completion`, `completion_prompt` (the messages that the model read),
-         *     `completion_reward` and `completion_step`: for supervised training, or for another job. 422 `no_traces` if there
-         *     are none.
+         *     `completion_reward` and `completion_step`: for supervised training, or for another job. 422 `no_traces`
+         *     if none matches.
          */
         post: operations["createTraceDataset"];
         delete?: never;
@@ -868,9 +867,9 @@ export interface paths {
          * Create Share
          * @description Create a link that shows this job without sign-in. Only this response contains the link.
          *
-         *     Everybody who has the link reads the job's verdict, charts, held-out table, configuration and notes, and with
-         *     `samples` prompts and completions. It ends when it is revoked or expires, when the job is deleted, and when
-         *     its creator may no longer change jobs of the project.
+         *     Everybody who has the link can read the job's verdict, charts, held-out table, configuration and notes;
+         *     with `samples`, also prompts and completions. The link is valid until it expires or is revoked, the job is
+         *     deleted, or the creator may no longer change jobs of the project.
          */
         post: operations["createJobShare"];
         delete?: never;
@@ -950,8 +949,8 @@ export interface paths {
          * Get Metrics
          * @description All metric series of a job, in columns. A live stream can continue from `seq`.
          *
-         *     With `buckets`, each series has at most that many points: the last of each bucket of steps, with the
-         *     bucket's minimum and maximum. Repeat `key` for several series. Answers 304 when the `ETag` still matches.
+         *     With `buckets`, each series has at most that many points: the last defined one of each bucket of steps,
+         *     with the bucket's minimum and maximum. Repeat `key` for several series. Answers 304 if the `ETag` matches.
          */
         get: operations["getJobMetrics"];
         put?: never;
@@ -971,7 +970,7 @@ export interface paths {
         };
         /**
          * List Completions
-         * @description Completions of one step: whole groups by prompt, or one by one with `sort`.
+         * @description Completions of one step: whole groups by prompt or, with `sort`, single ones.
          */
         get: operations["listCompletions"];
         put?: never;
@@ -995,8 +994,8 @@ export interface paths {
          *
          *     `q` is written as for web searches: `carry "ten ones" -wrong`, `plus or minus`. Terms of letters and
          *     digits match whole words; others, such as `<think>` or `"12 + 30"`, match literally. Case is
-         *     ignored; the first 2,000 characters are searched. `tool` and `tool_status` have to match one call; the
-         *     status `error` matches any but `ok`. Completions without a reward sort last.
+         *     ignored; the first 2,000 characters are searched. `tool` and `tool_status` must match the same call;
+         *     `error` matches every status but `ok`. Completions without a reward sort last.
          */
         get: operations["searchCompletions"];
         put?: never;
@@ -1016,7 +1015,7 @@ export interface paths {
         };
         /**
          * Get Group
-         * @description The completions of one prompt at one step with the score of each reward, without their tokens.
+         * @description The completions of one prompt at one step with the score of each reward, without tokens.
          */
         get: operations["getGroup"];
         put?: never;
@@ -1036,7 +1035,7 @@ export interface paths {
         };
         /**
          * Get Completion
-         * @description One completion with prompt, row, tokens, log-probabilities, entropies and the score of each reward.
+         * @description One completion with prompt, dataset row, tokens, log-probabilities, entropies and the scores.
          */
         get: operations["getCompletion"];
         put?: never;
@@ -1076,9 +1075,9 @@ export interface paths {
         };
         /**
          * List Findings
-         * @description What is wrong with the job: open findings, then resolved ones, the most important first.
+         * @description Problems of the job: open findings, then resolved ones, the most important first.
          *
-         *     Causes come before their consequences. `remedies` say which requests to send.
+         *     Causes come before their consequences. `remedies` are requests that may help.
          */
         get: operations["listFindings"];
         put?: never;
@@ -1098,7 +1097,7 @@ export interface paths {
         };
         /**
          * Get Training Check
-         * @description Whether the job is training: an answer, the evidence in its curves, and what to do.
+         * @description Whether the job is learning: the answer, evidence from its curves, and suggested actions.
          *
          *     Its errors and warnings are also stored as findings.
          */
@@ -1530,7 +1529,7 @@ export interface paths {
         post?: never;
         /**
          * Delete Project
-         * @description Delete the project with all its data; `name` must be its name. For owners.
+         * @description Delete the project with all its data; `name` must be the project's name. For owners.
          *
          *     409 `project_busy` while a worker has one of its jobs. Files are deleted within about a day.
          */
@@ -1539,7 +1538,7 @@ export interface paths {
         head?: never;
         /**
          * Rename Project
-         * @description Rename a project, or set the report card that promotions require. For owners.
+         * @description Rename a project, or set the conditions on the report card for promotions. For owners.
          */
         patch: operations["renameProject"];
         trace?: never;
@@ -1708,7 +1707,7 @@ export interface paths {
         };
         /**
          * List Invitations
-         * @description Unused invitations, newest first; expired ones until they are withdrawn. For owners.
+         * @description Unused invitations, newest first, including expired ones that are not withdrawn. For owners.
          */
         get: operations["listInvitations"];
         put?: never;
@@ -1754,7 +1753,7 @@ export interface paths {
         put?: never;
         /**
          * Look At Invitation
-         * @description What an invitation offers, for anyone with its link; does not use it up.
+         * @description The project and role of an invitation, for anyone with its link. Does not use it up.
          */
         post: operations["lookAtInvitation"];
         delete?: never;
@@ -1813,10 +1812,10 @@ export interface paths {
         get?: never;
         /**
          * Set Budget
-         * @description Set a budget. Exhausted, it stops and refuses what uses this kind: jobs, chat, sampling, evaluations,
-         *     judges.
+         * @description Set a budget. Once exhausted, it stops and refuses jobs, chat, sampling, evaluations and judges that
+         *     use this kind.
          *
-         *     A new one needs no If-Match. For owners.
+         *     A new budget needs no If-Match. For owners.
          */
         put: operations["setBudget"];
         post?: never;
@@ -1940,7 +1939,7 @@ export interface paths {
          * Start Example
          * @description Create an example's datasets, reward and job; or return (200) its unfinished job.
          *
-         *     Datasets and rewards of the same content are reused. A refused job leaves neither behind.
+         *     Datasets and rewards with the same content are reused. If the job is refused, new ones are deleted.
          */
         post: operations["startExample"];
         delete?: never;
@@ -2008,7 +2007,7 @@ export interface paths {
         };
         /**
          * Rows
-         * @description Rows of the file; number columns of CSV give numbers. Fewer than `limit` if they exceed 4 MiB of JSON.
+         * @description Rows; CSV number columns become numbers. Fewer than `limit` if their JSON would exceed 4 MiB.
          *
          *     The next page starts at `offset` plus the number of rows returned.
          */
@@ -2030,7 +2029,7 @@ export interface paths {
         };
         /**
          * Content
-         * @description The file, byte for byte as uploaded, without skipped rows.
+         * @description The uploaded file, byte for byte except for skipped rows.
          */
         get: operations["downloadDataset"];
         put?: never;
@@ -2052,7 +2051,7 @@ export interface paths {
         put?: never;
         /**
          * Render
-         * @description Rows, rendered as the prompts that a model would read.
+         * @description Rows rendered as the prompts that a model would read.
          */
         post: operations["renderDataset"];
         delete?: never;
@@ -2151,9 +2150,9 @@ export interface paths {
         get?: never;
         /**
          * Put Part
-         * @description Store a part, the body of the request; without `sha256`, only its size is checked.
+         * @description Store the request's body as a part; without `sha256`, only its size is checked.
          *
-         *     A part that is sent again replaces the first.
+         *     A part that is sent again replaces the earlier one.
          */
         put: operations["putDatasetUploadPart"];
         post?: never;
@@ -2174,7 +2173,7 @@ export interface paths {
         put?: never;
         /**
          * Part Url
-         * @description A URL for sending the part directly to the object store; 409 `not_direct` if that has no HTTP API.
+         * @description A URL for sending the part to the object store; 409 `not_direct` if the store has no HTTP API.
          */
         post: operations["createDatasetUploadPartUrl"];
         delete?: never;
@@ -2237,8 +2236,8 @@ export interface paths {
          * Get
          * @description Duplicate prompts, and held-out prompts that are also trained on.
          *
-         *     Held out are the rows of the split by `seed`, or those of `held_out`. `status` is `running` if the report
-         *     takes longer than `wait`: request it again.
+         *     Held-out rows are those of the dataset `held_out`, else of the split by `seed`. `status` is `running` if
+         *     the report takes longer than `wait`: request it again.
          */
         get: operations["reportDataset"];
         put?: never;
@@ -2280,7 +2279,7 @@ export interface paths {
         put?: never;
         /**
          * Check
-         * @description Load a source in the sandbox: its functions, or the error with its line. Nothing is stored.
+         * @description Load a source in the sandbox; returns its functions, or the error with its line. Nothing is stored.
          */
         post: operations["checkRewardSource"];
         delete?: never;
@@ -2445,7 +2444,7 @@ export interface paths {
         put?: never;
         /**
          * Create
-         * @description Store completions with the reward expected of each; the code of the reward is not run.
+         * @description Store completions with their expected rewards; the reward is not run.
          */
         post: operations["createGoldenCases"];
         delete?: never;
@@ -2482,7 +2481,7 @@ export interface paths {
         put?: never;
         /**
          * Run
-         * @description Run all cases against the newest revision, another one, or code that is not stored.
+         * @description Run all cases on the newest revision, on `revision`, or on code that is not stored.
          */
         post: operations["runGoldenCases"];
         delete?: never;
@@ -2503,7 +2502,7 @@ export interface paths {
         /**
          * Check
          * @description Schemas that the model reads, or the error with its line. Code is parsed, not run; a worker lists the
-         *     tools of servers.
+         *     tools of MCP servers.
          */
         post: operations["checkTools"];
         delete?: never;
@@ -2579,7 +2578,7 @@ export interface paths {
         head?: never;
         /**
          * Change
-         * @description Change a judge. Running jobs use it from their next attempt on. For owners.
+         * @description Change a judge. Running jobs use the change from their next attempt on. For owners.
          */
         patch: operations["changeJudge"];
         trace?: never;
@@ -2645,8 +2644,8 @@ export interface paths {
         post?: never;
         /**
          * Delete
-         * @description Delete a model. Refused while a job, an adapter or a deployment needs it. Shared models:
-         *     administrators only.
+         * @description Delete a model. Refused while a job, an adapter or a deployment needs it. Only administrators delete
+         *     shared models.
          */
         delete: operations["deleteModel"];
         options?: never;
@@ -2685,7 +2684,7 @@ export interface paths {
         put?: never;
         /**
          * Create
-         * @description Queue a few steps of this job, without learning, for a report on pass rates and costs.
+         * @description Queue a few steps of this job, without weight updates, for a report on pass rates and costs.
          *
          *     Validated like a new job, with the same errors.
          */
@@ -2744,7 +2743,8 @@ export interface paths {
         put?: never;
         /**
          * Suggest
-         * @description Suggested values for the most important fields of a specification, with reasons, and an estimate of its time.
+         * @description Suggested values for the most important fields of a specification, with reasons, and an estimate of the
+         *     job's duration.
          *
          *     `model` and `data.dataset` are required. Jobs get these values only if you send them.
          */
@@ -2956,7 +2956,8 @@ export interface paths {
         put?: never;
         /**
          * Check
-         * @description Problems of a sweep by field, its number of jobs and the first of them. Needs no worker and stores nothing.
+         * @description Problems of a sweep by field, the number of its jobs, and the first jobs. Needs no worker and stores
+         *     nothing.
          */
         post: operations["checkSweep"];
         delete?: never;
@@ -3023,7 +3024,7 @@ export interface paths {
          * Sample
          * @description Sample completions of a base model or a checkpoint; each `data:` line is a `SampleEvent`.
          *
-         *     Invalid requests are refused before the stream starts; a later failure is its last event.
+         *     Invalid requests are refused before the stream starts; a later failure is sent as the last event.
          */
         post: operations["sample"];
         delete?: never;
@@ -3063,10 +3064,11 @@ export interface paths {
         get: operations["getAlias"];
         /**
          * Set Alias
-         * @description Promote an adapter: create the alias, or move it. A new one needs no If-Match.
+         * @description Promote an adapter: create the alias, or move it. A new alias needs no If-Match.
          *
-         *     An alias names the adapter wherever one is named: `model` of a chat or of a job, `adapter` of a deployment or
-         *     evaluation. 409 `card_not_passed` if the report card does not meet the conditions of `require` or of the project.
+         *     The alias stands for the adapter in `model` of a chat or of a job, and in `adapter` of a deployment or
+         *     evaluation. 409 `card_not_passed` if the report card does not meet the conditions of `require` or of the
+         *     project.
          */
         put: operations["setAlias"];
         post?: never;
@@ -3089,7 +3091,7 @@ export interface paths {
         };
         /**
          * List Alias Changes
-         * @description Moves of an alias, newest first, at most 200; also of a deleted alias.
+         * @description The newest 200 changes of an alias, newest first. Works for a deleted alias, too.
          */
         get: operations["listAliasChanges"];
         put?: never;
@@ -3311,7 +3313,7 @@ export interface paths {
         put?: never;
         /**
          * Resend
-         * @description Send the same id and body again, whatever the earlier outcome. For owners.
+         * @description Send a delivery's id and body again, whatever its outcome was. For owners.
          */
         post: operations["resendWebhookDelivery"];
         delete?: never;
@@ -3678,7 +3680,7 @@ export interface paths {
         put?: never;
         /**
          * Create
-         * @description Validate a job with a worker's help and queue it. A retried request creates one job.
+         * @description Validate a job with a worker's help and queue it. A request and its retries create one job.
          */
         post: operations["createFineTuningJob"];
         delete?: never;
@@ -3851,7 +3853,7 @@ export interface paths {
         };
         /**
          * List Models
-         * @description Every valid `model`: base models, then deployments, adapters, aliases and checkpoints, newest first.
+         * @description Every valid `model`: base models, then deployments, adapters, aliases and checkpoints.
          */
         get: operations["listWireModels"];
         put?: never;
@@ -3931,7 +3933,7 @@ export interface paths {
         head?: never;
         /**
          * Change
-         * @description Change the deployed weights; running requests finish with the old ones.
+         * @description Change the deployed weights; running requests finish with the old weights.
          */
         patch: operations["changeDeployment"];
         trace?: never;
@@ -4122,7 +4124,7 @@ export interface components {
             /**
              * Target
              * @description Mean entropy, in nats per token, at or below which the bonus acts. Skywork-OR1: 0.2; models with an
-             *     entropy of 2 to 10 nats need more.
+             *     entropy of 2 to 10 nats need a higher target.
              * @default 0.2
              */
             target?: number;
@@ -4148,19 +4150,19 @@ export interface components {
         };
         /**
          * AdaptiveKl
-         * @description β rises while the KL is above `target` and falls while it is below, by at most about a fifth per
-         *     `horizon` completions.
+         * @description The KL coefficient β rises while the KL is above `target` and falls while it is below, by at most about
+         *     a fifth per `horizon` completions.
          */
         AdaptiveKl: {
             /**
              * Target
-             * @description KL that β is adapted to, in mean nats per token; usually 0.01 to 0.1.
+             * @description Target of the KL, in mean nats per token; usually 0.01 to 0.1.
              * @default 0.05
              */
             target?: number;
             /**
              * Horizon
-             * @description Completions over which β changes by the whole relative error, KL / target - 1. verl: 10000.
+             * @description Number of completions over which β changes by the relative error, KL / target - 1. verl: 10000.
              * @default 10000
              */
             horizon?: number;
@@ -4210,8 +4212,8 @@ export interface components {
             /**
              * Max Context Tokens
              * @description Maximum tokens of a call's messages and its answer; a longer call is refused with
-             *     `context_length_exceeded`. Default: the model's context, with vLLM at most 32,768, because the server
-             *     reserves memory for it.
+             *     `context_length_exceeded`. Default: the model's context; with vLLM, which reserves memory for
+             *     it, at most 32,768.
              */
             max_context_tokens?: number | null;
             /**
@@ -4236,14 +4238,14 @@ export interface components {
             lost?: "retry_once" | "drop";
             /**
              * Forks
-             * @description What is trained of a rollout whose calls form several conversations, because its program rewrote its
-             *     history, forked, or ran sub-agents. `train`: all conversations; `first_only`: the one with the most tokens
-             *     of the policy. In both cases rewards read only that one. The rollout counts once in all statistics, and
-             *     its conversations share its advantage. In the loss they together weigh as much as one completion:
+             * @description Which conversations are trained if the calls of a rollout form several, because its program rewrote its
+             *     history, forked, or ran sub-agents. `train`: all; `first_only`: the one with the most tokens of the
+             *     policy. In both cases rewards read only the latter. The rollout counts once in all statistics, and its
+             *     conversations share its advantage. In the loss they together weigh as much as one completion:
              *     aggregations `seq_mean`, `seq_sum_mean`, `constant`, `lambda` and those of packages count the rollout as
-             *     one completion of their total length; `token_mean` counts each of their tokens once. What the loss
-             *     computes per completion, such as ratios and a KL of level `sequence`, `off_policy_mask` and surrogate
-             *     `gmpo`, it computes per conversation.
+             *     one completion of their total length; `token_mean` counts each of their tokens once. Quantities
+             *     per completion, such as ratios and a KL of level `sequence`, `off_policy_mask` and surrogate `gmpo`, are
+             *     per conversation.
              * @default train
              * @enum {string}
              */
@@ -4442,8 +4444,8 @@ export interface components {
             reference?: components["schemas"]["Reference"];
             /**
              * Packages
-             * @description Packages that define the preset and parts, with versions. Filled in at creation; machines with other
-             *     versions refuse the job.
+             * @description Packages that define the preset and parts, with versions. Filled in when the job is created; machines
+             *     with other versions refuse it.
              */
             packages?: {
                 [key: string]: string;
@@ -4838,7 +4840,7 @@ export interface components {
         };
         /**
          * Axpo
-         * @description For prompts whose tool calls all failed, samples continuations from after a call's opening marker
+         * @description Samples new continuations after a tool call's opening marker, for prompts whose tool calls all failed
          *     (AXPO).
          */
         Axpo: {
@@ -4861,7 +4863,7 @@ export interface components {
             branches?: number;
             /**
              * Correct Above
-             * @description A completion is right above this reward.
+             * @description Completions with a reward above this count as right.
              * @default 0.5
              */
             correct_above?: number;
@@ -4956,7 +4958,7 @@ export interface components {
         };
         /**
          * BetaBy
-         * @description β by the value of a dataset column, for example by domain (DeepSeek-V3.2).
+         * @description KL coefficient β for each value of a dataset column, for example of `domain` (DeepSeek-V3.2).
          */
         BetaBy: {
             /**
@@ -5113,7 +5115,7 @@ export interface components {
             labels: number;
             /**
              * Compared
-             * @description Labels with a reward; everything below is about them.
+             * @description Number of labels with a reward; everything below is about them.
              */
             compared: number;
             /**
@@ -5138,12 +5140,12 @@ export interface components {
             right_passed: number;
             /**
              * Right Failed
-             * @description Completions labelled right, but not rewarded.
+             * @description Number of completions labelled right, but not rewarded.
              */
             right_failed: number;
             /**
              * Wrong Passed
-             * @description Completions labelled wrong, but rewarded: what training will exploit.
+             * @description Number of completions labelled wrong, but rewarded, which training will exploit.
              */
             wrong_passed: number;
             /** Wrong Failed */
@@ -5177,7 +5179,7 @@ export interface components {
          * CallChunk
          * @description Events of a running `sample` RPC, ordered by `seq`; repeated ones change nothing.
          *
-         *     Without events it asks whether somebody still waits for the RPC; if not, the answer is 404.
+         *     A chunk without events asks whether a client waits for the RPC; if none does, the answer is 404.
          */
         CallChunk: {
             /** Seq */
@@ -5356,7 +5358,7 @@ export interface components {
         };
         /**
          * CardSubject
-         * @description Job and adapter that the card is about, with the SHA-256 of what went into them.
+         * @description Job and adapter that the card is about, with the SHA-256 of their inputs.
          */
         CardSubject: {
             /** Job */
@@ -5418,7 +5420,7 @@ export interface components {
         };
         /**
          * CardWitness
-         * @description A sign that the reward was gained in another way than intended.
+         * @description A sign that the reward was gained in an unintended way.
          */
         CardWitness: {
             /** Code */
@@ -5447,7 +5449,7 @@ export interface components {
         };
         /**
          * ChangeApplied
-         * @description A requested change acts from `step` on. An attempt that repeats it reports it again.
+         * @description A requested change takes effect at `step`. A later attempt that repeats the change reports it again.
          */
         ChangeApplied: {
             /** Sequence */
@@ -5481,7 +5483,7 @@ export interface components {
             label: string;
             /**
              * Always
-             * @description Whether it is in the legend before it is measured.
+             * @description Whether the legend has the line before it is measured.
              * @default true
              */
             always: boolean;
@@ -5751,8 +5753,8 @@ export interface components {
         };
         /**
          * Cispo
-         * @description -min(w, ratio_cap)·A·log policy, weight without gradient: capped tokens still learn (MiniMax-M1,
-         *     ScaleRL).
+         * @description -min(ratio, ratio_cap)·A·log policy, without gradient through the minimum, so that capped tokens still
+         *     learn (MiniMax-M1, ScaleRL).
          */
         Cispo: {
             /**
@@ -5769,7 +5771,8 @@ export interface components {
         };
         /**
          * CispoTwoSided
-         * @description -clip(w, 1 - eps_low, 1 + eps_high)·A·log policy, weight without gradient (CISPO in verl).
+         * @description -clip(ratio, 1 - eps_low, 1 + eps_high)·A·log policy, without gradient through the clip (CISPO in
+         *     verl).
          */
         CispoTwoSided: {
             /**
@@ -5938,7 +5941,7 @@ export interface components {
             };
             /**
              * Output
-             * @description The values weighted by probability, or the likeliest label's value.
+             * @description Mean of the values weighted by probability, or the likeliest label's value.
              * @default expected
              * @enum {string}
              */
@@ -5959,14 +5962,14 @@ export interface components {
             name?: string;
             /**
              * Weight
-             * @description Factor in the sum; negative punishes, 0 only displays.
+             * @description Factor in the sum of rewards. Negative: a penalty; 0: only displayed.
              * @default 1
              */
             weight?: number;
             /**
              * On Error
-             * @description What an error does to its row: exclude it from group statistics and loss, count as 0, or pause
-             *     the job. A judge's or endpoint's error never counts as 0.
+             * @description Effect of an error: exclude the completion from group statistics and loss, count as 0, or pause
+             *     the job. Errors of judges and endpoints never count as 0.
              * @default drop
              * @enum {string}
              */
@@ -6008,7 +6011,7 @@ export interface components {
             };
             /**
              * Output
-             * @description The values weighted by probability, or the likeliest label's value.
+             * @description Mean of the values weighted by probability, or the likeliest label's value.
              * @default expected
              * @enum {string}
              */
@@ -6096,7 +6099,7 @@ export interface components {
         };
         /**
          * ComparedCurve
-         * @description Values of one job, or mean, minimum and maximum over the jobs of a group.
+         * @description Values of one job, or mean, minimum and maximum over a group's jobs.
          */
         ComparedCurve: {
             /** Job */
@@ -6326,7 +6329,7 @@ export interface components {
         };
         /**
          * CompletionBranch
-         * @description Another conversation of a rollout, trained beside the one that its rewards read.
+         * @description Conversation that is trained with a rollout, beside the one that rewards read.
          */
         CompletionBranch: {
             /** Branch */
@@ -6572,7 +6575,7 @@ export interface components {
         };
         /**
          * CompletionReply
-         * @description What a simulated user replied to a turn without a call.
+         * @description Reply of a simulated user to a turn without a call.
          */
         CompletionReply: {
             /**
@@ -6691,23 +6694,24 @@ export interface components {
         };
         /**
          * CosineLength
-         * @description Adds `weight` · a cosine of length: short and right is best, short and wrong worst.
+         * @description Adds `weight` · a cosine of the length: highest for short right completions, lowest for short wrong
+         *     ones.
          */
         CosineLength: {
             /**
              * Weight
-             * @description Factor of the value; 0 for none.
+             * @description Factor of the term; 0 for none.
              * @default 0
              */
             weight?: number;
             /**
              * Limit
-             * @description Tokens at which the curve ends; default `rollout.max_completion_tokens`.
+             * @description Length in tokens at which the curve ends; default `rollout.max_completion_tokens`.
              */
             limit?: number | null;
             /**
              * Correct Above
-             * @description A completion is right above this combined reward, before additions.
+             * @description Completions with a combined reward above this, before terms are added, count as right.
              * @default 0.5
              */
             correct_above?: number;
@@ -6769,19 +6773,18 @@ export interface components {
             held_out?: string | null;
             /**
              * Held Out Rows
-             * @description Rows of `dataset` to hold out if there is no `held_out`; default a tenth, at most 256; 0 for
-             *     none.
+             * @description How many rows of `dataset` to hold out without `held_out`; default a tenth, at most 256; 0 for none.
              */
             held_out_rows?: number | null;
             /**
              * Split By
-             * @description `prompt`: rows with equal prompts (ignoring white space and case) stay on one side of the split.
+             * @description `prompt`: rows with equal prompts (ignoring white space and case) are all held out, or none is.
              * @default row
              * @enum {string}
              */
             split_by?: "row" | "prompt";
             /**
-             * @description Which columns hold the prompt, messages, answer and slice.
+             * @description Columns of the prompt, messages, answer and slice.
              * @default {}
              */
             columns?: components["schemas"]["ColumnRoles"];
@@ -6797,8 +6800,8 @@ export interface components {
             system_prompt?: string | null;
             /**
              * Sampling
-             * @description Order of rows: a new seeded shuffle per epoch; as stored; or drawn for each step, preferring
-             *     rows that pass about half of the time (`frontier`).
+             * @description Order of rows. `shuffle`: a new seeded shuffle per epoch; `in_order`: as stored; `frontier`: each step
+             *     prefers rows that pass about half of the time.
              * @default shuffle
              * @enum {string}
              */
@@ -6932,7 +6935,7 @@ export interface components {
         };
         /**
          * DatasetUpdate
-         * @description Omitted fields stay.
+         * @description Omitted fields are kept.
          */
         DatasetUpdate: {
             /** Name */
@@ -7158,7 +7161,7 @@ export interface components {
         };
         /**
          * DiagnosisSpec
-         * @description What the server does by itself when the diagnosis reports a problem; by default nothing.
+         * @description Automatic actions when the diagnosis reports a problem; by default none.
          */
         DiagnosisSpec: {
             /**
@@ -7173,7 +7176,7 @@ export interface components {
         };
         /**
          * Divergence
-         * @description First differences between two jobs; null where nothing of the kind differs.
+         * @description First differences between two jobs; a field is null if nothing of its kind differs.
          */
         Divergence: {
             /**
@@ -7205,8 +7208,7 @@ export interface components {
         };
         /**
          * DoneEvent
-         * @description The whole completion: `tokens` include the end token, `logprobs` are those of tokens after the last
-         *     delta.
+         * @description The whole completion. `tokens` include the end token; `logprobs` are of tokens after the last delta.
          */
         DoneEvent: {
             /**
@@ -7250,7 +7252,7 @@ export interface components {
             weight?: number;
             /**
              * Beta
-             * @description β of DPO: how quickly a margin in log-probability saturates. DPO: 0.1 to 0.5.
+             * @description β of DPO: how quickly the loss saturates with the margin in log-probability. DPO paper: 0.1 to 0.5.
              * @default 0.1
              */
             beta?: number;
@@ -7290,7 +7292,7 @@ export interface components {
         };
         /**
          * DrGrpoAdvantage
-         * @description A_i = R_i - mean_g, without dividing by the standard deviation.
+         * @description The reward minus the group's mean, without dividing by the standard deviation.
          */
         DrGrpoAdvantage: {
             /**
@@ -7339,7 +7341,7 @@ export interface components {
         };
         /**
          * DynamicSampling
-         * @description Replaces groups with equal rewards by other prompts until the step has enough (DAPO).
+         * @description Replaces groups with equal rewards by new prompts until the step has enough groups (DAPO).
          */
         DynamicSampling: {
             /**
@@ -7349,8 +7351,8 @@ export interface components {
             type: "dynamic_sampling";
             /**
              * By
-             * @description Reward whose spread in a group decides; default the combined reward. Name the correctness reward if
-             *     length or format count too.
+             * @description Name of the reward that must differ within a group; default the combined reward. Name the correctness
+             *     reward if length or format also count.
              */
             by?: string | null;
             /**
@@ -7361,7 +7363,7 @@ export interface components {
             tolerance?: number;
             /**
              * Max Rounds
-             * @description Most sampling rounds per step; then the step trains on fewer groups.
+             * @description Maximum number of sampling rounds per step; after them the step trains on fewer groups.
              * @default 10
              */
             max_rounds?: number;
@@ -7498,14 +7500,14 @@ export interface components {
             url: string;
             /**
              * Headers
-             * @description Additional headers. They are stored unencrypted, so they must hold no passwords; requests are signed.
+             * @description Additional headers, without passwords: they are stored unencrypted. Requests are signed.
              */
             headers?: {
                 [key: string]: string;
             };
             /**
              * Timeout S
-             * @description Time of one try, from connecting to the last byte.
+             * @description Maximum time of one try, from connecting to the last byte.
              * @default 30
              */
             timeout_s?: number;
@@ -7525,7 +7527,7 @@ export interface components {
             ] | null;
             /**
              * Secret Env
-             * @description Environment variable with the signing secret, for training offline; a server uses the project's secret.
+             * @description Environment variable with the signing secret, for offline training; servers use the project's.
              */
             secret_env?: string | null;
         };
@@ -7544,14 +7546,14 @@ export interface components {
             name?: string;
             /**
              * Weight
-             * @description Factor in the sum; negative punishes, 0 only displays.
+             * @description Factor in the sum of rewards. Negative: a penalty; 0: only displayed.
              * @default 1
              */
             weight?: number;
             /**
              * On Error
-             * @description What an error does to its row: exclude it from group statistics and loss, count as 0, or pause
-             *     the job. A judge's or endpoint's error never counts as 0.
+             * @description Effect of an error: exclude the completion from group statistics and loss, count as 0, or pause
+             *     the job. Errors of judges and endpoints never count as 0.
              * @default drop
              * @enum {string}
              */
@@ -7563,14 +7565,14 @@ export interface components {
             url: string;
             /**
              * Headers
-             * @description Additional headers. They are stored unencrypted, so they must hold no passwords; requests are signed.
+             * @description Additional headers, without passwords: they are stored unencrypted. Requests are signed.
              */
             headers?: {
                 [key: string]: string;
             };
             /**
              * Timeout S
-             * @description Time of one try, from connecting to the last byte.
+             * @description Maximum time of one try, from connecting to the last byte.
              * @default 30
              */
             timeout_s?: number;
@@ -7590,7 +7592,7 @@ export interface components {
             ] | null;
             /**
              * Secret Env
-             * @description Environment variable with the signing secret, for training offline; a server uses the project's secret.
+             * @description Environment variable with the signing secret, for offline training; servers use the project's.
              */
             secret_env?: string | null;
         };
@@ -7790,7 +7792,7 @@ export interface components {
             pass_above?: number;
             /**
              * Answer
-             * @description A completion's answer for maj@k: the last \boxed{…}, the last <answer>…</answer>, the last
+             * @description How maj@k reads a completion's answer: the last \boxed{…}, the last <answer>…</answer>, the last
              *     number or the last line; by default maj@k is not measured.
              */
             answer?: ("boxed" | "tagged" | "last_number" | "last_line") | null;
@@ -8213,7 +8215,7 @@ export interface components {
         };
         /**
          * ForkStart
-         * @description Set if `resume_path` comes from another job: a resume state, or else a checkpoint.
+         * @description Start of a fork: `resume_path` is then another job's resume state, or else its checkpoint.
          */
         ForkStart: {
             /** Step */
@@ -8274,9 +8276,9 @@ export interface components {
             gamma?: number;
             /**
              * Lam
-             * @description λ: how far credit reaches back. 1 compares the whole return with the value (no bias, more
-             *     noise), 0 trusts the critic after one token. verl: 1; PPO, TRL: 0.95, where final rewards fade
-             *     over dozens of tokens.
+             * @description λ: how far credit reaches back. 1 compares the whole return with the value (no bias, more noise), 0
+             *     trusts the critic after one token. verl: 1; PPO, TRL: 0.95, at which a final reward fades over dozens of
+             *     tokens.
              * @default 1
              */
             lam?: number;
@@ -8306,13 +8308,14 @@ export interface components {
             gamma?: number;
             /**
              * Lam
-             * @description How far credit reaches back: 0 one turn, 1 all turns.
+             * @description λ: how far credit reaches back; 0 for one turn, 1 for all turns.
              * @default 0.9
              */
             lam?: number;
             /**
              * State Scope
-             * @description Where equal states share one value: within the completions of a prompt, or within all of the step.
+             * @description Where equal states share one value: in the completions of a prompt (`group`) or of the
+             *     step (`batch`).
              * @default group
              * @enum {string}
              */
@@ -8349,12 +8352,13 @@ export interface components {
         };
         /**
          * Gdpo
-         * @description MO-GRPO's sum, normalised to mean 0 and deviation 1 over the batch. Needs `advantage: identity`.
+         * @description MO-GRPO's sum, normalised to mean 0 and standard deviation 1 over the batch. Needs `advantage:
+         *     identity`.
          */
         Gdpo: {
             /**
              * Mask Truncated
-             * @description Compare completions at the token limit with the others, but do not train on them (overlong
+             * @description Completions that the token limit ended are compared with the others, but not trained on (overlong
              *     filtering).
              * @default false
              */
@@ -8379,14 +8383,15 @@ export interface components {
         Gfpo: {
             /**
              * Metric
-             * @description Keep the shortest completions, or those with most reward per token, which needs graded rewards.
+             * @description Keep the shortest completions (`length`) or those with the most reward per token (`token_efficiency`),
+             *     which needs graded rewards.
              * @default length
              * @enum {string}
              */
             metric?: "length" | "token_efficiency";
             /**
              * First
-             * @description Selection of groups, before that of completions.
+             * @description Selection of groups, applied before completions are selected.
              * @default {
              *       "type": "keep_all"
              *     }
@@ -8412,14 +8417,15 @@ export interface components {
         GfpoAdaptive: {
             /**
              * Metric
-             * @description Keep the shortest completions, or those with most reward per token, which needs graded rewards.
+             * @description Keep the shortest completions (`length`) or those with the most reward per token (`token_efficiency`),
+             *     which needs graded rewards.
              * @default length
              * @enum {string}
              */
             metric?: "length" | "token_efficiency";
             /**
              * First
-             * @description Selection of groups, before that of completions.
+             * @description Selection of groups, applied before completions are selected.
              * @default {
              *       "type": "keep_all"
              *     }
@@ -8438,13 +8444,13 @@ export interface components {
             keep_easy?: number;
             /**
              * Keep Medium
-             * @description Completions to keep in the second quartile.
+             * @description Completions to keep in the quartile with the second-highest mean reward.
              * @default 6
              */
             keep_medium?: number;
             /**
              * Keep Hard
-             * @description Completions to keep in the third quartile.
+             * @description Completions to keep in the quartile with the second-lowest mean reward.
              * @default 8
              */
             keep_hard?: number;
@@ -8816,7 +8822,8 @@ export interface components {
         };
         /**
          * GrpoAdvantage
-         * @description A_i = (R_i - mean_g) / (std_g + eps), R_i the reward, g the group; 0 for a group with equal rewards.
+         * @description A_i = (R_i - mean_g) / (std_g + eps), with R_i the reward and g the group; 0 if the group's rewards are
+         *     equal.
          */
         GrpoAdvantage: {
             /**
@@ -8826,8 +8833,8 @@ export interface components {
             type: "grpo";
             /**
              * Std
-             * @description `sample` divides the squared deviations by G - 1 (TRL, verl), `population` by the group size G; at G =
-             *     2 the results differ by a factor of √2.
+             * @description Divisor of the sum of squared deviations: `sample` G - 1 (TRL, verl), `population` the group size G. At
+             *     G = 2 the results differ by a factor of √2.
              * @default sample
              * @enum {string}
              */
@@ -8841,7 +8848,7 @@ export interface components {
         };
         /**
          * GrpoBatchStdAdvantage
-         * @description A_i = (R_i - mean_g) / (std of all rewards of the batch + eps).
+         * @description The reward minus the group's mean, divided by (standard deviation of the batch's rewards + eps).
          */
         GrpoBatchStdAdvantage: {
             /**
@@ -8888,7 +8895,7 @@ export interface components {
             norm_scope?: "separate" | "joint";
             /**
              * Correct Above
-             * @description A completion is right above this reward.
+             * @description Completions with a reward above this count as right.
              * @default 0.5
              */
             correct_above?: number;
@@ -8917,7 +8924,8 @@ export interface components {
             base?: number;
             /**
              * Entropy Weight
-             * @description Weight of a token's share of the total entropy at its position. Paper: 0.1, with base 1.
+             * @description Weight of a token's share of the total entropy of right (or wrong) completions at its position. Paper:
+             *     0.1, with base 1.
              * @default 0.1
              */
             entropy_weight?: number;
@@ -8931,7 +8939,7 @@ export interface components {
             norm_scope?: "separate" | "joint";
             /**
              * Correct Above
-             * @description A completion is right above this reward.
+             * @description Completions with a reward above this count as right.
              * @default 0.5
              */
             correct_above?: number;
@@ -8944,7 +8952,7 @@ export interface components {
         };
         /**
          * GuidedCorrection
-         * @description Corrects imperfect completions before they are compared (EDGE-GRPO): by a cue, the answer, or
+         * @description Corrects imperfect completions before they are compared (EDGE-GRPO): by a cue, by cue and answer, or by
          *     the dataset's solution.
          */
         GuidedCorrection: {
@@ -8979,7 +8987,7 @@ export interface components {
             answer_share?: number;
             /**
              * Max Tokens
-             * @description Most tokens sampled after the cue.
+             * @description Maximum number of tokens sampled after the cue.
              * @default 256
              */
             max_tokens?: number;
@@ -9000,8 +9008,8 @@ export interface components {
          * Halving
          * @description Successive halving: of the jobs with equally many evaluations, only the best continue.
          *
-         *     Jobs are compared after `first` evaluations, `first × factor`, `first × factor²`, and so on. A job ends if it
-         *     is not among the best 1/`factor` of all that came as far. Evaluations before the first step do not count.
+         *     Jobs are compared after `first` evaluations, `first × factor`, `first × factor²`, and so on. A job ends if
+         *     it is not among the best 1/`factor` of those that got as far. Evaluations before training do not count.
          */
         Halving: {
             /**
@@ -9011,7 +9019,7 @@ export interface components {
             factor?: number;
             /**
              * First
-             * @description Evaluations before a job can end.
+             * @description Evaluations before the first comparison.
              * @default 2
              */
             first?: number;
@@ -9096,7 +9104,7 @@ export interface components {
         };
         /**
          * Hyperparameters
-         * @description OpenAI's hyperparameters, in OpenAI's ranges; `reinforge.imports.hyperparameters` reads others.
+         * @description OpenAI's hyperparameters, in OpenAI's ranges; `reinforge.imports.hyperparameters` reads more fields.
          */
         Hyperparameters: {
             /** Batch Size */
@@ -9151,8 +9159,8 @@ export interface components {
         };
         /**
          * ImportanceWeights
-         * @description Weighs the policy term by trainer ÷ sampler probability, which differ between engines (TIS,
-         *     MIS).
+         * @description Multiplies the policy term by trainer ÷ sampler probability, truncated (TIS) or masked (MIS), since
+         *     engines differ.
          */
         ImportanceWeights: {
             /**
@@ -9162,20 +9170,21 @@ export interface components {
             type: "importance";
             /**
              * Mode
-             * @description Weight per token or completion; outside the bounds truncated (TIS) or 0 (MIS).
+             * @description Weight per token or completion. Outside the bounds it is set to the bound (`truncate`) or to 0
+             *     (`mask`).
              * @default sequence_mask
              * @enum {string}
              */
             mode?: "token_truncate" | "token_mask" | "sequence_truncate" | "sequence_mask";
             /**
              * Ratio Max
-             * @description Upper bound. TRL: 3.0 with sequence_mask; verl: 2.0.
+             * @description Upper bound of the weight. TRL: 3.0 with sequence_mask; verl: 2.0.
              * @default 3
              */
             ratio_max?: number;
             /**
              * Ratio Min
-             * @description Lower bound; default none.
+             * @description Lower bound of the weight; default none.
              */
             ratio_min?: number | null;
         };
@@ -9645,27 +9654,27 @@ export interface components {
         };
         /**
          * JobDefault
-         * @description Suggested value of one field.
+         * @description Suggested value of one job field.
          */
         JobDefault: {
             /**
              * Field
-             * @description Path in the job.
+             * @description Dotted path in the job.
              */
             field: string;
             /** Value */
             value: number | string;
             /**
              * Becomes
-             * @description What `auto` would become now.
+             * @description Value that `auto` would become now.
              */
             becomes?: number | string | null;
             /** Reason */
             reason: string;
             /**
              * Basis
-             * @description What decided: the method's preset, a pre-flight, the dataset, the base model, the online workers, or none of
-             *     them.
+             * @description Basis of the value: the method's preset, a pre-flight, the dataset, the base model, the online
+             *     workers, or none of these.
              * @enum {string}
              */
             basis: "method" | "preflight" | "data" | "model" | "workers" | "general";
@@ -9929,7 +9938,7 @@ export interface components {
         };
         /**
          * JobFacets
-         * @description Values that jobs of the project have, sorted; at most 200 of each.
+         * @description Tags, models, presets and owners of the project's jobs, sorted; at most 200 of each.
          */
         JobFacets: {
             /**
@@ -10175,7 +10184,7 @@ export interface components {
         JobSpec: {
             /**
              * Name
-             * @description Shown in lists; default: model and dataset.
+             * @description Name in lists; default: model and dataset.
              */
             name?: string | null;
             /**
@@ -10188,7 +10197,7 @@ export interface components {
             data: components["schemas"]["DataSpec"];
             /**
              * Environment
-             * @description How completions come about: in one turn, in several turns with tools, or through your own program.
+             * @description How completions arise: in one turn, in several turns with tools, or through your own program.
              * @default {
              *       "type": "single_turn"
              *     }
@@ -10486,12 +10495,12 @@ export interface components {
         };
         /**
          * Judge
-         * @description A judge for `reinforge train`; on a server jobs name the project's judges.
+         * @description A judge for `reinforge train`. On a server, jobs use the project's judges by name.
          */
         Judge: {
             /**
              * Base Url
-             * @description Address before `/chat/completions`, for example `https://api.openai.com/v1`.
+             * @description Address without `/chat/completions`, for example `https://api.openai.com/v1`.
              */
             base_url: string;
             /**
@@ -10501,7 +10510,7 @@ export interface components {
             model: string;
             /**
              * Api Key Env
-             * @description Environment variable with the key; default no key.
+             * @description Environment variable with the key; default: no key.
              */
             api_key_env?: string | null;
             /**
@@ -10518,8 +10527,7 @@ export interface components {
             output_price?: number;
             /**
              * Structured
-             * @description How JSON replies are requested: by schema, as any JSON, or by the prompt alone, for servers with
-             *     neither.
+             * @description How JSON replies are requested: by schema, as any JSON object, or only in the prompt.
              * @default json_schema
              * @enum {string}
              */
@@ -10532,20 +10540,20 @@ export interface components {
             concurrency?: number;
             /**
              * Timeout Seconds
-             * @description Limit of one try, from connecting to the last byte.
+             * @description Limit of one attempt, from connecting to the last byte.
              * @default 120
              */
             timeout_seconds?: number;
             /**
              * Retries
-             * @description Retries after a time-out, 429 or 5xx, with growing pauses.
+             * @description Maximum retries after a time-out, 429 or 5xx, with growing pauses.
              * @default 4
              */
             retries?: number;
         };
         /**
          * JudgeChange
-         * @description Omitted fields stay; `api_key: null` removes the key.
+         * @description Omitted fields are kept; `api_key: null` removes the key.
          */
         JudgeChange: {
             /** Base Url */
@@ -10670,12 +10678,12 @@ export interface components {
         };
         /**
          * KlPenalty
-         * @description β · KL(policy ‖ reference), added to the loss. The reference runs only if beta > 0.
+         * @description β · KL(policy ‖ reference), added to the loss. The reference is evaluated only if β > 0.
          */
         KlPenalty: {
             /**
              * Beta
-             * @description Weight; 0 for none. Papers: 0.001 (R1-Zero, INTELLECT-2) to 0.04 (DeepSeekMath).
+             * @description Weight β; 0 for no penalty. Papers: 0.001 (R1-Zero, INTELLECT-2) to 0.04 (DeepSeekMath).
              * @default 0
              */
             beta?: number;
@@ -10689,15 +10697,18 @@ export interface components {
             estimator?: "k2" | "k3" | "unbiased_k3";
             /**
              * Level
-             * @description `token`: per token, averaged like the loss; `sequence`: from each completion's mean x, averaged
-             *     over completions.
+             * @description `token` estimates and averages per token, like the loss; `sequence` estimates from each completion's
+             *     mean x and averages over completions.
              * @default token
              * @enum {string}
              */
             level?: "token" | "sequence";
             /** @description Adapt β to the KL; `beta` is the initial value. */
             adaptive?: components["schemas"]["AdaptiveKl"] | null;
-            /** @description β by the value of a dataset column. Metrics per value need the column in `data.columns.slice`. */
+            /**
+             * @description A different β for each value of a dataset column. Metrics per value need the column in
+             *     `data.columns.slice`.
+             */
             beta_by?: components["schemas"]["BetaBy"] | null;
         };
         /** LabelCreate */
@@ -10785,14 +10796,14 @@ export interface components {
             name?: string;
             /**
              * Weight
-             * @description Factor in the sum; negative punishes, 0 only displays.
+             * @description Factor in the sum of rewards. Negative: a penalty; 0: only displayed.
              * @default 1
              */
             weight?: number;
             /**
              * On Error
-             * @description What an error does to its row: exclude it from group statistics and loss, count as 0, or pause
-             *     the job. A judge's or endpoint's error never counts as 0.
+             * @description Effect of an error: exclude the completion from group statistics and loss, count as 0, or pause
+             *     the job. Errors of judges and endpoints never count as 0.
              * @default drop
              * @enum {string}
              */
@@ -10868,7 +10879,7 @@ export interface components {
         };
         /**
          * LampoAdvantage
-         * @description 1 / (G - 1) · Σ_j w_ij (R_i - R_j) over pairs of a group, weighted by the completions'
+         * @description A_i = 1 / (G - 1) · Σ_j w_ij (R_i - R_j) over the group, with weights from the completions'
          *     probabilities.
          */
         LampoAdvantage: {
@@ -10879,8 +10890,8 @@ export interface components {
             type: "lampo";
             /**
              * Weight
-             * @description Weight of a pair: `lambda` is higher if the policy gives the worse completion the higher probability,
-             *     `confidence` if their probabilities differ more; `uniform`: RLOO.
+             * @description Weight of a pair: `lambda` is higher if the policy finds the worse completion more likely, `confidence`
+             *     if the two probabilities differ more; `uniform` is 1, as in RLOO.
              * @default lambda
              * @enum {string}
              */
@@ -10968,7 +10979,7 @@ export interface components {
             initial?: number;
             /**
              * Learning Rate
-             * @description Learning rate of λ (gradient descent); 0 keeps λ. Third-party recipe: 0.1.
+             * @description Learning rate of λ (gradient descent); 0 leaves λ constant. Third-party recipe: 0.1.
              * @default 0.1
              */
             learning_rate?: number;
@@ -10984,7 +10995,7 @@ export interface components {
         };
         /**
          * LengthCorrectedAdvantage
-         * @description R_i / L_i, L_i in tokens, normalised in the group (TIC-GRPO).
+         * @description The reward divided by the length in tokens, normalised in the group (TIC-GRPO).
          *
          *     With equal positive rewards, short completions gain.
          */
@@ -10996,7 +11007,7 @@ export interface components {
             type: "length_corrected";
             /**
              * Std
-             * @description `sample` divides the squared deviations by G - 1, `population` by the group size G.
+             * @description Divisor of the sum of squared deviations: `sample` G - 1, `population` the group size G.
              * @default sample
              * @enum {string}
              */
@@ -11028,7 +11039,7 @@ export interface components {
         LimitsSpec: {
             /**
              * Steps
-             * @description Rounds of sample, score and update.
+             * @description Number of steps; each samples, scores and updates.
              * @default 100
              */
             steps?: number;
@@ -11059,8 +11070,7 @@ export interface components {
             error_share?: number;
             /**
              * Judge Budget
-             * @description Maximum cost of judges, by their prices; the job then pauses, and resuming allows the same
-             *     again.
+             * @description Cost of judges, at their prices, at which the job pauses; each resume allows the same amount again.
              */
             judge_budget?: number | null;
         };
@@ -11116,7 +11126,7 @@ export interface components {
             start?: string | null;
             /**
              * Rank
-             * @description Rank of the adapter matrices: more can learn more and takes more memory.
+             * @description Rank of the adapter matrices; a higher rank can learn more and takes more memory.
              * @default 16
              */
             rank?: number;
@@ -11144,9 +11154,9 @@ export interface components {
         Loss: {
             /**
              * Ratio Level
-             * @description Level at which new and old policy are compared: each `token`; the completion, by geometric mean
-             *     (`sequence`, GSPO), by the same with each token's gradient (`gspo_token`), by arithmetic mean
-             *     (`arithmetic`, GRPO-S) or by product (`trajectory`); or each `action` of an agent, by geometric mean.
+             * @description Ratio of new to old policy: per `token`; per completion, as the geometric mean of its tokens
+             *     (`sequence`, GSPO), the same value with each token's gradient (`gspo_token`), the arithmetic mean
+             *     (`arithmetic`, GRPO-S) or the product (`trajectory`); or per `action` of an agent, as geometric mean.
              * @default token
              * @enum {string}
              */
@@ -11203,7 +11213,7 @@ export interface components {
             entropy?: components["schemas"]["NoEntropyBonus"] | components["schemas"]["StaticEntropy"] | components["schemas"]["AdaptiveEntropy"];
             /**
              * Off Policy Mask
-             * @description Completions whose policy term is dropped because the policy has drifted.
+             * @description Drops the policy term of completions from which the policy has drifted.
              * @default {
              *       "type": "none"
              *     }
@@ -11230,13 +11240,12 @@ export interface components {
         };
         /**
          * McpSource
-         * @description A server that offers tools by the Model Context Protocol over HTTP. The worker calls it; addresses are
-         *     restricted as for judges.
+         * @description A server that offers tools by the Model Context Protocol over HTTP.
          */
         McpSource: {
             /**
              * Url
-             * @description Address of the server, such as `https://example.com/mcp`.
+             * @description Address that the worker calls, such as `https://example.com/mcp`; restricted as for judges.
              */
             url: string;
             /**
@@ -11246,19 +11255,19 @@ export interface components {
             include?: string[];
             /**
              * Headers
-             * @description Additional headers. They are stored unencrypted, so they must hold no passwords; requests are signed.
+             * @description Additional headers, without passwords: they are stored unencrypted. Requests are signed.
              */
             headers?: {
                 [key: string]: string;
             };
             /**
              * Secret Env
-             * @description Environment variable with the signing secret, for training offline; a server uses the project's secret.
+             * @description Environment variable with the signing secret, for offline training; servers use the project's.
              */
             secret_env?: string | null;
             /**
              * Timeout Seconds
-             * @description Wall time of one request.
+             * @description Maximum wall time of one request.
              * @default 30
              */
             timeout_seconds?: number;
@@ -11271,7 +11280,7 @@ export interface components {
             /**
              * Tools
              * @description Tools that the server lists, filled in when the job is created. If a job file has them, the server must
-             *     list the same.
+             *     list the same tools.
              */
             tools?: components["schemas"]["ToolSchema"][] | null;
             /**
@@ -11536,14 +11545,14 @@ export interface components {
             better: "higher" | "lower" | "neither";
             /**
              * When
-             * @description Setting that it depends on; empty: every job has it.
+             * @description Setting that the metric depends on; empty: none.
              * @default
              */
             when: string;
         };
         /**
          * MetricChart
-         * @description A chart, or with `{1}` in its id a template that families fill in.
+         * @description A chart. With `{1}` in its id: a template that metric families fill in.
          */
         MetricChart: {
             /**
@@ -11582,7 +11591,7 @@ export interface components {
             negligible: components["schemas"]["Negligible"] | null;
             /**
              * Always
-             * @description Whether the chart has its place before anything is measured.
+             * @description Whether the chart is shown before anything is measured.
              * @default true
              */
             always: boolean;
@@ -11696,15 +11705,15 @@ export interface components {
         };
         /**
          * MoGrpo
-         * @description A_i = Σ_k weight_k · (r_{i,k} - mean_g) / (std_g + eps): rewards count by weight, regardless of
-         *     scale.
+         * @description A_i = Σ_k weight_k · (r_{i,k} - mean_k) / (std_k + eps), normalised in the group: rewards count by
+         *     weight, regardless of scale.
          *
          *     Needs `advantage: identity`.
          */
         MoGrpo: {
             /**
              * Mask Truncated
-             * @description Compare completions at the token limit with the others, but do not train on them (overlong
+             * @description Completions that the token limit ended are compared with the others, but not trained on (overlong
              *     filtering).
              * @default false
              */
@@ -11716,7 +11725,7 @@ export interface components {
             type: "mo_grpo";
             /**
              * Std
-             * @description `sample` divides the squared deviations by G - 1, `population` by the group size G.
+             * @description Divisor of the sum of squared deviations: `sample` G - 1, `population` the group size G.
              * @default sample
              * @enum {string}
              */
@@ -11924,14 +11933,14 @@ export interface components {
             name?: string;
             /**
              * Weight
-             * @description Factor in the sum; negative punishes, 0 only displays.
+             * @description Factor in the sum of rewards. Negative: a penalty; 0: only displayed.
              * @default 1
              */
             weight?: number;
             /**
              * On Error
-             * @description What an error does to its row: exclude it from group statistics and loss, count as 0, or pause
-             *     the job. A judge's or endpoint's error never counts as 0.
+             * @description Effect of an error: exclude the completion from group statistics and loss, count as 0, or pause
+             *     the job. Errors of judges and endpoints never count as 0.
              * @default drop
              * @enum {string}
              */
@@ -12013,7 +12022,7 @@ export interface components {
         };
         /**
          * NoMismatchCorrection
-         * @description No correction: sampler and trainer count as equal.
+         * @description No correction: assumes that sampler and trainer give equal probabilities.
          */
         NoMismatchCorrection: {
             /**
@@ -12024,7 +12033,7 @@ export interface components {
         };
         /**
          * NoOffPolicyMask
-         * @description Drops no completion for drift.
+         * @description Keeps completions from which the policy has drifted.
          */
         NoOffPolicyMask: {
             /**
@@ -12035,7 +12044,7 @@ export interface components {
         };
         /**
          * Notifications
-         * @description Which events of the project are sent to the person's confirmed address.
+         * @description Events of the project that are sent to the person's confirmed address.
          */
         Notifications: {
             /** Etag */
@@ -12092,8 +12101,8 @@ export interface components {
         };
         /**
          * OffPolicySequenceMask
-         * @description Drops the policy term of completions with A < 0 from which the policy has drifted (DeepSeek-V3.2, eq.
-         *     9).
+         * @description Drops the policy term of completions with a negative advantage from which the policy has drifted
+         *     (DeepSeek-V3.2, eq. 9).
          */
         OffPolicySequenceMask: {
             /**
@@ -12103,8 +12112,8 @@ export interface components {
             type: "sequence";
             /**
              * Delta
-             * @description A completion with A < 0 is dropped if its mean of log sampler - log policy exceeds this. TRL suggests
-             *     0.5.
+             * @description A completion with a negative advantage is dropped if its mean of log sampler - log policy exceeds this.
+             *     TRL suggests 0.5.
              * @default 0.5
              */
             delta?: number;
@@ -12122,14 +12131,13 @@ export interface components {
         };
         /**
          * OpenEnvSource
-         * @description An environment on an OpenEnv server, with a session for each rollout that `reset` begins. The policy
-         *     calls the environment's own tools, or one tool that takes its action. The worker calls the server;
-         *     addresses are restricted as for judges.
+         * @description An environment on an OpenEnv server; `reset` begins a session for each rollout. The policy calls the
+         *     environment's own tools, or one tool that takes the environment's action.
          */
         OpenEnvSource: {
             /**
              * Url
-             * @description Address of the server, such as `https://example.com/mcp`.
+             * @description Address that the worker calls, such as `https://example.com/mcp`; restricted as for judges.
              */
             url: string;
             /**
@@ -12139,19 +12147,19 @@ export interface components {
             include?: string[];
             /**
              * Headers
-             * @description Additional headers. They are stored unencrypted, so they must hold no passwords; requests are signed.
+             * @description Additional headers, without passwords: they are stored unencrypted. Requests are signed.
              */
             headers?: {
                 [key: string]: string;
             };
             /**
              * Secret Env
-             * @description Environment variable with the signing secret, for training offline; a server uses the project's secret.
+             * @description Environment variable with the signing secret, for offline training; servers use the project's.
              */
             secret_env?: string | null;
             /**
              * Timeout Seconds
-             * @description Wall time of one request.
+             * @description Maximum wall time of one request.
              * @default 30
              */
             timeout_seconds?: number;
@@ -12164,7 +12172,7 @@ export interface components {
             /**
              * Tools
              * @description Tools that the server lists, filled in when the job is created. If a job file has them, the server must
-             *     list the same.
+             *     list the same tools.
              */
             tools?: components["schemas"]["ToolSchema"][] | null;
             /**
@@ -12174,8 +12182,7 @@ export interface components {
             type: "openenv";
             /**
              * Action
-             * @description Name of the tool that takes the environment's action. Environments with tools of their own keep those
-             *     names.
+             * @description Name of the tool that takes the environment's action, unless the environment has tools of its own.
              * @default step
              */
             action?: string;
@@ -12198,7 +12205,7 @@ export interface components {
         };
         /**
          * OpoAdvantage
-         * @description A_i = R_i - Σ_j L_j R_j / Σ_j L_j: baseline weighted by length in tokens.
+         * @description The reward minus the group's length-weighted mean, Σ_j L_j R_j / Σ_j L_j, with lengths L in tokens.
          */
         OpoAdvantage: {
             /**
@@ -12244,7 +12251,7 @@ export interface components {
             ];
             /**
              * Eps
-             * @description Added to the root of the squared gradient's mean.
+             * @description Constant added to the root of the squared gradient's mean.
              * @default 1e-8
              */
             eps?: number;
@@ -12926,12 +12933,12 @@ export interface components {
         };
         /**
          * PassRates
-         * @description How often the base model passes, over rows.
+         * @description How often completions of the base model pass.
          */
         PassRates: {
             /**
              * Per Group
-             * @description Completions per row.
+             * @description Maximum number of scored completions per row.
              */
             per_group: number;
             /**
@@ -12949,7 +12956,7 @@ export interface components {
         };
         /**
          * PasskMaxAdvantage
-         * @description The best completion of a group gets its lead over the second, the others 0.
+         * @description The best completion of a group gets its reward minus the second-best reward, all others 0.
          */
         PasskMaxAdvantage: {
             /**
@@ -12984,7 +12991,7 @@ export interface components {
         };
         /**
          * PastToolCall
-         * @description A call that ran, as `ToolRunResult.history` has it.
+         * @description A call that ran, as in `ToolRunResult.history`.
          */
         PastToolCall: {
             /** Source */
@@ -13077,15 +13084,15 @@ export interface components {
         };
         /**
          * Pow3r
-         * @description Rubric rewards whose weights move, for each prompt, towards the criteria that still distinguish
-         *     completions (POW3R).
+         * @description Rubric rewards whose weights move, for each prompt, towards the criteria on which its completions
+         *     differ (POW3R).
          *
          *     Needs a reward that returns `criteria`.
          */
         Pow3r: {
             /**
              * Mask Truncated
-             * @description Compare completions at the token limit with the others, but do not train on them (overlong
+             * @description Completions that the token limit ended are compared with the others, but not trained on (overlong
              *     filtering).
              * @default false
              */
@@ -13177,7 +13184,7 @@ export interface components {
         };
         /**
          * PpoClip
-         * @description -min(w·A, clip(w, 1 - eps_low, 1 + eps_high)·A) per token.
+         * @description -min(ratio·A, clip(ratio, 1 - eps_low, 1 + eps_high)·A) per token, with A the advantage.
          */
         PpoClip: {
             /**
@@ -13259,7 +13266,7 @@ export interface components {
             groups: components["schemas"]["Groups"];
             /**
              * Useful Batch
-             * @description Expected completions per step from groups with differing rewards.
+             * @description Expected completions per step in groups whose rewards differ.
              */
             useful_batch: number;
             /**
@@ -13274,7 +13281,7 @@ export interface components {
             errors: {
                 [key: string]: number;
             };
-            /** @description Milliseconds in the rewards per completion: median, mean, 95th percentile. */
+            /** @description Milliseconds to score a completion: median, mean, 95th percentile. */
             reward_ms: components["schemas"]["Range"] | null;
             /** @description Tokens per completion: 10th percentile, mean, 95th percentile. */
             tokens: components["schemas"]["Range"];
@@ -13287,9 +13294,9 @@ export interface components {
             duplicate_share: number;
             /** Seconds Per Step */
             seconds_per_step: number;
-            /** @description Hours of the whole job: as measured, and with completions at the token limit. */
+            /** @description Hours of the whole job: `low` as measured, `high` with completions at the token limit. */
             hours: components["schemas"]["Range"];
-            /** @description Peak memory of the trainer: as measured, and with completions at the token limit. */
+            /** @description Peak memory of the trainer: `low` as measured, `high` with completions at the token limit. */
             memory_gib: components["schemas"]["Range"];
             /** @description Completion tokens of the whole job. */
             tokens_in_all: components["schemas"]["Range"];
@@ -13379,7 +13386,7 @@ export interface components {
             type: "process";
             /**
              * Std
-             * @description Standard deviation over the group's steps.
+             * @description Kind of standard deviation over the group's steps; see `grpo`.
              * @default sample
              * @enum {string}
              */
@@ -13461,13 +13468,13 @@ export interface components {
             in_process?: "leave_out" | "count";
             /**
              * Timeout Seconds
-             * @description Wall time of one test.
+             * @description Maximum wall time of one test.
              * @default 5
              */
             timeout_seconds?: number;
             /**
              * Memory Mib
-             * @description Memory of one test.
+             * @description Maximum memory of one test.
              * @default 512
              */
             memory_mib?: number;
@@ -13493,14 +13500,14 @@ export interface components {
             name?: string;
             /**
              * Weight
-             * @description Factor in the sum; negative punishes, 0 only displays.
+             * @description Factor in the sum of rewards. Negative: a penalty; 0: only displayed.
              * @default 1
              */
             weight?: number;
             /**
              * On Error
-             * @description What an error does to its row: exclude it from group statistics and loss, count as 0, or pause
-             *     the job. A judge's or endpoint's error never counts as 0.
+             * @description Effect of an error: exclude the completion from group statistics and loss, count as 0, or pause
+             *     the job. Errors of judges and endpoints never count as 0.
              * @default drop
              * @enum {string}
              */
@@ -13556,13 +13563,13 @@ export interface components {
             in_process?: "leave_out" | "count";
             /**
              * Timeout Seconds
-             * @description Wall time of one test.
+             * @description Maximum wall time of one test.
              * @default 5
              */
             timeout_seconds?: number;
             /**
              * Memory Mib
-             * @description Memory of one test.
+             * @description Maximum memory of one test.
              * @default 512
              */
             memory_mib?: number;
@@ -13722,7 +13729,7 @@ export interface components {
         };
         /**
          * ProjectUpdate
-         * @description Fields that are left out stay.
+         * @description Omitted fields are kept.
          */
         ProjectUpdate: {
             /** Name */
@@ -13846,7 +13853,7 @@ export interface components {
         };
         /**
          * PromptSeries
-         * @description At most 40 points; a point is the mean of successive draws.
+         * @description At most 40 points; each is the mean over successive steps with the prompt.
          */
         PromptSeries: {
             /**
@@ -13912,14 +13919,14 @@ export interface components {
             isolate?: "batch" | "sample";
             /**
              * Timeout Seconds
-             * @description Wall time for one completion.
+             * @description Maximum wall time for one completion.
              * @default 2
              */
             timeout_seconds?: number;
         };
         /**
          * PythonReward
-         * @description Python code run in the sandbox: exactly one of `reward` (stored), `source` (inline) or `path`
+         * @description Python code run in the sandbox. Set exactly one of `reward` (stored), `source` (inline) or `path`
          *     (offline).
          */
         PythonReward: {
@@ -13936,14 +13943,14 @@ export interface components {
             name?: string;
             /**
              * Weight
-             * @description Factor in the sum; negative punishes, 0 only displays.
+             * @description Factor in the sum of rewards. Negative: a penalty; 0: only displayed.
              * @default 1
              */
             weight?: number;
             /**
              * On Error
-             * @description What an error does to its row: exclude it from group statistics and loss, count as 0, or pause
-             *     the job. A judge's or endpoint's error never counts as 0.
+             * @description Effect of an error: exclude the completion from group statistics and loss, count as 0, or pause
+             *     the job. Errors of judges and endpoints never count as 0.
              * @default drop
              * @enum {string}
              */
@@ -13955,7 +13962,7 @@ export interface components {
             reward?: string | null;
             /**
              * Revision
-             * @description Revision of the stored reward; default the newest at creation.
+             * @description Revision of the stored reward; default: the newest when the job is created.
              */
             revision?: number | null;
             /**
@@ -13970,32 +13977,32 @@ export interface components {
             path?: string | null;
             /**
              * Entry
-             * @description Function name; needed with several functions and none called `grade`.
+             * @description Function to call; required if there are several and none is called `grade`.
              */
             entry?: string | null;
             /**
              * Granularity
-             * @description What one call gets: a completion, all completions of a prompt, or a batch.
+             * @description Input of one call: a completion, all completions of a prompt, or a batch.
              * @default sample
              * @enum {string}
              */
             granularity?: "sample" | "group" | "batch";
             /**
              * Isolate
-             * @description `sample` runs each completion in its own process: for rewards that execute completions.
+             * @description `sample` scores each completion in its own process, for rewards that execute completions.
              * @default batch
              * @enum {string}
              */
             isolate?: "batch" | "sample";
             /**
              * Timeout Seconds
-             * @description Wall time for one completion.
+             * @description Wall-clock limit for one completion.
              * @default 2
              */
             timeout_seconds?: number;
             /**
              * Judges
-             * @description Judges to ask about each completion first; the code reads the answers in `sample["judges"]`.
+             * @description Judges called before the code for each completion; their replies are in `sample["judges"]`.
              */
             judges?: {
                 [key: string]: components["schemas"]["ScoreModel"] | components["schemas"]["LabelModel"];
@@ -14003,7 +14010,7 @@ export interface components {
         };
         /**
          * QueuePlace
-         * @description Place of a queued job among all projects' jobs.
+         * @description Position of a queued job among all projects' jobs.
          */
         QueuePlace: {
             /** Position */
@@ -14086,14 +14093,14 @@ export interface components {
             name?: string;
             /**
              * Weight
-             * @description Factor in the sum; negative punishes, 0 only displays.
+             * @description Factor in the sum of rewards. Negative: a penalty; 0: only displayed.
              * @default 1
              */
             weight?: number;
             /**
              * On Error
-             * @description What an error does to its row: exclude it from group statistics and loss, count as 0, or pause
-             *     the job. A judge's or endpoint's error never counts as 0.
+             * @description Effect of an error: exclude the completion from group statistics and loss, count as 0, or pause
+             *     the job. Errors of judges and endpoints never count as 0.
              * @default drop
              * @enum {string}
              */
@@ -14253,7 +14260,7 @@ export interface components {
             reduce?: "mean" | "sum";
             /**
              * Transform
-             * @description `probability` is its exp, between 0 and 1.
+             * @description `probability`: exp of the log-probability, between 0 and 1.
              * @default logprob
              * @enum {string}
              */
@@ -14274,14 +14281,14 @@ export interface components {
             name?: string;
             /**
              * Weight
-             * @description Factor in the sum; negative punishes, 0 only displays.
+             * @description Factor in the sum of rewards. Negative: a penalty; 0: only displayed.
              * @default 1
              */
             weight?: number;
             /**
              * On Error
-             * @description What an error does to its row: exclude it from group statistics and loss, count as 0, or pause
-             *     the job. A judge's or endpoint's error never counts as 0.
+             * @description Effect of an error: exclude the completion from group statistics and loss, count as 0, or pause
+             *     the job. Errors of judges and endpoints never count as 0.
              * @default drop
              * @enum {string}
              */
@@ -14331,7 +14338,7 @@ export interface components {
             reduce?: "mean" | "sum";
             /**
              * Transform
-             * @description `probability` is its exp, between 0 and 1.
+             * @description `probability`: exp of the log-probability, between 0 and 1.
              * @default logprob
              * @enum {string}
              */
@@ -14388,9 +14395,9 @@ export interface components {
         };
         /**
          * ReinforcePpAdvantage
-         * @description Return-to-go of token rewards, whitened over all tokens of the batch; ignores groups.
+         * @description Return-to-go of token rewards, normalised to mean 0 and variance 1 over all tokens of the batch.
          *
-         *     Long completions weigh more.
+         *     Ignores groups; long completions weigh more.
          */
         ReinforcePpAdvantage: {
             /**
@@ -14414,7 +14421,7 @@ export interface components {
         };
         /**
          * ReinforcePpBaselineAdvantage
-         * @description A_i = R_i - mean_g, normalised over the batch.
+         * @description The reward minus the group's mean, normalised over the batch.
          */
         ReinforcePpBaselineAdvantage: {
             /**
@@ -14424,15 +14431,16 @@ export interface components {
             type: "reinforce_pp_baseline";
             /**
              * Level
-             * @description `token`: whitened over the batch's tokens; long completions weigh more, and groups with equal rewards
-             *     can get advantages other than 0. `sequence`: divided by the standard deviation over completions.
+             * @description `token` normalises to mean 0 and variance 1 over the batch's tokens: long completions weigh more, and
+             *     groups with equal rewards can get advantages other than 0. `sequence` divides by the standard deviation
+             *     over completions.
              * @default token
              * @enum {string}
              */
             level?: "token" | "sequence";
             /**
              * Std
-             * @description `sample` divides the squared deviations by their number - 1, `population` by their number.
+             * @description Divisor of the sum of squared deviations: `sample` their number - 1, `population` their number.
              * @default sample
              * @enum {string}
              */
@@ -14542,7 +14550,7 @@ export interface components {
         };
         /**
          * RepeatedPrompt
-         * @description A prompt of several rows, ignoring white space and case.
+         * @description A prompt that several rows share, ignoring white space and case.
          */
         RepeatedPrompt: {
             /** Text */
@@ -14565,7 +14573,7 @@ export interface components {
             weight?: number;
             /**
              * N
-             * @description Tokens of an n-gram. GFPO: 5.
+             * @description Number of tokens in an n-gram. GFPO: 5.
              * @default 5
              */
             n?: number;
@@ -14605,7 +14613,7 @@ export interface components {
             completions: number;
             /**
              * Compared
-             * @description Completions with a reward under both revisions; everything below is about them.
+             * @description Number of completions with a reward under both revisions; everything below is about them.
              */
             compared: number;
             /** Steps */
@@ -14616,7 +14624,7 @@ export interface components {
             new_mean: number[];
             /**
              * Rank Correlation
-             * @description Spearman's ρ over completions, ties at their mean rank; None where one side is constant.
+             * @description Spearman's ρ over completions, ties at their mean rank; None if one revision gives equal rewards.
              */
             rank_correlation: number | null;
             /**
@@ -14628,12 +14636,12 @@ export interface components {
             old_useful: number;
             /**
              * New Useful
-             * @description Share of groups with different rewards.
+             * @description Share of groups with different rewards under the new revision.
              */
             new_useful: number;
             /**
              * Flips
-             * @description Completions that pass under only one revision.
+             * @description Number of completions that pass under only one revision.
              */
             flips: number;
             /**
@@ -14643,14 +14651,14 @@ export interface components {
             shown_flips: components["schemas"]["Flip"][];
             /**
              * Errors
-             * @description Status under the new revision → completions that it did not score.
+             * @description Error status under the new revision → number of completions.
              */
             errors: {
                 [key: string]: number;
             };
             /**
              * Reward Ms
-             * @description Mean milliseconds per completion, new revision.
+             * @description Mean milliseconds per completion under the new revision.
              */
             reward_ms: number;
             /**
@@ -15079,7 +15087,7 @@ export interface components {
         RewardKl: {
             /**
              * Beta
-             * @description Weight; 0 for none. Papers: 0.03 (RLOO) to 0.05 (TRL's RLOO).
+             * @description Weight β; 0 for no penalty. Papers: 0.03 (RLOO) to 0.05 (TRL's RLOO).
              * @default 0
              */
             beta?: number;
@@ -15155,14 +15163,14 @@ export interface components {
             name?: string;
             /**
              * Weight
-             * @description Factor in the sum; negative punishes, 0 only displays.
+             * @description Factor in the sum of rewards. Negative: a penalty; 0: only displayed.
              * @default 1
              */
             weight?: number;
             /**
              * On Error
-             * @description What an error does to its row: exclude it from group statistics and loss, count as 0, or pause
-             *     the job. A judge's or endpoint's error never counts as 0.
+             * @description Effect of an error: exclude the completion from group statistics and loss, count as 0, or pause
+             *     the job. Errors of judges and endpoints never count as 0.
              * @default drop
              * @enum {string}
              */
@@ -15386,7 +15394,7 @@ export interface components {
         };
         /**
          * RewardTemplate
-         * @description Ready reward, to use or edit.
+         * @description Ready-made reward, to use or edit.
          */
         RewardTemplate: {
             /** Id */
@@ -15515,7 +15523,7 @@ export interface components {
         };
         /**
          * RlooAdvantage
-         * @description A_i = R_i - mean of the group's other rewards = G / (G - 1) · (R_i - mean_g).
+         * @description The reward minus the mean of the group's other rewards: G / (G - 1) · (reward - group mean).
          */
         RlooAdvantage: {
             /**
@@ -15526,7 +15534,7 @@ export interface components {
         };
         /**
          * RolloutCounts
-         * @description Present open rollouts of a job; none if its environment is not `agent`.
+         * @description How many rollouts of a job wait or run; 0 unless its environment is `agent`.
          */
         RolloutCounts: {
             /**
@@ -15563,7 +15571,7 @@ export interface components {
         RolloutSpec: {
             /**
              * Engine
-             * @description What samples: the trainer itself (`transformers`), or a vLLM server beside it. `auto` becomes
+             * @description Sampler: the trainer itself (`transformers`), or a vLLM server beside it. `auto` becomes
              *     `vllm` at creation if every online worker has a GPU with vLLM, else `transformers`.
              * @default auto
              * @enum {string}
@@ -15614,7 +15622,7 @@ export interface components {
             /**
              * Ahead
              * @description 1: while a step is trained, the next step's completions are sampled and scored, by the policy from
-             *     before the update. Saves time where sampler and trainer have processors of their own.
+             *     before the update. Saves time where sampler and trainer run on different processors.
              * @default 0
              */
             ahead?: number;
@@ -15652,7 +15660,7 @@ export interface components {
         };
         /**
          * RowDifference
-         * @description The first completion of a step that differs, in the order in which a step computes its results.
+         * @description The first differing completion of a step, in the order of the step's computations.
          */
         RowDifference: {
             /** Step */
@@ -15850,7 +15858,7 @@ export interface components {
             top_p?: number | null;
             /**
              * Seed
-             * @description For judges that support it.
+             * @description Seed, for judges that support it.
              */
             seed?: number | null;
             /**
@@ -15860,7 +15868,7 @@ export interface components {
             max_completions_tokens?: number | null;
             /**
              * Reasoning Effort
-             * @description For judges that reason.
+             * @description Effort of judges that reason.
              */
             reasoning_effort?: ("none" | "minimal" | "low" | "medium" | "high" | "xhigh") | null;
         };
@@ -15925,7 +15933,7 @@ export interface components {
         };
         /**
          * Sapo
-         * @description -A·sigmoid(τ·(w - 1))·4/τ: a soft gate instead of the clip (SAPO).
+         * @description -A·sigmoid(τ·(ratio - 1))·4/τ: a soft gate instead of the clip (SAPO).
          */
         Sapo: {
             /**
@@ -16004,7 +16012,7 @@ export interface components {
             ];
             /**
              * Pass Threshold
-             * @description Kept for evaluations; the score stays the number.
+             * @description Ignored: the score stays the number.
              */
             pass_threshold?: number | null;
         };
@@ -16023,14 +16031,14 @@ export interface components {
             name?: string;
             /**
              * Weight
-             * @description Factor in the sum; negative punishes, 0 only displays.
+             * @description Factor in the sum of rewards. Negative: a penalty; 0: only displayed.
              * @default 1
              */
             weight?: number;
             /**
              * On Error
-             * @description What an error does to its row: exclude it from group statistics and loss, count as 0, or pause
-             *     the job. A judge's or endpoint's error never counts as 0.
+             * @description Effect of an error: exclude the completion from group statistics and loss, count as 0, or pause
+             *     the job. Errors of judges and endpoints never count as 0.
              * @default drop
              * @enum {string}
              */
@@ -16064,7 +16072,7 @@ export interface components {
             ];
             /**
              * Pass Threshold
-             * @description Kept for evaluations; the score stays the number.
+             * @description Ignored: the score stays the number.
              */
             pass_threshold?: number | null;
         };
@@ -16178,7 +16186,7 @@ export interface components {
         };
         /**
          * SimulatedUserSpec
-         * @description Python code with `def reply(messages, item, state)`: the user's next message, or None to end the rollout.
+         * @description Code with `def reply(messages, item, state)`, which returns the user's next message, or None to end.
          */
         SimulatedUserSpec: {
             /**
@@ -16201,7 +16209,7 @@ export interface components {
             isolate?: "batch" | "sample";
             /**
              * Timeout Seconds
-             * @description Wall time of one call.
+             * @description Maximum wall time of one call.
              * @default 2
              */
             timeout_seconds?: number;
@@ -16399,7 +16407,7 @@ export interface components {
         };
         /**
          * StartedFrom
-         * @description Adapter whose weights a job started from. What the job calls the base is this adapter.
+         * @description Adapter whose weights a job started from; it is the base of the job.
          */
         StartedFrom: {
             /** Id */
@@ -16413,7 +16421,7 @@ export interface components {
         };
         /**
          * StaticEntropy
-         * @description Adds - coefficient · mean entropy to the loss, so that the policy stays uncertain for longer.
+         * @description Subtracts coefficient · mean entropy from the loss, so that the policy stays uncertain for longer.
          */
         StaticEntropy: {
             /**
@@ -16492,7 +16500,7 @@ export interface components {
         };
         /**
          * StoredGrader
-         * @description A grader as JSON: exactly one of `reward` (stored), `grader` (inline) or `path` (offline).
+         * @description A grader in JSON. Set exactly one of `reward` (stored), `grader` (inline) or `path` (offline).
          */
         StoredGrader: {
             /**
@@ -16508,14 +16516,14 @@ export interface components {
             name?: string;
             /**
              * Weight
-             * @description Factor in the sum; negative punishes, 0 only displays.
+             * @description Factor in the sum of rewards. Negative: a penalty; 0: only displayed.
              * @default 1
              */
             weight?: number;
             /**
              * On Error
-             * @description What an error does to its row: exclude it from group statistics and loss, count as 0, or pause
-             *     the job. A judge's or endpoint's error never counts as 0.
+             * @description Effect of an error: exclude the completion from group statistics and loss, count as 0, or pause
+             *     the job. Errors of judges and endpoints never count as 0.
              * @default drop
              * @enum {string}
              */
@@ -16527,7 +16535,7 @@ export interface components {
             reward?: string | null;
             /**
              * Revision
-             * @description Revision of the stored reward; default the newest at creation.
+             * @description Revision of the stored grader; default: the newest when the job is created.
              */
             revision?: number | null;
             /**
@@ -16597,14 +16605,14 @@ export interface components {
             name?: string;
             /**
              * Weight
-             * @description Factor in the sum; negative punishes, 0 only displays.
+             * @description Factor in the sum of rewards. Negative: a penalty; 0: only displayed.
              * @default 1
              */
             weight?: number;
             /**
              * On Error
-             * @description What an error does to its row: exclude it from group statistics and loss, count as 0, or pause
-             *     the job. A judge's or endpoint's error never counts as 0.
+             * @description Effect of an error: exclude the completion from group statistics and loss, count as 0, or pause
+             *     the job. Errors of judges and endpoints never count as 0.
              * @default drop
              * @enum {string}
              */
@@ -16630,7 +16638,7 @@ export interface components {
         Suggestion: {
             /**
              * Field
-             * @description Path in the job.
+             * @description Dotted path in the job.
              */
             field: string;
             /** Value */
@@ -16696,7 +16704,7 @@ export interface components {
         };
         /**
          * SweepBest
-         * @description The best job of the setting with the best mean.
+         * @description The best job of the setting with the best mean objective.
          */
         SweepBest: {
             /** Setting */
@@ -16714,22 +16722,22 @@ export interface components {
         };
         /**
          * SweepBudget
-         * @description Limits on all jobs of a sweep. At one, no job is added, and running ones end (except at `jobs`).
+         * @description Limits on a sweep. Reaching one stops new jobs; `seconds` and `money` also end running jobs.
          */
         SweepBudget: {
             /**
              * Jobs
-             * @description Jobs that are started; jobs that run when it is reached continue.
+             * @description Maximum number of jobs started.
              */
             jobs?: number | null;
             /**
              * Seconds
-             * @description Seconds of workers' time.
+             * @description Maximum seconds of workers' time.
              */
             seconds?: number | null;
             /**
              * Money
-             * @description Workers' time at the price of a GPU hour (`REINFORGE_GPU_HOUR_PRICE`), and what judges cost.
+             * @description Maximum cost of judges and of workers' time (at `REINFORGE_GPU_HOUR_PRICE`).
              */
             money?: number | null;
         };
@@ -16875,44 +16883,44 @@ export interface components {
             };
             /**
              * Method
-             * @description `grid`: all combinations; `random`: `trials` random ones; `tpe`: `trials` that Optuna's TPE sampler chooses by
-             *     the results so far; `cma_es`: the same with its CMA-ES sampler, of two or more numbers; `ladder`: the job as it is,
-             *     then with one more of `rungs` each time.
+             * @description `grid`: all combinations. `random`: `trials` random ones. `tpe`: `trials` that Optuna's TPE sampler
+             *     chooses by earlier results. `cma_es`: the same by CMA-ES, for two or more numeric parameters.
+             *     `ladder`: the job as it is, then one job per rung, with this rung and those before.
              * @default grid
              * @enum {string}
              */
             method?: "grid" | "random" | "tpe" | "cma_es" | "ladder";
             /**
              * Parameters
-             * @description Dotted path in the job (`algorithm.preset`, `optimizer.learning_rate`, `rewards.correct.weight`) → its values.
+             * @description Dotted path in the job (`algorithm.preset`, `rewards.correct.weight`) → values to try.
              */
             parameters?: {
                 [key: string]: unknown[] | components["schemas"]["ParameterRange"];
             };
             /**
              * Rungs
-             * @description Rungs of a ladder, in order.
+             * @description Rungs of a ladder, in order of their jobs.
              */
             rungs?: components["schemas"]["Rung"][];
             /**
              * Trials
-             * @description Settings to try; for methods other than `grid` and `ladder`.
+             * @description Number of settings to try, for methods other than `grid` and `ladder`.
              */
             trials?: number | null;
             /**
              * Seeds
-             * @description Seeds with which each setting runs, or their number; default the job's own.
+             * @description Seeds with which each setting runs, or their number; default: the job's seed.
              */
             seeds?: number | number[] | null;
             /**
              * Seed
-             * @description Seed of the choice of settings.
+             * @description Seed of the random choice of settings.
              * @default 0
              */
             seed?: number;
             /**
              * Parallel
-             * @description Jobs that are queued or running at a time.
+             * @description Maximum number of jobs queued or running at a time.
              * @default 4
              */
             parallel?: number;
@@ -16921,7 +16929,7 @@ export interface components {
             halving?: components["schemas"]["Halving"] | null;
             /**
              * Objective
-             * @description Held-out reward to compare by: of the newest evaluation, or the best one, which favours noisy jobs.
+             * @description Held-out reward to compare by: of the last evaluation, or the best of all, which favours noisy jobs.
              * @default last
              * @enum {string}
              */
@@ -16973,7 +16981,7 @@ export interface components {
         };
         /**
          * TakeModelCalls
-         * @description The trainer's long poll for calls and ends. Those in `received_…` are not sent again; the others are.
+         * @description The trainer's long poll for model calls and rollout ends. Items not in `received_…` come again.
          */
         TakeModelCalls: {
             /** Attempt */
@@ -17079,7 +17087,7 @@ export interface components {
             evaluation_metric: "fuzzy_match" | "bleu" | "gleu" | "meteor" | "rouge_1" | "rouge_2" | "rouge_3" | "rouge_4" | "rouge_5" | "rouge_l";
             /**
              * Pass Threshold
-             * @description Kept for evaluations; the score stays the similarity.
+             * @description Ignored: the score stays the similarity.
              */
             pass_threshold?: number | null;
         };
@@ -17098,14 +17106,14 @@ export interface components {
             name?: string;
             /**
              * Weight
-             * @description Factor in the sum; negative punishes, 0 only displays.
+             * @description Factor in the sum of rewards. Negative: a penalty; 0: only displayed.
              * @default 1
              */
             weight?: number;
             /**
              * On Error
-             * @description What an error does to its row: exclude it from group statistics and loss, count as 0, or pause
-             *     the job. A judge's or endpoint's error never counts as 0.
+             * @description Effect of an error: exclude the completion from group statistics and loss, count as 0, or pause
+             *     the job. Errors of judges and endpoints never count as 0.
              * @default drop
              * @enum {string}
              */
@@ -17128,7 +17136,7 @@ export interface components {
             evaluation_metric: "fuzzy_match" | "bleu" | "gleu" | "meteor" | "rouge_1" | "rouge_2" | "rouge_3" | "rouge_4" | "rouge_5" | "rouge_l";
             /**
              * Pass Threshold
-             * @description Kept for evaluations; the score stays the similarity.
+             * @description Ignored: the score stays the similarity.
              */
             pass_threshold?: number | null;
         };
@@ -17219,8 +17227,8 @@ export interface components {
             type: "token_mean";
             /**
              * Denominator
-             * @description Divide by the tokens in the loss (`kept`), or by all sampled tokens, with those of dropped completions
-             *     (`all`; as printed in the GFPO paper).
+             * @description Divide by the number of tokens in the loss (`kept`), or of all sampled tokens, including dropped
+             *     completions (`all`, as printed in the GFPO paper).
              * @default kept
              * @enum {string}
              */
@@ -17274,7 +17282,7 @@ export interface components {
             isolate?: "batch" | "sample";
             /**
              * Timeout Seconds
-             * @description Wall time of one call.
+             * @description Maximum wall time of one call.
              * @default 2
              */
             timeout_seconds?: number;
@@ -17330,7 +17338,7 @@ export interface components {
             isolate?: "batch" | "sample";
             /**
              * Timeout Seconds
-             * @description Wall time of one call.
+             * @description Maximum wall time of one call.
              * @default 2
              */
             timeout_seconds?: number;
@@ -17471,7 +17479,7 @@ export interface components {
         };
         /**
          * ToolSchema
-         * @description `{"type": "function", "function": {…}}`: what a chat template renders, and what the page shows.
+         * @description A tool in OpenAI's format, `{"type": "function", "function": {…}}`, for chat templates and the page.
          */
         ToolSchema: {
             /**
@@ -17515,7 +17523,7 @@ export interface components {
         };
         /**
          * ToolsCheckResult
-         * @description The tools as the model reads them. Without problems, a job with these sources has the same tools.
+         * @description The tools as the model reads them. Without `problems`, a job with these sources has the same tools.
          */
         ToolsCheckResult: {
             /**
@@ -17549,11 +17557,11 @@ export interface components {
             type: "tools";
             /**
              * Sources
-             * @description Where tools come from: `- python: tools.py`, `- class: game.py`, or the code as `source`; `- mcp: https://…`,
+             * @description Sources of tools: `- python: tools.py`, `- class: game.py`, or the code as `source`; `- mcp: https://…`,
              *     `- openenv: https://…`.
              */
             sources?: (components["schemas"]["ToolFunctions"] | components["schemas"]["ToolClass"] | components["schemas"]["McpSource"] | components["schemas"]["OpenEnvSource"])[];
-            /** @description Code of a simulated user, `python: user.py`: its function `reply` answers each turn that calls no tool. */
+            /** @description Simulated user, as `python: user.py`: its function `reply` answers each turn that calls no tool. */
             reply?: components["schemas"]["SimulatedUserSpec"] | null;
             /**
              * Max Turns
@@ -17563,7 +17571,7 @@ export interface components {
             max_turns?: number;
             /**
              * Max Tool Calls
-             * @description Maximum tool calls of a rollout, which ends at the first call beyond.
+             * @description Maximum tool calls of a rollout; one call more ends it.
              * @default 16
              */
             max_tool_calls?: number;
@@ -17582,8 +17590,8 @@ export interface components {
             /**
              * Max Context Tokens
              * @description Maximum tokens of the prompt and all turns together, including results; a conversation that reaches it
-             *     ends. Default: the model's context, with vLLM what the other limits allow, because the server reserves
-             *     memory for it.
+             *     ends. Default: the model's context; with vLLM, which reserves memory for it, as much as the other limits
+             *     allow.
              */
             max_context_tokens?: number | null;
             /**
@@ -17597,8 +17605,7 @@ export interface components {
             /**
              * Tool Failure
              * @description What happens if a tool fails: the model receives the error as the result (`tell`), the rollout ends, or
-             *     it is dropped from statistics and loss. If a user's reply fails, the rollout is dropped, too, unless this
-             *     is `end`.
+             *     it is dropped from statistics and loss. If `reply` fails, the rollout ends with `end`, else it is dropped.
              * @default tell
              * @enum {string}
              */
@@ -17646,7 +17653,7 @@ export interface components {
         };
         /**
          * TraceSelection
-         * @description Which completions a dataset is made of: the best first, of every prompt.
+         * @description Selection of completions for a dataset: for every prompt, the best first.
          */
         TraceSelection: {
             /** Min Reward */
@@ -17728,7 +17735,7 @@ export interface components {
         };
         /**
          * TrackerChange
-         * @description Omitted fields stay; `api_key: null` removes the key.
+         * @description Omitted fields are kept; `api_key: null` removes the key.
          */
         TrackerChange: {
             /** Url */
@@ -17866,7 +17873,8 @@ export interface components {
         };
         /**
          * UpperOnly
-         * @description -min(w·A, min(w, ratio_cap)·A): bounds tokens with A > 0 only (TIC-GRPO). Add a KL penalty.
+         * @description -min(ratio·A, min(ratio, ratio_cap)·A): bounds only tokens with A > 0 (TIC-GRPO). Use it with a KL
+         *     penalty.
          */
         UpperOnly: {
             /**
@@ -17935,8 +17943,8 @@ export interface components {
             type: "value_head";
             /**
              * Base
-             * @description `shared`: policy and critic use one frozen base model, to save memory. `own`: the critic has a second
-             *     one. The results are equal.
+             * @description `shared`: policy and critic use one frozen base model, to save memory. `own`: the critic loads a second
+             *     copy. The results are equal.
              * @default shared
              * @enum {string}
              */
@@ -17979,7 +17987,7 @@ export interface components {
         };
         /**
          * Vespo
-         * @description -φ(W)·A·log policy, φ(W) = exp(λ)·W^k·exp(-λ·W) of the completion's ratio W, without gradient
+         * @description -φ(W)·A·log policy, φ(W) = exp(λ)·W^k·exp(-λ·W) without gradient, with W the completion's ratio
          *     (VESPO).
          */
         Vespo: {
@@ -18039,7 +18047,7 @@ export interface components {
         Vpo: {
             /**
              * Mask Truncated
-             * @description Compare completions at the token limit with the others, but do not train on them (overlong
+             * @description Completions that the token limit ended are compared with the others, but not trained on (overlong
              *     filtering).
              * @default false
              */
@@ -18091,7 +18099,7 @@ export interface components {
             type: "vpo";
             /**
              * Alpha
-             * @description Concentration of the weights' Dirichlet distribution: 1 is uniform, more is closer to equal
+             * @description Concentration of the weights' Dirichlet distribution: 1 is uniform, higher values give more equal
              *     weights. Paper: 1.
              * @default 1
              */
@@ -18105,7 +18113,7 @@ export interface components {
         };
         /**
          * WebhookChange
-         * @description Omitted fields stay.
+         * @description Omitted fields are kept.
          */
         WebhookChange: {
             /** Url */
@@ -18271,13 +18279,13 @@ export interface components {
         };
         /**
          * WeightedSum
-         * @description R_i = Σ_k weight_k · r_{i,k}; missing values are skipped, a completion without values is left out of
-         *     its group.
+         * @description R_i = Σ_k weight_k · r_{i,k} over completion i's rewards. Missing rewards are skipped; a completion
+         *     without any is left out of its group.
          */
         WeightedSum: {
             /**
              * Mask Truncated
-             * @description Compare completions at the token limit with the others, but do not train on them (overlong
+             * @description Completions that the token limit ended are compared with the others, but not trained on (overlong
              *     filtering).
              * @default false
              */

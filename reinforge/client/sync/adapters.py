@@ -21,8 +21,8 @@ class Adapters:
     def promote(
         self, adapter: str, *, to: str, require: str | None = None, etag: str | None = None
     ) -> AliasInfo:
-        """Create the alias `to`, or move it to this adapter. `require`: conditions on the report card, such as
-        `held_out_gain.low>0`; StateConflict `card_not_passed` if one is not met.
+        """Point the alias `to`, created if needed, at an adapter. `require`: conditions on the report card,
+        such as `held_out_gain.low>0`. Raises StateConflict `card_not_passed` if one is not met.
         """
         if etag is None:
             etag = next((alias.etag for alias in self.aliases() if alias.name == to), None)
@@ -68,11 +68,11 @@ class Adapters:
         return Adapter.model_validate(answer.json())
 
     def delete(self, id: str) -> None:
-        """Delete an adapter. The job that trained it keeps its checkpoints. Adapters of jobs: owners only."""
+        """Delete an adapter; a job keeps its checkpoints. Only owners may delete adapters of jobs."""
         self._transport.request("DELETE", f"/adapters/{id}")
 
     def download(self, id: str, to: str | Path, *, progress: Progress | None = None) -> Path:
-        """Write the adapter's `.tar.gz` to the file `to`; `progress(bytes so far, total or None)`."""
+        """Download the adapter's `.tar.gz` to the file `to`."""
         return save(self._transport, f"/adapters/{id}/download", to, progress=progress)
 
     def extract(self, id: str, to: str | Path) -> Path:

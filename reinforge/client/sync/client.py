@@ -1,5 +1,5 @@
 # Generated from reinforge/client/aio/client.py by scripts/sync_client.py: change that file.
-"""The client: a connection to a server, with all resources."""
+"""The client with all its resources."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
@@ -38,9 +38,9 @@ class Reinforge:
     """A connection to one server with one API key.
 
     Arguments override `REINFORGE_URL`, `REINFORGE_API_KEY` and `reinforge login`. Methods raise a
-    `reinforge.errors.ReinforgeError`, after `retries` retries on connection failures, 429 and 5xx. `wait` and
-    `stream` survive outages of up to 10 minutes. `etag`: the version that a change is based on; default: the current
-    one.
+    `reinforge.errors.ReinforgeError`; they first retry connection failures, 408, 409, 429 and 5xx `retries`
+    times. `wait` and `stream` survive outages of up to 10 minutes. `etag`: the version that a change is based
+    on; default: the current one.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Reinforge:
         return sample(self.transport, body | options)
 
     def sign_in_link(self) -> str:
-        """A URL that signs one browser in, once."""
+        """Create a URL that signs in one browser, once."""
         link = self.transport.post("/sign-in-links")
         return str(link["url"])
 

@@ -29,7 +29,7 @@ class Comparisons:
     def compare_curves(
         self, ids: Sequence[str], keys: Sequence[str], *, group: str | None = None, buckets: int = 100
     ) -> CurveComparison:
-        """Curves of up to 20 metrics: one per job, or one per group with minimum and maximum over its jobs."""
+        """Curves of up to 20 metrics: a curve for each job or, with minimum and maximum, for each group."""
         query = {"job": list(ids), "key": list(keys), "group": group, "buckets": buckets}
         return CurveComparison.model_validate(self._transport.get("/compare/curves", **query))
 
@@ -44,7 +44,7 @@ class Comparisons:
         limit: int = 20,
         after: str | None = None,
     ) -> ComparedPromptPage:
-        """One page of the prompts that jobs share. sort: `difference` or `reward`; with `-`, descending."""
+        """One page of the prompts that jobs share. sort: `difference` or `reward`, with `-` descending."""
         query = {
             "job": list(ids),
             "split": split,
@@ -65,10 +65,10 @@ class Comparisons:
         at: Moment = "last",
         samples: int = 8,
     ) -> PromptComparison:
-        """Completions of one prompt, job by job."""
+        """Completions of one prompt, grouped by job."""
         query = {"job": list(ids), "prompt_hash": prompt_hash, "split": split, "at": at, "samples": samples}
         return PromptComparison.model_validate(self._transport.get("/compare/completions", **query))
 
     def diverge(self, first: str, second: str) -> Divergence:
-        """Where two jobs begin to differ: the first metric, prompt and token, and their held-out rewards."""
+        """Find where two jobs first differ (metric, prompt, token) and compare their held-out rewards."""
         return Divergence.model_validate(self._transport.get("/compare/divergence", job=[first, second]))

@@ -34,13 +34,11 @@ class Datasets:
         skip_bad_rows: bool = False,
         progress: Progress | None = None,
     ) -> Dataset:
-        """Upload JSONL, CSV or Parquet. With `reuse`, equal content of the same name is not sent twice.
+        """Upload JSONL, CSV or Parquet. With `reuse`, equal content of the same name is not sent again.
 
-        Files above 64 MiB (or any with `in_parts`) go in parts: after a broken connection, push again to send the
-        rest.
-
-        A refused file's `faults` counts its bad rows, and `errors` lists the first 20. With `skip_bad_rows` they are
-        skipped.
+        Files above 64 MiB (or any with `in_parts`) are sent in parts: after a broken connection, push again
+        to send the rest. `skip_bad_rows` skips bad rows; else a file with bad rows is refused: the error's
+        `faults` counts them, and its `errors` lists the first 20.
         """
         path = Path(path)
         name = name or path.name
@@ -95,8 +93,8 @@ class Datasets:
     ) -> DatasetOverlap:
         """Report duplicate prompts, and held-out prompts that are also in the training rows.
 
-        held_out: dataset of the held-out rows; default: the split. Raises Unavailable `call_timeout` after
-        `timeout` seconds.
+        held_out: dataset of the held-out rows; default: rows split off this one. Raises Unavailable
+        `call_timeout` after `timeout` seconds.
         """
         deadline = time.monotonic() + timeout
         params = {"held_out": held_out, "held_out_rows": held_out_rows, "seed": seed, "split_by": split_by}
@@ -113,20 +111,20 @@ class Datasets:
         return Dataset.model_validate(self._transport.patch(f"/datasets/{id}", fields, etag=etag))
 
     def download(self, id: str, to: str | Path, *, progress: Progress | None = None) -> Path:
-        """Write the file as uploaded, without skipped rows; `progress(bytes so far, total or None)`."""
+        """Download the file as uploaded, without skipped rows."""
         return save(self._transport, f"/datasets/{id}/content", to, progress=progress)
 
     def render(
         self, id: str, model: str, *, offset: int = 0, limit: int = 10, **view: Any
     ) -> RenderedPrompts:
-        """Render rows as prompts of a model. View: columns, prompt_template, system_prompt, as in a job."""
+        """Render rows as a model's prompts. view: columns, prompt_template, system_prompt, as in a job."""
         body = {"model": model, "offset": offset, "limit": limit, **view}
         return RenderedPrompts.model_validate(
             self._transport.post(f"/datasets/{id}/render", body, at_least=WORKER_SECONDS)
         )
 
     def lengths(self, id: str, model: str, *, max_rows: int = 2000, **view: Any) -> TokenLengths:
-        """Prompt lengths in a model's tokens, of all rows or an even sample."""
+        """Prompt lengths in a model's tokens, of all rows or of an even sample of `max_rows`."""
         body = {"model": model, "max_rows": max_rows, **view}
         return TokenLengths.model_validate(
             self._transport.post(f"/datasets/{id}/lengths", body, at_least=WORKER_SECONDS)

@@ -26,7 +26,7 @@ class Deployments:
     ) -> DeploymentInfo:
         """Deploy exactly one of an adapter, a checkpoint and a base model under a name.
 
-        run_tools: run the tools of its job, and answer with the last message.
+        run_tools: run the tools of the job that trained the weights; answer with the last message.
         """
         body = {
             "name": name, "adapter": adapter, "checkpoint": checkpoint, "model": model, "run_tools": run_tools,
@@ -50,7 +50,7 @@ class Deployments:
         run_tools: bool | None = None,
         etag: str | None = None,
     ) -> DeploymentInfo:
-        """Switch to other weights; running requests finish on the old ones. run_tools: None leaves it as it is."""
+        """Switch to other weights; running requests finish on the old. run_tools: None keeps the setting."""
         body = {"adapter": adapter, "checkpoint": checkpoint, "model": model, "run_tools": run_tools}
         return DeploymentInfo.model_validate(self._transport.patch(f"/deployments/{name}", body, etag=etag))
 
@@ -58,14 +58,17 @@ class Deployments:
         return DeploymentInfo.model_validate(self._transport.post(f"/deployments/{name}/start"))
 
     def stop(self, name: str) -> DeploymentInfo:
-        """Refuse new requests; running ones finish."""
+        """Stop a deployment: it refuses new requests and finishes running ones."""
         return DeploymentInfo.model_validate(self._transport.post(f"/deployments/{name}/stop"))
 
     def delete(self, name: str) -> None:
         self._transport.delete(f"/deployments/{name}")
 
     def wait(self, name: str, *, timeout: float = 600.0) -> DeploymentInfo:
-        """Wait until the deployment neither loads nor drains. Raises TimeoutError after `timeout` seconds."""
+        """Wait until a deployment is ready, stopped or failed.
+
+        Raises TimeoutError after `timeout` seconds.
+        """
         give_up, outage = time.monotonic() + timeout, Outage()
         while True:
             document = self._transport.get_through_outage(f"/deployments/{name}", outage, give_up)

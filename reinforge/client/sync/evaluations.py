@@ -21,12 +21,12 @@ class Evaluations:
         self._transport = transport
 
     def create(self, **fields: Any) -> Evaluation:
-        """Sample a model on a dataset and score it. Fields: `schemas.evaluations.StandAloneCreate`."""
+        """Sample a model on a dataset and score it. Takes the fields of `evaluations.StandAloneCreate`."""
         body = {"kind": "stand_alone"} | {name: value for name, value in fields.items() if value is not None}
         return Evaluation.model_validate(self._transport.post("/evaluations", body, at_least=WORKER_SECONDS))
 
     def replay(self, job: str, **fields: Any) -> Evaluation:
-        """Score a job's completions again. Fields: `schemas.evaluations.ReplayCreate`."""
+        """Score a job's completions again. Takes the fields of `evaluations.ReplayCreate`."""
         return Evaluation.model_validate(self._transport.post("/evaluations", fields | {"job": job}))
 
     def list(

@@ -131,7 +131,7 @@ class Jobs(Comparisons):
         return JobDetail.model_validate(self._transport.post(f"/jobs/{id}/cancel"))
 
     def pause(self, id: str) -> JobDetail:
-        """Stop after the current step with a checkpoint, for `resume`."""
+        """Pause a job after the current step, with a checkpoint for `resume`."""
         return JobDetail.model_validate(self._transport.post(f"/jobs/{id}/pause"))
 
     def resume(self, id: str) -> JobDetail:
@@ -144,7 +144,7 @@ class Jobs(Comparisons):
     def change_reward(
         self, id: str, *, reward: str | None = None, stored: str | None = None, revision: int | None = None
     ) -> JobChangeView:
-        """Score with another stored revision of a reward from the next step on."""
+        """Use another stored reward or revision from the next step on."""
         body = {"reward": reward, "stored": stored, "revision": revision}
         return JobChangeView.model_validate(
             self._transport.post(f"/jobs/{id}/changes", body, at_least=WORKER_SECONDS)
@@ -196,7 +196,7 @@ class Jobs(Comparisons):
         from_step: int | None = None,
         to_step: int | None = None,
     ) -> Metrics:
-        """Every point; with `buckets`, last, least and greatest value in at most that many step ranges."""
+        """All points; with `buckets`, the last, least and greatest value of at most so many step ranges."""
         query = {"key": keys, "buckets": buckets, "from_step": from_step, "to_step": to_step}
         return Metrics.model_validate(self._transport.get(f"/jobs/{id}/metrics", **query))
 
@@ -230,7 +230,7 @@ class Jobs(Comparisons):
         limit: int = 50,
         after: str | None = None,
     ) -> JobPromptPage:
-        """One page of the dataset rows that the job drew, over all steps.
+        """One page of the dataset rows that the job sampled, over all steps.
 
         sort: `row`, `pass_share`, `last`, `change`, `variance` or `draws`, descending with `-` in front.
         """
@@ -274,11 +274,11 @@ class Jobs(Comparisons):
     def download_adapter(
         self, id: str, to: str | Path, *, which: Which = "best", progress: Progress | None = None
     ) -> Path:
-        """Write the `.tar.gz` of the best or final checkpoint to the file `to`. Raises as `pick_checkpoint`."""
+        """Download the best or final checkpoint as a `.tar.gz`. Raises the errors of `pick_checkpoint`."""
         return save(self._transport, f"/jobs/{id}/adapter/download?which={which}", to, progress=progress)
 
     def extract_adapter(self, id: str, to: str | Path, *, which: Which = "best") -> Path:
-        """Unpack the best or final checkpoint into the folder `to`. Raises as `pick_checkpoint`."""
+        """Unpack the best or final checkpoint into a folder. Raises the errors of `pick_checkpoint`."""
         return extract(self._transport, f"/jobs/{id}/adapter/download?which={which}", to)
 
     def logs(self, id: str, *, after: int = 0, limit: int = 1000) -> Sequence[LogEntry]:
@@ -286,14 +286,14 @@ class Jobs(Comparisons):
         return [LogEntry.model_validate(line) for line in page["data"]]
 
     def findings(self, id: str) -> Sequence[FindingEntry]:
-        """What is wrong with the job: the most important first, with evidence and remedies."""
+        """Problems of the job, the most important first, with evidence and remedies."""
         page = self._transport.get(f"/jobs/{id}/findings")
         return [FindingEntry.model_validate(item) for item in page["data"]]
 
     def apply_remedy(self, id: str, remedy: Remedy) -> JobDetail:
         """Apply a finding's remedy: change the running job, fork it, or cancel it to use a checkpoint.
 
-        Returns the forked job, or else this one.
+        Returns the new job for a fork, else this one.
         """
         if remedy.kind == "fork":
             return self.fork(id, step=remedy.step, set=remedy.set)
@@ -306,7 +306,7 @@ class Jobs(Comparisons):
         return self.get(id)
 
     def training_check(self, id: str) -> JobTrainingCheck:
-        """Whether the job is training, with evidence and advice."""
+        """Check if the job is learning, with evidence and advice."""
         return JobTrainingCheck.model_validate(self._transport.get(f"/jobs/{id}/training-check"))
 
     def export(self, id: str, to: str | Path, *, samples: int = 8) -> Path:
@@ -316,8 +316,8 @@ class Jobs(Comparisons):
     def card(
         self, id: str, *, step: int | None = None, slice: str | None = None, require: str | None = None
     ) -> ReportCard:
-        """Report card: base, parent and adapter on held-out rows. `require`: conditions such as
-        `held_out_gain>0.02`, answered in `requirement`.
+        """Report card: base, parent and adapter on held-out rows. Its `requirement` says if the conditions
+        `require`, such as `held_out_gain>0.02`, are met.
         """
         query = {"step": step, "slice": slice, "require": require}
         return ReportCard.model_validate(self._transport.get(f"/jobs/{id}/card", **query))
@@ -337,7 +337,6 @@ class Jobs(Comparisons):
         slice: str | None = None,
         require: str | None = None,
     ) -> Path:
-        """Write the report card to the file `to`."""
         query = {"format": format, "step": step, "slice": slice, "require": require}
         text = urlencode({name: value for name, value in query.items() if value is not None})
         return save(self._transport, f"/jobs/{id}/card?{text}", to)
@@ -358,7 +357,7 @@ class Jobs(Comparisons):
         )
 
     def share(self, id: str, *, samples: int = 0, expires_in_days: int | None = None) -> JobShareCreated:
-        """Create a link that shows the job without sign-in; `url` is in this answer only."""
+        """Create a link that shows the job without sign-in; only this response has its `url`."""
         body = {"samples": samples, "expires_in_days": expires_in_days}
         return JobShareCreated.model_validate(self._transport.post(f"/jobs/{id}/shares", body))
 
@@ -378,7 +377,7 @@ class Jobs(Comparisons):
         return LabelList.model_validate(self._transport.post(f"/jobs/{id}/labels", body)).data
 
     def calibration(self, id: str, *, reward: str | None = None) -> Calibration:
-        """Agreement of a reward with the labels, and what to label next."""
+        """Agreement of a reward with the labels, and completions to label next."""
         return Calibration.model_validate(self._transport.get(f"/jobs/{id}/calibration", reward=reward))
 
     def wait(self, id: str, *, timeout: float | None = None, poll: float = 1.0) -> JobDetail:
@@ -395,7 +394,7 @@ class Jobs(Comparisons):
             time.sleep(poll)
 
     def stream(self, id: str, *, after: int = 0) -> Iterator[JobEvent]:
-        """Live events with `seq` > `after`, each once and in order, until the job is finished or paused."""
+        """Live events with `seq` > `after`, each once and sorted, until the job is finished or paused."""
         failures, outage = 0, Outage()
         while True:
             try:

@@ -1,5 +1,5 @@
 # Generated from reinforge/client/aio/paging.py by scripts/sync_client.py: change that file.
-"""Auto-paging over cursor lists."""
+"""Iteration over all pages of a list."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -31,9 +31,7 @@ class Rewards:
         entry: str | None = None,
         granularity: str = "sample",
     ) -> RewardDetail:
-        """Store a reward by name; changed code becomes a new revision. The source is Python or a grader's
-        JSON.
-        """
+        """Store Python or a grader's JSON as a reward; changed code becomes a new revision."""
         if path is not None:
             source = read_source(path)
             name = name or Path(path).stem
@@ -80,7 +78,7 @@ class Rewards:
     def run_golden_cases(
         self, id: str, *, source: str | None = None, revision: int | None = None
     ) -> GoldenRun:
-        """Run all cases on the newest revision, another one, or unsaved code."""
+        """Run all golden cases on the newest revision, on `revision`, or on unsaved `source`."""
         body = {"source": source, "revision": revision}
         return GoldenRun.model_validate(
             self._transport.post(f"/rewards/{id}/golden-cases/run", body, at_least=WORKER_SECONDS)
@@ -95,7 +93,7 @@ class Rewards:
         entry: str | None = None,
         granularity: str = "sample",
     ) -> RewardTestResult:
-        """Score completions now. Rows are `{completion, item, prompt}`; give a stored id or source."""
+        """Score completions without a job. rows: `{completion, item, prompt}`. Give `id` or `source`."""
         body: dict[str, Any] = {"rows": list(rows), "entry": entry, "granularity": granularity}
         if source is not None:
             body["source"] = source
@@ -113,7 +111,7 @@ class Rewards:
         answer: str = "answer",
         right: str | None = None,
     ) -> AttackReport:
-        """Search for wrong completions that a reward pays for. Rows are `{item, prompt}`; give a stored id or source.
+        """Search for wrong completions that get a high reward. rows: `{item, prompt}`. Give `id` or `source`.
 
         answer: field of the items with the right answer. right: a right completion with `{answer}` in it.
         """

@@ -23,7 +23,7 @@ class Sweeps:
         self._transport = transport
 
     def create(self, spec: SweepSpec | dict[str, Any]) -> SweepDetail:
-        """Start a sweep. `job` may be a `JobSpec`."""
+        """Start a sweep. The field `job` may be a `JobSpec`."""
         return SweepDetail.model_validate(
             self._transport.post("/sweeps", _body(spec), at_least=3 * WORKER_SECONDS)
         )
@@ -33,7 +33,6 @@ class Sweeps:
         return SweepCheck.model_validate(self._transport.post("/sweeps/check", _body(spec)))
 
     def list(self, *, status: str | None = None) -> Iterator[Sweep]:
-        """Sweeps, newest first."""
         return iterate(self._transport, "/sweeps", Sweep, status=status)
 
     def get(self, id: str) -> SweepDetail:

@@ -15,7 +15,7 @@ class Tools:
         self._transport = transport
 
     def check(self, sources: Sequence[dict[str, Any]]) -> ToolsCheckResult:
-        """Schemas that the model reads, or problems by source and line. sources: as in a job file."""
+        """Tool schemas that the model reads, or problems by source and line. sources: as in a job file."""
         return ToolsCheckResult.model_validate(
             self._transport.post("/tools/check", {"sources": list(sources)}, at_least=WORKER_SECONDS)
         )
@@ -28,7 +28,7 @@ class Tools:
         item: dict[str, Any] | None = None,
         **options: Any,
     ) -> ToolRunResult:
-        """Run calls of one turn, `(name, arguments)`, in the sandbox of a worker. Options: those of `ToolRun`."""
+        """Run one turn's calls, `(name, arguments)`, in a worker's sandbox. options: fields of `ToolRun`."""
         body = {
             "environment": environment,
             "calls": [{"name": name, "arguments": json.dumps(arguments)} for name, arguments in calls],

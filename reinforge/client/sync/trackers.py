@@ -48,7 +48,6 @@ class Trackers:
         self._transport.delete(f"/trackers/{name}")
 
     def export(self, job: str, tracker: str) -> JobExport:
-        """Export a job to the tracker of this name."""
         answer = self._transport.post(f"/jobs/{job}/exports", {"tracker": tracker})
         return JobExport.model_validate(answer)
 

@@ -61,7 +61,7 @@ class Transport:
         return response.json()
 
     def get_through_outage(self, path: str, outage: Outage, deadline: float | None = None) -> Any:
-        """Like `get`, but waits while a server that answered before does not. Raises as `Outage.pause`."""
+        """Like `get`, but waits until an outage of the server ends. Raises the errors of `Outage.pause`."""
         while True:
             try:
                 document = self.get(path)

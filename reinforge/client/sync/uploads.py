@@ -21,7 +21,7 @@ def send(
     skip_bad_rows: bool = False,
     progress: Progress | None = None,
 ) -> Dataset:
-    """Upload a file in parts, or resume its unfinished upload. After ServerUnreachable, call it again."""
+    """Upload a file in parts, or resume its unfinished upload. Call it again after ServerUnreachable."""
     body = {"filename": path.name, "bytes": path.stat().st_size, "name": name, "sha256": sha256}
     try:
         upload = DatasetUpload.model_validate(transport.post("/uploads", body))

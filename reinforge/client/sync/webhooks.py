@@ -23,7 +23,7 @@ class Webhooks:
     def create(
         self, url: str, *, events: Sequence[str] = (), description: str | None = None
     ) -> WebhookSecret:
-        """Create a webhook; only this response has its secret. No `events`: all of them."""
+        """Create a webhook, for all events if `events` is empty; only this response has its secret."""
         body = {"url": url, "events": list(events), "description": description}
         return WebhookSecret.model_validate(self._transport.post("/webhooks", body))
 
