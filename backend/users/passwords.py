@@ -65,7 +65,8 @@ async def _in_child(work: Callable[..., T], *arguments: str) -> T:
 
 
 async def hashed(password: str, *, name: str, email: str | None, place: str = "") -> str:
-    """Hash of a password. Raises InvalidInput if it equals the name or address, TooManyRequests."""
+    """Hash of a password. Raises InvalidInput if it equals the name or e-mail address, TooManyRequests if too many
+    are being hashed."""
     if password.lower() in (name.lower(), (email or "").lower()):
         raise InvalidInput(
             "The password is the same as the name or the e-mail address.",

@@ -10,7 +10,8 @@ from reinforge.spec import JobSpec
 
 
 def with_start_folder(spec: JobSpec) -> JobSpec:
-    """The job with the start adapter's shape and absolute folder. Raises InvalidInput if it does not fit."""
+    """The job with the start adapter's LoRA settings and absolute folder. Raises InvalidInput if they do not
+    fit the job."""
     if spec.adapter.start is None:
         return spec
     folder = Path(spec.adapter.start)

@@ -76,7 +76,8 @@ class EmbeddedPostgres:
         return f"postgresql://{ROLE}:{self._cluster.password}@/{database}?host={host}&port={_PORT}"
 
     def url_of_running(self) -> str:
-        """`url` of a server that another process runs. Raises Unavailable if the home has no cluster."""
+        """Connection URL of a server that another process started. Raises Unavailable if the home has no database
+        cluster."""
         self._cluster = recorded_cluster(self.home)
         if self._cluster is not None:
             self._sockets = _sockets_of(self._cluster)

@@ -300,7 +300,7 @@ def _fell_alike(reward: HeldOutChange | None, answers: HeldOutChange) -> bool:
 
 
 def _quarter(points: Points, first: float, last: float) -> int:
-    """Step at which a quarter of the fall had happened."""
+    """First step by which held-out reward had lost a quarter of its fall from `first` to `last`."""
     begun = first - (first - last) / 4
     return fall_step(points[1:], begun) or points[-1][0]
 

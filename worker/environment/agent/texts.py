@@ -36,7 +36,8 @@ class WrittenAnswer:
 
 
 class ModelCallTexts:
-    """Methods block, so call them in a thread. They raise InvalidInput if a call's messages
+    """Renders messages of a program's model calls as prompts, and reads answers. Methods block, so call them in a
+    thread. They raise InvalidInput if a call's messages
     cannot be a prompt.
     """
 

@@ -93,7 +93,7 @@ class GradientPasses:
         return memory_facts(self._device, self.tokens, checkpointing=self.checkpointing)
 
     def start_with(self, facts: Mapping[str, Any]) -> None:
-        """Start with an earlier attempt's sizes, unless this device has more memory."""
+        """Start with the micro-batch sizes of an earlier attempt, unless this device has more memory."""
         before = read_facts(self._device, facts)
         if before is not None:
             tokens, checkpointing = before
