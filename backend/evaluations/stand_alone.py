@@ -188,7 +188,9 @@ async def chosen_rows(
         pool = train if settings.split == "train" else held_out
     if not pool:
         raise InvalidInput(
-            "No row of the dataset is held out.",
+            "All rows of the dataset are held out."
+            if settings.split == "train"
+            else "No row of the dataset is held out.",
             code="nothing_held_out",
             param="split",
             hint="Take split `all`, or another held_out_rows.",

@@ -122,7 +122,9 @@ async def gate(calls: Calls, checked: Sequence[tuple[int, GoldenReward, Sequence
             continue
         raise InvalidInput(
             f"The reward {code.name!r} does not pass {len(failed)} of its {len(cases)} golden cases: "
-            f"{result.load_error or failed[0][1].message}",
+            f"{failed[0][1].message}"
+            if result.load_error is None
+            else f"The reward {code.name!r} cannot be loaded, so its golden cases were not run: {result.load_error}",
             code="golden_cases_failed",
             param=f"rewards[{position}]",
             hint="Fix the reward, or delete the cases that no longer say what you want.",

@@ -104,7 +104,7 @@ class Browsers:
     async def reset_password(self, token: str, password: str, email: str | None, ip: str) -> str:
         offered = await addresses.look(self.session, token, "reset")
         if offered is None or offered.user_id is None:
-            raise addresses.not_valid("address")
+            raise addresses.not_valid("link")
         user = await self.session.get_one(User, offered.user_id)
         if email is not None and email != user.email:
             await attempts.count_address(self.session, user.id, ip)
@@ -115,7 +115,7 @@ class Browsers:
         stored = await passwords.hashed(password, name=user.name, email=own, place=ip)
         used = await addresses.use(self.session, token, "reset")
         if used is None or used.user_id is None:
-            raise addresses.not_valid("address")
+            raise addresses.not_valid("link")
         await lock_row(self.session, user)
         await set_email(self.session, user, email or user.email)
         user.password = stored

@@ -199,7 +199,7 @@ class _ChildThread:
             self.first_turn.set()
         if self.failure is not None:
             if not self._optional:
-                return  # raised by `Supervisor.start`
+                return  # raised by `ProcessSupervisor.start`
             self._report(SupervisorEvent(self.child.name, "failed", self.failure.message))
         delay, since = _FIRST_DELAY, time.monotonic()
         while not self._stopping.wait(_POLL):

@@ -118,6 +118,6 @@ def test_rewards_that_a_program_returns(
     monkeypatch.setenv("OPENAI_API_KEY", "")
     outcome = run_program(f"{name}:play", {"base_url": "http://x", "api_key": "rf-ro-x"})
     if reward == "x":
-        assert "returns a finite number" in outcome["error"]
+        assert "return a finite number" in outcome["error"]
     else:
         assert outcome == {"reward": reward}

@@ -98,7 +98,7 @@ def test_functions_that_share_a_process_run_at_once() -> None:
     finally:
         process.close()
     assert outcomes[0] == {"reward": 1.0}
-    assert outcomes[1] is not None and "returns a finite number" in outcomes[1]["error"]
+    assert outcomes[1] is not None and "return a finite number" in outcomes[1]["error"]
 
 
 def test_a_program_ends_with_its_runner(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 import type { CalibrationReport, LabelPlace } from "@/api/labels";
 import { count, number, percent } from "@/lib/format";
 
-/** As `reinforge.calibration.ENOUGH`: with fewer labels agreement says little. */
+/** As `reinforge.evaluation.calibration.ENOUGH`: with fewer labels agreement says little. */
 export const ENOUGH = 30;
 
 export const labelKey = ({ split = "train", step, prompt_no, sample_no }: LabelPlace) =>
