@@ -171,7 +171,7 @@ test-attack: setup frontend/dist/index.html ## hostile clients and a hostile mem
 test-chaos: setup ## the bounded part of the same, for CI
 	@$(VENV) -m pytest -n 0 -m chaos tests/chaos/test_chaos.py
 
-test-long: setup frontend/dist/index.html ## what CI leaves to the night: other presets, brokers, releases, signals, packages
+test-long: setup frontend/dist/index.html ## what CI leaves to the night: other presets, brokers, releases, signals, packages, faults of vLLM
 	@$(VENV) scripts/agent_clients.py || echo "left out: tests of client libraries that cannot be installed (scripts/agent_clients.py)"
 	@$(VENV) -m pytest -n 2 --dist loadgroup --durations 30 -m long \
 		$$(grep -rl --include='test_*.py' 'mark\.long' tests | sort)
