@@ -243,7 +243,7 @@ async def remove(session: AsyncSession, who: Principal, id: str) -> None:
 
 def _require_administrator(who: Principal, message: str) -> None:
     if not who.administrator:
-        raise NotAllowed(message, code="not_administrator", hint="Ask whoever runs the platform.")
+        raise NotAllowed(message, code="not_administrator", hint="Ask an administrator of the platform.")
 
 
 async def hub_token(session: AsyncSession, key: str, sealer: Sealer) -> str | None:

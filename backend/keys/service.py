@@ -119,7 +119,7 @@ def _check_administrator(who: Principal, body: ApiKeyCreate) -> None:
         raise NotAllowed(
             "Only an administrator may create an administrator key.",
             code="not_administrator",
-            hint="Leave `administrator` out, or make it with the account or a key of whoever runs the platform.",
+            hint="Leave `administrator` out, or make it with the account or a key of an administrator of the platform.",
         )
     if body.role != "owner" or body.scopes is not None:
         raise InvalidInput(

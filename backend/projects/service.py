@@ -55,7 +55,7 @@ async def create(session: AsyncSession, who: Principal, body: ProjectCreate) -> 
         raise NotAllowed(
             "The API key of a project cannot create another project.",
             code="not_administrator",
-            hint="Make it on the page, or with a key of whoever runs the platform.",
+            hint="Make it on the page, or with a key of an administrator of the platform.",
         )
     project = Project(id=new_id("proj_"), name=body.name)
     session.add(project)

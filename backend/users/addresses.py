@@ -120,7 +120,7 @@ async def require_authority(session: AsyncSession, who: Principal, user: User) -
         raise NotAllowed(
             f"{user.name} belongs to other projects too: a link made here would give access to those.",
             code="user_of_other_projects",
-            hint="Ask whoever runs the platform for a link.",
+            hint="Ask an administrator of the platform for a link.",
         )
 
 

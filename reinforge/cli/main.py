@@ -161,7 +161,7 @@ def _key_for(url: str, token: str) -> str:
             me = _posted(http, "/sign-in", {"token": token})
             body: dict[str, Any] = {"name": "command line", "role": "owner"}
             if me.get("administrator"):
-                body["administrator"] = True  # whoever runs the platform goes on doing so here
+                body["administrator"] = True  # an administrator stays one here
             return str(_posted(http, "/keys", body)["key"])
     except httpx.TransportError as error:
         raise ServerUnreachable(f"No answer from {url}: {error}.") from error

@@ -143,7 +143,7 @@ def revoke_key(id: Annotated[str, typer.Argument(help="Its id.")]) -> None:
 def transfer_key(id: Annotated[str, typer.Argument(help="Its id.")], json: Json = False) -> None:
     """Take over another member's key, so that it keeps working when they are removed.
 
-    The secret stays the same: whoever has it can still use the key, limited to your rights.
+    The secret stays the same: anybody who has it can still use the key, limited to your rights.
     """
     with connect() as client:
         key = client.keys.transfer(id)
