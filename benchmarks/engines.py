@@ -43,8 +43,8 @@ from worker.rollout.noise import Stream
 from worker.rollout.text import Text
 from worker.rollout.vllm.engine import VllmEngine
 from worker.rollout.vllm.server import VllmServer
-from worker.trainer.engines import options as server_options
 from worker.trainer.engines import own_engine
+from worker.trainer.vllm_engine import options as server_options
 
 T = TypeVar("T")
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)

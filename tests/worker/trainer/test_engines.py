@@ -19,7 +19,8 @@ from worker.rollout.engine import Generated
 from worker.rollout.transformers_engine import TransformersEngine
 from worker.rollout.vllm.model_shape import model_shape
 from worker.rollout.vllm.options import Options, configured_sleep
-from worker.trainer.engines import _on_gpu, describe, own_engine
+from worker.trainer.engines import own_engine
+from worker.trainer.vllm_engine import _on_gpu, describe
 from worker.training.prompts.lengths import continuation_room
 
 
@@ -159,11 +160,11 @@ def test_the_memory_of_the_engines_own_gpus_is_queried(
         requested.append(devices)
         return 23 << 30, 24 << 30
 
-    monkeypatch.setattr("worker.trainer.engines.memory_of", memory)
+    monkeypatch.setattr("worker.trainer.vllm_engine.memory_of", memory)
     options = on_a_gpu(Setup(tmp_path, "qwen3"), monkeypatch, free=0, devices=("2", "3"))
     assert requested == [("2", "3")]
     assert (options.tensor_parallel, options.sleeps) == (2, "no") and options.cache_bytes
-    monkeypatch.setattr("worker.trainer.engines.memory_of", lambda devices: (0, 0))  # no nvidia-smi
+    monkeypatch.setattr("worker.trainer.vllm_engine.memory_of", lambda devices: (0, 0))  # no nvidia-smi
     options = on_a_gpu(Setup(tmp_path, "qwen3"), monkeypatch, free=0, devices=("2", "3"))
     assert (options.cache_bytes, options.share, options.sleeps) == (None, 0.9, "no")
 

@@ -14,7 +14,7 @@ from typing import Protocol
 from worker.rollout.engine import FinishReason, Generated, GenerateRequest, RequestQueue, Sample
 from worker.rollout.vllm.adapters import Adapters, Version, discard
 from worker.rollout.vllm.api import Api, Piece, ServerLost, ServerRefused, completion, sampled
-from worker.rollout.vllm.server import Stopped, VllmServer
+from worker.rollout.vllm.server import SamplerServer, Stopped
 
 _LOOK_SECONDS = 1.0
 
@@ -28,7 +28,7 @@ class Probe(Protocol):
 
 class VllmEngine:
     def __init__(
-        self, server: VllmServer, export: Export, *, staleness: int = 0, probe: Probe | None = None
+        self, server: SamplerServer, export: Export, *, staleness: int = 0, probe: Probe | None = None
     ) -> None:
         self._server, self._export = server, export
         self._probe = probe

@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 from reinforge.errors import JobFailure
 from worker.rollout.vllm.api import Api, ServerLost, ServerRefused
@@ -34,7 +35,35 @@ class EngineFailure(JobFailure):
         self.traceback = log_end
 
 
+class SamplerServer(Protocol):
+    """A vLLM server as an engine uses it. Its methods raise JobFailure, ServerLost and Stopped."""
+
+    adapters: Path
+    """Folder for adapters that the engine exports."""
+    stopped: Callable[[], bool]
+    quiet_seconds: float
+
+    async def ready(self) -> Api:
+        """Start the server if needed."""
+
+    async def awake(self) -> Api:
+        """Like `ready`; also returns the memory that `rest` released."""
+
+    async def rest(self) -> None:
+        """Release memory for an update of the trainer, if the server shares its GPU."""
+
+    async def restart(self, why: str) -> Api:
+        """Replace a failed server by one without adapters. Raises JobFailure `vllm_lost` if that failed before."""
+
+    def refusal(self, what: str, why: str) -> JobFailure:
+        """Error for a request that the server refuses."""
+
+    async def close(self) -> None: ...
+
+
 class VllmServer:
+    """`SamplerServer` in a process of its own, for one engine."""
+
     def __init__(
         self,
         python: Path,

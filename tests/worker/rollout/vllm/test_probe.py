@@ -11,7 +11,7 @@ from worker.policy.base import Sequences
 from worker.rollout.vllm.api import Api
 from worker.rollout.vllm.options import BASE
 from worker.rollout.vllm.probe import AdapterProbe
-from worker.trainer.engines import scorer
+from worker.trainer.vllm_engine import scorer
 from worker.training.job_end import end_of
 
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(900)]  # a start takes minutes on a busy machine
