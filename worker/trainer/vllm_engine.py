@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from reinforge.spec import JobSpec
+from worker.engine_host.servers import remote_servers, shared_server
 from worker.machine import settings
 from worker.machine.memory import available_ram
 from worker.machine.vllm_python import vllm_python
@@ -22,7 +23,7 @@ from worker.rollout.vllm.model_shape import model_shape
 from worker.rollout.vllm.options import Options, configured_sleep
 from worker.rollout.vllm.probe import AdapterProbe, Score
 from worker.rollout.vllm.process import Stage
-from worker.rollout.vllm.server import VllmServer
+from worker.rollout.vllm.server import Notify, Progress, SamplerServer, VllmServer
 from worker.rollout.vllm.sizing import Sleep, batch_limits, sizes
 from worker.training.reporting.job_reporter import JobReporter
 
@@ -40,9 +41,6 @@ def vllm_engine(
     job_reporter: JobReporter,
     folder: Path,
 ) -> VllmEngine:
-    python = vllm_python()
-    assert python is not None
-
     def notify(message: str) -> None:
         job_reporter.log("info", message)
 
@@ -57,16 +55,8 @@ def vllm_engine(
         if ahead is not None:
             ahead.refresh()
 
-    if chosen.device == "cuda":
-        notify(describe(chosen))
-    server = VllmServer(
-        python,
-        chosen,
-        folder / LOG,
-        notify=notify,
-        progress=progress,
-        make_room=torch.cuda.empty_cache,
-    )
+    context = getattr(base.model.config.get_text_config(), "max_position_embeddings", None)
+    server = sampler_servers(chosen, folder, context, notify=notify, progress=progress)[0]
     probe = AdapterProbe(
         scorer(lambda sequences: probed.log_probs(sequences).logprobs),
         scorer(probed.base_log_probs),
@@ -77,10 +67,31 @@ def vllm_engine(
     return VllmEngine(server, export, probe=probe)
 
 
+def sampler_servers(
+    chosen: Options, folder: Path, context: int | None, *, notify: Notify, progress: Progress
+) -> list[SamplerServer]:
+    """Servers that a job samples with. context: the model's longest rows."""
+    if servers := remote_servers(chosen, notify=notify, progress=progress):
+        return servers
+
+    def own() -> SamplerServer:
+        python = vllm_python()
+        assert python is not None
+        room = torch.cuda.empty_cache
+        return VllmServer(python, chosen, folder / LOG, notify=notify, progress=progress, make_room=room)
+
+    if chosen.device == "cuda":
+        notify(describe(chosen))
+    if settings.vllm_shared():
+        return [shared_server(chosen, own, context=context, notify=notify, progress=progress)]
+    return [own()]
+
+
 def options(spec: JobSpec, base: LoadedModel, folder: Path, longest: int) -> Options:
     model, rollout = base.model, spec.rollout
-    # It samples while the policy is trained.
-    sleep: Sleep | None = "no" if rollout.ahead else configured_sleep()
+    # It samples while this policy is trained, or others do.
+    always_awake = rollout.ahead or settings.vllm_shared() or settings.sampler_urls()
+    sleep: Sleep | None = "no" if always_awake else configured_sleep()
     rows = rollout.prompts_per_step * rollout.completions_per_prompt
     plain = Options(
         folder.resolve(),
@@ -93,6 +104,8 @@ def options(spec: JobSpec, base: LoadedModel, folder: Path, longest: int) -> Opt
         gpu_memory=settings.vllm_gpu_memory(),
         devices=tuple(settings.vllm_devices()),
     )
+    if settings.sampler_urls():
+        return plain
     if model.device.type == "cuda":
         return _on_gpu(plain, base, rows, sleep)
     per_row = cache_bytes_per_token(model) * longest
