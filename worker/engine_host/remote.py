@@ -12,7 +12,6 @@ from worker.engine_host.protocol import PROTOCOL, HostFacts, HostLease, LeaseReq
 from worker.machine import settings
 from worker.machine.sampler_url import check_sampler_url
 from worker.machine.vllm_python import VERSION
-from worker.rollout.vllm.options import Options
 
 PATIENCE_SECONDS = 10.0
 _PAUSE_SECONDS = 0.5
@@ -33,8 +32,11 @@ class RemoteHost:
 
     address: HostAddress
     model_sha256: str
-    options: Options
-    patience_seconds: float = PATIENCE_SECONDS
+    dtype: str
+    longest: int
+    """Most tokens of a row that the client needs."""
+    rank: int
+    patience_seconds: float | None = None
 
     @property
     def name(self) -> str:
@@ -46,9 +48,9 @@ class RemoteHost:
         lease_request = LeaseRequest(
             protocol=PROTOCOL,
             model_sha256=self.model_sha256,
-            dtype=self.options.dtype,
-            longest=self.options.max_model_len,
-            rank=self.options.rank,
+            dtype=self.dtype,
+            longest=self.longest,
+            rank=self.rank,
         )
         answer = _answer(
             self.address, "POST", "/v1/leases", self.patience_seconds, lease_request.model_dump_json()
@@ -80,7 +82,7 @@ def check_hosts(model_sha256: str | None) -> str | None:
     return version
 
 
-def host_facts(address: HostAddress, patience: float = PATIENCE_SECONDS) -> HostFacts:
+def host_facts(address: HostAddress, patience: float | None = None) -> HostFacts:
     answer = _answer(address, "GET", "/v1/host", patience)
     try:
         return HostFacts.model_validate_json(answer.content)
@@ -109,9 +111,9 @@ def check_facts(address: HostAddress, facts: HostFacts, model_sha256: str | None
 
 
 def _answer(
-    address: HostAddress, method: str, path: str, patience: float, content: str | None = None
+    address: HostAddress, method: str, path: str, patience: float | None, content: str | None = None
 ) -> httpx.Response:
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + (PATIENCE_SECONDS if patience is None else patience)
     with address.client() as client:
         while True:
             try:

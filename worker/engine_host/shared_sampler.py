@@ -65,7 +65,9 @@ class SharedSampler:
         self._output_at = time.monotonic()
 
     async def look(self) -> None:
-        """Restart a server that has been silent for too long while requests run."""
+        """Restart a server that has ended, or was silent for too long while requests ran."""
+        if getattr(self._server, "ended", False):
+            await self.lost(self._api, "it has ended")
         if self._running and time.monotonic() - self._output_at > self.quiet_seconds:
             await self.lost(self._api, f"not a word for {self.quiet_seconds:g} s")
 
