@@ -3,8 +3,8 @@
     python benchmarks/shared_host.py [--json OUT] [--rounds 1]
 
 Each job is `reinforge train` with the starter model. Memory is the sum of the proportional set sizes (PSS) of the
-processes of all vLLM servers and engine hosts, at its highest; trainers are counted apart. Both arms of a round follow
-each other, since the machine has other work: the load average is in the result.
+processes of all vLLM servers and engine hosts, at its highest; trainers are counted apart. The arms of a round follow
+each other; where the machine has other work, load average and processor seconds say more than seconds.
 """
 
 import json
@@ -34,6 +34,8 @@ class ServerMemory(threading.Thread):
         super().__init__(daemon=True)
         self._home, self._ending = home, threading.Event()
         self.peak, self.trainers, self.processes = 0, 0, 0
+        self.cpu: dict[tuple[str, int], float] = {}
+        """Processor seconds by kind and process, as last seen."""
 
     def run(self) -> None:
         while not self._ending.wait(_LOOK_SECONDS):
@@ -53,7 +55,9 @@ class ServerMemory(threading.Thread):
                 return None
             words = " ".join(process.cmdline())
             server = "vllm" in words or "engine_host" in words or "VLLM" in words
-            return ("server" if server else "trainer"), process.memory_full_info().pss
+            kind, times = "server" if server else "trainer", process.cpu_times()
+            self.cpu[kind, process.pid] = times.user + times.system
+            return kind, process.memory_full_info().pss
         except (psutil.Error, OSError):
             return None
 
@@ -111,6 +115,8 @@ def run(folder: Path, home: Path, count: int, *, shared: bool, at_once: bool) ->
         "servers_pss_mib": round(memory.peak / _MIB),
         "server_processes": memory.processes,
         "trainers_pss_mib": round(memory.trainers / _MIB),
+        "servers_cpu_seconds": round(sum(s for (kind, _), s in memory.cpu.items() if kind == "server")),
+        "trainers_cpu_seconds": round(sum(s for (kind, _), s in memory.cpu.items() if kind == "trainer")),
         "load": [round(load, 1), round(os.getloadavg()[0], 1)],
         "phases": [phases(folder / str(number) / "out" / "records.jsonl") for number in range(count)],
     }
@@ -147,7 +153,15 @@ def main() -> None:
 
 
 def show(arms: dict[str, dict[str, Any]]) -> None:
-    columns = ("seconds", "servers_pss_mib", "server_processes", "trainers_pss_mib", "load")
+    columns = (
+        "seconds",
+        "servers_pss_mib",
+        "server_processes",
+        "trainers_pss_mib",
+        "servers_cpu_seconds",
+        "trainers_cpu_seconds",
+        "load",
+    )
     rows = [[name, *(str(arm[column]) for column in columns)] for name, arm in arms.items()]
     table(("arm", *columns), rows)
     turn, shared, one = arms["own, in turn"], arms["shared, at once"], arms["shared, one"]

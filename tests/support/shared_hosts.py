@@ -17,7 +17,6 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from reinforge.errors import JobFailure
 from worker.engine_host.address import HostAddress, over_socket
 from worker.engine_host.app import application
 from worker.engine_host.host import EngineHost, HostLimits
@@ -77,6 +76,9 @@ class StubVllm:
         name = body["model"]
         if name != "base" and name not in self.loaded:
             return JSONResponse({"error": {"message": f"no model {name}"}}, 404)
+        if "prompt_logprobs" in body:
+            logprobs = [None, *({str(id): {"logprob": -0.5}} for id in body["prompt"][1:])]
+            return JSONResponse({"choices": [{"prompt_logprobs": logprobs}]})
         token = 0 if name == "base" else 1 + self.ever.index(name)
         return StreamingResponse(self._pieces(token), media_type="text/event-stream")
 
@@ -105,7 +107,7 @@ class StubVllm:
 class StubServer:
     """`SamplerServer` whose vLLM is the stub."""
 
-    def __init__(self, stub: StubVllm, failure: JobFailure | None, progress: Callable[[Stage], None]) -> None:
+    def __init__(self, stub: StubVllm, failure: Exception | None, progress: Callable[[Stage], None]) -> None:
         self.stub, self.failure, self.progress = stub, failure, progress
         self.folder = Path(tempfile.mkdtemp(prefix="rf-stub-"))
         self.adapters, self.quiet_seconds = self.folder, 300.0
@@ -140,7 +142,7 @@ class HostBench:
     def __init__(self, *, device: str = "cpu", lease_seconds: float = 30.0, **listen: Any) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="rf-bench-"))
         self.stubs: list[StubVllm] = []
-        self.failure: JobFailure | None = None
+        self.failure: Exception | None = None
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self.thread.start()

@@ -5,7 +5,9 @@ import contextlib
 import logging
 import os
 import shutil
+import signal
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,6 +57,20 @@ class HostPlan:
         )
 
 
+class HostServer(uvicorn.Server):
+    """Ends at a signal after its clean-up: uvicorn's own server would raise the signal again before that."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            loop.add_signal_handler(number, self._end)
+        yield
+
+    def _end(self) -> None:
+        self.should_exit = True
+
+
 async def serve_local(plan: HostPlan, home: Path, idle_seconds: float) -> None:
     """Serve this machine's clients until the host is unused: for `idle_seconds`, or at once if their workers
     have ended too.
@@ -63,7 +79,7 @@ async def serve_local(plan: HostPlan, home: Path, idle_seconds: float) -> None:
     host = plan.host(folder)
     ending = LocalEnd(host, home, idle_seconds)
     app = application(host, token=None, end=ending.end_unused)
-    server = uvicorn.Server(_config(app, uds=str(folder / "s")))
+    server = HostServer(_config(app, uds=str(folder / "s")))
     ending.server = server
     own = LocalProcess.of(os.getpid())
     assert own is not None
@@ -147,7 +163,7 @@ async def serve_remote(plan: HostPlan, listener: HostListener) -> None:
         if listener.certificate is None
         else {"ssl_certfile": listener.certificate, "ssl_keyfile": listener.key}
     )
-    server = uvicorn.Server(_config(app, host=listener.host, port=listener.port, **tls))
+    server = HostServer(_config(app, host=listener.host, port=listener.port, **tls))
     watch = asyncio.create_task(host.watch())
     host.sampler.start()
     try:

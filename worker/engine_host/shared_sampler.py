@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from reinforge.errors import JobFailure, Unavailable
 from worker.engine_host.leases import HeldAdapter
 from worker.engine_host.protocol import HostState
-from worker.rollout.vllm.api import Api, ServerLost, ServerRefused
+from worker.rollout.vllm.api import Api, ServerRefused
 from worker.rollout.vllm.process import Stage
 from worker.rollout.vllm.server import QUIET_SECONDS, SamplerServer
 
@@ -102,11 +102,10 @@ class SharedSampler:
             self._api, self.state = api, "ready"
         except JobFailure as error:
             await self._failed(error)
-        except (ServerLost, OSError) as error:
-            failure = JobFailure(
-                f"vLLM failed while it got its adapters: {error}", code="vllm_start_failed", retryable=True
-            )
-            await self._failed(failure)
+        except Exception as error:
+            log.exception("vLLM could not be started")
+            why = f"vLLM could not be started: {error or type(error).__name__}"
+            await self._failed(JobFailure(why, code="vllm_start_failed", retryable=True))
         finally:
             self._starting = None
 

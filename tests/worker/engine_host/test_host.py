@@ -151,6 +151,20 @@ def test_a_server_that_fails_again_and_again_ends_the_job(bench: HostBench) -> N
     assert caught.value.code == "vllm_lost"
 
 
+def test_a_start_that_fails_unexpectedly_is_an_error_too(bench: HostBench) -> None:
+    bench.failure = TypeError("nonsense")
+
+    async def publish() -> None:
+        sampler = engine(bench)
+        try:
+            await asyncio.wait_for(sampler.publish("policy", 1), 10)
+        finally:
+            await sampler.close()
+
+    with pytest.raises(JobFailure, match="nonsense"):
+        asyncio.run(publish())
+
+
 def test_a_start_that_fails_is_each_clients_error_and_the_next_one_tries_again(bench: HostBench) -> None:
     bench.failure = JobFailure("no memory", code="vllm_start_failed")
 

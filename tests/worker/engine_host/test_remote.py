@@ -86,7 +86,7 @@ def test_a_wrong_token_is_refused_on_every_route(bench: HostBench, monkeypatch: 
     error = refusal()
     assert (error.code, error.param) == ("sampler_token_refused", "REINFORGE_SAMPLER_TOKEN")
     [address] = remote_addresses()
-    for wrong in (address.token, "", TOKEN[:-1]):
+    for wrong in (address.token, None, TOKEN[:-1]):
         with dataclasses.replace(address, token=wrong).client() as client:
             for method, path in (
                 ("GET", "/v1/host"),
