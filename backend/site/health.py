@@ -87,8 +87,8 @@ async def _workers(database: Database, broker: BrokerState) -> dict[str, dict[st
     if late:
         training["without_wake_ups"] = late
         training["message"] = (
-            f"Wake-ups do not reach {late} of {training['online']}: jobs may start some seconds later there. "
-            "GET /api/v1/workers says why."
+            f"Wake-ups do not reach {late} of {training['online']} workers: jobs may start some seconds "
+            "later there. GET /api/v1/workers says why."
         )
     return {
         "worker": training,
