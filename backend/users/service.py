@@ -87,7 +87,7 @@ class Browsers:
             raise NotAuthenticated(
                 "The e-mail address or the password is wrong.",
                 code="wrong_password",
-                hint="Ask an owner of your project for an address to set a new one.",
+                hint="Ask an owner of your project for a link to set a new password.",
             )
         assert user is not None
         assert stored is not None

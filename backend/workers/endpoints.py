@@ -69,7 +69,7 @@ async def register(body: Register, session: Session) -> None:
 
 @worker_router.post("/caches", operation_id="findUnused")
 async def find_unused(body: Cached, session: Session) -> Unused:
-    """Cached objects that a worker may delete, because their source is deleted."""
+    """The cached objects and jobs' files that a worker may delete, because nothing needs them any more."""
     return Unused(
         objects=sorted(await unused_objects(session, body.objects)),
         jobs=sorted(await unused_jobs(session, body.jobs)),

@@ -69,7 +69,7 @@ async def list_workers(
 
 def _notice(worker: Worker, broker: BrokerState | None) -> str | None:
     if worker.waits_for is not None:
-        return f"It does not take jobs: {worker.waits_for}."
+        return f"The worker does not take jobs: {worker.waits_for}."
     if worker.broker is None:
         return None
     return wake_up_problem(BrokerState.model_validate(worker.broker), broker)
