@@ -187,7 +187,7 @@ class Body:
     def _check_size(self, size: int) -> None:
         if self._limit.bytes is not None and size > self._limit.bytes:
             raise TooLarge(
-                f"The body is larger than {self._limit.bytes:,} bytes, the limit at this address.",
+                f"The request's body is larger than {self._limit.bytes:,} bytes, the endpoint's limit.",
                 code="body_too_large",
             )
         if (ticket := quotas.ticket_of(self._request)) is not None:

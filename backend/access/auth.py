@@ -342,7 +342,7 @@ def require_owner(who: Principal, resource: str) -> None:
 
 
 def require_scopes_of(who: Principal, role: Role) -> None:
-    """Raise NotAllowed if the key lacks a scope of `role`: it may not give people that role."""
+    """Raise NotAllowed if the key lacks a scope of `role`: such a key may not give people that role."""
     lacking = [] if who.scopes is None else [scope for scope in SCOPES_OF[role] if scope not in who.scopes]
     if lacking:
         raise NotAllowed(

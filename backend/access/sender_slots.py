@@ -117,7 +117,7 @@ class SenderSlots:
 
     def _must_wait(self, now: float) -> bool:
         """Whether a crowd has to wait: other senders are active, and a crowd holds the shared slot, or other
-        senders hold slots and a crowd last got one within YIELD_SECONDS.
+        senders hold slots and a crowd was admitted less than YIELD_SECONDS ago.
         """
         while self._calm and next(iter(self._calm.values())) < now - CALM_SECONDS:
             self._calm.popitem(last=False)

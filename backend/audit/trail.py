@@ -27,7 +27,7 @@ QUIET = frozenset(
         "putDatasetUploadPart", "createDatasetUploadPartUrl",
     }
 )  # fmt: skip
-"""Operations without visible changes, which are left out of the log."""
+"""Operations that are not logged, as they change nothing visible."""
 LOUD_READS = ("/export", "/signing-secret")
 DETAIL_FIELDS = (
     "name",

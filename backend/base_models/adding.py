@@ -164,7 +164,7 @@ def is_inspected(row: BaseModel) -> bool:
 
 
 def _in_use(inspection: Inspection) -> StateConflict:
-    """Error for changed files of a model in use. Does not name its users, which may be in other projects."""
+    """Error for changed files of a model in use. Does not name where, as that may be another project."""
     return StateConflict(
         f"The files of {inspection.id} have changed, but jobs, adapters or deployments need the old ones.",
         code="model_in_use",

@@ -110,7 +110,7 @@ async def _request(child: asyncio.subprocess.Process, question: bytes) -> bytes:
 
 
 async def start(module: str, *arguments: str, stdin: int) -> asyncio.subprocess.Process:
-    """Start a module as a child process, which reads untrusted bytes and which asyncio reaps."""
+    """Start a module that reads untrusted bytes as a child process, which asyncio reaps."""
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", module, *arguments),
         stdin=stdin,

@@ -53,7 +53,7 @@ async def get_by_id(id: str, response: Response, session: Session, who: Reader) 
 async def rename_project(
     id: str, body: ProjectUpdate, response: Response, session: Session, match: IfMatch, who: Writer
 ) -> Project:
-    """Rename a project, or set the conditions on the report card for promotions. For owners."""
+    """Rename a project, or set the report-card conditions that promotions must meet. For owners."""
     return tagged(await service.change(session, who, id, body, match), response)
 
 

@@ -28,7 +28,7 @@ async def counts(session: AsyncSession, project_id: str) -> dict[str, Any]:
 
 
 async def visible_projects(session: AsyncSession, who: Principal) -> list[ProjectAccess]:
-    """The caller's projects, by name: all for administrators, a user's own, or the one of another key."""
+    """The caller's projects, by name: all for administrators, a user's own, or that of any other key."""
     if who.administrator or who.user_id is not None:
         rows = await repository.projects(session, None if who.administrator else who.user_id)
     else:

@@ -40,7 +40,10 @@ async def _database(database: Database) -> dict[str, Any]:
         async with asyncio.timeout(_PROBE_SECONDS):
             if await is_migrated(database):
                 return {"ready": True}
-        return {"ready": False, "message": "Run `python -m backend migrate`."}
+        return {
+            "ready": False,
+            "message": "The schema does not match this version: run `python -m backend migrate`.",
+        }
     except (SQLAlchemyError, TimeoutError) as error:
         log.warning("readiness: the database does not answer: %s", error)
         return {"ready": False, "message": "The database does not answer."}

@@ -169,7 +169,9 @@ def require_user(who: Principal) -> str:
 
 @dataclass(frozen=True)
 class AccountChange:
-    """Account change, with passwords compared and hashed in advance, without a database connection."""
+    """Checked account change: the stored password hash and the new one, computed without a database
+    connection.
+    """
 
     current: str | None
     password: str | None

@@ -63,7 +63,7 @@ async def list_workers(session: Session, who: Reader, broker: BrokerDep) -> Page
 
 @worker_router.post("/workers", status_code=204, operation_id="registerWorker")
 async def register(body: Register, session: Session) -> None:
-    """Register a worker; repeated every 10 s as its keep-alive."""
+    """Register a worker. It repeats this every 10 s as its keep-alive."""
     await service.register(session, body)
 
 
