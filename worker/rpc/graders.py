@@ -55,7 +55,7 @@ def _fault(client: SandboxClient | None, grader: Grader, columns: dict[str, list
         if isinstance(part, TextSimilarity) and (why := similarity.unavailable(part.evaluation_metric)):
             return _error("unavailable", where + why)
         if isinstance(part, CheckpointGrader) and importlib.util.find_spec("torch") is None:
-            return _error("unavailable", f"{where}{part.type} needs torch, which this worker does not have")
+            return _error("unavailable", f"{where}{part.type} needs torch, which the worker does not have")
         if isinstance(part, PythonGrader):
             assert client is not None
             outcome = client.validate(part.source, entry=part.entry)

@@ -1,4 +1,4 @@
-"""Sandbox for RPCs, once a test has shown that its jail holds."""
+"""Gives RPCs the sandbox, if its test has shown that a jail holds."""
 
 from reinforge.errors import StateConflict, Unavailable
 from worker.sandbox.client import SandboxClient
