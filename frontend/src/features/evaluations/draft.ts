@@ -31,7 +31,7 @@ export const NUMBERS = {
   top_p: ["Top p", "1 keeps all tokens.", 0.01, 1, 0.05],
   pass_above: ["Pass threshold", "A completion passes if its reward is above this value.", -1000, 1000, 0.1],
   seed: ["Seed", "For the split and for sampling.", 0, 2 ** 31 - 1, 1],
-  held_out_rows: ["Held-out rows", "Empty: the default of a job.", 0, 100_000, 1],
+  held_out_rows: ["Held-out rows", "Leave empty for the default of a job.", 0, 100_000, 1],
 } as const satisfies Record<string, readonly [string, string, number, number, number]>;
 
 export type NumberName = keyof typeof NUMBERS;
