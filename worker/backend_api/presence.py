@@ -1,4 +1,4 @@
-"""Keep-alive thread: regularly registers this worker, with its sandbox's state, with the backend."""
+"""Keep-alive thread: regularly registers this worker and its sandbox's state with the backend."""
 
 import logging
 import secrets
@@ -43,7 +43,7 @@ class Presence(threading.Thread):
         self._engines, self._waits_for = engines, waits_for
         self._process = secrets.token_hex(8)
         self.registered = threading.Event()
-        """Set once this process is registered; the backend takes earlier requests for a former process's."""
+        """Set once this process is registered; earlier requests are attributed to a former process."""
         self._stopping = threading.Event()
 
     def stop(self) -> None:

@@ -115,7 +115,9 @@ class TemplateContinuation:
             for end in [*head.by_end, None]:
                 suffixes = {self._suffix_text(messages, end, number)[0] for number in range(3)}
                 if len(suffixes) != 1:
-                    raise not_continuable("the text that it writes after a turn depends on earlier turns")
+                    raise not_continuable(
+                        "the text that the template writes after a turn depends on earlier turns"
+                    )
         for end in head.by_end:
             self.suffix(messages, end)
 
@@ -131,7 +133,7 @@ class TemplateContinuation:
         )
         start = head.open if before is None else before
         if not text.startswith(start):
-            raise not_continuable("the text that it writes before a message depends on the message")
+            raise not_continuable("the text that the template writes before a message depends on the message")
         return text[len(start) :], ended_by if before is not None else None
 
     def _head(self, shape: tuple[tuple[str, str], ...], history: int = 0) -> _Head:

@@ -262,7 +262,7 @@ def checkpoint_rater(
         raise InvalidInput(
             f"There is no checkpoint {grader.model!r} here.",
             code="unknown_model",
-            hint="Set `model`: only in a job, reference_logprob uses the base model by default."
+            hint="Set `model`: reference_logprob uses the base model by default only in a job."
             if not grader.model
             else "Give a folder on the worker, or hub:org/name@revision.",
         )

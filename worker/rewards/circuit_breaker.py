@@ -10,7 +10,7 @@ HINT = f"Read the errors of the completions. {RESUME_HINT}"
 
 @dataclass(slots=True)
 class Breaker:
-    """Pauses a job if all rows of a step fail, or over `share` of those of `WINDOW_STEPS` are dropped."""
+    """Pauses a job if all rows of a step fail, or if `WINDOW_STEPS` steps drop over `share` of their rows."""
 
     share: float
     window: list[tuple[int, int]] = field(default_factory=list)

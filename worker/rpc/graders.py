@@ -131,11 +131,11 @@ def _services(
 
 
 def _no_code(*_: object) -> NoReturn:
-    raise AssertionError("a grader without code asks for a sandbox")
+    raise AssertionError("a grader without code called the sandbox")
 
 
 def _no_programs(source: str, runs: Sequence[ProgramRun], limits: ProgramLimits) -> NoReturn:
-    raise AssertionError("a grader without programs asks for a sandbox")
+    raise AssertionError("a grader without programs called the sandbox")
 
 
 def _row(row: ScoreRow) -> RewardInput:

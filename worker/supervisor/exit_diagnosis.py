@@ -59,7 +59,7 @@ def memory_kills() -> int:
 
 
 def explain(status: int, tail: str, *, kernel_killed: bool) -> ExitCause:
-    """Failure to report for a trainer's exit status (negative: a signal) and log."""
+    """Cause to report for a trainer's exit status (negative: a signal) and the end of its log."""
     last = "\n".join(tail.splitlines()[-5:])
     if (status == -signal.SIGKILL and kernel_killed) or any(text in last for text in _MEMORY_TEXTS):
         return ExitCause("out_of_memory", "The trainer ran out of memory.", MEMORY_HINT)

@@ -352,7 +352,10 @@ def _not_prepared(error: Exception) -> JobFailure:
         return error
     if isinstance(error, BackendAway):
         return JobFailure(
-            error.message, code="storage_unavailable", hint="Resume the job once it is fixed.", retryable=True
+            error.message,
+            code="storage_unavailable",
+            hint="Resume the job when backend and object store respond again.",
+            retryable=True,
         )
     if isinstance(error, ReinforgeError):
         return JobFailure(error.message, code=error.code, hint=error.hint)

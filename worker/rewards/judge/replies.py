@@ -26,7 +26,7 @@ class JudgeFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ReplyForm:
-    """Reply: a JSON object with `steps` (the reasoning) and the key `field`. words: describes its value."""
+    """Form of a reply: a JSON object with `steps` (reasoning) and `field`, whose value `words` describes."""
 
     field: str
     schema: dict[str, Any]

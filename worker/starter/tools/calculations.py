@@ -1,4 +1,4 @@
-"""Calculations with two or three numbers. Guesses are right if the numbers are small, else mostly wrong."""
+"""Calculations with two or three numbers. Guesses are mostly right for small ones, else wrong."""
 
 import random
 import zlib

@@ -24,7 +24,7 @@ export type Draft = {
 
 /** Field → what it says, smallest, largest, step; as `SamplingSettings` has them. */
 export const NUMBERS = {
-  rows: ["Rows", "Maximum, evenly spread over the split.", 1, 5000, 1],
+  rows: ["Rows", "Maximum number, evenly spread over the split.", 1, 5000, 1],
   samples_per_row: ["Samples per row", "More samples give a more precise mean per row.", 1, 16, 1],
   max_tokens: ["Max tokens", "Longer completions are truncated.", 1, 4096, 1],
   temperature: ["Temperature", "0 selects the most likely token.", 0, 10, 0.1],

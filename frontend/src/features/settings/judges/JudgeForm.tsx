@@ -117,7 +117,7 @@ export function JudgeForm({ judge, onClose }: Props) {
             ))}
             <NativeSelect
               label="Reply format"
-              description="How the format is requested."
+              description="How requests ask for a JSON reply."
               data={STRUCTURED}
               value={draft.structured}
               error={faults.structured}
