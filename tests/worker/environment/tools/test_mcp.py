@@ -76,7 +76,7 @@ TEXT = {"type": "text", "text": "no such page"}
 @pytest.mark.parametrize(
     ("fault", "status", "text"),
     [
-        (Faults(hang=True), "timeout", "no whole answer within 0.5 s"),
+        (Faults(hang=True), "timeout", "no complete answer within 0.5 s"),
         (Faults(status=302, headers={"location": "/"}), "unreachable", "redirects are not followed"),
         (Faults(status=500), "unreachable", "the server answers 500"),
         (Faults(body=b"x" * (2 << 20)), "unreachable", "more than 1 MiB"),
