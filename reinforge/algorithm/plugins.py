@@ -248,7 +248,7 @@ def package_of_preset(name: str) -> str | None:
 
 
 def package_problem(name: str, version: str) -> str | None:
-    """Why this machine cannot run a job made with this version of a package; None if it can."""
+    """Why a job made with this version of a package cannot run here; None if it can."""
     try:
         here = metadata.version(name)
     except metadata.PackageNotFoundError:

@@ -21,7 +21,7 @@ Section = Literal[
 
 
 def _require_all(schema: dict[str, Any]) -> None:
-    """Requires all fields, also those with defaults: the server sends each."""
+    """Mark all fields as required, since the server also sends those with defaults."""
     schema["required"] = list(schema["properties"])
 
 

@@ -12,7 +12,7 @@ Problem = dict[str, Any]
 """A validation error: `{param, message, code, hint}`."""
 
 _HINTS = {
-    "extra_forbidden": "Unknown keys are errors: check the spelling, or remove it.",
+    "extra_forbidden": "Unknown keys are not allowed: check the spelling, or remove the key.",
     "json_invalid": "The body must be one JSON document in UTF-8.",
 }
 

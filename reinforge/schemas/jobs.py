@@ -32,7 +32,7 @@ class JobError(Response):
 class ForkedFrom(Response):
     job: str
     step: int
-    """Step after which it continues."""
+    """Step after which the fork continues."""
     carried: list[Carried]
     """Parts of the state that the job took over."""
 
@@ -223,7 +223,7 @@ class RewardResult(Response):
     cpu_ms: float = 0.0
     revision: str | None = None
     code: str | None = None
-    """Error finer than `status`: `judge_refusal`, `invalid_variable` …"""
+    """Error, more specific than `status`: `judge_refusal`, `invalid_variable` …"""
     labels: dict[str, str] = {}
     """Labels of judges and classifiers, by part of a multi grader (`""`: the reward)."""
     part_status: dict[str, str] = {}
@@ -233,13 +233,13 @@ class RewardResult(Response):
 
 
 class CompletionBranch(Response):
-    """Conversation that is trained with a rollout, beside the one that rewards read."""
+    """Conversation that is trained with a rollout, in addition to the one that rewards read."""
 
     branch: int
     """Number of the conversation in the rollout, in the order of beginning."""
     reason: str | None = None
-    """Why it began: `first`, `fork`, `sampled_again`, `history_rewritten`, `reasoning_dropped`,
-    `system_message`, `tools_changed` or `sub_agent`.
+    """Why the conversation began: `first`, `fork`, `sampled_again`, `history_rewritten`,
+    `reasoning_dropped`, `system_message`, `tools_changed` or `sub_agent`.
     """
     share: float
     """Its share of the rollout's trained tokens."""

@@ -34,8 +34,8 @@ class ApiKeyCreate(Request):
     expires_in_days: int | None = Field(default=None, ge=1, le=3650)
     """Default: valid until revoked."""
     administrator: bool = False
-    """Whether the key may create projects, and act for any project in `X-Reinforge-Project`.
-    Only administrators may request it, for keys of role `owner` without scopes.
+    """Whether the key may create projects, and act for any project, named in `X-Reinforge-Project`. Only
+    administrators may request it, for keys of role `owner` without scopes.
     """
 
 
