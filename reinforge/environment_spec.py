@@ -65,7 +65,7 @@ class SimulatedUserSpec(_JailedSource):
 
 
 class ServerSource(SpecModel):
-    """A server of tools."""
+    """A server that offers tools."""
 
     url: str = Field(max_length=2048)
     """Address that the worker calls, such as `https://example.com/mcp`; restricted as for judges."""

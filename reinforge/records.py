@@ -247,8 +247,8 @@ class ScheduledChange(RecordModel):
 
 
 Carried = Literal["weights", "optimizer", "algorithm", "critic", "reference", "order"]
-"""State that a fork takes over. `algorithm`: what the algorithm keeps between steps; `reference`: the
-reference of a KL penalty, if it is not the base model; `order`: order of prompts, and sampling noise.
+"""State that a fork takes over. `algorithm`: what the algorithm keeps between steps; `reference`: a KL
+reference other than the base model; `order`: order of prompts, and sampling noise.
 """
 
 

@@ -61,7 +61,7 @@ SLOT_KINDS: dict[str, SlotKind] = {
 }
 
 Kind = tuple[str, str]
-"""Name of a part, or `preset`, with the name of an implementation."""
+"""(name of a part or `preset`, name of its implementation)"""
 
 
 @dataclass(frozen=True, slots=True)

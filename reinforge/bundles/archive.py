@@ -26,7 +26,7 @@ _CHUNK = 1 << 20
 
 
 def unpack_bundle(path: Path, folder: Path) -> BundleManifest:
-    """Extract a bundle into the empty `folder`. Raises InvalidInput if invalid, TooLarge if too large."""
+    """Extract a bundle into the empty `folder`. Raises InvalidInput or TooLarge."""
     try:
         with path.open("rb") as file:
             manifest = read_manifest(file)

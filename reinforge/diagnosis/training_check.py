@@ -110,7 +110,7 @@ class TrainingCheck(BaseModel):
 class Context:
     outcome: Outcome | None = None
     stopped: bool = False
-    """The job has ended or paused."""
+    """Whether the job has ended or paused."""
 
 
 def check_training(job: JobInput, context: Context | None = None) -> TrainingCheck:

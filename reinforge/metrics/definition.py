@@ -35,7 +35,7 @@ class Metric:
     title: str
     meaning: str
     reading: str = ""
-    """How to judge its values."""
+    """How to judge the metric's values."""
     better: Better = "neither"
     when: str = ""
     """Setting that the metric depends on; empty: none."""

@@ -18,7 +18,7 @@ _HINTS = {
 
 
 MOST_PROBLEMS = 50
-"""Maximum errors converted: a value may have very many, and each costs time."""
+"""Maximum errors converted, since each costs time."""
 
 
 def problems(

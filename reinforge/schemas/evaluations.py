@@ -65,7 +65,7 @@ class StandAloneCreate(SamplingSettings):
     """Id of a checkpoint, `ftckpt_…`."""
     dataset: str = Field(max_length=100)
     prompt_view: PromptView | None = None
-    """Default: the dataset's own."""
+    """How rows become prompts; default: the dataset's setting."""
     reward: str | None = Field(default=None, max_length=100)
     """Id of a stored reward, `rew_…`; needed without `source`."""
     revision: int | None = Field(default=None, ge=1)

@@ -5,7 +5,7 @@ from typing import Literal
 from reinforge.schemas.common import Response
 
 PromptCategory = Literal["never_solved", "newly_lost", "won", "most_variable"]
-"""Categories of prompts, as the endpoint `listJobPrompts` defines them. The first that applies is used."""
+"""Categories of prompts, defined by the endpoint `listJobPrompts`; the first that applies is used."""
 
 
 class PromptSeries(Response):

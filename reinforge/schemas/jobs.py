@@ -44,7 +44,7 @@ class StartedFrom(Response):
     """`adp_…` or `ftckpt_…`."""
     name: str
     job: str | None = None
-    """The job that trained it, if it is of the same project."""
+    """The job that trained the adapter, if it belongs to the same project."""
     step: int | None = None
 
 
@@ -55,7 +55,7 @@ class QueuePlace(Response):
     """1 is next."""
     of: int
     reason: Literal["no_worker", "workers_busy", "about_to_start"]
-    """What it waits for: a worker to start, a worker to finish, or nothing."""
+    """What the job waits for: a worker to start, a worker to finish, or nothing."""
     workers: int
     notice: str | None = None
     """Further cause of delay: the broker does not answer, or all GPUs are taken."""

@@ -50,7 +50,7 @@ class WebhookChange(Request):
     events: list[EventType] | None = Field(default=None, max_length=20)
     description: str | None = Field(default=None, max_length=500)
     enabled: bool | None = None
-    """When enabled again, it receives only later events."""
+    """A webhook that is enabled again receives only later events."""
 
     @field_validator("url")
     @classmethod

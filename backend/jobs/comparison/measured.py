@@ -1,4 +1,4 @@
-"""Stored data of the compared jobs."""
+"""Reads the stored data of jobs to compare."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -23,7 +23,7 @@ DETECTORS: tuple[Detector, ...] = (
     witnesses.reward_labels_collapsed, witnesses.rubric_saturated, operation.reward_slow,
     operation.one_sided_groups, operation.no_repeated_states,
 )  # fmt: skip
-"""Detectors. Their order ranks findings of equal severity and step."""
+"""Their order ranks findings of equal severity and step."""
 
 _LOST_SIGNAL: frozenset[FindingCode] = frozenset(
     {"groups_all_wrong", "groups_all_equal", "signal_stalled", "reward_constant", "entropy_collapse"}

@@ -19,7 +19,7 @@ from reinforge.diagnosis.verdict import Points
 
 LEAKED = 0.02
 LEAST_FALL = 0.05
-"""Minimum fall from the best evaluation, which is partly luck."""
+"""Minimum fall from the best evaluation, because the best is partly luck."""
 LEAST_RISE, EVALUATIONS = 0.1, 4
 PEAK, COLLAPSED, GONE = 0.05, 0.5, 0.1
 RISE_STEPS = 5

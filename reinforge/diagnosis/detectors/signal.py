@@ -18,7 +18,7 @@ NEARLY_ALL_GROUPS = 0.6
 NEVER = 0.98
 """Minimum share of groups without reward, over all steps, for an unreachable reward."""
 NEVER_FIRST = 0.95
-"""The same share over the first steps."""
+"""Like `NEVER`, over the first steps."""
 HIGH = 0.9
 EARLY_STEPS = 5
 LARGEST_GROUP, MORE_COMPLETIONS, FEWEST_PROMPTS = 64, 4, 4
@@ -131,9 +131,7 @@ def groups_all_wrong(job: JobInput) -> JobFinding | None:
 
 
 def groups_all_equal(job: JobInput) -> JobFinding | None:
-    """Finding: most groups have equal rewards above 0. A warning, but only info if the job has learned
-    before.
-    """
+    """Finding: most groups have equal rewards above 0. A warning, or info if the job has learned before."""
     right = job.recent("groups/all_right_share") or 0.0
     wrong = job.recent("groups/all_wrong_share") or 0.0
     if job.steps < FEWEST_STEPS or right <= MOST_GROUPS or wrong > right:
