@@ -56,7 +56,9 @@ def read_manifest(file: BinaryIO) -> BundleManifest:
     if not isinstance(document, dict) or is_deeper(document, DEEPEST):
         raise invalid(f"its {NAME} is not a JSON object, or is nested more than {DEEPEST} levels deep")
     if document.get("format") != FORMAT:
-        raise invalid(f"its format is {str(document.get('format'))[:20]}, this release reads format {FORMAT}")
+        raise invalid(
+            f"its format is {str(document.get('format'))[:20]}, but this release reads format {FORMAT}"
+        )
     try:
         manifest = BundleManifest.model_validate(document)
     except ValidationError as error:
@@ -105,7 +107,7 @@ def _check_room(manifest: BundleManifest, folder: Path) -> None:
 def _extract(file: BinaryIO, entry: BundledFile, folder: Path) -> None:
     size = _header(file, entry.path)
     if size != entry.bytes:
-        raise invalid(f"{entry.path} has {size} bytes, its manifest says {entry.bytes}")
+        raise invalid(f"{entry.path} has {size} bytes, but its manifest says {entry.bytes}")
     target = folder / entry.path
     digest, remaining = hashlib.sha256(), size
     try:

@@ -79,7 +79,7 @@ def listed(path: str) -> dict[str, Any]:
         (listed("rewards/0.py"), None, "lists a file twice"),
         ([1], None, "is not a JSON object"),
         (manifest(), FILES | {"rewards/0.py": b"evil"}, "the checksum of rewards/0.py"),
-        (manifest(), FILES | {"rewards/0.py": b"longer"}, "has 6 bytes, its manifest says 4"),
+        (manifest(), FILES | {"rewards/0.py": b"longer"}, "has 6 bytes, but its manifest says 4"),
         (manifest(), FILES | {"more": b""}, "files that its manifest does not list"),
         (manifest(), {"metrics.parquet": b"points"}, "data/dataset.jsonl is missing"),
         (
