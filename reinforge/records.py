@@ -56,7 +56,7 @@ class Started(BaseRecord):
     steps: Count
     facts: dict[str, Any] = Field(default_factory=dict)
     """Parameters, trainable parameters, device, engine, jail, versions, memory after loading (GiB),
-    maximum tokens of a micro-batch, gradient checkpointing. Repeated on change.
+    maximum tokens of a micro-batch, gradient checkpointing. Sent again when they change.
     """
 
 
@@ -247,13 +247,15 @@ class ScheduledChange(RecordModel):
 
 
 Carried = Literal["weights", "optimizer", "algorithm", "critic", "reference", "order"]
-"""State that a fork takes over. `algorithm`: what the algorithm keeps between steps; `reference`: one other
-than the base model; `order`: order of prompts, and sampling noise.
+"""State that a fork takes over. `algorithm`: what the algorithm keeps between steps; `reference`: a KL
+reference other than the base model; `order`: order of prompts, and sampling noise.
 """
 
 
 class ForkStart(RecordModel):
-    """Start of a fork: `resume_path` is then another job's resume state, or else its checkpoint."""
+    """Start of a fork. `resume_path` then holds another job's resume state or, if `carried` lacks
+    `optimizer`, its checkpoint.
+    """
 
     step: int
     carried: list[Carried]
