@@ -98,7 +98,7 @@ class Conversation:
     state: Any = None
     """State that the environment keeps for the rollout."""
     finish_reason: CompletionEnd | None = None
-    """How the conversation ended; None: the policy continues."""
+    """How the conversation ended; None while it continues."""
     failure: str | None = None
     """Failure status; it excludes the rollout from statistics and loss."""
     failure_message: str | None = None

@@ -53,7 +53,7 @@ class Continuation:
         """Check that the chat template can continue conversations. Raises JobFailure
         `template_not_continuable`.
 
-        reply: whether a user's reply has to be possible.
+        reply: whether a user's reply must be possible.
         """
         facts = process.prove_continuation(tools, stop_ids, reply=reply)
         return cls(process, tools, tuple(stop_ids), **facts)

@@ -104,7 +104,7 @@ def _host_and_port(text: str) -> tuple[str, int]:
 
 
 def _announce(status: SandboxStatus, port: int | None) -> None:
-    proved = f"code rewards are on: jail {status.jail} passed the probe"
+    proved = f"code rewards are on: jail {status.jail} was proved to hold"
     text = proved if status.available else "code rewards are off: " + "; ".join(status.reasons)
     log_lines.write(text, "info" if status.available else "warning")
     if port is not None:

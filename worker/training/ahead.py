@@ -20,8 +20,8 @@ Result = TypeVar("Result")
 
 
 class StepCompletions:
-    """Provides each step's completions. The engine has one version of the policy at a time: publish the next
-    one only after `finish`.
+    """Provides each step's completions. The engine has one policy version at a time: publish the next one
+    only after `finish`.
     """
 
     def __init__(

@@ -57,7 +57,7 @@ class ToolServerError(InvalidInput):
 
 @dataclass(slots=True)
 class ServerCalls:
-    """Runs the calls of a turn concurrently; a server that hangs delays a turn by two timeouts. Raises
+    """Runs the calls of a turn concurrently; a server that hangs delays a turn by about two timeouts. Raises
     JobFailure `tool_server_unavailable` if the server answers no call in FAILED_TURNS consecutive turns and
     for at least SILENT_SECONDS.
     """

@@ -100,7 +100,7 @@ def _named(value: object, what: str, most: int) -> dict[str, float]:
         raise BadValue(f"{what}: expected a mapping of names to numbers, got {type(value).__name__[:80]}")
     entries = list(islice(value.items(), most + 1))  # not len(): a mapping may lie about it
     if len(entries) > most:
-        raise BadValue(f"{what}: at most {most}, got more")
+        raise BadValue(f"{what}: at most {most} entries are allowed")
     result: dict[str, float] = {}
     for name, entry in entries:
         if type(name) is not str or not name.isprintable() or not 0 < len(name.encode()) <= region.NAME_BYTES:
