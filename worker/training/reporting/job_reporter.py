@@ -81,8 +81,9 @@ class JobReporter:
         self._reporter.report(Phase, **fields)
 
     def _report_later(self, fields: dict[str, Any], seconds: float) -> None:
-        """Report after `seconds` unless newer progress comes first, so that the last report names the rows of a stuck
-        job."""
+        """Report after `seconds` unless newer progress comes first. If the job hangs, its last report names
+        the current rows.
+        """
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -162,7 +163,7 @@ class JobReporter:
         reward = evaluation.reward
         result = "no completion could be scored" if reward is None else f"reward {reward:.3f}"
         length = evaluation.values["held_out/length_mean"]
-        self.log("info", f"Held-out after step {step}: {result}, {length:.1f} tokens on average", step)
+        self.log("info", f"Held-out rows after step {step}: {result}, {length:.1f} tokens on average", step)
 
     def checkpoint(self, position: Position, policy: Policy, *, final: bool) -> None:
         step = position.step

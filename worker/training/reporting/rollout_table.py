@@ -69,7 +69,7 @@ _BRANCH = pa.struct(
     ]
 )
 FORKED = pa.schema([*SCHEMA, ("branch", pa.int32()), ("branches", pa.list_(_BRANCH))])
-"""Schema of a step in which a rollout has several conversations; each column takes space in a row group."""
+"""Schema of a step in which a rollout has several conversations; other steps omit its last columns."""
 REPEATED = [
     "prompt_hash",
     "prompt",
