@@ -67,7 +67,7 @@ class StepMetrics(BaseRecord):
     """Metric key → value; None: not defined at this step (never NaN)."""
 
 
-class RowStatus(RecordModel):
+class CompletionSummary(RecordModel):
     """Summary of one completion; text and tensors are in the step's Parquet blob."""
 
     prompt_no: Count
@@ -109,7 +109,7 @@ class Rollouts(BaseRecord):
     split: Literal["train", "held_out"]
     blob: Blob
     """zstd Parquet, columns as in `worker.training.reporting.rollout_table`."""
-    rows: list[RowStatus]
+    rows: list[CompletionSummary]
     revisions: dict[str, str] = Field(default_factory=dict)
     """Reward name → `rew_…@revision` (or hash)."""
     prompts: list[PromptHead] = Field(default_factory=list)
