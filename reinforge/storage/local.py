@@ -27,7 +27,7 @@ _ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 
 class LocalStore:
-    """No key starts with a dot, so temporary files can be in `.tmp`."""
+    """Store in a folder, with temporary files in `.tmp`, because no key starts with a dot."""
 
     parts = None
 
