@@ -1,6 +1,6 @@
 """API for packages with their own algorithm (`docs/own-algorithm.md`).
 
-Importing this module loads no such package, so such a package can import it while it is loaded itself.
+Importing this module does not load these packages, so they can import it while being loaded.
 """
 
 from reinforge.algorithm.advantage import AdvantageModel

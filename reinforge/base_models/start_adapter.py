@@ -1,4 +1,4 @@
-"""Adds the settings of the adapter that a job starts from to its specification."""
+"""Adds to a job's specification the settings of the adapter that the job starts from."""
 
 from reinforge.base_models.adapter_config import LoraShape
 from reinforge.errors import InvalidInput

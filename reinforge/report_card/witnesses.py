@@ -24,7 +24,7 @@ def witnesses_of(
     verdict: Verdict | None = None,
     weights: Mapping[str, float] | None = None,
 ) -> list[CardWitness]:
-    """Witnesses from the verdict and, if held-out reward rose beyond chance, from the adapter's samples."""
+    """Witnesses from the verdict and, if held-out reward rose beyond chance, from samples and figures."""
     witnesses: dict[str, CardWitness] = {
         problem.code: CardWitness(
             code=problem.code,

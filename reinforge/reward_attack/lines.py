@@ -6,7 +6,7 @@ SEARCHES = frozenset(
 
 
 def suspicious_line(source: str, code: str) -> int | None:
-    """First line that searches a string (`a in b`, `.find(`, `re.search(`), if that explains `code`; or None."""
+    """Number of the first line with a string search (`a in b`, `.find(`), if `SEARCHES` has `code`; or None."""
     if code not in SEARCHES:
         return None
     for number, line in enumerate(source.split("\n"), 1):

@@ -27,7 +27,7 @@ _ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 
 class LocalStore:
-    """Store in a folder, with temporary files in `.tmp`, because no key starts with a dot."""
+    """Store in a folder. Its temporary files are in `.tmp`, which no key begins with."""
 
     parts = None
 

@@ -66,7 +66,7 @@ def result(file_or_id: str) -> Result:
 
 
 def baseline(reference: str, new: About, *, optional: bool) -> Result | None:
-    """Load a baseline by file, id or name; a name means its newest evaluation on `new`'s dataset but `new`.
+    """Load a baseline by file, id or name. A name means its newest evaluation on the same dataset but `new`.
 
     If none has the name, returns None if `optional`, else raises NotFound `baseline_not_found`. Raises
     StateConflict `baseline_not_comparable` if the datasets differ.

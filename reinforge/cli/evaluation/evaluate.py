@@ -85,7 +85,7 @@ def evaluate(
 
 
 def _taken_up(client: Reinforge, id: str, ctx: typer.Context) -> Evaluation:
-    """Get an evaluation, resumed if it had stopped. Raises InvalidInput for a replay or other options."""
+    """Get an evaluation, resumed if it had stopped. Raises InvalidInput for a replay or changed settings."""
     sources = {name: ctx.get_parameter_source(name) for name in ctx.params if name not in WITH_RESUME}
     conflicting = [
         name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"
