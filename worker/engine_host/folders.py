@@ -10,6 +10,8 @@ from typing import Literal
 
 from worker.engine_host.protocol import LocalProcess
 
+_NAME = re.compile(r"rf-(?:host|lease)-([A-Za-z0-9]*)-(\d+)-(\d+)-\w+")
+
 
 def private_folder(kind: Literal["host", "lease"]) -> Path:
     """Make a folder of this process. Those of processes that ended without removing theirs are removed."""
@@ -17,7 +19,7 @@ def private_folder(kind: Literal["host", "lease"]) -> Path:
     own = LocalProcess.of(os.getpid())
     assert own is not None
     for path in Path(tempfile.gettempdir()).glob(f"rf-*-{machine}-*"):
-        match = re.fullmatch(rf"rf-(?:host|lease)-{machine}-(\d+)-(\d+)-\w+", path.name)
-        if match and not LocalProcess(pid=int(match[1]), started=int(match[2])).alive:
+        match = _NAME.fullmatch(path.name)
+        if match and match[1] == machine and not LocalProcess(pid=int(match[2]), started=int(match[3])).alive:
             shutil.rmtree(path, ignore_errors=True)
     return Path(tempfile.mkdtemp(prefix=f"rf-{kind}-{machine}-{own.pid}-{own.started}-"))
