@@ -65,6 +65,13 @@ class Api:
         except httpx.TransportError:
             return False
 
+    async def version(self) -> str:
+        try:
+            answer = await self._client.get("/version", timeout=CONNECT_SECONDS)
+            return str(answer.raise_for_status().json()["version"])
+        except (httpx.HTTPError, ValueError, KeyError) as error:
+            raise ServerLost(str(error) or type(error).__name__) from error
+
     async def load(self, name: str, path: Path) -> None:
         body: dict[str, Any] = {"lora_name": name, "lora_path": str(path)}
         if has_fused_experts(path):
