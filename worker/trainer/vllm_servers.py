@@ -1,0 +1,79 @@
+"""Servers of a job's vLLM engine."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+
+from worker.machine.vllm_python import vllm_python
+from worker.rollout.vllm.options import Options
+from worker.rollout.vllm.process import Stage
+from worker.rollout.vllm.server import SamplerServer, VllmServer
+from worker.training.reporting.job_reporter import JobReporter
+
+_GIB = 2**30
+
+
+def sampler_servers(
+    chosen: Sequence[Options], folder: Path, job_reporter: JobReporter
+) -> list[SamplerServer]:
+    """Servers that the job starts, with their logs in `folder`."""
+    python = vllm_python()
+    assert python is not None
+    progress = _StartProgress(len(chosen), job_reporter)
+    servers: list[SamplerServer] = []
+    for number, (name, options) in enumerate(zip(names(len(chosen)), chosen, strict=True)):
+        notify = notices(job_reporter, name)
+        if options.device == "cuda":
+            notify(describe(options))
+        servers.append(
+            VllmServer(
+                python,
+                options,
+                folder / (f"vllm-{number + 1}.log" if number else "vllm.log"),
+                notify=notify,
+                progress=progress.of(number),
+                make_room=torch.cuda.empty_cache,
+            )
+        )
+    return servers
+
+
+def names(count: int) -> list[str]:
+    """Names of servers in messages; empty for an only one."""
+    return [f"vLLM server {number + 1}" for number in range(count)] if count > 1 else [""]
+
+
+def notices(job_reporter: JobReporter, name: str) -> Callable[[str], None]:
+    """Writes messages about a server into the job's log."""
+    return lambda message: job_reporter.log("info", f"{name}: {message}" if name else message)
+
+
+class _StartProgress:
+    """Reports the stage of the server that is behind the others."""
+
+    def __init__(self, count: int, job_reporter: JobReporter) -> None:
+        self._done = [0] * count
+        self._job_reporter = job_reporter
+
+    def of(self, number: int) -> Callable[[Stage], None]:
+        def report(stage: Stage) -> None:
+            self._done[number] = stage.done
+            self._job_reporter.phase("starting_engine", 0, min(self._done), stage.total)
+
+        return report
+
+
+def describe(chosen: Options) -> str:
+    share = f"{chosen.gpu_memory or chosen.share:.0%} of the GPU's memory"
+    if chosen.cache_bytes is not None and chosen.gpu_memory is None:
+        share += f", {chosen.cache_bytes / _GIB:.1f} GiB of it for keys and values"
+    during = {
+        "no": "it keeps all of it during updates",
+        "cache": "it gives its cache back during updates",
+        "weights": "cache and weights give way to updates",
+    }
+    return (
+        f"vLLM gets {share}: up to {chosen.sequences} completions at once, prompt and completion of up to "
+        f"{chosen.max_model_len:,} tokens; {during[chosen.sleeps]}"
+    )
