@@ -19,7 +19,7 @@ from worker.rollout.noise import Stream
 from worker.rollout.vllm.adapters import Adapters
 from worker.rollout.vllm.engine import VllmEngine
 from worker.rollout.vllm.fleet import Fleet
-from worker.rollout.vllm.member import Member
+from worker.rollout.vllm.member import FleetMember
 from worker.rollout.vllm.options import Options
 from worker.rollout.vllm.server import VllmServer
 
@@ -108,7 +108,7 @@ class Bench:
         if servers > 1:
             adapters = Adapters(self.server.adapters)
             members = [
-                Member(f"vLLM server {number + 1}", server, 128, adapters)
+                FleetMember(f"vLLM server {number + 1}", server, 128, adapters)
                 for number, server in enumerate(self.servers)
             ]
             self.sampler = Fleet(members, adapters, trainer.export, self.messages.append)

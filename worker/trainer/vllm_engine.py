@@ -20,7 +20,7 @@ from worker.rollout.vllm.adapters import Adapters
 from worker.rollout.vllm.demand import STATE_BYTES, fused_experts, job_demand, memory_of
 from worker.rollout.vllm.engine import VllmEngine
 from worker.rollout.vllm.fleet import Fleet
-from worker.rollout.vllm.member import Member
+from worker.rollout.vllm.member import FleetMember
 from worker.rollout.vllm.model_shape import model_shape
 from worker.rollout.vllm.options import Options, configured_sleep
 from worker.rollout.vllm.probe import AdapterProbe, Score
@@ -68,7 +68,7 @@ def vllm_engine(
         return VllmEngine(servers[0], export, probe=probe(""))
     adapters = Adapters(servers[0].adapters)
     members = [
-        Member(name, server, each.max_num_seqs, adapters, probe(name))
+        FleetMember(name, server, each.max_num_seqs, adapters, probe(name))
         for name, server, each in zip(names(len(servers)), servers, chosen, strict=True)
     ]
     return Fleet(members, adapters, export, warn)

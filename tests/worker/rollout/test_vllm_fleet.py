@@ -22,7 +22,7 @@ from worker.rollout.engine import (
 from worker.rollout.noise import Stream
 from worker.rollout.vllm.adapters import Adapters
 from worker.rollout.vllm.fleet import Fleet
-from worker.rollout.vllm.member import Member
+from worker.rollout.vllm.member import FleetMember
 
 Tokens = dict[int, tuple[tuple[int, ...], ...]]
 
@@ -36,7 +36,7 @@ class Bench:
 
     def __post_init__(self) -> None:
         adapters = Adapters(self.servers[0].adapters)
-        members = [Member(server.name, server, self.rows, adapters) for server in self.servers]
+        members = [FleetMember(server.name, server, self.rows, adapters) for server in self.servers]
         self.fleet = Fleet(members, adapters, self.export, self.warnings.append)
 
     def export(self, policy: str, folder: Path) -> None:

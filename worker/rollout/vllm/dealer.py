@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 
 from worker.rollout.engine import Generated, GenerateRequest, RequestQueue, Sample
 from worker.rollout.vllm.api import sampled
-from worker.rollout.vllm.member import Member, MemberLost
+from worker.rollout.vllm.member import FleetMember, MemberLost
 
 
 @dataclass(eq=False)
 class _Share:
     """Requests that a server has not answered yet."""
 
-    member: Member
+    member: FleetMember
     inbox: RequestQueue = field(default_factory=RequestQueue)
     requests: list[GenerateRequest] = field(default_factory=list)
     task: asyncio.Task[None] | None = None
@@ -46,7 +46,7 @@ class Dealer:
         self,
         queue: RequestQueue,
         name: Callable[[GenerateRequest], str],
-        lose: Callable[[Member, str], None],
+        lose: Callable[[FleetMember, str], None],
     ) -> None:
         """name: raises ValueError for a request that no server can answer."""
         self._queue, self._name, self._lose = queue, name, lose
@@ -64,7 +64,7 @@ class Dealer:
     def wake(self) -> None:
         self._events.put_nowait(None)
 
-    def deal(self, members: Sequence[Member]) -> None:
+    def deal(self, members: Sequence[FleetMember]) -> None:
         """Give waiting requests to members with room, in the order of their arrival."""
         for member in members:
             if member.name not in self._shares:

@@ -14,7 +14,7 @@ from worker.rollout.vllm.adapters import Adapters
 from worker.rollout.vllm.api import ServerLost
 from worker.rollout.vllm.dealer import Dealer
 from worker.rollout.vllm.engine import Export
-from worker.rollout.vllm.member import Member, check_versions
+from worker.rollout.vllm.member import FleetMember, check_versions
 from worker.rollout.vllm.server import Stopped
 
 
@@ -22,7 +22,7 @@ class Fleet:
     """`ContinuousEngine` over vLLM servers of one model. Each is restarted once, while the others go on."""
 
     def __init__(
-        self, members: Sequence[Member], adapters: Adapters, export: Export, warn: Callable[[str], None]
+        self, members: Sequence[FleetMember], adapters: Adapters, export: Export, warn: Callable[[str], None]
     ) -> None:
         """adapters: of all members, in a folder that all of them can read."""
         self._members, self._adapters = members, adapters
@@ -38,7 +38,7 @@ class Fleet:
             member.server.stopped = self._stops
 
     @property
-    def live(self) -> list[Member]:
+    def live(self) -> list[FleetMember]:
         return [member for member in self._members if member.state == "live"]
 
     async def generate(self, requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
@@ -89,7 +89,7 @@ class Fleet:
             await self._until_live()
 
     async def rest(self) -> None:
-        await self._on_live(Member.rest)
+        await self._on_live(FleetMember.rest)
 
     async def close(self) -> None:
         self._closed = True
@@ -118,8 +118,8 @@ class Fleet:
                 raise
             self._started = True
 
-    async def _on_live(self, call: Callable[[Member], Awaitable[None]]) -> None:
-        async def on(member: Member) -> None:
+    async def _on_live(self, call: Callable[[FleetMember], Awaitable[None]]) -> None:
+        async def on(member: FleetMember) -> None:
             try:
                 await call(member)
             except ServerLost as error:
@@ -138,7 +138,7 @@ class Fleet:
             assert self._failure is not None
             raise self._failure
 
-    def _lose(self, member: Member, why: str) -> None:
+    def _lose(self, member: FleetMember, why: str) -> None:
         if member.state != "live" or self._closed:
             return
         member.state = "restarting"
@@ -149,7 +149,7 @@ class Fleet:
         self._restarts.add(restart)
         restart.add_done_callback(self._restarts.discard)
 
-    async def _restart(self, member: Member, why: str) -> None:
+    async def _restart(self, member: FleetMember, why: str) -> None:
         while member.state == "restarting":
             try:
                 await member.server.restart(why)
@@ -163,7 +163,7 @@ class Fleet:
                 self._remove(member, error)
         self._wake()
 
-    def _remove(self, member: Member, error: Exception) -> None:
+    def _remove(self, member: FleetMember, error: Exception) -> None:
         member.state = "lost"
         self._failure = error if isinstance(error, JobFailure) else _not_restarted(member, error)
         left = sum(other.state != "lost" for other in self._members)
@@ -179,7 +179,7 @@ class Fleet:
         return self._closed or (self._cancelled.is_set() and not self._started)
 
 
-def _not_restarted(member: Member, error: Exception) -> JobFailure:
+def _not_restarted(member: FleetMember, error: Exception) -> JobFailure:
     return JobFailure(
         f"{member.name} could not be restarted: {error or type(error).__name__}",
         code="vllm_lost",

@@ -43,7 +43,7 @@ class FleetServer:
         await self._server.close()
 
 
-class Member:
+class FleetMember:
     """A server of a fleet, with an engine that samples on it until it fails. rows: most rows at once."""
 
     def __init__(
