@@ -140,7 +140,7 @@ def test_requests_of_a_killed_server_go_to_the_others_and_it_comes_back() -> Non
         assert await answering == await expected(requests), "all of them, once, with the same tokens"
         assert one.stub.served == {request.prompt_ids for request in requests}
         assert len(bench.warnings) == 1 and bench.warnings[0].startswith("server 2 of 2 failed (")
-        assert bench.warnings[0].endswith("its requests go to the other 1")
+        assert bench.warnings[0].endswith("its requests go to the other one")
 
         await bench.fleet.publish("policy", 2)
         two.restarting.set()
@@ -279,6 +279,22 @@ def test_a_cancelled_start_ends() -> None:
         await bench.fleet.close()
 
     asyncio.run(test())
+
+
+def test_a_cancelled_job_does_not_wait_for_restarts() -> None:
+    async def test(bench: Bench) -> None:
+        for server in bench.servers:
+            server.restarting.clear()
+            server.stub.kill()
+        publishing = asyncio.create_task(bench.fleet.publish("policy", 2))
+        await until(lambda: not bench.fleet.live)
+        assert not publishing.done()
+        bench.fleet.cancel()
+        await asyncio.wait_for(publishing, 5)
+        answers = [answer async for answer in bench.fleet.generate(ask(2, version=2))]
+        assert {answer.samples[0].finish_reason for answer in answers} == {"cancelled"}
+
+    with_fleet(2, test)
 
 
 def test_turns_of_a_conversation_stay_on_their_server() -> None:

@@ -17,6 +17,8 @@ from worker.rollout.vllm.engine import Export
 from worker.rollout.vllm.member import FleetMember, check_versions
 from worker.rollout.vllm.server import Stopped
 
+_LOOK_SECONDS = 0.2
+
 
 class Fleet:
     """`ContinuousEngine` over vLLM servers of one model. Each is restarted once, while the others go on."""
@@ -128,10 +130,10 @@ class Fleet:
         await asyncio.gather(*(on(member) for member in self.live))
 
     async def _until_live(self) -> None:
-        """Wait until a server is live. Raises JobFailure if none will be."""
-        while not self.live:
+        """Wait until a server is live, unless cancelled. Raises JobFailure if none will be."""
+        while not self.live and not self._cancelled.is_set():
             self._check_live()
-            await asyncio.wait(self._restarts, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(self._restarts, timeout=_LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED)
 
     def _check_live(self) -> None:
         if all(member.state == "lost" for member in self._members):
@@ -143,8 +145,9 @@ class Fleet:
             return
         member.state = "restarting"
         others = len(self.live)
-        task = f"its requests go to the other {others}" if others else "its requests wait for a restart"
-        self._warn(f"{member.name} of {len(self._members)} failed ({why}): {task}")
+        others_text = "the other one" if others == 1 else f"the other {others}"
+        what = f"go to {others_text}" if others else "wait for a restart"
+        self._warn(f"{member.name} of {len(self._members)} failed ({why}): its requests {what}")
         restart = asyncio.create_task(self._restart(member, why))
         self._restarts.add(restart)
         restart.add_done_callback(self._restarts.discard)

@@ -173,12 +173,14 @@ def test_conversations_with_tools_and_a_simulated_user_are_sampled(tmp_path: Pat
 @pytest.mark.timeout(1200)
 def test_a_job_of_two_servers_survives_the_death_of_one(tmp_path: Path) -> None:
     """With conversations, which go on on the other server."""
-    job_path = tools_job(tmp_path, steps=4, checkpoint_every=4)
+    job_path = tools_job(
+        tmp_path, steps=4, checkpoint_every=4
+    )  # both servers have sampled an update in step 2
     process = start(tmp_path, job_path, **{VLLM_SERVERS: "2"})
 
     def samples() -> bool:
         assert process.poll() is None, ended(process, tmp_path).output[-3000:]
-        return any(record["kind"] == "step_metrics" for record in records(tmp_path))
+        return [r["step"] for r in records(tmp_path) if r["kind"] == "step_metrics"][1:] != []
 
     try:
         wait_for(samples, 900)
