@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +43,6 @@ def vllm_engine(
     folder: Path,
 ) -> RolloutEngine:
     """Engine on a server for each of `chosen`."""
-
-    def warn(message: str) -> None:
-        job_reporter.log("warning", message)
-
     # Sampling ahead, the probe computes while the policy is trained.
     probed = policy if ahead is None else ahead.policy
 
@@ -55,23 +52,30 @@ def vllm_engine(
             ahead.refresh()
 
     def probe(name: str) -> AdapterProbe:
-        return AdapterProbe(
-            scorer(lambda sequences: probed.log_probs(sequences).logprobs),
-            scorer(probed.base_log_probs),
-            exact=base.model.dtype == torch.float32,
-            notify=notices(job_reporter, name),
-            warn=lambda message: warn(f"{name}: {message}" if name else message),
-        )
+        return adapter_probe(name, probed, base, job_reporter)
 
     servers = sampler_servers(chosen, folder, job_reporter)
     if len(servers) == 1:
         return VllmEngine(servers[0], export, probe=probe(""))
     adapters = Adapters(servers[0].adapters)
     members = [
-        FleetMember(name, server, each.max_num_seqs, adapters, probe(name))
-        for name, server, each in zip(names(len(servers)), servers, chosen, strict=True)
+        FleetMember(name, server, its_options.max_num_seqs, adapters, probe(name))
+        for name, server, its_options in zip(names(len(servers)), servers, cycle(chosen), strict=False)
     ]
-    return Fleet(members, adapters, export, warn)
+    return Fleet(members, adapters, export, lambda message: job_reporter.log("warning", message))
+
+
+def adapter_probe(
+    name: str, policy: LoraPolicy, base: LoadedModel, job_reporter: JobReporter
+) -> AdapterProbe:
+    """Self-test of a server. name: of the server in messages."""
+    return AdapterProbe(
+        scorer(lambda sequences: policy.log_probs(sequences).logprobs),
+        scorer(policy.base_log_probs),
+        exact=base.model.dtype == torch.float32,
+        notify=notices(job_reporter, name),
+        warn=notices(job_reporter, name, "warning"),
+    )
 
 
 def server_options(spec: JobSpec, base: LoadedModel, folder: Path, longest: int) -> list[Options]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal
 
 import torch
 
@@ -44,9 +45,11 @@ def names(count: int) -> list[str]:
     return [f"vLLM server {number + 1}" for number in range(count)] if count > 1 else [""]
 
 
-def notices(job_reporter: JobReporter, name: str) -> Callable[[str], None]:
+def notices(
+    job_reporter: JobReporter, name: str, level: Literal["info", "warning"] = "info"
+) -> Callable[[str], None]:
     """Writes messages about a server into the job's log."""
-    return lambda message: job_reporter.log("info", f"{name}: {message}" if name else message)
+    return lambda message: job_reporter.log(level, f"{name}: {message}" if name else message)
 
 
 class _StartProgress:

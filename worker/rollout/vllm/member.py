@@ -53,8 +53,8 @@ class FleetMember:
         self.engine = VllmEngine(FleetServer(server), _no_export, probe=probe, adapters=adapters)
         self.state: Literal["live", "restarting", "lost"] = "live"
 
-    async def start(self) -> str:
-        """Start the server; returns vLLM's version. Raises JobFailure, Stopped."""
+    async def start(self) -> str | None:
+        """Start the server; returns vLLM's version, if it says it. Raises JobFailure, Stopped."""
         try:
             return await (await self.server.ready()).version()
         except (ServerLost, ServerRefused) as error:
@@ -90,12 +90,13 @@ class FleetMember:
             raise self.server.refusal("the adapter", str(error)) from error
 
 
-def check_versions(names: Sequence[str], versions: Sequence[str]) -> None:
-    """Raise JobFailure `vllm_version_mismatch` if the servers' versions differ."""
-    for name, version in zip(names, versions, strict=True):
-        if version != versions[0]:
+def check_versions(names: Sequence[str], versions: Sequence[str | None]) -> None:
+    """Raise JobFailure `vllm_version_mismatch` if the servers' versions differ. None: unknown."""
+    stated = [(name, version) for name, version in zip(names, versions, strict=True) if version is not None]
+    for name, version in stated:
+        if version != stated[0][1]:
             raise JobFailure(
-                f"{name} runs vLLM {version}, but {names[0]} runs {versions[0]}: they would sample differently.",
+                f"{name} runs vLLM {version}, but {stated[0][0]} runs {stated[0][1]}: they would sample differently.",
                 code="vllm_version_mismatch",
                 hint="Install the same version of vLLM for all servers of the job, then resume it.",
                 retryable=True,
