@@ -23,6 +23,8 @@ from worker.rollout.noise import Stream
 from worker.rollout.vllm.adapters import Adapters
 from worker.rollout.vllm.fleet import Fleet
 from worker.rollout.vllm.member import FleetMember
+from worker.rollout.vllm.options import Options
+from worker.rollout.vllm.server import VllmServer
 
 Tokens = dict[int, tuple[tuple[int, ...], ...]]
 
@@ -31,11 +33,14 @@ Tokens = dict[int, tuple[tuple[int, ...], ...]]
 class Bench:
     servers: list[StubServer]
     rows: int = 8
+    quiet_seconds: float = 5.0
     exports: list[Path] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         adapters = Adapters(self.servers[0].adapters)
+        for server in self.servers:
+            server.quiet_seconds = self.quiet_seconds
         members = [FleetMember(server.name, server, self.rows, adapters) for server in self.servers]
         self.fleet = Fleet(members, adapters, self.export, self.warnings.append)
 
@@ -152,6 +157,17 @@ def test_requests_of_a_killed_server_go_to_the_others_and_it_comes_back() -> Non
     with_fleet(2, test)
 
 
+def test_a_server_that_hangs_is_replaced() -> None:
+    async def test(bench: Bench) -> None:
+        bench.servers[1].stub.gate.clear()
+        assert await bench.generate(ask(12)) == await expected(ask(12))
+        assert bench.warnings == [
+            "server 2 of 2 failed (not a word for 0.5 s): its requests go to the other one"
+        ]
+
+    with_fleet(2, test, quiet_seconds=0.5)
+
+
 def test_one_that_comes_back_joins_a_sampling_that_runs() -> None:
     async def test(bench: Bench) -> None:
         one, two = bench.servers
@@ -242,6 +258,39 @@ def test_a_start_that_fails_leaves_nothing(fault: str) -> None:
 
     for server in asyncio.run(start()):
         assert not any(stub.socket.exists() for stub in server.stubs)
+
+
+def interpreter(path: Path, script: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o700)
+    return path
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_processes_of_a_start_that_fails_or_is_cancelled_end(tmp_path: Path, cancelled: bool) -> None:
+    """With the supervisor processes of real servers, but programs of our own in the place of vLLM."""
+    waits = interpreter(tmp_path / "waits", "exec sleep 60")
+    other = waits if cancelled else interpreter(tmp_path / "fails", "echo no such model; exit 3")
+    options = Options(Path("model"), "float32", "cpu", max_model_len=64, rank=8)
+    servers = [VllmServer(python, options, tmp_path / f"{python.name}.log") for python in (waits, other)]
+    adapters = Adapters(servers[0].adapters)
+    members = [FleetMember(f"server {n}", server, 8, adapters) for n, server in enumerate(servers)]
+    fleet = Fleet(members, adapters, lambda policy, folder: None, print)
+
+    async def start() -> None:
+        if cancelled:
+            asyncio.get_running_loop().call_later(0.3, fleet.cancel)
+            await fleet.publish("policy", 0)
+        else:
+            with pytest.raises(JobFailure, match="vLLM ended while it was starting") as failure:
+                await fleet.publish("policy", 0)
+            assert failure.value.code == "vllm_start_failed"
+            assert "no such model" in failure.value.traceback  # type: ignore[attr-defined]
+        assert not any(Path(f"/proc/{server.pid}/task").exists() for server in servers)
+        await fleet.close()
+
+    asyncio.run(start())
+    assert not any(server.adapters.parent.exists() for server in servers)
 
 
 def test_cancel_keeps_what_there_is_and_the_next_requests_are_answered() -> None:
