@@ -152,7 +152,7 @@ def write_demo(folder: Path, *, seed: int = 0, train: int = 512, held_out: int =
 def main() -> None:
     parser = argparse.ArgumentParser(description="Write the demo's data: additions.jsonl and heldout.jsonl.")
     parser.add_argument("--out", type=Path, required=True, help="folder to write into")
-    parser.add_argument("--seed", type=int, default=0, help="which pairs are drawn (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed for drawing pairs (default: 0)")
     arguments = parser.parse_args()
     write_demo(arguments.out, seed=arguments.seed)
 

@@ -148,7 +148,7 @@ async def load_rewards(
         raise Unavailable(
             "The worker has no sandbox in which rewards could run.",
             code="sandbox_unavailable",
-            hint="`python -m worker.sandbox probe` on the worker tells what is missing.",
+            hint="Run `python -m worker.sandbox probe` on the worker to see what is missing.",
         )
     problems: list[InvalidInput] = []
     with_entries: list[PinnedReward] = []

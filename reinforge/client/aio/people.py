@@ -77,7 +77,7 @@ class AsyncKeys:
         await self._transport.delete(f"/keys/{id}")
 
     async def transfer(self, id: str) -> ApiKey:
-        """Take over another member's key before their removal. Its secret stays; your rights limit it."""
+        """Take over another member's key before their removal. The secret stays; your rights limit it."""
         return ApiKey.model_validate(await self._transport.post(f"/keys/{id}/transfer"))
 
 

@@ -76,7 +76,7 @@ class Keys:
         self._transport.delete(f"/keys/{id}")
 
     def transfer(self, id: str) -> ApiKey:
-        """Take over another member's key before their removal. Its secret stays; your rights limit it."""
+        """Take over another member's key before their removal. The secret stays; your rights limit it."""
         return ApiKey.model_validate(self._transport.post(f"/keys/{id}/transfer"))
 
 

@@ -61,7 +61,7 @@ _DECODER = json.JSONDecoder(
 
 
 def parse(text: str, max_depth: int) -> Any:
-    """Raises DatasetError without `line`, with `column` counted in `text`."""
+    """Parse one line. Raises DatasetError with the `column` of the fault in `text`, without `line`."""
     too_deep = None
     try:
         value = _DECODER.decode(text)

@@ -93,7 +93,7 @@ def test_a_list_of_graders_is_keyed_by_name() -> None:
         ({"type": "nothing"}, "'string_check'"),
         (CHECK | {"type": "text_similarity", "evaluation_metric": "cosine"}, "embedding model"),
         (JUDGE | {"range": [1, 0]}, "not below"),
-        (LABEL | {"passing_labels": ["fine"]}, "fine, which labels does not have"),
+        (LABEL | {"passing_labels": ["fine"]}, "fine, which the list `labels` lacks"),
         (LABEL | {"labels": ["good", "good"]}, "the same"),
         (MULTI | {"calculate_output": "exact + other"}, "uses other, but the graders are exact, judge"),
         (MULTI | {"calculate_output": "exact +"}, "character 8"),

@@ -91,7 +91,9 @@ class Tools:
 
     def reply(self, requests: Sequence[ReplyRequest]) -> list[ToolResult]:
         if self._user is None:
-            raise InvalidInput("This environment has no simulated user.", code="no_simulated_user")
+            raise InvalidInput(
+                "This environment has no simulated user: set `environment.reply`.", code="no_simulated_user"
+            )
         return self._user.reply(requests)
 
     def close(self) -> None:
