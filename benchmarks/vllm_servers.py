@@ -1,16 +1,17 @@
-"""A batch on one vLLM server against two that share its cores, on the CPU: seconds, and whether the tokens are equal.
+"""A batch on one vLLM server against two that share its cores, on the CPU: seconds, CPU seconds, and whether the tokens
+are equal.
 
-python benchmarks/vllm_servers.py [--quick]
+    python benchmarks/vllm_servers.py [--quick]
 """
 
 import asyncio
 import os
 import tempfile
 import time
-from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+import psutil
 import torch
 from common.measure import median, parser, stamp, table, write
 from transformers import AutoTokenizer
@@ -28,33 +29,41 @@ from worker.rollout.vllm.options import Options
 from worker.rollout.vllm.server import VllmServer
 
 STARTER = Path(__file__).resolve().parents[1] / "worker" / "starter" / "starter-arith"
-PROMPTS, COMPLETIONS, TOKENS, ROUNDS, RANK = 32, 8, 128, 5, 8
-
-Tokens = dict[int, list[tuple[int, ...]]]
+PROMPTS, COMPLETIONS, TOKENS, ROUNDS, RANK = 32, 4, 48, 5, 8
 
 
-def engine(servers: int, folder: Path) -> RolloutEngine:
-    """Servers that share the cores."""
-    python = vllm_python()
-    assert python is not None, "make vllm"
-    policy = LocalHost(load_base_model(STARTER)).create_policy(
-        "policy", rank=RANK, alpha=16, targets="all-linear", seed=0
-    )
-    threads = max(1, len(os.sched_getaffinity(0)) // servers)
-    options = Options(STARTER, "float32", "cpu", max_model_len=256, rank=RANK, threads=threads)
-    made = [VllmServer(python, options, folder / f"{servers}-{number}.log") for number in range(servers)]
+@dataclass
+class Measured:
+    sampler: RolloutEngine
+    servers: list[VllmServer]
+    start_seconds: float = 0.0
+    seconds: list[float] = field(default_factory=list)
+    cpu_seconds: list[float] = field(default_factory=list)
+    tokens: dict[int, list[tuple[int, ...]]] = field(default_factory=dict)
 
-    def export(_: str, target: Path) -> None:
-        policy.export(target, base_model="starter-arith")
+    async def start(self) -> None:
+        began = time.monotonic()
+        await self.sampler.publish("policy", 0)
+        self.start_seconds = round(time.monotonic() - began, 1)
+        await self.sample()
 
-    if servers == 1:
-        return VllmEngine(made[0], export)
-    adapters = Adapters(made[0].adapters)
-    members = [
-        FleetMember(f"server {number + 1}", server, options.max_num_seqs, adapters)
-        for number, server in enumerate(made)
-    ]
-    return Fleet(members, adapters, export, print)
+    async def sample(self) -> float:
+        began = time.monotonic()
+        self.tokens = {
+            answer.request.tag: [sample.token_ids for sample in answer.samples]
+            async for answer in self.sampler.generate(batch())
+        }
+        return round(time.monotonic() - began, 2)
+
+    async def measure(self) -> None:
+        before = self._cpu_seconds()
+        self.seconds.append(await self.sample())
+        self.cpu_seconds.append(round(self._cpu_seconds() - before, 2))
+
+    def _cpu_seconds(self) -> float:
+        supervisors = [psutil.Process(server.pid) for server in self.servers]
+        times = [process.cpu_times() for one in supervisors for process in one.children(recursive=True)]
+        return sum(time.user + time.system for time in times)
 
 
 def batch() -> list[GenerateRequest]:
@@ -73,51 +82,74 @@ def batch() -> list[GenerateRequest]:
     ]
 
 
-async def sample(sampler: RolloutEngine, requests: Sequence[GenerateRequest]) -> tuple[float, Tokens]:
-    began = time.monotonic()
-    tokens = {
-        answer.request.tag: [sample.token_ids for sample in answer.samples]
-        async for answer in sampler.generate(requests)
-    }
-    return time.monotonic() - began, tokens
+def servers_of(count: int, folder: Path) -> Measured:
+    """`count` servers that share the cores."""
+    python = vllm_python()
+    assert python is not None, "make vllm"
+    policy = LocalHost(load_base_model(STARTER)).create_policy(
+        "policy", rank=RANK, alpha=16, targets="all-linear", seed=0
+    )
+    threads = max(1, len(os.sched_getaffinity(0)) // count)
+    options = Options(STARTER, "float32", "cpu", max_model_len=256, rank=RANK, threads=threads)
+    servers = [VllmServer(python, options, folder / f"{count}-{number}.log") for number in range(count)]
+
+    def export(_: str, target: Path) -> None:
+        policy.export(target, base_model="starter-arith")
+
+    if count == 1:
+        return Measured(VllmEngine(servers[0], export), servers)
+    adapters = Adapters(servers[0].adapters)
+    members = [
+        FleetMember(f"server {number + 1}", server, options.max_num_seqs, adapters)
+        for number, server in enumerate(servers)
+    ]
+    return Measured(Fleet(members, adapters, export, print), servers)
 
 
-async def measure(rounds: int, folder: Path) -> dict[str, Any]:
+async def measure(rounds: int, folder: Path) -> dict[int, Measured]:
     """Alternate between both; what is started is idle meanwhile."""
-    samplers = {servers: engine(servers, folder) for servers in (1, 2)}
-    starts, seconds, tokens = {}, dict[int, list[float]]({1: [], 2: []}), dict[int, Tokens]()
+    both = {count: servers_of(count, folder) for count in (1, 2)}
     try:
-        for servers, sampler in samplers.items():
-            began = time.monotonic()
-            await sampler.publish("policy", 0)
-            starts[servers] = round(time.monotonic() - began, 1)
-            await sample(sampler, batch())
+        for measured in both.values():
+            await measured.start()
         for _ in range(rounds):
-            for servers, sampler in samplers.items():
-                took, tokens[servers] = await sample(sampler, batch())
-                seconds[servers].append(round(took, 2))
+            for measured in both.values():
+                await measured.measure()
     finally:
-        for sampler in samplers.values():
-            await sampler.close()
-    equal = sum(tokens[1][tag] == tokens[2][tag] for tag in tokens[1])
-    return {"start_seconds": starts, "seconds": seconds, "equal_prompts": equal, "prompts": PROMPTS}
+        for measured in both.values():
+            await measured.sampler.close()
+    return both
 
 
 def main() -> None:
     arguments = parser(__doc__ or "").parse_args()
     torch.set_num_threads(1)
+    origin = stamp("torch", "transformers")
     with tempfile.TemporaryDirectory() as folder:
-        result = asyncio.run(measure(2 if arguments.quick else ROUNDS, Path(folder)))
+        both = asyncio.run(measure(2 if arguments.quick else ROUNDS, Path(folder)))
     table(
-        ["servers", "start s", "batch s, median", "least", "most"],
+        ["servers", "start s", "batch s, median", "least", "most", "CPU s, median"],
         [
-            [str(n), result["start_seconds"][n], median(took), min(took), max(took)]
-            for n, took in result["seconds"].items()
+            [
+                str(n),
+                m.start_seconds,
+                median(m.seconds),
+                min(m.seconds),
+                max(m.seconds),
+                median(m.cpu_seconds),
+            ]
+            for n, m in both.items()
         ],
     )
-    print(f"equal tokens: {result['equal_prompts']} of {PROMPTS} prompts")
-    sizes = {"completions": COMPLETIONS, "tokens": TOKENS, "model": STARTER.name, "vllm": vllm_version()}
-    write("vllm_servers", stamp("torch", "transformers") | sizes | result)
+    equal = sum(both[1].tokens[tag] == both[2].tokens[tag] for tag in both[1].tokens)
+    print(f"equal tokens: {equal} of {PROMPTS} prompts")
+    sizes = {"prompts": PROMPTS, "completions": COMPLETIONS, "tokens": TOKENS, "equal_prompts": equal}
+    result = {
+        str(n): {"start_seconds": m.start_seconds, "seconds": m.seconds, "cpu_seconds": m.cpu_seconds}
+        for n, m in both.items()
+    }
+    software = {"model": STARTER.name, "vllm": vllm_version()}
+    write("vllm_servers", origin | software | sizes | {"servers": result}, depth=3)
 
 
 if __name__ == "__main__":
