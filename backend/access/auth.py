@@ -321,7 +321,7 @@ Writer = Annotated[Principal, Depends(_writer)]
 async def _rollout_key(who: Annotated[Principal, Depends(authenticated)]) -> str:
     if who.rollout_id is None:
         raise NotAllowed(
-            "This address needs the key of a rollout.",
+            "This endpoint needs a rollout key.",
             code="rollout_key_needed",
             hint="`POST /api/v1/jobs/{id}/rollouts/take` returns rollouts with their keys.",
         )

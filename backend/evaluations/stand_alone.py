@@ -116,7 +116,7 @@ async def _policy(
         adapter = await _resolve_field(adapters.get(session, project_id, body.adapter), "adapter")
         if adapter.checkpoint_id is None:
             raise InvalidInput(
-                "An uploaded adapter cannot be evaluated on its own.",
+                "An uploaded adapter cannot be evaluated without a job.",
                 code="adapter_not_evaluable",
                 param="adapter",
                 hint="Start a job from the adapter: the job's first evaluation measures it.",

@@ -49,10 +49,10 @@ def _type_of(value: Any) -> Any:
 def _no_multi(value: Any) -> Any:
     kind = _type_of(value)
     if kind == "multi":
-        raise ValueError("a multi cannot be part of a multi: give its parts directly")
+        raise ValueError("a multi grader cannot be part of a multi grader: list its parts directly")
     if kind == "ranking_judge":
         raise ValueError(
-            "a ranking_judge sees a whole group and cannot be part of a multi: give it as a reward"
+            "a ranking_judge sees a whole group and cannot be part of a multi grader: make it a reward of its own"
         )
     return value
 

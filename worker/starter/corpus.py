@@ -56,7 +56,7 @@ def draw_pair(rng: random.Random) -> tuple[int, int]:
 
 
 def draw_digits(rng: random.Random) -> tuple[int, int]:
-    """Draw a pair of numbers, one of them from 0 to 9; in half of the draws, both."""
+    """Draw a pair of numbers: one has a single digit, and in half of the draws both have."""
     a, b = rng.randint(0, 9), rng.randint(0, LARGEST if rng.random() < 0.5 else 9)
     return (a, b) if rng.random() < 0.5 else (b, a)
 

@@ -27,9 +27,7 @@ def evaluate(
     ] = None,
     reward: Annotated[
         str | None,
-        typer.Option(
-            help="A file with code or a grader, a stored reward (rew_…) or a ready one's name. Required."
-        ),
+        typer.Option(help="A file with code or a grader, rew_…, or a ready-made reward's name. Required."),
     ] = None,
     column: Columns = None,
     prompt_template: Template = None,
@@ -48,10 +46,7 @@ def evaluate(
     temperature: Annotated[float, typer.Option(min=0, max=10)] = 1.0,
     pass_above: Annotated[float, typer.Option(help="A completion passes above this reward.")] = 0.5,
     resume: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ID", help="Return to an evaluation; one that failed or was cancelled continues."
-        ),
+        str | None, typer.Option(metavar="ID", help="Return to an evaluation, or continue one that stopped.")
     ] = None,
     timeout: Timeout = None,
     wait: Annotated[bool, typer.Option(help="Wait for the result.")] = True,

@@ -52,9 +52,7 @@ def gate(
     ] = 0.05,
     require_card: Annotated[
         str | None,
-        typer.Option(
-            help="Conditions on the report card of a job, such as 'held_out_gain.low>0, witnesses=0'."
-        ),
+        typer.Option(help="Conditions on a job's report card, such as 'held_out_gain.low>0, witnesses=0'."),
     ] = None,
     junit: Annotated[Path | None, typer.Option(help="Write a JUnit report here.")] = None,
     summary: Annotated[Path | None, typer.Option(help="Append the result as Markdown here.")] = None,

@@ -58,7 +58,7 @@ def share_job(
 
 @app.command("shares")
 def list_shares(id: JobId, json: Json = False) -> None:
-    """List the links of a job."""
+    """List the share links of a job."""
     with connect() as client:
         shares = client.jobs.shares(id)
     if json:

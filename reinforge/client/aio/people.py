@@ -136,7 +136,7 @@ class AsyncAuditLog:
         self._transport = transport
 
     def list(self, q: str | None = None) -> AsyncIterator[AuditEntry]:
-        """Changes with their authors, newest first; `q`: words of an entry. Owners only."""
+        """The audit log: changes with their authors, newest first. `q`: words that an entry contains. Owners only."""
         return iterate(self._transport, "/audit", AuditEntry, q=q)
 
 

@@ -101,7 +101,7 @@ class _Frame:
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """Tokens of a line: keys and the beginnings of values, up to the first that is not valid JSON."""
+    """JSON tokens of a line: keys, and the first token of values. Ends at the first that is not valid JSON."""
     stack: list[_Frame] = []
     position = 0
     while match := _TOKEN.match(text, position):

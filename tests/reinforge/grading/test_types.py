@@ -97,7 +97,7 @@ def test_a_list_of_graders_is_keyed_by_name() -> None:
         (LABEL | {"labels": ["good", "good"]}, "the same"),
         (MULTI | {"calculate_output": "exact + other"}, "uses other, but the graders are exact, judge"),
         (MULTI | {"calculate_output": "exact +"}, "character 8"),
-        (MULTI | {"graders": {"m": MULTI}}, "cannot be part of a multi"),
+        (MULTI | {"graders": {"m": MULTI}}, "cannot be part of a multi grader"),
         (MULTI | {"graders": [{k: v for k, v in CHECK.items() if k != "name"}]}, "needs a `name`"),
         (MULTI | {"graders": [CHECK, CHECK]}, "share a name"),
         (MULTI | {"graders": {"my-key": CHECK}, "calculate_output": "my-key"}, "rename my-key"),

@@ -45,7 +45,9 @@ class EnvironmentObservation:
 
 @dataclass(frozen=True, slots=True)
 class SessionAddress:
-    """Address of a server's WebSocket. url: with http or https. guard: None under `reinforge train`."""
+    """Address of a server's WebSocket. url: with http or https. guard: checks whether the address may be
+    contacted; None under `reinforge train`.
+    """
 
     url: str
     guard: Guard | None

@@ -1,4 +1,4 @@
-"""Distributes the tool calls of a turn to their sources."""
+"""Routes the tool calls of a turn to the sources that provide the tools."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

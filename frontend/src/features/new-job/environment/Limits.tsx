@@ -6,7 +6,7 @@ const LIMITS: readonly (readonly [string, string, ReactNode])[] = [
   [
     "max_turns",
     "Turns",
-    "A rollout that still calls tools after these ends as max_turns. More turns make steps longer.",
+    "A rollout that still calls tools after this many turns ends with the outcome max_turns. More turns make steps longer.",
   ],
   ["max_tool_calls", "Tool calls", "By default two for each turn. A further call ends the rollout."],
   [
