@@ -4,10 +4,11 @@ import socket
 from pathlib import Path
 from typing import Literal
 
-from pydantic import AliasChoices, Field, ValidationError
+from pydantic import AliasChoices, Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from reinforge.errors import InvalidInput
+from worker.machine.sampler_url import check_sampler_url
 
 DEFAULT_URL = "http://127.0.0.1:8321"
 
@@ -65,10 +66,21 @@ class WorkerSettings(BaseSettings):
         default=None, validation_alias="REINFORGE_VLLM_SLEEP"
     )
     """Memory that vLLM releases during updates; unset: what the trainer needs."""
+    vllm_shared: Literal["0", "1"] = Field(default="0", validation_alias="REINFORGE_VLLM_SHARED")
+    """`1`: jobs, playground, evaluations and deployments on one base model share a vLLM server."""
+    sampler_urls: str = Field(default="", validation_alias="REINFORGE_SAMPLER_URLS")
+    """Addresses of engine hosts on other machines, comma-separated; their token is not a setting of this class."""
     rank_seconds: float | None = Field(default=None, gt=0, validation_alias="REINFORGE_RANK_SECONDS")
     """Longest wait for another rank of a job, in seconds; unset: 1500."""
     gpu_locks: Path | None = Field(default=None, validation_alias="REINFORGE_GPU_LOCKS")
     """Folder of the GPU locks; unset: `gpus` in `home`."""
+
+    @field_validator("sampler_urls")
+    @classmethod
+    def _check_sampler_urls(cls, value: str) -> str:
+        for url in filter(None, (word.strip() for word in value.split(","))):
+            check_sampler_url(url)
+        return value
 
     @property
     def hostname(self) -> str:

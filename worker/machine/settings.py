@@ -12,6 +12,11 @@ VLLM_DEVICES = "REINFORGE_VLLM_DEVICES"
 SAMPLER_DEVICES = "REINFORGE_SAMPLER_DEVICES"
 VLLM_SERVERS = "REINFORGE_VLLM_SERVERS"
 VLLM_SLEEP = "REINFORGE_VLLM_SLEEP"
+VLLM_SHARED = "REINFORGE_VLLM_SHARED"
+SAMPLER_URLS = "REINFORGE_SAMPLER_URLS"
+SAMPLER_TOKEN = "REINFORGE_SAMPLER_TOKEN"
+SAMPLER_TOKEN_FILE = "REINFORGE_SAMPLER_TOKEN_FILE"
+SAMPLER_CA = "REINFORGE_SAMPLER_CA_FILE"
 RECORD_DESCRIPTOR = "REINFORGE_RECORD_FD"
 REWARD_SECRETS = "REINFORGE_REWARD_SECRETS"
 
@@ -84,6 +89,30 @@ def vllm_servers() -> int:
 
 def vllm_sleep() -> str | None:
     return variable(VLLM_SLEEP)
+
+
+def vllm_shared() -> bool:
+    """Whether jobs, playground, evaluations and deployments share a vLLM server per base model."""
+    return variable(VLLM_SHARED) == "1"
+
+
+def sampler_urls() -> list[str]:
+    """Addresses of engine hosts on other machines."""
+    return [word.strip() for word in (variable(SAMPLER_URLS) or "").split(",") if word.strip()]
+
+
+def sampler_token() -> str | None:
+    return variable(SAMPLER_TOKEN)
+
+
+def sampler_token_file() -> Path | None:
+    path = variable(SAMPLER_TOKEN_FILE)
+    return Path(path) if path else None
+
+
+def sampler_ca() -> Path | None:
+    path = variable(SAMPLER_CA)
+    return Path(path) if path else None
 
 
 def allowed_hosts() -> str:

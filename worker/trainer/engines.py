@@ -7,6 +7,9 @@ import torch
 
 from reinforge.errors import JobFailure
 from reinforge.spec import JobSpec
+from worker.engine_host.remote import check_hosts
+from worker.engine_host.servers import model_hash
+from worker.machine import settings
 from worker.machine.gpus import gpu_present
 from worker.machine.vllm_checks import check_devices, check_gpu_build, check_settings
 from worker.machine.vllm_python import VARIABLE, vllm_missing, vllm_version
@@ -25,6 +28,9 @@ def check_engine(spec: JobSpec, model: Path | None = None) -> dict[str, str]:
     if spec.rollout.engine != "vllm":
         return {}
     check_settings()
+    if settings.sampler_urls():
+        version = check_hosts(None if model is None else model_hash(model))
+        return {"vllm": version or ""}
     version = vllm_version()
     if version is None:
         raise JobFailure(

@@ -42,7 +42,7 @@ def vllm_engine(
     job_reporter: JobReporter,
     folder: Path,
 ) -> RolloutEngine:
-    """Engine on a server for each of `chosen`."""
+    """Engine on a server for each of `chosen`, or on hosts of other machines."""
     # Sampling ahead, the probe computes while the policy is trained.
     probed = policy if ahead is None else ahead.policy
 
@@ -54,7 +54,8 @@ def vllm_engine(
     def probe(name: str) -> AdapterProbe:
         return adapter_probe(name, probed, base, job_reporter)
 
-    servers = sampler_servers(chosen, folder, job_reporter)
+    context = getattr(base.model.config.get_text_config(), "max_position_embeddings", None)
+    servers = sampler_servers(chosen, folder, context, job_reporter)
     if len(servers) == 1:
         return VllmEngine(servers[0], export, probe=probe(""))
     adapters = Adapters(servers[0].adapters)
@@ -79,7 +80,9 @@ def adapter_probe(
 
 
 def server_options(spec: JobSpec, base: LoadedModel, folder: Path, longest: int) -> list[Options]:
-    """Options of each vLLM server of a job."""
+    """Options of each vLLM server that a job starts, or of one on another machine."""
+    if settings.sampler_urls():
+        return [options(spec, base, folder, longest)]
     if base.model.device.type == "cuda":
         groups = [settings.split_names(group) for group in settings.vllm_groups()]
         return [options(spec, base, folder, longest, devices=group) for group in groups]
@@ -92,8 +95,9 @@ def options(
 ) -> Options:
     """devices: GPUs of the server alone, empty for the trainer's; None: those of the settings."""
     model, rollout = base.model, spec.rollout
-    # It samples while the policy is trained.
-    sleep: Sleep | None = "no" if rollout.ahead else configured_sleep()
+    # It samples while this policy is trained, or others do.
+    always_awake = rollout.ahead or settings.vllm_shared() or settings.sampler_urls()
+    sleep: Sleep | None = "no" if always_awake else configured_sleep()
     rows = rollout.prompts_per_step * rollout.completions_per_prompt
     plain = Options(
         folder.resolve(),
@@ -106,6 +110,8 @@ def options(
         gpu_memory=settings.vllm_gpu_memory(),
         devices=tuple(settings.vllm_devices() if devices is None else devices),
     )
+    if settings.sampler_urls():
+        return plain
     if model.device.type == "cuda":
         return _on_gpu(plain, base, rows, sleep)
     per_row = cache_bytes_per_token(model) * longest

@@ -6,38 +6,45 @@ from typing import Literal
 
 import torch
 
+from worker.engine_host.servers import remote_servers, shared_server
+from worker.machine import settings
 from worker.machine.vllm_python import vllm_python
 from worker.rollout.vllm.options import Options
 from worker.rollout.vllm.process import Stage
-from worker.rollout.vllm.server import SamplerServer, VllmServer
+from worker.rollout.vllm.server import Notify, Progress, SamplerServer, VllmServer
 from worker.training.reporting.job_reporter import JobReporter
 
 _GIB = 2**30
 
 
 def sampler_servers(
-    chosen: Sequence[Options], folder: Path, job_reporter: JobReporter
+    chosen: Sequence[Options], folder: Path, context: int | None, job_reporter: JobReporter
 ) -> list[SamplerServer]:
-    """Servers that the job starts, with their logs in `folder`."""
-    python = vllm_python()
-    assert python is not None
+    """Servers that a job samples with. context: the model's longest rows."""
     progress = _StartProgress(len(chosen), job_reporter)
-    servers: list[SamplerServer] = []
-    for number, (name, options) in enumerate(zip(names(len(chosen)), chosen, strict=True)):
-        notify = notices(job_reporter, name)
-        if options.device == "cuda":
-            notify(describe(options))
-        servers.append(
-            VllmServer(
-                python,
-                options,
-                folder / (f"vllm-{number + 1}.log" if number else "vllm.log"),
-                notify=notify,
-                progress=progress.of(number),
-                make_room=torch.cuda.empty_cache,
-            )
-        )
-    return servers
+    if servers := remote_servers(chosen[0], notify=notices(job_reporter, ""), progress=progress.of(0)):
+        return servers
+    return [
+        _server(options, folder, context, number, notices(job_reporter, name), progress.of(number))
+        for number, (name, options) in enumerate(zip(names(len(chosen)), chosen, strict=True))
+    ]
+
+
+def _server(
+    options: Options, folder: Path, context: int | None, number: int, notify: Notify, progress: Progress
+) -> SamplerServer:
+    def own() -> SamplerServer:
+        python = vllm_python()
+        assert python is not None
+        log = folder / (f"vllm-{number + 1}.log" if number else "vllm.log")
+        room = torch.cuda.empty_cache
+        return VllmServer(python, options, log, notify=notify, progress=progress, make_room=room)
+
+    if options.device == "cuda":
+        notify(describe(options))
+    if settings.vllm_shared():
+        return shared_server(options, own, context=context, notify=notify, progress=progress)
+    return own()
 
 
 def names(count: int) -> list[str]:

@@ -122,6 +122,16 @@ class Api:
         except httpx.HTTPError as error:
             raise ServerLost(str(error) or type(error).__name__) from error
 
+    async def relay(self, body: dict[str, Any]) -> AsyncGenerator[httpx.Response | bytes, None]:
+        """Yield the response to a completion request, then its content as it comes. Raises ServerLost."""
+        try:
+            async with self._client.stream("POST", "/v1/completions", json=body) as answer:
+                yield answer
+                async for part in answer.aiter_bytes():
+                    yield part
+        except httpx.HTTPError as error:
+            raise ServerLost(str(error) or type(error).__name__) from error
+
     async def score(self, model: str, token_ids: Sequence[int], first: int) -> list[float]:
         """Log-probabilities at temperature 1 of the tokens from index `first` ≥ 1 on."""
         body = {"model": model, "prompt": list(token_ids), "max_tokens": 1, "prompt_logprobs": 0}
