@@ -1,5 +1,5 @@
 """A batch on one vLLM server against two that share its cores, on the CPU: seconds, CPU seconds, and whether the tokens
-are equal.
+are equal. Two threads of one server wait for each other, which costs much where other processes use the cores.
 
     python benchmarks/vllm_servers.py [--quick]
 """
@@ -29,7 +29,7 @@ from worker.rollout.vllm.options import Options
 from worker.rollout.vllm.server import VllmServer
 
 STARTER = Path(__file__).resolve().parents[1] / "worker" / "starter" / "starter-arith"
-PROMPTS, COMPLETIONS, TOKENS, ROUNDS, RANK = 32, 4, 48, 5, 8
+PROMPTS, COMPLETIONS, TOKENS, ROUNDS, RANK = 32, 4, 48, 3, 8
 
 
 @dataclass
@@ -82,16 +82,16 @@ def batch() -> list[GenerateRequest]:
     ]
 
 
-def servers_of(count: int, folder: Path) -> Measured:
-    """`count` servers that share the cores."""
+def servers_of(count: int, threads: int, folder: Path) -> Measured:
     python = vllm_python()
     assert python is not None, "make vllm"
     policy = LocalHost(load_base_model(STARTER)).create_policy(
         "policy", rank=RANK, alpha=16, targets="all-linear", seed=0
     )
-    threads = max(1, len(os.sched_getaffinity(0)) // count)
     options = Options(STARTER, "float32", "cpu", max_model_len=256, rank=RANK, threads=threads)
-    servers = [VllmServer(python, options, folder / f"{count}-{number}.log") for number in range(count)]
+    servers = [
+        VllmServer(python, options, folder / f"{count}-{threads}-{number}.log") for number in range(count)
+    ]
 
     def export(_: str, target: Path) -> None:
         policy.export(target, base_model="starter-arith")
@@ -106,19 +106,21 @@ def servers_of(count: int, folder: Path) -> Measured:
     return Measured(Fleet(members, adapters, export, print), servers)
 
 
-async def measure(rounds: int, folder: Path) -> dict[int, Measured]:
-    """Alternate between both; what is started is idle meanwhile."""
-    both = {count: servers_of(count, folder) for count in (1, 2)}
+async def measure(rounds: int, folder: Path) -> dict[tuple[int, int], Measured]:
+    """Take turns; what is started is idle meanwhile."""
+    cores = len(os.sched_getaffinity(0))
+    all_ways = ((1, 1), (1, cores), (2, max(1, cores // 2)))
+    ways = {way: servers_of(*way, folder) for way in all_ways}
     try:
-        for measured in both.values():
+        for measured in ways.values():
             await measured.start()
         for _ in range(rounds):
-            for measured in both.values():
+            for measured in ways.values():
                 await measured.measure()
     finally:
-        for measured in both.values():
+        for measured in ways.values():
             await measured.sampler.close()
-    return both
+    return ways
 
 
 def main() -> None:
@@ -126,9 +128,9 @@ def main() -> None:
     torch.set_num_threads(1)
     origin = stamp("torch", "transformers")
     with tempfile.TemporaryDirectory() as folder:
-        both = asyncio.run(measure(2 if arguments.quick else ROUNDS, Path(folder)))
+        ways = asyncio.run(measure(2 if arguments.quick else ROUNDS, Path(folder)))
     table(
-        ["servers", "start s", "batch s, median", "least", "most", "CPU s, median"],
+        ["servers × threads", "start s", "batch s, median", "least", "most", "CPU s, median"],
         [
             [
                 str(n),
@@ -138,15 +140,20 @@ def main() -> None:
                 max(m.seconds),
                 median(m.cpu_seconds),
             ]
-            for n, m in both.items()
+            for (n, threads), m in ways.items()
         ],
     )
-    equal = sum(both[1].tokens[tag] == both[2].tokens[tag] for tag in both[1].tokens)
+    first, *others = ways.values()
+    equal = sum(all(m.tokens[tag] == first.tokens[tag] for m in others) for tag in first.tokens)
     print(f"equal tokens: {equal} of {PROMPTS} prompts")
     sizes = {"prompts": PROMPTS, "completions": COMPLETIONS, "tokens": TOKENS, "equal_prompts": equal}
     result = {
-        str(n): {"start_seconds": m.start_seconds, "seconds": m.seconds, "cpu_seconds": m.cpu_seconds}
-        for n, m in both.items()
+        f"{n}x{threads}": {
+            "start_seconds": m.start_seconds,
+            "seconds": m.seconds,
+            "cpu_seconds": m.cpu_seconds,
+        }
+        for (n, threads), m in ways.items()
     }
     software = {"model": STARTER.name, "vllm": vllm_version()}
     write("vllm_servers", origin | software | sizes | {"servers": result}, depth=3)
