@@ -125,10 +125,10 @@ def run(folder: Path, home: Path, count: int, *, shared: bool, at_once: bool) ->
 def phases(path: Path) -> dict[str, Any]:
     """Seconds of a job by what it did."""
     records = [json.loads(line) for line in path.read_bytes().splitlines()]
-    metrics = [record["values"] for record in records if record["kind"] == "metrics" and "values" in record]
+    metrics = [record["values"] for record in records if record["kind"] == "step_metrics"]
     names = sorted({name for values in metrics for name in values if name.startswith("time/")})
     gaps = [values["sampler/gap_max"] for values in metrics if "sampler/gap_max" in values]
-    total = {name: round(sum(values.get(name, 0.0) for values in metrics), 1) for name in names}
+    total = {name: round(sum(values.get(name) or 0.0 for values in metrics), 1) for name in names}
     return total | {"steps": len(metrics), "gap_max": max(gaps, default=None)}
 
 

@@ -74,7 +74,7 @@ def test_two_that_start_together_start_one_host(hosts: LocalHosts) -> None:
     for thread in threads:
         thread.join()
     facts = [facts_of(address) for address, _ in opened]
-    assert len({each.pid for each in facts}) == 1 and facts[0].leases == 3
+    assert len({one.pid for one in facts}) == 1 and facts[0].leases == 3
     assert len({lease.lease for _, lease in opened}) == 3
     assert facts[0].pid == note_of(hosts).process.pid != os.getpid()
 
