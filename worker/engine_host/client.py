@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import shutil
-import tempfile
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable
@@ -15,6 +14,7 @@ import httpx
 
 from reinforge.errors import JobFailure
 from worker.engine_host.address import HostAddress
+from worker.engine_host.folders import private_folder
 from worker.engine_host.protocol import HostFacts, HostLease
 from worker.engine_host.uploads import CONFIG, WEIGHTS
 from worker.rollout.vllm.api import LOAD_SECONDS, Api, ServerLost, ServerRefused
@@ -74,7 +74,7 @@ class HostedServer:
         self, source: HostSource, *, notify: Notify = lambda _: None, progress: Progress = lambda _: None
     ) -> None:
         self._source, self._notify, self._progress = source, notify, progress
-        self._root = Path(tempfile.mkdtemp(prefix="rf-lease-"))
+        self._root = private_folder("lease")
         self.adapters = self._root / "adapters"
         self.adapters.mkdir()
         self.stopped: Callable[[], bool] = lambda: False

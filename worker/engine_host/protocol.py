@@ -20,9 +20,6 @@ from reinforge.system.process_table import ProcessIdentity, identify
 
 PROTOCOL = 1
 LEASE_SECONDS = 30.0
-NAME = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}"
-"""Pattern of adapter names."""
-
 HostState = Literal["stopped", "starting", "ready", "failed"]
 
 

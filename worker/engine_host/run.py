@@ -6,7 +6,6 @@ import logging
 import os
 import shutil
 import signal
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from starlette.types import ASGIApp
 
 from reinforge import __version__
 from worker.engine_host.app import application
+from worker.engine_host.folders import private_folder
 from worker.engine_host.host import LOOK_SECONDS, EngineHost, HostLimits
 from worker.engine_host.local import LOCK, NOTE, HostNote, locked, write_note
 from worker.engine_host.protocol import LEASE_SECONDS, LocalProcess
@@ -75,7 +75,7 @@ async def serve_local(plan: HostPlan, home: Path, idle_seconds: float) -> None:
     """Serve this machine's clients until the host is unused: for `idle_seconds`, or at once if their workers
     have ended too.
     """
-    folder = Path(tempfile.mkdtemp(prefix="rf-host-"))
+    folder = private_folder("host")
     host = plan.host(folder)
     ending = LocalEnd(host, home, idle_seconds)
     app = application(host, token=None, end=ending.end_unused)
@@ -155,7 +155,7 @@ class HostListener:
 
 async def serve_remote(plan: HostPlan, listener: HostListener) -> None:
     """Serve clients with the token until a signal."""
-    folder = Path(tempfile.mkdtemp(prefix="rf-host-"))
+    folder = private_folder("host")
     host = plan.host(folder)
     app = application(host, token=listener.token)
     tls = (

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from reinforge.errors import InvalidInput, TooLarge
-from worker.engine_host.protocol import NAME
 from worker.models.safetensors import read_header
 
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}")
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 MAX_CONFIG_BYTES = 2**20
 MAX_ADAPTER_BYTES = 16 * 2**30
@@ -22,7 +22,7 @@ async def receive(
     """Write an adapter into `folder`, which is new. Returns the SHA-256 of its files. Raises InvalidInput,
     TooLarge.
     """
-    if re.fullmatch(NAME, name) is None:
+    if _NAME.fullmatch(name) is None:
         raise InvalidInput(
             f"{name[:100]!r} cannot name an adapter.", code="invalid_adapter_name", param="name",
             hint="Use up to 200 letters, digits, dots, hyphens and underscores; do not begin with a dot.",

@@ -20,6 +20,7 @@ from tests.support.shared_hosts import SHA, write_adapter
 from worker.engine_host import local
 from worker.engine_host.client import HostedServer
 from worker.engine_host.fallback import SharedServer
+from worker.engine_host.folders import private_folder
 from worker.engine_host.local import HostNote, HostTooSmall, LocalHosts, environment, host_key, shared_options
 from worker.engine_host.protocol import HostFacts
 from worker.rollout.vllm.options import Options
@@ -182,6 +183,29 @@ def test_a_job_for_which_it_is_too_small_gets_a_server_of_its_own(hosts: LocalHo
 
     assert asyncio.run(use()) == "its own" and shared.facts is None
     assert len(messages) == 1 and "the job needs 64" in messages[0]
+
+
+def test_folders_of_killed_processes_are_removed_by_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    code = "from worker.engine_host.folders import *; print(private_folder('lease'), flush=True); input()"
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    child = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+    assert child.stdout is not None
+    folder = Path(child.stdout.readline().strip())
+    own = private_folder("host")
+    assert folder.is_dir() and folder.parent == tmp_path  # its process lives
+    child.kill()
+    child.communicate()
+    private_folder("host")
+    assert not folder.exists() and own.is_dir()
 
 
 def test_one_that_does_not_start_is_a_named_end(hosts: LocalHosts, monkeypatch: pytest.MonkeyPatch) -> None:
