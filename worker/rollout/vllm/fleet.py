@@ -18,6 +18,7 @@ from worker.rollout.vllm.member import FleetMember, check_versions
 from worker.rollout.vllm.server import Stopped
 
 _LOOK_SECONDS = 0.2
+_STOP_SECONDS = 5.0
 
 
 class Fleet:
@@ -113,6 +114,8 @@ class Fleet:
                 await asyncio.gather(*tasks, return_exceptions=True)
                 raise
             except BaseException:
+                self._closed = True  # starts that look at it end by themselves, and know what to undo
+                await asyncio.wait(tasks, timeout=_STOP_SECONDS)
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
