@@ -28,6 +28,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script.chmod(0o700)
     monkeypatch.setenv("REINFORGE_VLLM_PYTHON", str(script))
     monkeypatch.setenv("REINFORGE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
 
 def servers(folder: Path) -> list[object]:
