@@ -49,7 +49,11 @@ class WorkerSettings(BaseSettings):
     sampler_devices: str = Field(
         default="", validation_alias=AliasChoices("REINFORGE_SAMPLER_DEVICES", "REINFORGE_VLLM_DEVICES")
     )
-    """GPUs for jobs' vLLM servers; unset: each shares its trainer's GPU."""
+    """GPUs for jobs' vLLM servers; unset: each shares its trainer's GPU. Each job takes one of `2,3`, and
+    all of `2,3;4,5`, for two servers on two GPUs each.
+    """
+    vllm_servers: int = Field(default=1, ge=1, le=64, validation_alias="REINFORGE_VLLM_SERVERS")
+    """vLLM servers of a job without GPUs."""
     gpus_per_job: int | None = Field(default=None, ge=1, le=2, validation_alias="REINFORGE_GPUS_PER_JOB")
     """GPUs per job: with 2, each job also takes a GPU for its vLLM server."""
     jobs_per_gpu: int = Field(default=1, ge=1, le=64, validation_alias="REINFORGE_JOBS_PER_GPU")

@@ -77,7 +77,8 @@ class SharedSampler:
             return
         log.warning("vLLM failed (%s); it is restarted", why)
         self._api, self.state = None, "stopped"
-        await self._end()
+        # In its own task, which also ends the old server: the one that reports a failure is cancelled when its
+        # client gives up.
         self.start()
 
     async def close(self) -> None:

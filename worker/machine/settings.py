@@ -9,6 +9,8 @@ VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
 VLLM_PYTHON = "REINFORGE_VLLM_PYTHON"
 VLLM_GPU_MEMORY = "REINFORGE_VLLM_GPU_MEMORY"
 VLLM_DEVICES = "REINFORGE_VLLM_DEVICES"
+SAMPLER_DEVICES = "REINFORGE_SAMPLER_DEVICES"
+VLLM_SERVERS = "REINFORGE_VLLM_SERVERS"
 VLLM_SLEEP = "REINFORGE_VLLM_SLEEP"
 VLLM_SHARED = "REINFORGE_VLLM_SHARED"
 SAMPLER_URLS = "REINFORGE_SAMPLER_URLS"
@@ -57,7 +59,32 @@ def vllm_gpu_memory() -> float | None:
 
 
 def vllm_devices() -> list[str]:
-    return [word.strip() for word in (variable(VLLM_DEVICES) or "").split(",") if word.strip()]
+    """GPUs of the only vLLM server, or of the first one."""
+    return split_names(vllm_groups()[0])
+
+
+def vllm_groups() -> list[str]:
+    """GPUs of each vLLM server, such as `2,3`. A worker sets them for its trainer under another name than
+    its owner does, empty for the trainer's own GPU.
+    """
+    return split_groups(os.environ.get(devices_variable(), "")) or [""]
+
+
+def devices_variable() -> str:
+    return VLLM_DEVICES if VLLM_DEVICES in os.environ else SAMPLER_DEVICES
+
+
+def split_groups(value: str) -> list[str]:
+    """Groups of `2,3;4,5`. A last `;` ends the only group of `2,3;`."""
+    return value.strip().removesuffix(";").split(";") if value.strip() else []
+
+
+def split_names(group: str) -> list[str]:
+    return [word.strip() for word in group.split(",") if word.strip()]
+
+
+def vllm_servers() -> int:
+    return int(variable(VLLM_SERVERS) or 1)
 
 
 def vllm_sleep() -> str | None:

@@ -20,7 +20,7 @@ from worker.rollout.cpu import ParallelEngines, SharedWeights, process_count, wi
 from worker.rollout.engine import RolloutEngine
 from worker.rollout.text import Text
 from worker.rollout.transformers_engine import TransformersEngine
-from worker.trainer.vllm_engine import options, vllm_engine
+from worker.trainer.vllm_engine import server_options, vllm_engine
 from worker.training.reporting.job_reporter import JobReporter
 
 
@@ -62,7 +62,7 @@ def rollout_engine(
     ahead = host.sampling_copy(policy) if spec.rollout.ahead else None
     if spec.rollout.engine == "vllm":
         check_engine(spec)
-        chosen = options(spec, base, model, longest)
+        chosen = server_options(spec, base, model, longest)
         return vllm_engine(chosen, spec, base, policy, ahead, job_reporter, folder)
     prompts, completions = spec.rollout.prompts_per_step, spec.rollout.completions_per_prompt
 

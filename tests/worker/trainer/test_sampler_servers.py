@@ -1,6 +1,8 @@
 """Which vLLM servers a job samples with, by the worker's settings."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -14,7 +16,7 @@ from worker.serving_client.engine_choice import job_engines
 from worker.starter import CHECKPOINT
 from worker.supervisor.trainer_process import child_environment
 from worker.trainer.engines import check_engine
-from worker.trainer.vllm_engine import sampler_servers
+from worker.trainer.vllm_servers import sampler_servers
 
 OPTIONS = Options(CHECKPOINT, "float32", "cpu", max_model_len=64, rank=4)
 
@@ -30,8 +32,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def servers(folder: Path) -> list[object]:
-    ignore = lambda _: None  # noqa: E731
-    return list(sampler_servers(OPTIONS, folder, 512, notify=ignore, progress=ignore))
+    job_reporter: Any = SimpleNamespace(log=lambda *_: None, phase=lambda *_: None)
+    return list(sampler_servers([OPTIONS], folder, 512, job_reporter))
 
 
 def test_by_default_a_job_has_a_server_of_its_own(tmp_path: Path) -> None:
