@@ -24,14 +24,25 @@ def sampler_servers(
     progress = _StartProgress(len(chosen), job_reporter)
     if servers := remote_servers(chosen[0], notify=notices(job_reporter, ""), progress=progress.of(0)):
         return servers
+    # Without GPUs, the servers of a job would all be the same host, which is found by model and devices.
+    shared = settings.vllm_shared() and (len(chosen) == 1 or chosen[0].device == "cuda")
     return [
-        _server(options, folder, context, number, notices(job_reporter, name), progress.of(number))
+        _server(
+            options, folder, context, number, notices(job_reporter, name), progress.of(number), shared=shared
+        )
         for number, (name, options) in enumerate(zip(names(len(chosen)), chosen, strict=True))
     ]
 
 
 def _server(
-    options: Options, folder: Path, context: int | None, number: int, notify: Notify, progress: Progress
+    options: Options,
+    folder: Path,
+    context: int | None,
+    number: int,
+    notify: Notify,
+    progress: Progress,
+    *,
+    shared: bool,
 ) -> SamplerServer:
     def own() -> SamplerServer:
         python = vllm_python()
@@ -42,7 +53,7 @@ def _server(
 
     if options.device == "cuda":
         notify(describe(options))
-    if settings.vllm_shared():
+    if shared:
         return shared_server(options, own, context=context, notify=notify, progress=progress)
     return own()
 

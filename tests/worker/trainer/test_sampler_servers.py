@@ -31,9 +31,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
 
-def servers(folder: Path) -> list[object]:
+def servers(folder: Path, *, count: int = 1) -> list[object]:
     job_reporter: Any = SimpleNamespace(log=lambda *_: None, phase=lambda *_: None)
-    return list(sampler_servers([OPTIONS], folder, 512, job_reporter))
+    return list(sampler_servers([OPTIONS] * count, folder, 512, job_reporter))
 
 
 def test_by_default_a_job_has_a_server_of_its_own(tmp_path: Path) -> None:
@@ -47,6 +47,14 @@ def test_a_shared_one_is_that_of_the_workers_home(tmp_path: Path, monkeypatch: p
     [server] = servers(tmp_path)
     assert isinstance(server, SharedServer)
     assert (tmp_path / "home" / "engine-hosts").is_dir()
+
+
+def test_several_servers_without_gpus_are_the_jobs_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REINFORGE_VLLM_SHARED", "1")
+    made = servers(tmp_path, count=2)
+    assert len(made) == 2 and all(isinstance(server, VllmServer) for server in made)
 
 
 def test_each_address_is_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
