@@ -17,7 +17,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ from worker.trainer.environment import agent_sampler, call_texts, connected, job
 from worker.trainer.models import POLICY, trained_models
 from worker.trainer.plugins import checked_spec
 from worker.trainer.progress_bar import ProgressDisplay
-from worker.trainer.ranks import OtherRanks, rank_processes
+from worker.trainer.ranks import OtherRanks, all_loaded, rank_processes
 from worker.trainer.reporter import FolderReporter, LocalReporter, PipeReporter
 from worker.training.attack import attack_facts
 from worker.training.changes import Changes
@@ -164,10 +164,16 @@ class TrainerJob:
         manifest, reporter, spec = self.manifest, self.reporter, self.spec
         engine_versions = check_engine(spec, Path(manifest.model_path))
         texts = ModelTexts(Path(manifest.model_path))
-        base = load_with_tokenizer(texts.folder, texts.load, precision=spec.base.precision)
+        sharded = None
+        if others is not None and spec.base.sharded:
+            sharded = others.join(sharded=True).group
+        base = load_with_tokenizer(
+            texts.folder, texts.load, precision=spec.base.precision, sharded=spec.base.sharded
+        )
         texts.vocabulary = base.model.get_input_embeddings().num_embeddings
         reporter.report(Phase, phase="loading", step=0)
-        made = trained_models(spec, base, texts.folder, ranks=spec.devices_per_job)
+        with nullcontext() if sharded is None else all_loaded(sharded):
+            made = trained_models(spec, base, texts.folder, ranks=spec.devices_per_job)
         host, policy, critic = made.host, made.policy, made.critic
         self._load(policy, critic)
         reporter.rewind(self.position.step)
@@ -215,7 +221,7 @@ class TrainerJob:
         assert policy is not None and self.job_reporter is not None
         if others is None:
             return Models(policy, critic)
-        ranks = others.join()
+        ranks = others.join(sharded=self.spec.base.sharded)
         ranks.note = partial(self.job_reporter.log, "info")
         return Models(RankedPolicy(policy, ranks), None if critic is None else RankedCritic(critic, ranks))
 
