@@ -66,6 +66,10 @@ class LoraPolicy:
         self._reference: dict[str, Tensor] = {}
 
     @property
+    def base_model(self) -> torch.nn.Module:
+        return self._model
+
+    @property
     def held_bytes(self) -> int:
         reference = sum(tensor.nbytes for tensor in self._reference.values())
         return held_base_bytes(self._model) + self.trained.bytes + reference

@@ -86,6 +86,17 @@ def sharded_layers(model: PreTrainedModel) -> list[torch.nn.Module]:
     return [module for module in model.modules() if isinstance(module, GradientCheckpointingLayer)]
 
 
+def share_in_words(model: torch.nn.Module, ranks: int) -> str:
+    weights = [parameter for key, parameter in model.named_parameters() if "lora_" not in key]
+    held, everything = sum(own_part(p).nbytes for p in weights), sum(p.nbytes for p in weights)
+    whole = sum(p.nbytes for p in weights if not is_sharded(p))
+    return (
+        f"The base model's layers are divided among {ranks} ranks: each holds {held / 2**30:.3g} of "
+        f"{everything / 2**30:.3g} GiB, {whole / 2**30:.3g} GiB of it embeddings, output layer and norms, which are "
+        "not divided"
+    )
+
+
 @contextmanager
 def whole(layer: torch.nn.Module) -> Iterator[None]:
     """Context in which a sharded layer is whole; each rank enters it."""

@@ -42,6 +42,7 @@ from worker.policy.load import LoadedModel, load_with_tokenizer
 from worker.policy.lora import LoraPolicy
 from worker.policy.ranks.group import RANK_LOST
 from worker.policy.ranks.ranked import RankedCritic, RankedPolicy
+from worker.policy.sharded import share_in_words
 from worker.rewards.assemble import RaterServices, job_scorer, live_reward, needs_sandbox
 from worker.rewards.columns import check_columns
 from worker.rewards.composite import CompositeScorer
@@ -112,6 +113,7 @@ class TrainerJob:
         """Specification, after the check that this machine can train it."""
         self.position = Position()
         self.policy: LoraPolicy | None = None
+        self.ranked: RankedPolicy | None = None
         self.critic: LoraCritic | None = None
         self.job_reporter: JobReporter | None = None
         self.scorer: CompositeScorer | None = None
@@ -223,7 +225,10 @@ class TrainerJob:
             return Models(policy, critic)
         ranks = others.join(sharded=self.spec.base.sharded)
         ranks.note = partial(self.job_reporter.log, "info")
-        return Models(RankedPolicy(policy, ranks), None if critic is None else RankedCritic(critic, ranks))
+        if self.spec.base.sharded:
+            ranks.note(share_in_words(policy.base_model, self.spec.devices_per_job))
+        self.ranked = RankedPolicy(policy, ranks)
+        return Models(self.ranked, None if critic is None else RankedCritic(critic, ranks))
 
     def _load(self, policy: LoraPolicy, critic: LoraCritic | None) -> None:
         manifest, state, critic_state = self.manifest, None, None
@@ -281,7 +286,9 @@ class TrainerJob:
     def _engine(self, base: LoadedModel, texts: ModelTexts, host: LocalHost, longest: int) -> RolloutEngine:
         assert self.policy is not None and self.job_reporter is not None
         folders = Path(self.manifest.model_path), self.reporter.folder
-        return rollout_engine(self.spec, base, texts, host, self.policy, self.job_reporter, *folders, longest)
+        return rollout_engine(
+            self.spec, base, texts, host, self.policy, self.job_reporter, *folders, longest, self.ranked
+        )
 
     def _scorer(self, client: SandboxClient) -> CompositeScorer:
         spec, manifest = self.spec, self.manifest

@@ -15,6 +15,7 @@ from worker.policy.base import Sequences
 from worker.policy.host import SamplingCopy
 from worker.policy.load import LoadedModel
 from worker.policy.lora import LoraPolicy, base_bytes
+from worker.policy.ranks.ranked import RankedPolicy
 from worker.rollout.transformers_engine import cache_bytes_per_token
 from worker.rollout.vllm.demand import STATE_BYTES, fused_experts, job_demand, memory_of
 from worker.rollout.vllm.engine import VllmEngine
@@ -35,11 +36,12 @@ def vllm_engine(
     chosen: Options,
     spec: JobSpec,
     base: LoadedModel,
-    policy: LoraPolicy,
+    policy: LoraPolicy | RankedPolicy,
     ahead: SamplingCopy | None,
     job_reporter: JobReporter,
     folder: Path,
 ) -> VllmEngine:
+    """policy: exported after each update, and scored by all ranks, if there are several, to check the server."""
     python = vllm_python()
     assert python is not None
 
