@@ -55,10 +55,10 @@ def shard(model: PreTrainedModel, device: torch.device, dtype: torch.dtype) -> N
 
     Raises JobFailure `sharding_unsupported`.
     """
-    mesh = DeviceMesh.from_group(dist.group.WORLD, device.type)  # type: ignore[arg-type]
     decoder, layers = model.get_decoder(), sharded_layers(model)
     if decoder is model or not layers:
         raise _unsupported(model, "its decoder layers are not apart from the rest")
+    mesh = DeviceMesh.from_group(dist.group.WORLD, device.type)  # type: ignore[arg-type]
     model.requires_grad_(False)
     for layer in layers:
         _widen(layer.parameters(), dtype)
@@ -67,7 +67,7 @@ def shard(model: PreTrainedModel, device: torch.device, dtype: torch.dtype) -> N
         try:
             fully_shard(layer, mesh=mesh, reshard_after_forward=True, ignored_params=small)
         except Exception as error:
-            # A stranger's layer can be refused in any way, such as for a weight that two layers share.
+            # A stranger's layer can be refused in any way.
             if is_out_of_memory(error):
                 raise
             lines = str(error).strip().splitlines()

@@ -1,6 +1,7 @@
 """Two ranks that hold half of the base model each compute what one with all of it does."""
 
 import os
+import shutil
 import signal
 import time
 from collections.abc import Iterator, Mapping
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from torch import Tensor
+from transformers import AutoModelForCausalLM
 
 from reinforge.errors import JobFailure
 from tests.support.forked_ranks import two_sharded_ranks
@@ -21,7 +23,7 @@ from worker.policy.host import LocalHost
 from worker.policy.load import load_base_model
 from worker.policy.lora import LoraPolicy
 from worker.policy.ranks.ranked import RankedCritic, RankedPolicy
-from worker.policy.sharded import is_sharded, own_part
+from worker.policy.sharded import is_sharded, own_part, shard
 
 STEP = {"learning_rate": 0.01, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.01, "clip_norm": 1.0}
 PROMPTS = [[5, 6, 7]] * 3 + [[9]] * 2 + [[5, 6, 7, 8, 30]] * 3
@@ -187,3 +189,23 @@ def test_a_rank_that_cannot_load_says_why(tmp_path: Path) -> None:
 
     with two_sharded_ranks(tmp_path, refused) as (ranks, _), pytest.raises(JobFailure, match="No file"):
         ranks.group.meet("loaded")
+
+
+def test_a_model_without_layers_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = load_base_model(folder).model
+    monkeypatch.setattr("worker.policy.sharded.sharded_layers", lambda model: [])
+    with pytest.raises(JobFailure, match="cannot be divided among ranks") as raised:
+        shard(model, torch.device("cpu"), torch.float32)
+    assert raised.value.code == "sharding_unsupported"
+
+
+def test_weights_are_widened_as_on_one_rank(tmp_path: Path, folder: Path) -> None:
+    half = tmp_path / "half"
+    shutil.copytree(folder, half)
+    AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16).save_pretrained(half)
+    one, _ = make(half, sharded=False)
+    with sharded(tmp_path, half) as (two, _, _):
+        assert two.own._model.dtype == torch.float32
+        assert torch.allclose(
+            two.log_probs(SEQUENCES).logprobs, one.log_probs(SEQUENCES).logprobs, atol=1e-5, rtol=0
+        )
