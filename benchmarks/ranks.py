@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -170,12 +171,17 @@ def gathered_bytes() -> Iterator[Counter[str]]:
 
 
 def memory_of_both() -> list[dict[str, Any]]:
-    """Memory of two ranks with a copy each, then with a half each; each pair in processes of its own."""
+    """Memory of two ranks with a copy each, then with a half each; each pair in processes of its own, whose allocator
+    gives what is freed back at once.
+    """
     with tempfile.TemporaryDirectory() as temporary:
         folder = write_random(Path(temporary))
         command = [sys.executable, __file__, "--memory", "--model", str(folder)]
+        allocator = dict(os.environ) | {"MALLOC_MMAP_THRESHOLD_": str(2**20)}
         both = [
-            subprocess.run([*command, *mode], check=True, stdout=subprocess.PIPE, text=True).stdout
+            subprocess.run(
+                [*command, *mode], check=True, stdout=subprocess.PIPE, text=True, env=allocator
+            ).stdout
             for mode in ([], ["--sharded"])
         ]
     return [json.loads(output.splitlines()[-1]) for output in both]
@@ -196,7 +202,10 @@ def write_random(folder: Path) -> Path:
 
 
 def memory(folder: Path, *, sharded: bool) -> dict[str, Any]:
-    with ranks_of(2, folder, "float32", sharded=sharded) as (ranks, others):
+    with (
+        ranks_of(2, folder, "float32", sharded=sharded) as (ranks, others),
+        peaks([os.getpid(), *others]) as peak,
+    ):
         own = make(folder, "float32", sharded=sharded)
         policy = RankedPolicy(own, ranks)
         loss = PolicyLoss(Algorithm().loss.model_dump())
@@ -212,8 +221,33 @@ def memory(folder: Path, *, sharded: bool) -> dict[str, Any]:
             "held_base_mib": mib(held_base_bytes(own.base_model)),
             "undivided_mib": mib(sum(p.nbytes for p in frozen(own.base_model) if not is_sharded(p))),
             "pss_mib": [mib(1024 * kilobytes(pid, "smaps_rollup", "Pss:")) for pid in pids],
-            "anonymous_mib": [mib(1024 * kilobytes(pid, "status", "RssAnon:")) for pid in pids],
+            "anonymous_mib": [mib(anonymous_bytes(pid)) for pid in pids],
+            "peak_anonymous_mib": [mib(peak[pid]) for pid in pids],
         }
+
+
+@contextmanager
+def peaks(pids: list[int]) -> Iterator[dict[int, int]]:
+    """Largest anonymous memory of each process, looked at every few milliseconds."""
+    most, done = dict.fromkeys(pids, 0), threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.003):
+            for pid in pids:
+                most[pid] = max(most[pid], anonymous_bytes(pid))
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield most
+    finally:
+        done.set()
+        thread.join()
+
+
+def anonymous_bytes(pid: int) -> int:
+    """Memory that is not a file's: without libraries and mapped weights."""
+    return 1024 * kilobytes(pid, "status", "RssAnon:")
 
 
 def frozen(model: torch.nn.Module) -> list[Tensor]:
