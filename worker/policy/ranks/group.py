@@ -25,6 +25,7 @@ TIMEOUT_SECONDS = 1500.0
 cause.
 """
 _POLL_SECONDS = 0.005
+_WATCH_SECONDS = 1.0
 _CLOSED = "closed"
 
 
@@ -62,6 +63,7 @@ class RankGroup:
         self.bytes_moved: Counter[str] = Counter()
         """Bytes that passed through rank 0, by kind of message."""
         self._diagnose = diagnose
+        self._on_gpus = "nccl" in backend
         self._timeout = timeout
         self._store = store
         self._calls = _prefixed("calls", store)
@@ -113,11 +115,34 @@ class RankGroup:
         that of a connection that this has closed.
         """
         try:
-            yield
+            with self._watched():
+                yield
         except Exception as error:
             if not _is_of_connection(error):
                 raise
             raise self._why(error) from error
+
+    @contextlib.contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Aborts collectives between GPUs when another rank has ended, which NCCL does not notice by itself."""
+        if not self._on_gpus:
+            yield
+            return
+        done = threading.Event()
+
+        def watch() -> None:
+            while not done.wait(_WATCH_SECONDS):
+                if _refusal(self._store) or self._diagnose():
+                    dist.distributed_c10d._abort_process_group()
+                    return
+
+        thread = threading.Thread(target=watch, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
 
     def scatter(self, messages: Sequence[Any]) -> None:
         """Called by rank 0: send each other rank its message. messages: by rank; the first is not sent."""
@@ -212,7 +237,7 @@ def _refusal(store: Store) -> Exception | None:
 
 
 def _is_of_connection(error: Exception) -> bool:
-    return isinstance(error, dist.DistError) or "gloo" in str(error)
+    return isinstance(error, dist.DistError) or any(name in str(error) for name in ("gloo", "NCCL"))
 
 
 def rank_lost(why: str) -> JobFailure:
