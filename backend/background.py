@@ -1,5 +1,5 @@
-"""`python -m backend background`: periodic work. Of several such processes, the holder of an advisory lock
-does it.
+"""`python -m backend background`: periodic work. Of several such processes, only the holder of an advisory
+lock does it.
 """
 
 import asyncio
@@ -87,7 +87,7 @@ class Leader:
 
     async def wake_ups_again(self) -> None:
         for job in await wake_queued(self.database, self.wake_ups):
-            log.info("announced %s again", job)
+            log.info("announced the queued job %s to the workers again", job)
 
     async def deployments(self) -> None:
         async with self.database.transaction() as session:
@@ -117,7 +117,7 @@ class Leader:
         await resumable.expire(self.database, self.objects)
         async with self.database.transaction() as session:
             if expired := await datasets.expire(session):
-                log.info("deleted %d files whose time was over", expired)
+                log.info("deleted %d expired files", expired)
 
     async def objects_sweep(self) -> None:
         if deleted := await self.objects.sweep_orphans():
@@ -136,7 +136,7 @@ class Leader:
                 try:
                     await duty.action()
                 except (SQLAlchemyError, ReinforgeError, OSError):
-                    log.exception("%s failed", duty.name)
+                    log.exception("the periodic task %s failed", duty.name)
                 duty.due = clock() + duty.every
             await asyncio.sleep(max(0.05, min(duty.due for duty in self.duties) - clock()))
 
@@ -192,16 +192,18 @@ async def run(settings: Settings) -> None:
 
 
 async def send_forever(name: str, send_due: Callable[[], Awaitable[int]], *, full: int, pause: float) -> None:
-    """Send due messages. Repeats after `pause` seconds, or at once if `full` messages were sent."""
+    """Send due messages for ever. Looks again after `pause` seconds, or at once after sending `full`
+    messages.
+    """
     while True:
         count = 0
         try:
             count = await send_due()
         except (SQLAlchemyError, ReinforgeError) as error:
-            log.warning("%s wait: %s", name, error)
+            log.warning("could not send %s, trying again: %s", name, error)
         except Exception:
             # Nothing restarts this task: no error may end the sending of every project.
-            log.exception("%s wait", name)
+            log.exception("could not send %s, trying again", name)
         if count < full:
             await asyncio.sleep(pause)
 

@@ -230,7 +230,7 @@ async def _await_migrated(database: Database) -> None:
             await asyncio.sleep(0.5)
     if not migrated:
         raise Unavailable(
-            "The database's schema is not of this version.",
+            "The database's schema does not match this version.",
             code="not_migrated",
             hint="Run `python -m backend migrate` first.",
         )

@@ -34,7 +34,7 @@ class Settings(BaseSettings):
     previous_worker_token: SecretStr | None = Field(
         default=None, validation_alias="REINFORGE_PREVIOUS_WORKER_TOKEN"
     )
-    """Former token, which is accepted while workers switch to the new one."""
+    """Former worker token, which is accepted while workers switch to the new one."""
     worker_listen: str | None = Field(
         default=None,
         validation_alias="REINFORGE_WORKER_LISTEN",
@@ -73,24 +73,24 @@ class Settings(BaseSettings):
     blob_limit_bytes: int = Field(default=64 * 1024**3, validation_alias="REINFORGE_BLOB_LIMIT_BYTES", gt=0)
     """Maximum size of an object that a worker uploads."""
     key_requests: int = Field(default=512, validation_alias="REINFORGE_KEY_REQUESTS", ge=8)
-    """Most concurrent requests of one key or person in each API process."""
+    """Maximum concurrent requests of one key or person in each API process."""
     project_requests: int = Field(default=1024, validation_alias="REINFORGE_PROJECT_REQUESTS", ge=8)
     key_streams: int = Field(default=512, validation_alias="REINFORGE_KEY_STREAMS", ge=1)
     project_streams: int = Field(default=1024, validation_alias="REINFORGE_PROJECT_STREAMS", ge=1)
     project_body_bytes: int = Field(
         default=256 * 1024**2, validation_alias="REINFORGE_PROJECT_BODY_BYTES", ge=16 * 1024**2
     )
-    """Most JSON bytes in a project's concurrent requests."""
+    """Maximum JSON bytes in a project's concurrent requests."""
     project_upload_bytes: int = Field(
         default=16 * 1024**3, validation_alias="REINFORGE_PROJECT_UPLOAD_BYTES", gt=0
     )
-    """Most bytes in a project's concurrent uploads, at least `upload_limit_bytes`."""
+    """Maximum bytes in a project's concurrent uploads, at least `upload_limit_bytes`."""
     project_calls: int = Field(default=100, validation_alias="REINFORGE_PROJECT_CALLS", ge=1)
-    """Most waiting RPCs of a project for checks, previews and tests."""
+    """Maximum waiting RPCs of a project for checks, previews and tests."""
     project_samples: int = Field(default=1024, validation_alias="REINFORGE_PROJECT_SAMPLES", ge=1)
-    """Most waiting RPCs of a project for chat and sampling."""
+    """Maximum waiting RPCs of a project for chat and sampling."""
     pool_size: int = Field(default=10, validation_alias="REINFORGE_DATABASE_POOL", ge=2, le=100)
-    """Database connections per process; as many again may open under load."""
+    """Database connections per process; under load, up to twice as many."""
     statement_seconds: float = Field(
         default=60.0, validation_alias="REINFORGE_STATEMENT_SECONDS", ge=0, le=3600
     )
@@ -118,7 +118,7 @@ class Settings(BaseSettings):
                     "REINFORGE_SMTP_PASSWORD would be sent in clear text: set REINFORGE_SMTP_TLS"
                 )
             if (self.smtp_user is None) != (self.smtp_password is None):
-                raise ValueError("REINFORGE_SMTP_USER and REINFORGE_SMTP_PASSWORD belong together")
+                raise ValueError("REINFORGE_SMTP_USER and REINFORGE_SMTP_PASSWORD must be set together")
         return self
 
     @cached_property

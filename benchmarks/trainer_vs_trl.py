@@ -1,6 +1,6 @@
 """Samples per second of LoRA GRPO: `reinforge train` beside TRL's GRPOTrainer, in turns, each run a process of its own.
 
-    benchmarks/trainer_vs_trl.py [--case a|b|c] [--json OUT] [--quick]
+    benchmarks/trainer_vs_trl.py [--case a|b|c] [--ahead] [--json OUT] [--quick]
     benchmarks/trainer_vs_trl.py --device cuda [--case 0.5b|1.5b] [--json OUT] [--quick]
 
 (a) the demo's job: the starter model, 16 prompts × 8 completions of at most 56 tokens, its dataset and its reward;
@@ -17,6 +17,9 @@ that sample do not share, above what it held once the model was loaded; on a GPU
 forward and backward have to multiply for the completions and for each prompt once, over the time of the update and what
 square matrices reach on the same device, in the same go.
 
+With `--ahead` each round has a third run: ours, which samples one step ahead (`rollout.ahead`); TRL has no such mode
+in one process.
+
 Not the same: Reinforge scores in its sandbox, in processes of its own, and writes every completion with its
 log-probabilities to disk; TRL calls the reward in its own process and writes nothing. On a GPU both hold adapters in
 float32, which TRL multiplies in bf16 and Reinforge as they are.
@@ -31,9 +34,9 @@ from typing import Any
 
 import torch
 from common.matrix import peak, update_flops
-from common.measure import ROOT, alternate, machine, median, parser, table, write
+from common.measure import ROOT, alternate, median, parser, stamp, table, write
 from common.random_model import HALF_B, ONE_AND_A_HALF_B, Shape, make, prompts
-from common.trainers import fastest, reinforge, trl
+from common.trainers import Run, fastest, reinforge, trl
 
 EXAMPLE = ROOT / "examples" / "arithmetic"
 RANDOM_REWARD = ROOT / "benchmarks" / "common" / "random_reward.py"
@@ -109,16 +112,20 @@ def settings(case: Case, folder: Path, steps: int) -> dict[str, Any]:
     return made
 
 
-def measure(case: Case, *, quick: bool) -> dict[str, Any]:
+def measure(case: Case, *, quick: bool, ahead: bool = False) -> dict[str, Any]:
     device = case.device
     with tempfile.TemporaryDirectory() as folder:
         job = settings(case, Path(folder), min(case.steps, 6) if quick else case.steps)
         choice = case.choices[len(case.choices) // 2] if quick else fastest(job, device, case.choices)
-        pairs = alternate(
-            1 if quick else case.rounds,
-            lambda: reinforge(job, case.threads, device),
-            lambda: trl(job, device, choice),
-        )
+        job_ahead = job | {"rollout": job["rollout"] | {"ahead": 1}}
+        ahead_runs: list[Run] = []
+
+        def our_runs() -> Run:
+            if ahead:
+                ahead_runs.append(reinforge(job_ahead, case.threads, device))
+            return reinforge(job, case.threads, device)
+
+        pairs = alternate(1 if quick else case.rounds, our_runs, lambda: trl(job, device, choice))
     ours, peers = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     result = {
         "about": case.about,
@@ -132,7 +139,23 @@ def measure(case: Case, *, quick: bool) -> dict[str, Any]:
         "peer_micro_batches": choice[1],
         "runs": {"reinforge": [asdict(run) for run in ours], "trl": [asdict(run) for run in peers]},
     }
+    if ahead:
+        result |= ahead_result(ahead_runs, ours, peers)
     return result | matrix_share(case, [median(run.update_seconds) for run in ours])
+
+
+def ahead_result(ahead: Sequence[Run], ours: Sequence[Run], peers: Sequence[Run]) -> dict[str, Any]:
+    """Ratios of the runs that sampled ahead, each to the other runs of its round."""
+    return {
+        "ahead_samples_per_s": median([run.samples_per_s for run in ahead]),
+        "ahead_ratio": median(
+            [run.samples_per_s / peer.samples_per_s for run, peer in zip(ahead, peers, strict=True)]
+        ),
+        "ahead_gain": median(
+            [run.samples_per_s / our.samples_per_s for run, our in zip(ahead, ours, strict=True)]
+        ),
+        "ahead_runs": [asdict(run) for run in ahead],
+    }
 
 
 def matrix_share(case: Case, update_seconds: Sequence[float]) -> dict[str, float]:
@@ -161,6 +184,7 @@ def chosen(case: str, device: str) -> list[str]:
 def main() -> None:
     options = parser(__doc__ or "")
     options.add_argument("--case", choices=(*CASES, "all"), default="all")
+    options.add_argument("--ahead", action="store_true", help="also measure with rollout.ahead")
     options.add_argument("--json", type=Path, metavar="OUT", help="also write the result there")
     options.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     arguments = options.parse_args()
@@ -168,10 +192,12 @@ def main() -> None:
         names = chosen(arguments.case, arguments.device)
     except ValueError as error:
         options.error(str(error))
-    about = machine("reinforge", "trl", "torch", "transformers", "peft")
+    origin = stamp("reinforge", "trl", "torch", "transformers", "peft")
     if arguments.device == "cuda":
-        about["gpu"] = torch.cuda.get_device_name()
-    cases = [{"case": name, **measure(CASES[name], quick=arguments.quick)} for name in names]
+        origin["machine"]["gpu"] = torch.cuda.get_device_name()
+    cases = [
+        {"case": name, **measure(CASES[name], quick=arguments.quick, ahead=arguments.ahead)} for name in names
+    ]
     table(
         (
             "case",
@@ -182,6 +208,8 @@ def main() -> None:
             "memory ratio",
             "wanted",
             "share of the peak",
+            "ahead, samples/s",
+            "ratio",
         ),
         [
             (
@@ -193,14 +221,16 @@ def main() -> None:
                 case["memory_ratio"],
                 case["wanted_memory"] or "",
                 case.get("matrix_share", ""),
+                case.get("ahead_samples_per_s", ""),
+                case.get("ahead_ratio", ""),
             )
             for case in cases
         ],
     )
-    result = {"machine": about, "device": arguments.device, "cases": cases}
+    result = {**origin, "device": arguments.device, "cases": cases}
     write("trainer_vs_trl", result, depth=4)
     if arguments.json is not None:
-        arguments.json.write_text(json.dumps(result), encoding="utf-8")
+        arguments.json.write_text(json.dumps(result, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ class SimulatedUserSpec(_JailedSource):
 
 
 class ServerSource(SpecModel):
-    """A server of tools."""
+    """A server that offers tools."""
 
     url: str = Field(max_length=2048)
     """Address that the worker calls, such as `https://example.com/mcp`; restricted as for judges."""
@@ -134,7 +134,7 @@ def _by_short_key(value: Any) -> Any:
 
 
 def _by_python_key(value: Any) -> Any:
-    """Reads `reply: {python: user.py}`."""
+    """Adds the `type` to `reply: {python: user.py}`."""
     return _by_short_key(value) if isinstance(value, dict) and "python" in value else value
 
 
@@ -261,14 +261,14 @@ class AgentSpec(SpecModel):
     lost: Literal["retry_once", "drop"] = "retry_once"
     """What happens to the rollout of a lost runner: any runner tries it once more, or it is dropped."""
     forks: Literal["train", "first_only"] = "train"
-    """Which conversations are trained if the calls of a rollout form several, because its program rewrote its
-    history, forked, or ran sub-agents. `train`: all; `first_only`: the one with the most tokens of the
-    policy. In both cases rewards read only the latter. The rollout counts once in all statistics, and its
-    conversations share its advantage. In the loss they together weigh as much as one completion:
-    aggregations `seq_mean`, `seq_sum_mean`, `constant`, `lambda` and those of packages count the rollout as
-    one completion of their total length; `token_mean` counts each of their tokens once. Quantities
-    per completion, such as ratios and a KL of level `sequence`, `off_policy_mask` and surrogate `gmpo`, are
-    per conversation.
+    """Which conversations are trained if the calls of a rollout form several, because its program rewrote
+    its history, forked, or ran sub-agents. `train`: all; `first_only`: the one with the most tokens of
+    the policy. Rewards always read only the one with the most tokens. The rollout counts once in all
+    statistics, and its conversations share its advantage. In the loss they together weigh as much as one
+    completion: aggregations `seq_mean`, `seq_sum_mean`, `constant`, `lambda` and those of packages count
+    the rollout as one completion of their total length; `token_mean` counts each of their tokens once.
+    Quantities per completion, such as ratios and a KL of level `sequence`, `off_policy_mask` and
+    surrogate `gmpo`, are per conversation.
     """
 
 

@@ -109,7 +109,7 @@ class RequestTooSlow(ReinforgeError):
 
 
 class DeletedMeanwhile(StateConflict):
-    """An object that the request names was deleted during it."""
+    """An object that the request names was deleted while the request ran."""
 
     default_code = "deleted_meanwhile"
 

@@ -1,6 +1,6 @@
 """API for packages with their own algorithm (`docs/own-algorithm.md`).
 
-Importing it loads no other package, so a package can import it while being loaded.
+Importing this module does not load these packages, so they can import it while being loaded.
 """
 
 from reinforge.algorithm.advantage import AdvantageModel

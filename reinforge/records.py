@@ -56,7 +56,7 @@ class Started(BaseRecord):
     steps: Count
     facts: dict[str, Any] = Field(default_factory=dict)
     """Parameters, trainable parameters, device, engine, jail, versions, memory after loading (GiB),
-    maximum tokens of a micro-batch, gradient checkpointing. Repeated on change.
+    maximum tokens of a micro-batch, gradient checkpointing. Sent again when they change.
     """
 
 
@@ -67,7 +67,7 @@ class StepMetrics(BaseRecord):
     """Metric key → value; None: not defined at this step (never NaN)."""
 
 
-class RowStatus(RecordModel):
+class CompletionSummary(RecordModel):
     """Summary of one completion; text and tensors are in the step's Parquet blob."""
 
     prompt_no: Count
@@ -109,7 +109,7 @@ class Rollouts(BaseRecord):
     split: Literal["train", "held_out"]
     blob: Blob
     """zstd Parquet, columns as in `worker.training.reporting.rollout_table`."""
-    rows: list[RowStatus]
+    rows: list[CompletionSummary]
     revisions: dict[str, str] = Field(default_factory=dict)
     """Reward name → `rew_…@revision` (or hash)."""
     prompts: list[PromptHead] = Field(default_factory=list)
@@ -247,13 +247,15 @@ class ScheduledChange(RecordModel):
 
 
 Carried = Literal["weights", "optimizer", "algorithm", "critic", "reference", "order"]
-"""State that a fork takes over. `algorithm`: what the algorithm keeps between steps; `reference`: one other
-than the base model; `order`: order of prompts, and sampling noise.
+"""State that a fork takes over. `algorithm`: what the algorithm keeps between steps; `reference`: a KL
+reference other than the base model; `order`: order of prompts, and sampling noise.
 """
 
 
 class ForkStart(RecordModel):
-    """Start of a fork: `resume_path` is then another job's resume state, or else its checkpoint."""
+    """Start of a fork. `resume_path` then holds another job's resume state or, if `carried` lacks
+    `optimizer`, its checkpoint.
+    """
 
     step: int
     carried: list[Carried]

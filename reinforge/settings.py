@@ -88,7 +88,7 @@ def plugins_enabled() -> bool:
 
 
 def log_format() -> str | None:
-    """`text` or `json`."""
+    """Log format: `text` or `json`; None if unset."""
     return variable("REINFORGE_LOG_FORMAT")
 
 

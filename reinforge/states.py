@@ -51,13 +51,10 @@ CANCELLABLE = frozenset(set(JobStatus) - FINAL - {S.CANCELLING})
 
 
 PAUSABLE = frozenset({S.QUEUED, S.STARTING, S.RUNNING})
-"""States that `POST …/pause` changes. Pausing and paused jobs stay as they are; in other states the
-request is a conflict.
-"""
 
 
 def check_transition(old: JobStatus, new: JobStatus) -> None:
-    """Raises `StateConflict` unless the table allows `old → new`."""
+    """Check a change of status. Raises `StateConflict` unless `TRANSITIONS` allows it."""
     if new not in TRANSITIONS[old]:
         raise StateConflict(
             f"A job that is {old} cannot become {new}.",

@@ -1,4 +1,4 @@
-"""The worker's Celery application: one queue of messages that wake it, from Redis or a polled folder."""
+"""The worker's Celery application. Its one queue holds wake-up messages, in Redis or in a polled folder."""
 
 import warnings
 from typing import Any
@@ -12,7 +12,7 @@ POLL_SECONDS = 0.1
 
 
 def broker_configuration(settings: WorkerSettings) -> dict[str, Any]:
-    """Broker options: Redis if configured, else folders that the backend's producer uses too."""
+    """Celery's broker options: Redis if configured, else the folders into which the backend writes."""
     if settings.redis_url:
         return {"broker_url": settings.redis_url}
     messages, control = settings.folder("broker", "queue"), settings.folder("broker", "control")
@@ -29,8 +29,8 @@ def broker_configuration(settings: WorkerSettings) -> dict[str, Any]:
 
 
 def make_app(settings: WorkerSettings) -> Celery:
-    """Application that acknowledges messages early and stores no results: a lost or repeated message does no
-    harm.
+    """Make an application that acknowledges messages before their tasks run, and stores no results. A lost or
+    repeated message does no harm.
     """
     app = Celery("reinforge", include=["worker.tasks"])
     app.conf.update(

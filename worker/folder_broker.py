@@ -1,4 +1,4 @@
-"""Kombu's folder transport, safe with several consumers."""
+"""Kombu's filesystem transport for several concurrent consumers."""
 
 from pathlib import Path
 from queue import Empty

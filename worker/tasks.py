@@ -1,4 +1,4 @@
-"""The Celery task `wake`, which claims and runs jobs until none is queued, and the worker behind it."""
+"""The trainer's worker, and its Celery task `wake`, which claims and runs jobs until none is queued."""
 
 import logging
 import threading
@@ -49,7 +49,7 @@ class TrainerWorker:
     def start(cls, settings: WorkerSettings) -> "TrainerWorker":
         slot = take_slot(settings.folder("workers"), "trainer", settings.hostname)
         if ended := end_leftover(slot):
-            log.warning("ended what a former worker had left running: %s", ended)
+            log.warning("killed processes that this slot's former worker had left running: %s", ended)
         api = WorkerApi(settings.backend_url, settings.required_token())
         supervisor = JobSupervisor(
             api=api,
@@ -113,9 +113,9 @@ class TrainerWorker:
             try:
                 self._run_queued()
             except ReinforgeError as error:
-                log.debug("asked for a job in vain: %s", error.message)
+                log.debug("could not claim a job: %s", error.message)
             except Exception:
-                log.exception("looking for jobs failed")  # and is tried again: the worker counts as online
+                log.exception("could not poll for jobs")  # and is tried again: the worker counts as online
             finally:
                 self._working.release()
 
@@ -126,7 +126,7 @@ class TrainerWorker:
                 claimed = None if hold is None else claim(self.slot.worker_id, None)
                 if claimed is None:
                     return
-                log.info("%s found without a wake-up", claimed.job)
+                log.info("%s was claimed without a wake-up", claimed.job)
                 self.supervisor.run(claimed, hold)
 
     def _claim(self) -> Claimed | None:
@@ -140,7 +140,7 @@ class TrainerWorker:
                 pause = min(2 * pause, 2.0)
 
     def shut_down(self) -> None:
-        """End a running trainer; another attempt continues after the lease expires."""
+        """End a running trainer; another attempt continues its job after the lease expires."""
         self.supervisor.stop.set()
 
     def close(self) -> None:

@@ -157,9 +157,9 @@ class Body:
                 message = await self._next_piece()
         except TimeoutError as error:
             raise RequestTooSlow(
-                "The request's body did not arrive in time.",
-                hint="Send it again; a body may pause for at most "
-                f"{self._limit.stall_seconds:g} s and has to bring {self._limit.least_rate / 1024:g} KiB/s.",
+                "The request's body arrived too slowly.",
+                hint=f"Send it again; the body may pause for at most {self._limit.stall_seconds:g} s and "
+                f"must arrive at {self._limit.least_rate / 1024:g} KiB/s or more.",
             ) from error
         self._waited += time.monotonic() - began
         self._bytes += len(message.get("body", b""))
@@ -187,7 +187,7 @@ class Body:
     def _check_size(self, size: int) -> None:
         if self._limit.bytes is not None and size > self._limit.bytes:
             raise TooLarge(
-                f"The body is larger than {self._limit.bytes:,} bytes, the limit at this address.",
+                f"The request's body is larger than {self._limit.bytes:,} bytes, the endpoint's limit.",
                 code="body_too_large",
             )
         if (ticket := quotas.ticket_of(self._request)) is not None:
@@ -214,7 +214,7 @@ class Rights:
         try:
             valid = await asyncio.shield(lookup)
         except SQLAlchemyError:
-            log.warning("the right of a request that lasts could not be looked up")
+            log.warning("could not recheck the rights of a long request, which continues")
             return True
         return valid is not None and ROLES.index(valid.role) >= ROLES.index(who.role)
 
@@ -272,7 +272,7 @@ class Vigil:
         while await self._rights.hold(self._request, who):
             await asyncio.sleep(RECHECK_SECONDS)
         # A running change finishes; only its output and further input stop.
-        self._body.revoked = NotAuthenticated("The API key or session was revoked while the request lasted.")
+        self._body.revoked = NotAuthenticated("The API key or session was revoked during the request.")
         while not self._started:
             await asyncio.sleep(RECHECK_SECONDS / 4)
         self._ended = True

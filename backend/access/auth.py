@@ -30,7 +30,9 @@ SESSION_IDLE = timedelta(days=7)
 """Time without a request after which a browser has to sign in again."""
 ROLES: tuple[Role, ...] = ("viewer", "editor", "owner")
 _USED_EVERY = timedelta(minutes=1)
-"""Precision of `last_used_at` and `last_seen_at`. A write per request would serialise a sender's requests."""
+"""Shortest time between two writes of `last_used_at` or `last_seen_at`: one per request would serialise a
+sender's requests.
+"""
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,8 @@ def bearer(request: Request) -> str | None:
 
 
 def cookie_name(request: Request) -> str:
-    """Name of the session cookie. Over HTTPS it starts with `__Host-`: no other host of the domain can set
-    it.
+    """Name of the session cookie. Over HTTPS it starts with `__Host-`, so that no other host of the domain
+    can set it.
     """
     return f"__Host-{COOKIE}" if request.url.scheme == "https" else COOKIE
 
@@ -128,8 +130,8 @@ def _works(key: ApiKey) -> bool:
 
 
 async def key_principal(database: Database, token: str, project: str | None = None) -> Principal | None:
-    """Find an API key and record its use. Raises NotFound if `project` is not the key's, except for
-    administrators.
+    """Find an API key and record its use. Raises NotFound if `project` is another project than the key's,
+    except for administrators.
     """
     async with database.autocommit() as session:
         row = await _valid_key(session, ApiKey.sha256 == digest(token))
@@ -229,7 +231,7 @@ def unknown_project(project: str) -> NotFound:
 
 
 def check_same_origin(request: Request) -> None:
-    """Refuse a change by session cookie that another site's page sends. Raises NotAllowed."""
+    """Raise NotAllowed if another site's page sent this change, which a session cookie authenticates."""
     site = request.headers.get("sec-fetch-site")
     origin = request.headers.get("origin")
     if site is not None:
@@ -319,7 +321,7 @@ Writer = Annotated[Principal, Depends(_writer)]
 async def _rollout_key(who: Annotated[Principal, Depends(authenticated)]) -> str:
     if who.rollout_id is None:
         raise NotAllowed(
-            "This address needs the key of a rollout.",
+            "This endpoint needs a rollout key.",
             code="rollout_key_needed",
             hint="`POST /api/v1/jobs/{id}/rollouts/take` returns rollouts with their keys.",
         )
@@ -340,13 +342,13 @@ def require_owner(who: Principal, resource: str) -> None:
 
 
 def require_scopes_of(who: Principal, role: Role) -> None:
-    """Raise NotAllowed if the key lacks a scope of `role`: it cannot admit people to that role."""
+    """Raise NotAllowed if the key lacks a scope of `role`: such a key may not give people that role."""
     lacking = [] if who.scopes is None else [scope for scope in SCOPES_OF[role] if scope not in who.scopes]
     if lacking:
         raise NotAllowed(
-            f"Somebody with the role {role} may do more than this key.",
+            f"This API key may not give people the role {role}, which may do more than the key.",
             code="scope_over_own",
-            hint=f"It lacks: {', '.join(lacking)}. Ask as a person, or with a key that has them.",
+            hint=f"The key lacks: {', '.join(lacking)}. Sign in instead, or use a key that has these scopes.",
         )
 
 
@@ -367,7 +369,7 @@ async def require_worker(request: Request, settings: SettingsDep) -> None:
         raise StateConflict(
             f"The worker uses version {spoken} of the worker API, the backend version {PROTOCOL}.",
             code="worker_version",
-            hint=f"Update the {'worker' if older else 'backend'}: both are of one release.",
+            hint=f"Update the {'worker' if older else 'backend'}: both must be of the same release.",
         )
 
 

@@ -22,10 +22,12 @@ JSON_BYTES_OF: dict[str, int] = {
     "chat": 8 * MIB,
     "rollout": 8 * MIB,
 }
-"""Largest body in bytes, by first path segment. A job with sixteen rewards of 256 KiB fits."""
+"""Largest JSON body in bytes, by the path segment after the version. A job with sixteen rewards of 256 KiB
+fits.
+"""
 WORKER_BYTES = MIB
 RECORDS_BYTES = 128 * MIB
-"""Largest body, in bytes, that holds a worker's records, RPC results or model calls."""
+"""Largest body, in bytes, of a worker's records, RPC results, rollouts or answers to model calls."""
 OPEN = frozenset(
     f"/api/v1/{name}"
     for name in ("sign-in", "sign-out", "password-reset", "invitations/look", "invitations/accept")

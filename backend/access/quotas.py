@@ -109,7 +109,7 @@ def count_stream(request: Request) -> None:
 def _refused(thing: Thing, limit: int, holder: str) -> TooManyRequests:
     setting = f"REINFORGE_{holder}_{thing}".upper()
     return TooManyRequests(
-        f"With this request, this {holder} would have more than {limit:,} {_NAMES[thing]} under way, its limit.",
+        f"With this request, this {holder} would exceed its limit of {limit:,} {_NAMES[thing]} at once.",
         code=_CODES[thing],
         hint=f"Try again when some have ended. Whoever runs the platform can raise {setting}.",
         retry_after=RETRY_AFTER_SECONDS,

@@ -44,7 +44,7 @@ def room(path: str) -> str:
 
 
 def needed(method: str, path: str) -> frozenset[Scope]:
-    """Scopes, each of which permits the request; empty if every key may send it."""
+    """The scopes of which any one permits the request; empty if every key may send it."""
     where = room(path)
     if where in ANY:
         return frozenset()
@@ -62,5 +62,5 @@ def check(scopes: frozenset[str] | None, method: str, path: str) -> None:
     raise NotAllowed(
         f"This API key does not have the scope {' or '.join(sorted(accepted))}.",
         code="missing_scope",
-        hint=f"It has: {', '.join(sorted(scopes))}. Make a key with the scope that is missing.",
+        hint=f"It has: {', '.join(sorted(scopes))}. Create a key with the missing scope.",
     )

@@ -1,8 +1,8 @@
 """Fair slots for the concurrent requests of an API process, which serves them all in one thread.
 
 Requests with unknown credentials ("strangers") count as one sender, whose network addresses take turns. A
-crowd is the strangers, or a sender that recently had many waiting requests. While any other sender is active,
-all crowds share one slot, and a crowd's next request waits up to YIELD_SECONDS for the other senders'
+crowd is the strangers, or a sender that recently had many waiting requests. While a non-crowd sender is
+active, all crowds share one slot, and a crowd's next request waits up to YIELD_SECONDS for other senders'
 requests.
 """
 
@@ -17,11 +17,11 @@ STRANGER_PLACES = 2
 HOLD_SECONDS = 0.5
 STRANGERS = "strangers"
 CROWD_WAITING = 8
-"""Number of waiting requests that makes a sender a crowd, until CALM_SECONDS after it last had so many."""
+"""A sender with this many waiting requests is a crowd, until CALM_SECONDS after it last had so many."""
 CALM_SECONDS = 3.0
 """How long a sender counts as active after a request. An open page sends one every 3 s."""
 YIELD_SECONDS = 0.1
-"""Most seconds that crowds wait for a slot while requests of other senders are under way."""
+"""Maximum seconds that crowds wait for a slot while requests of other senders are under way."""
 _REMEMBERED = 10_000
 
 
@@ -55,7 +55,7 @@ class SenderSlots:
         self._crowds: dict[str, float] = {}
         """Crowds → time when they last had CROWD_WAITING waiting requests."""
         self._calm: OrderedDict[str, float] = OrderedDict()
-        """Senders that are no crowd → time of their last request, oldest first."""
+        """Senders that are not crowds → time of their last request, oldest first."""
         self._projects: OrderedDict[bytes, str] = OrderedDict()
         self._crowd_entered = 0.0
         """When a crowd's request last got a slot."""
@@ -116,8 +116,8 @@ class SenderSlots:
         return self._held[sender] < (places // 2 if others else places) and not self._must_wait(now)
 
     def _must_wait(self, now: float) -> bool:
-        """Whether a crowd has to wait: other senders are active, and either a crowd holds the shared slot, or
-        other senders hold slots and a crowd got one less than YIELD_SECONDS ago.
+        """Whether a crowd has to wait: other senders are active, and a crowd holds the shared slot, or other
+        senders hold slots and a crowd was admitted less than YIELD_SECONDS ago.
         """
         while self._calm and next(iter(self._calm.values())) < now - CALM_SECONDS:
             self._calm.popitem(last=False)
@@ -147,7 +147,7 @@ class SenderSlots:
         self._try_later()
 
     def _try_later(self) -> None:
-        """Admit requests again after YIELD_SECONDS: no crowd waits longer, even if no request ends."""
+        """Admit waiting requests after YIELD_SECONDS even if no request ends: no crowd waits longer."""
         if self._waiting and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(YIELD_SECONDS, self._try_again)
 

@@ -17,8 +17,8 @@ _HANG_UP_SECONDS = 0.5
 
 
 class FairSlots:
-    """Limit of `places` concurrent tasks, of which a project may use all but one, and of `waiting` queued
-    tasks per project.
+    """Admits `places` concurrent tasks, of which a project may have all but one, and `waiting` queued tasks
+    per project; projects take turns.
     """
 
     def __init__(self, places: int, waiting: int) -> None:
@@ -75,7 +75,7 @@ class FairSlots:
 
 
 async def unless_disconnected(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Result of `work`. If the client disconnects, cancels it and raises Unavailable `caller_gone`."""
+    """Await `work`; if the client disconnects, cancel it and raise Unavailable `caller_gone`."""
     task = asyncio.ensure_future(work)
     try:
         sender_slots.leave(request)

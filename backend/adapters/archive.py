@@ -15,8 +15,8 @@ _BLOCK = tarfile.BLOCKSIZE
 
 
 def repack(stored: BinaryIO, card: str) -> Iterator[bytes]:
-    """Chunks of a `.tar.gz` with the stored plain files, and `card` if they lack a `README.md`. Owners, times
-    and modes are fixed.
+    """Chunks of a `.tar.gz` with the regular files of `stored`, and `card` as `README.md` if there is none.
+    Owners, times and modes are fixed.
     """
     packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, 31)  # 31: gzip, with no time in its header
     names = set()

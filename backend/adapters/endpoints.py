@@ -1,4 +1,4 @@
-"""Endpoints to list, upload, download and delete adapters."""
+"""Endpoints of adapters."""
 
 from typing import Annotated
 

@@ -49,7 +49,7 @@ async def delete(session: AsyncSession, project_id: str, id: str) -> None:
     await aliases.lock_adapter(session, adapter.id)
     if names := await aliases.names_of(session, [adapter.id]):
         raise StateConflict(
-            f"Aliases name the adapter: {', '.join(names[:5])}.",
+            f"The adapter cannot be deleted: these aliases point to it: {', '.join(names[:5])}.",
             code="adapter_has_alias",
             hint="Point them at another adapter, or delete them.",
         )

@@ -46,7 +46,7 @@ def name_of(fields: Mapping[str, str]) -> str:
 
 @asynccontextmanager
 async def archive(weights: Path, lora: LoraShape, folder: Path) -> AsyncIterator[Archive]:
-    """Pack a PEFT adapter as an uncompressed tar, whose configuration has only the checked settings."""
+    """Pack a PEFT adapter as an uncompressed tar. Its configuration holds only the checked settings."""
     with scratch_file(folder, "upload-") as file:
         yield await anyio.to_thread.run_sync(_write, file, weights, lora)
 

@@ -33,6 +33,6 @@ async def require_attempt(session: AsyncSession, job_id: str, attempt: int, toke
     )
     if await session.scalar(query) is None:
         raise LeaseLost(
-            f"Attempt {attempt} of {job_id} is over, or the job token is not its own.",
+            f"Attempt {attempt} of {job_id} is over, or the job token does not belong to it.",
             hint="Stop the trainer; the platform decides what becomes of the job.",
         )

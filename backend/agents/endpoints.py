@@ -1,4 +1,4 @@
-"""Endpoints of runners, and of trainers whose rollouts they run."""
+"""Endpoints for agent runners, and for the trainers whose rollouts they run."""
 
 from typing import Annotated
 
@@ -40,9 +40,10 @@ Token = Annotated[str | None, Depends(_token)]
 async def take_rollouts(
     id: str, body: TakeRollouts, request: Request, database: DatabaseDep, hub: HubDep, who: Writer
 ) -> AgentTasks:
-    """Long poll of a runner: rollouts of a job with environment `agent`, or none after `wait_seconds`.
+    """Long poll of a runner: take rollouts of a job with environment `agent`, or none after `wait_seconds`.
 
-    Each has a key for `/v1/rollout/…`, whose endpoint `chat/completions` answers in OpenAI's format.
+    Each rollout has an API key for `/v1/rollout/…`. `/v1/rollout/chat/completions` answers in OpenAI's
+    format.
     """
     leave(request)
     return await service.next_tasks(database, hub, who.project_id, id, body, request)
@@ -56,7 +57,7 @@ async def count_rollouts(id: str, session: Session, who: Reader) -> RolloutCount
 
 @router.post("/v1/rollout/heartbeat", status_code=204, operation_id="renewRollout")
 async def renew_rollout(rollout: RolloutCaller, token: Token, session: Session) -> None:
-    """Report that the runner is alive. After 401 or 409 `rollout_ended`, stop the program."""
+    """Report that the runner is alive. After 401 or 409 `rollout_ended`, stop the agent."""
     await rollouts.renew(session, rollout, token)
 
 

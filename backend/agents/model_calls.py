@@ -27,7 +27,7 @@ from reinforge.schemas.agent_rollouts import MOST_CALLS_AT_ONCE, ModelCallAnswer
 LOOK_AGAIN_SECONDS = 2.0
 HANG_UP_SECONDS = 1.0
 CALLER_CALLS = 64
-"""Most calls of one caller that may wait at once."""
+"""Maximum number of a caller's waiting calls."""
 ROLLOUT_ENDED = "rollout_ended"
 _RETENTION = timedelta(minutes=10)
 
@@ -68,7 +68,7 @@ async def add(
         raise TooManyRequests(
             f"{CALLER_CALLS} calls of this rollout are already waiting for an answer.",
             code="too_many_calls",
-            hint="Wait for some of them.",
+            hint="Wait for some of the answers, then try again.",
             retry_after=1,
         )
     session.add(
@@ -91,7 +91,9 @@ class ModelCalls:
         self._database, self._hub = database, hub
 
     async def answer(self, call: WaitingCall, gone: IsGone) -> dict[str, Any]:
-        """Wait for the trainer's result. Raises its error, StateConflict `rollout_ended`, Unavailable."""
+        """Wait for the trainer's answer; returns its result. Raises its error, StateConflict `rollout_ended`,
+        Unavailable.
+        """
         try:
             return await self._answer(call, gone)
         finally:
@@ -134,7 +136,7 @@ class ModelCalls:
             await session.execute(delete(QueuedModelCall).where(QueuedModelCall.id == call_id))
 
     async def clean_up(self) -> int:
-        """Delete calls that were left behind when the process with their request ended."""
+        """Delete calls that remain because the process that served their request ended."""
         async with self._database.transaction() as session:
             old = delete(QueuedModelCall).where(QueuedModelCall.deadline < now() - _RETENTION)
             return len((await session.execute(old.returning(QueuedModelCall.id))).all())
@@ -164,9 +166,7 @@ async def waiting_calls(session: AsyncSession, attempt: TrainerAttempt) -> list[
 async def store_answers(
     session: AsyncSession, attempt: TrainerAttempt, answers: Sequence[ModelCallAnswer]
 ) -> list[str]:
-    """Store answers; a repeated one changes nothing. Returns the ids of calls whose callers have
-    disconnected.
-    """
+    """Store answers; repeated ones change nothing. Returns ids of calls whose callers have disconnected."""
     query = select(QueuedModelCall).where(
         _of(attempt), QueuedModelCall.id.in_([answer.id for answer in answers])
     )

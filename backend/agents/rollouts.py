@@ -120,8 +120,8 @@ async def count_waiting(session: AsyncSession, attempt: TrainerAttempt) -> int:
 
 
 async def counts(session: AsyncSession, project_id: str, job_id: str) -> RolloutCounts:
-    """How many rollouts of a job wait or run, and its runners; zero without environment `agent`. Raises
-    NotFound.
+    """Numbers of a job's waiting and running rollouts, and its runners; zero without environment `agent`.
+    Raises NotFound.
     """
     job = await _job(session, project_id, job_id)
     of_attempt = _of(TrainerAttempt(job.id, job.attempt))
@@ -157,7 +157,7 @@ async def agent_job(session: AsyncSession, project_id: str, job_id: str) -> Job:
     job = await _job(session, project_id, job_id)
     if job.resolved_spec.get("environment", {}).get("type") != AGENT:
         raise StateConflict(
-            f"{job_id} samples by itself: it has no rollouts for runners.",
+            f"{job_id} samples its completions itself and has no rollouts for runners.",
             code="not_an_agent_job",
             hint="Use a job with `environment: {type: agent}`.",
         )
@@ -199,7 +199,7 @@ async def _renew(session: AsyncSession, rollout: AgentRollout) -> None:
 
 
 async def open_rollout(session: AsyncSession, rollout_id: str, key: str | None) -> OpenRollout:
-    """The rollout of a key. Counts as a heartbeat of its runner. Raises StateConflict `rollout_ended`."""
+    """The open rollout of a key; counts as its runner's heartbeat. Raises StateConflict `rollout_ended`."""
     rollout = await _of_key(session, rollout_id, key)
     unwritten = timedelta(seconds=rollout.limits["heartbeat_seconds"] / 4)
     if rollout.heartbeat_at is None or rollout.heartbeat_at < now() - unwritten:

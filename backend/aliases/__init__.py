@@ -1,1 +1,1 @@
-"""Aliases of adapters, and the report card that moving one may require."""
+"""Aliases of adapters. Moving an alias may require a report card."""

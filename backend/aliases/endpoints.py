@@ -1,4 +1,4 @@
-"""Endpoints to list, set and delete aliases of adapters."""
+"""Endpoints of aliases of adapters."""
 
 from typing import Annotated
 
@@ -39,10 +39,10 @@ async def set_alias(
     match: IfMatch,
     who: Writer,
 ) -> AliasInfo:
-    """Promote an adapter: create the alias, or move it. A new alias needs no If-Match.
+    """Promote an adapter: create the alias, or point it to this adapter. A new alias needs no If-Match.
 
     The alias stands for the adapter in `model` of a chat or of a job, and in `adapter` of a deployment or
-    evaluation. 409 `card_not_passed` if the report card does not meet the conditions of `require` or of the
+    evaluation. 409 `card_not_passed` if its report card does not meet the conditions of `require` or of the
     project.
     """
     settings: Settings = request.app.state.settings

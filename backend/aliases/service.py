@@ -23,7 +23,7 @@ from reinforge.schemas.aliases import AliasChange, AliasInfo, AliasSet
 from reinforge.schemas.report_card import CardRequirement
 
 MOST = 100
-"""Most aliases of a project."""
+"""Maximum number of aliases per project."""
 HISTORY = 200
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _IDS = re.compile(r"(?i)(adp_|ftckpt_|ftjob-|ft:)")
@@ -161,10 +161,10 @@ def _note(
 async def _check_name(session: AsyncSession, project_id: str, name: str) -> None:
     if not _NAME.fullmatch(name) or _IDS.match(name):
         raise InvalidInput(
-            f"{name[:80]!r} cannot be an alias.",
+            f"{name[:80]!r} is not a valid alias name.",
             code="invalid_name",
             param="name",
-            hint="Up to 63 letters, digits, dots, dashes and underscores; no id such as adp_….",
+            hint="Use up to 63 letters, digits, dots, dashes and underscores, but no id such as adp_….",
         )
     try:
         await base_models.get(session, project_id, name)
@@ -176,10 +176,10 @@ async def _check_name(session: AsyncSession, project_id: str, name: str) -> None
             taken = "a base model"
     if taken:
         raise StateConflict(
-            f"{name} is {taken}'s name.",
+            f"{name} is already the name of {taken}.",
             code="name_taken",
             param="name",
-            hint="Requests name models: choose a name that is not one yet.",
+            hint="Requests use one namespace for models, deployments and aliases: choose an unused name.",
         )
     count = await session.scalar(select(func.count()).where(AdapterAlias.project_id == project_id))
     if (count or 0) >= MOST:
@@ -195,7 +195,7 @@ async def _require(
     text: str | None,
     gpu_hour_price: float | None,
 ) -> CardRequirement | None:
-    """Check the project's and the request's conditions on the adapter's report card."""
+    """Check the adapter's report card against the project's and the request's conditions, if any."""
     if text is not None:
         conditions.parse(text)
     project = await session.get_one(Project, adapter.project_id)
@@ -204,10 +204,10 @@ async def _require(
         return None
     if adapter.job_id is None:
         raise StateConflict(
-            "An uploaded adapter has no report card.",
+            "A report card is required, but an uploaded adapter has none.",
             code="card_not_passed",
             param="adapter",
-            hint=f"Required: {required}. Start a job from it: its card compares both.",
+            hint=f"Required: {required}. Start a job from the adapter: the job's card compares both.",
         )
     job = await jobs.get(session, adapter.project_id, adapter.job_id)
     try:

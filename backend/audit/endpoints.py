@@ -23,8 +23,8 @@ async def list_entries(
     after: str | None = None,
     q: Annotated[str | None, Query(max_length=200)] = None,
 ) -> Page[AuditEntry]:
-    """Audit log, newest first; for owners. `q`: words that all occur in an entry, such as a name, an id, or
-    a part of the operation.
+    """The audit log, newest entry first; for owners. `q` selects the entries that contain all of its words,
+    such as a name, an id, or a part of the operation.
     """
     entries, more = await service.page(session, who, q=q, limit=limit, after=after)
     cursor = encode_cursor(entries[-1].created_at, entries[-1].id) if more else None

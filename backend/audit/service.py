@@ -21,7 +21,9 @@ def note(
     details: dict[str, Any],
     project_id: str,
 ) -> None:
-    """Add or complete an entry. If the project is deleted, the entry goes to the platform's oldest project."""
+    """Add an entry, or complete the one with this `id`. If the project is deleted, the entry goes to the
+    platform's oldest project.
+    """
     stored = session.get(AuditEntry, id)
     if stored is not None:
         stored.target, stored.details = target or stored.target, details or stored.details

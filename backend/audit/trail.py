@@ -27,7 +27,7 @@ QUIET = frozenset(
         "putDatasetUploadPart", "createDatasetUploadPartUrl",
     }
 )  # fmt: skip
-"""Operations without visible changes, which are left out of the log."""
+"""Operations that are not logged, as they change nothing visible."""
 LOUD_READS = ("/export", "/signing-secret")
 DETAIL_FIELDS = (
     "name",
@@ -186,7 +186,7 @@ async def _complete(trail: Trail, start: Message) -> None:
         async with database.transaction() as session:
             await session.run_sync(lambda plain: note(plain, **entry))
     except SQLAlchemyError:
-        log.exception("the audit entry %s of %s is not complete", entry["action"], trail.id)
+        log.exception("the audit entry %s (%s) could not be completed", entry["action"], trail.id)
 
 
 def _object(body: bytes) -> dict[str, Any]:

@@ -25,14 +25,14 @@ log = logging.getLogger(__name__)
 QUIET_SECONDS = 120.0
 SILENT = timedelta(seconds=150)
 _TEMPLATE_OFFER = (
-    'Send chat_template "plain" to use one that writes roles as words, "bare" to give the model the bare texts of '
-    "messages, or put a chat_template.jinja into the folder."
+    'Send chat_template "plain" for a template that writes roles as words, or "bare" to pass only the '
+    "messages' texts, or put a chat_template.jinja into the model's folder."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """A request to inspect a model. `template` names the chat template of a model that has none."""
+    """A request to inspect a model. `template` names the chat template to use for a model without its own."""
 
     key: str
     id: str
@@ -73,7 +73,7 @@ class Adder:
     def _forget(self, inspection: Inspection, task: "asyncio.Task[None]") -> None:
         self._tasks.pop(inspection.key, None)
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.info("%s was not added: %s", inspection.id, error)
+            log.info("the model %s was not added: %s", inspection.id, error)
 
     async def _add(self, inspection: Inspection) -> None:
         source = inspection.source_with_template
@@ -123,7 +123,9 @@ class Adder:
                     async with self._database.transaction() as session:
                         await repository.note(session, inspection.key, progress)
         if stream.result is None:
-            raise Unavailable("The worker gave no answer.", code="worker_lost", hint="Try again.")
+            raise Unavailable(
+                "The worker stopped before it had inspected the model.", code="worker_lost", hint="Try again."
+            )
         return stream.result
 
     async def _refuse(self, inspection: Inspection, error: ReinforgeError) -> None:
@@ -162,7 +164,7 @@ def is_inspected(row: BaseModel) -> bool:
 
 
 def _in_use(inspection: Inspection) -> StateConflict:
-    """Error for changed files of a model in use. Does not name its users, which may be in other projects."""
+    """Error for changed files of a model in use. Does not name where, as that may be another project."""
     return StateConflict(
         f"The files of {inspection.id} have changed, but jobs, adapters or deployments need the old ones.",
         code="model_in_use",
@@ -175,15 +177,15 @@ def removed(inspection: Inspection) -> NotFound:
     return NotFound(
         f"The model {inspection.id} was removed while a worker was inspecting it.",
         code="model_not_found",
-        hint="Add it again: what was downloaded is still there.",
+        hint="Add it again: files that were already downloaded are still there.",
     )
 
 
 def _interrupted() -> Unavailable:
     return Unavailable(
-        "The server that added it was stopped.",
+        "The server was stopped while it was adding the model.",
         code="interrupted",
-        hint="Add it again: a download goes on where it stopped.",
+        hint="Add the model again: its download continues where it stopped.",
     )
 
 

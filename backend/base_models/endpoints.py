@@ -1,4 +1,4 @@
-"""Endpoints to add, list, share and delete base models."""
+"""Endpoints of base models."""
 
 from typing import Annotated
 
@@ -30,11 +30,10 @@ async def create(
     once: Once,
     wait: bool = True,
 ) -> Response:
-    """Have a worker download, inspect and add a model. Repeating it inspects the model again.
+    """Have a worker download, inspect and add a model. Repeating the request inspects the model again.
 
-    The model belongs to the project. Only administrators can inspect a shared model again.
-
-    `wait=false` returns at once with a model that is `adding`; read it again for its progress.
+    The model belongs to the project. Only administrators can inspect a shared model again. `wait=false`
+    returns a model with the status `adding` at once; get it again to see the progress.
     """
     request_hash = once.request_hash(await request.body())
     async with database.transaction() as session:

@@ -48,7 +48,7 @@ async def page(
 
 
 async def lock_name(session: AsyncSession, id: str) -> None:
-    """Serialise additions and shares of this name until commit."""
+    """Serialise additions and sharing of models with this name until commit."""
     await session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"base_model {id}", 0))))
 
 

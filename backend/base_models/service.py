@@ -76,7 +76,7 @@ def usable(model: BaseModel) -> BaseModel:
             else f"The base model {model.id} cannot be used: {model.error}",
             code="model_not_ready",
             param="model",
-            hint="`reinforge models list` says how far it is."
+            hint="`reinforge models list` shows its progress."
             if adding
             else "Repair its files and add it again with `reinforge models add`.",
         )
@@ -129,11 +129,14 @@ async def _check_id(
         raise _exists(f"{body.id!r} comes with the platform.", "Give the new model another id.")
     if existing is None:
         if await repository.is_deployed(session, who.project_id, body.id):
-            raise _deployed(body.id, "Requests name models and deployments alike: give the model another id.")
+            raise _deployed(
+                body.id,
+                "Requests use one namespace for models, deployments and aliases: give the model another id.",
+            )
     elif existing.shared and not who.administrator:
         raise _exists(
             f"The model {body.id!r} exists already: all projects share it.",
-            "Use it, or give the new one another id. An administrator may have a worker look at it again.",
+            "Use it, or give the new one another id. An administrator may have a worker inspect it again.",
         )
     elif not same_source(existing.source, body.source):
         raise _exists(
@@ -198,14 +201,14 @@ def _template(existing: BaseModel | None) -> str | None:
 async def share(session: AsyncSession, who: Principal, id: str) -> BaseModel:
     await repository.lock_name(session, id)
     model = await get(session, who.project_id, id, lock=True)
-    _require_administrator(who, f"An administrator shares the model {id!r} with all projects.")
+    _require_administrator(who, f"Only an administrator may share the model {id!r} with all projects.")
     if model.shared:
         return model
     if model.status != "ready" or is_inspected(model):
         raise StateConflict(
             f"The model {id!r} is not ready, or a worker is inspecting it.",
             code="model_not_ready",
-            hint="Share it once that is done.",
+            hint="Share it once it is ready and no longer being inspected.",
         )
     if await repository.others_named(session, model):
         raise StateConflict(
@@ -215,7 +218,9 @@ async def share(session: AsyncSession, who: Principal, id: str) -> BaseModel:
             param="id",
         )
     if await repository.is_deployed(session, None, id):
-        raise _deployed(id, "Requests name models and deployments alike: share it under another id.")
+        raise _deployed(
+            id, "Requests use one namespace for models, deployments and aliases: share it under another id."
+        )
     model.project_id = None
     return model
 
@@ -236,7 +241,7 @@ async def remove(session: AsyncSession, who: Principal, id: str) -> None:
         raise StateConflict(
             f"The model {id!r} cannot be removed: {user}.",
             code="model_in_use",
-            hint="Results go on naming the model they were made with.",
+            hint="A model stays as long as jobs, adapters or deployments refer to it.",
         )
     await session.delete(model)
 
@@ -300,6 +305,6 @@ async def seed_builtin(database: Database, calls: Calls) -> None:
                 await _describe_builtin(database, calls, id)
                 waiting.remove(id)
             except (ReinforgeError, SQLAlchemyError) as error:
-                log.debug("%s waits: %s", id, error)
+                log.debug("the built-in model %s is not ready yet: %s", id, error)
         if waiting:
             await asyncio.sleep(_AGAIN_SECONDS)

@@ -55,7 +55,7 @@ async def insert_columns(
     *,
     replacing: bool = False,
 ) -> None:
-    """Insert numeric columns of equal length; `replacing` updates rows of the same key."""
+    """Insert numeric columns of equal length. With `replacing`, rows whose key exists are updated."""
     statement = _statement_of_columns(table, tuple(columns), replacing)
     await session.execute(statement, {name: _array(column) for name, column in columns.items()})
 

@@ -33,7 +33,7 @@ def sqlalchemy_url(url: str) -> str:
 
 
 def _ping_what_was_idle(engine: AsyncEngine) -> None:
-    """Ping only connections that were idle: `pool_pre_ping` costs a round trip per transaction."""
+    """Ping a connection before use only after idle time: `pool_pre_ping` pings once per transaction."""
 
     @event.listens_for(engine.sync_engine, "checkin")
     def note(connection: DBAPIConnection | None, record: ConnectionPoolEntry) -> None:

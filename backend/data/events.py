@@ -1,4 +1,4 @@
-"""Notifications: one LISTEN connection per process, fanned out by topic.
+"""Notifications between processes, each of which has one LISTEN connection and distributes them by topic.
 
 They carry no data, so a lost or repeated one does no harm. Topics: `job:<id>`, `calls`, `call:<id>`, `queue`
 and more.

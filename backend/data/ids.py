@@ -6,5 +6,4 @@ _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 def new_id(prefix: str) -> str:
-    """`new_id("ftjob-")` → `ftjob-8k2…`; 124 random bits."""
     return prefix + "".join(secrets.choice(_ALPHABET) for _ in range(24))

@@ -58,8 +58,8 @@ class Objects:
         self.store = store
 
     async def keep_file(self, path: Path, *, sha256: str, bytes: int, kind: str) -> bool:
-        """Store a file; False if it was stored already. Commits: call it before writing a row that refers to
-        the object.
+        """Store a file; False if it was stored already. Commits by itself: call it before writing a row that
+        refers to it.
         """
         if await self.announce(sha256, bytes=bytes, kind=kind):
             return False
@@ -126,8 +126,8 @@ class Objects:
                 yield chunk
 
     async def sweep_orphans(self, limit: int = 200) -> int:
-        """Delete unreferenced objects uploaded over a day ago; returns how many. Concurrent uploads wait for
-        the locked rows.
+        """Delete unreferenced objects last touched over a day ago; returns how many. Concurrent uploads wait
+        for the locked rows.
         """
         unused = [~exists().where(column == StoredObject.sha256) for column in _REFERENCES]
         deleted = 0

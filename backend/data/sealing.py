@@ -30,7 +30,7 @@ class Sealer:
             raise Unavailable(
                 "A stored secret cannot be read with this server's secret key.",
                 code="secret_unreadable",
-                hint="Set REINFORGE_SECRET_KEY to what it was, or store the key of the judge again.",
+                hint="Set REINFORGE_SECRET_KEY to its former value, or store the secret again.",
             ) from error
 
     def derived(self, label: str) -> bytes:

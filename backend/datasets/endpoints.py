@@ -1,4 +1,4 @@
-"""Endpoints that upload, read and delete datasets."""
+"""Endpoints of datasets."""
 
 from typing import Annotated
 
@@ -109,7 +109,7 @@ async def rows(
     offset: Annotated[int, Query(ge=0)] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> Response:
-    """Rows; CSV number columns become numbers. Fewer than `limit` if their JSON would exceed 4 MiB.
+    """Up to `limit` rows, fewer if their JSON would exceed 4 MiB. CSV columns of numbers become numbers.
 
     The next page starts at `offset` plus the number of rows returned.
     """

@@ -110,7 +110,7 @@ def read_page(path: str, format: Format, view: str, offset: int, limit: int) -> 
     for row in _prompts(path, format, view, range(offset, offset + limit)):
         remaining -= row.characters
         if remaining < 0 and row.messages is not None:
-            why = "This prompt is too long to be shown beside the others. Ask for fewer rows at once."
+            why = "This prompt and the rows before it are too long for one response. Request fewer rows."
             if row.characters > MOST_CHARACTERS:
                 why = f"This prompt has {row.characters:,} characters; at most {MOST_CHARACTERS:,} are rendered."
             row = RowPrompt(row.index, None, why, row.answer, row.slice)

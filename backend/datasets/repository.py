@@ -13,7 +13,9 @@ from reinforge.states import FINAL
 
 
 async def find(session: AsyncSession, project_id: str, id: str, *, lock: str | None = None) -> Dataset | None:
-    """Find a dataset. Until commit, lock `share` blocks its deletion, and `update` also new jobs on it."""
+    """Find a dataset. Until commit, the lock `share` prevents its deletion, and `update` also its use in new
+    jobs.
+    """
     query = select(Dataset).where(
         Dataset.id == id, Dataset.project_id == project_id, Dataset.deleted_at.is_(None)
     )
@@ -65,7 +67,7 @@ async def find_place(session: AsyncSession, project_id: str, id: str) -> Dataset
 
 
 async def newest_of_name(session: AsyncSession, datasets: Sequence[Dataset]) -> dict[str, str]:
-    """Maps the id of an older dataset to that of the newest with the same name and project."""
+    """Map the ids of datasets to that of the newest with the same name and project, if it is another."""
     names = {(dataset.project_id, dataset.name) for dataset in datasets}
     query = (
         select(Dataset.project_id, Dataset.name, Dataset.id)

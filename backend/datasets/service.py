@@ -1,4 +1,4 @@
-"""Stores, lists, reads, updates and deletes datasets."""
+"""Datasets and their stored files."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -116,7 +116,7 @@ async def page(
 async def page_behind(
     session: AsyncSession, project_id: str, *, limit: int, after: str | None, oldest_first: bool
 ) -> tuple[list[Dataset], bool] | None:
-    """The page after the dataset `after`, which may be deleted; None if it never existed."""
+    """The page after the dataset `after`, which may be deleted; None if `after` never existed."""
     place = None if after is None else await repository.find_place(session, project_id, after)
     if after is not None and place is None:
         return None

@@ -1,4 +1,4 @@
-"""Start of the demo job, whose files go through the same services as a user's."""
+"""Starts the demo job. Its files go through the same services as a user's."""
 
 import asyncio
 import hashlib
@@ -60,8 +60,8 @@ class DemoStarter:
     services: SubmitServices
 
     async def start(self, project_id: str, created_by: str) -> tuple[Job, bool]:
-        """The demo job, and whether it is new. An unfinished or succeeded job with the same files is reused,
-        a paused job resumed.
+        """Start the demo job; returns it and whether it is new. An unfinished or succeeded job with the same
+        files is reused, and resumed if it is paused.
         """
         spec = await anyio.to_thread.run_sync(jobfile.load, demo.job_file())
         mark = await anyio.to_thread.run_sync(spec_hash, spec)
@@ -134,10 +134,10 @@ async def start_first(starter: DemoStarter, project_id: str) -> None:
                 if await jobs.any_job(session, project_id):
                     return
             job, _ = await starter.start(project_id, "reinforge up")
-            log.info("the demo job %s starts by itself", job.id)
+            log.info("started the demo job %s", job.id)
             return
         except (Unavailable, SQLAlchemyError) as error:
-            log.debug("the demo waits: %s", error)
+            log.debug("the demo job cannot start yet, trying again: %s", error)
         except ReinforgeError as error:
             log.warning("the demo job cannot start: %s", error.message)
             return

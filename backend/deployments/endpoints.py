@@ -1,4 +1,4 @@
-"""Endpoints to create, change, start, stop and delete deployments."""
+"""Endpoints of deployments."""
 
 from typing import Annotated
 
@@ -74,7 +74,9 @@ async def start(id: str, request: Request, session: Session, who: Writer) -> Dep
 
 @router.post("/deployments/{id}/stop", response_model=DeploymentInfo, operation_id="stopDeployment")
 async def stop(id: str, database: DatabaseDep, who: Writer, once: Once) -> Response:
-    """Stop accepting requests: `draining` until running ones have ended, then `stopped`."""
+    """Stop accepting requests. The deployment is `draining` until running requests have ended, then
+    `stopped`.
+    """
     request_hash = once.request_hash(b"")
     async with database.transaction() as session:
         if (stored := await once.peek(session, request_hash)) is not None:

@@ -90,8 +90,8 @@ async def stop(session: AsyncSession, project_id: str, id: str) -> Deployment:
 async def settle(session: AsyncSession, id: str) -> None:
     """Stop a draining deployment that has no running requests.
 
-    A request stores its call and then checks the state; this checks the calls after the state is stored. So
-    one of them sees the other.
+    No request slips through: it stores its call and then checks the state, while this checks the calls after
+    the state was stored.
     """
     if not (await repository.under_way(session, [id])).get(id):
         await repository.move(session, id, since=["draining"], to="stopped")
@@ -101,7 +101,7 @@ async def remove(session: AsyncSession, project_id: str, id: str) -> None:
     row = await get(session, project_id, id, lock=True)
     if row.state != "stopped":
         raise StateConflict(
-            f"The deployment {row.name} is {row.state}.",
+            f"The deployment {row.name} is {row.state}: only a stopped one can be deleted.",
             code="deployment_not_stopped",
             hint="Stop it first: POST /api/v1/deployments/{id}/stop.",
         )
@@ -143,7 +143,7 @@ class Served:
     model: BaseModel
     adapter: AdapterArchive | None
     environment: ToolsSpec | None
-    """Tools that the deployment runs."""
+    """Environment whose tools the deployment runs."""
 
 
 async def serve(session: AsyncSession, project_id: str, name: str) -> Served | None:
@@ -176,7 +176,7 @@ def stopped(name: str) -> StateConflict:
         f"The deployment {name} is stopped or draining: it takes no requests.",
         code="deployment_stopped",
         param="model",
-        hint="Start it again with `reinforge deploy start`, or ask another model.",
+        hint="Start it again with `reinforge deploy start`, or use another model.",
     )
 
 
@@ -227,10 +227,10 @@ async def _check_name(session: AsyncSession, project_id: str, name: str) -> None
         if name not in base_models.BUILTIN and alias is None:
             return
     raise InvalidInput(
-        f"{name} is the name of {'a base model' if alias is None else 'an alias'}.",
+        f"{name} is already the name of {'a base model' if alias is None else 'an alias'}.",
         code="name_taken",
         param="name",
-        hint="Requests name models: choose a name that is not one yet.",
+        hint="Requests use one namespace for models, deployments and aliases: choose an unused name.",
     )
 
 
@@ -285,15 +285,15 @@ def _tools_of(job: Job) -> dict[str, Any]:
     if environment.get("type") != TOOLS or not environment.get("sources"):
         raise _no_tools(f"The job {job.id} has no tools that the platform runs.")
     if any(source["type"] == "openenv" for source in environment["sources"]):
-        raise _no_tools(
-            f"The OpenEnv server of the job {job.id} keeps the state of rollouts, not of requests."
-        )
+        raise _no_tools(f"The job {job.id} uses an OpenEnv server, whose tools run only within a rollout.")
     return environment
 
 
 def _require_no_tools(run_tools: bool) -> None:
     if run_tools:
-        raise _no_tools("These weights are not of a job here, so there are no tools to run.")
+        raise _no_tools(
+            "These weights were not trained by a job of this project, so there are no tools to run."
+        )
 
 
 def _no_tools(message: str) -> InvalidInput:

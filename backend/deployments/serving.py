@@ -75,8 +75,8 @@ async def sweep(session: AsyncSession) -> int:
         else:
             error = {
                 "code": "loading_interrupted",
-                "message": "The loading was interrupted before it ended.",
-                "hint": "The next request loads it.",
+                "message": "Loading the weights was interrupted.",
+                "hint": "The next request loads them again.",
             }
             await repository.move(session, row.id, since=["loading"], to="failed", error=error)
     return len(rows)

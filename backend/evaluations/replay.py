@@ -38,7 +38,7 @@ def refuse_turns(job: Job, what: str, param: str) -> None:
     """Raise InvalidInput `environment_not_supported` if the job's environment has several turns."""
     if job.resolved_spec["environment"]["type"] != SINGLE_TURN:
         raise InvalidInput(
-            f"{what} covers one turn per completion, and {job.id} has an environment with several.",
+            f"{what} supports only one turn per completion, but {job.id} has an environment with several.",
             code="environment_not_supported",
             param=param,
             hint="Held-out evaluations of the job itself run its environment: see docs/agents.md.",

@@ -63,7 +63,7 @@ class Evaluator:
                     if row is not None:
                         row.runner, row.touched_at = self._name, now()
                 if row is not None:
-                    log.info("%s continues on this server", row.id)
+                    log.info("the evaluation %s continues on this server", row.id)
                     self._spawn(row.id)
                     continue
             except SQLAlchemyError as error:
@@ -298,5 +298,5 @@ def batches(rows: Sequence[EvaluationPrompt], samples: int) -> Iterator[list[Eva
 
 
 def seed_of(seed: int, row: int) -> int:
-    """Seed of the batch that starts at `row`: without it, sampling noise would repeat in every RPC."""
+    """Seed of the batch that starts at `row`; one seed for all would repeat the sampling noise."""
     return int.from_bytes(hashlib.sha256(f"{seed}:{row}".encode()).digest()[:4], "big") >> 1

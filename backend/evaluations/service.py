@@ -102,7 +102,7 @@ async def put_labels(session: AsyncSession, job: Job, labels: Sequence[LabelCrea
                 f"The job has no completion {label.sample_no} of prompt {label.prompt_no} at step {label.step}.",
                 code="unknown_completion",
                 param=f"labels[{number}]",
-                hint="A resume from an earlier step takes later completions away: load the list again.",
+                hint="A resume from an earlier step deletes later completions: load the list again.",
             )
         await repository.put_label(session, job.id, label, by)
 

@@ -116,10 +116,10 @@ async def _policy(
         adapter = await _resolve_field(adapters.get(session, project_id, body.adapter), "adapter")
         if adapter.checkpoint_id is None:
             raise InvalidInput(
-                "An uploaded adapter cannot be evaluated on its own.",
+                "An uploaded adapter cannot be evaluated without a job.",
                 code="adapter_not_evaluable",
                 param="adapter",
-                hint="Start a job from it: its first evaluation measures the adapter.",
+                hint="Start a job from the adapter: the job's first evaluation measures it.",
             )
         return base_models.usable(await base_models.of(session, adapter)), adapter.checkpoint_id, adapter.id
     if body.checkpoint is not None:
@@ -129,7 +129,9 @@ async def _policy(
 
 
 async def _reward(session: AsyncSession, project_id: str, body: StandAloneCreate) -> dict[str, Any]:
-    """Identity of the reward, with its SHA-256: an evaluation gate compares only results of one reward."""
+    """Parameters that identify the reward, with its SHA-256: an evaluation gate compares only results of the
+    same reward.
+    """
     if body.reward is None:
         source = body.source or ""
         sha256 = hashlib.sha256(source.encode()).hexdigest()
@@ -218,10 +220,10 @@ def read_rows(
             characters += len(str(row.item))
             if characters > MOST_CHARACTERS:
                 raise TooLarge(
-                    f"The rows have more than {MOST_CHARACTERS:,} characters.",
+                    f"The chosen rows have more than {MOST_CHARACTERS:,} characters together.",
                     code="evaluation_too_large",
                     param="rows",
-                    hint="Ask for fewer rows.",
+                    hint="Request fewer rows.",
                 )
             prompts.append(EvaluationPrompt(row.index, row.item, row.messages, row.tools))
             following = next(remaining, None)

@@ -1,4 +1,4 @@
-"""Endpoints to list the examples and to start one as a job."""
+"""Endpoints of the examples."""
 
 from typing import Annotated
 

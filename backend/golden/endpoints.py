@@ -37,7 +37,7 @@ async def delete(id: str, case: str, session: Session, who: Writer) -> None:
 async def run(
     id: str, body: GoldenRunCreate, database: DatabaseDep, calls: CallsDep, who: Writer
 ) -> GoldenRun:
-    """Run all cases on the newest revision, on `revision`, or on code that is not stored."""
+    """Run all golden cases of a reward on its newest revision, on `revision`, or on code in `source`."""
     async with database.transaction() as session:
         reward, revision = await rewards.get_revision(session, who.project_id, id, body.revision)
         cases = await service.cases_of(session, id)

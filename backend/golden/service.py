@@ -108,7 +108,9 @@ async def run(calls: Calls, code: GoldenReward, cases: Sequence[GoldenCase]) -> 
 
 
 async def gate(calls: Calls, checked: Sequence[tuple[int, GoldenReward, Sequence[StoredGoldenCase]]]) -> None:
-    """Run the golden cases of rewards. Raises InvalidInput `golden_cases_failed` for the first that fails."""
+    """Run the golden cases of rewards. Raises InvalidInput `golden_cases_failed` for the first reward that
+    fails.
+    """
     for position, code, cases in checked:
         if not cases:
             continue

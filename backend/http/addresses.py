@@ -9,8 +9,8 @@ _LOOK_UP_SECONDS = 5.0
 
 
 async def check_address(guard: Guard, url: str, *, param: str, hint: str) -> None:
-    """Check that an address may be called, if it resolves; every call checks it again. Use outside
-    transactions. Raises InvalidInput `url_not_allowed`.
+    """Raise InvalidInput `url_not_allowed` if an address may not be called. One that does not resolve passes,
+    since every call checks again. Use outside transactions.
     """
     try:
         async with asyncio.timeout(_LOOK_UP_SECONDS):

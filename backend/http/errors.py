@@ -180,12 +180,12 @@ async def _integrity(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, IntegrityError)
     if not isinstance(error.orig, ForeignKeyViolation):
         raise error
-    log.info("the other side of a reference has gone or come: %s", error)
+    log.info("a row refers to a deleted row, or another row still refers to a row to delete: %s", error)
     return answer(request, deleted_meanwhile())
 
 
 async def _stale(request: Request, error: Exception) -> JSONResponse:
-    log.info("a row has gone: %s", error)
+    log.info("a row was deleted before it could be changed: %s", error)
     return answer(request, deleted_meanwhile())
 
 

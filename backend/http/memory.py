@@ -12,21 +12,23 @@ import anyio.to_thread
 from reinforge.system.memory import resident_bytes, return_freed_memory, return_large_blocks_at_once
 
 YOUNG_OBJECTS = 5_000
-"""Number of new objects that starts a collection. With 50,000, one took 40 to 70 ms, mostly to free requests
-in cycles.
+"""Number of new objects that starts a collection. With 50,000, a collection took 40 to 70 ms, mostly to free
+requests in cycles.
 """
 EVERY_SECONDS = 5.0
 WARM_LOOKS = (2, 12)
-"""Check counts at which all objects are frozen: the lasting routes, statements and caches exist by then."""
+"""Numbers of checks after which all objects are frozen: routes, statements and caches that stay exist by
+then.
+"""
 GROWTH_BYTES = 48 << 20
-"""Growth in bytes that starts a collection of young objects. It takes milliseconds; a full collection during
-large requests takes tenths of a second.
+"""Growth in bytes that starts a collection of young objects. That takes milliseconds; a full collection
+during large requests takes tenths of a second.
 """
 FULL_GROWTH_BYTES = 256 << 20
 """Growth in bytes that starts a full collection, even during a burst of requests."""
 REPEAT_LOOKS = (2, 6, 24)
-"""Check counts since the last growth at which a full collection runs: the requests of a burst have ended by
-then.
+"""Numbers of checks after the last growth at which a full collection runs: the requests of a burst have ended
+by then.
 """
 
 

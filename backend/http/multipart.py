@@ -69,7 +69,7 @@ async def receive(
                 f"The upload has no part called `{part}`.",
                 code="missing_file",
                 param=part,
-                hint=f"curl -F {part}=@FILE; `reinforge dataset push` and `reinforge adapter upload` send it.",
+                hint=f"Use curl -F {part}=@FILE, `reinforge dataset push` or `reinforge adapter upload`.",
             )
         yield FileUpload(Path(file.name), parts.filename, parts.bytes, parts.digest.hexdigest(), parts.fields)
 
@@ -190,5 +190,5 @@ def _invalid(message: str) -> InvalidInput:
         message,
         code="invalid_multipart",
         param=_FILE,
-        hint="curl -F file=@rows.jsonl sends what is expected.",
+        hint="Send the file as `curl -F file=@rows.jsonl` does.",
     )

@@ -12,7 +12,7 @@ HEAD_SECONDS = 15.0
 HEAD_BYTES = 64 * 1024
 LINGER_SECONDS = 5.0
 FRAMING_BYTES = 1024 * 1024
-"""Most bytes of chunk sizes, extensions and trailers of a request, in addition to eight times its content."""
+"""Maximum bytes of a request's chunk sizes, extensions and trailers, beyond eight times its content."""
 _DESCRIPTORS_APART = 256
 _MOST_DESCRIPTORS = 65_536
 
@@ -25,7 +25,9 @@ class ServerConfig(uvicorn.Config):
 
 
 def affordable_connections() -> int:
-    """Most connections: three quarters of the file descriptors, as uploads and downloads open files."""
+    """Maximum number of connections: three quarters of the file descriptors, as uploads and downloads open
+    files.
+    """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return max(64, (soft - _DESCRIPTORS_APART) * 3 // 4)
 

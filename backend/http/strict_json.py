@@ -49,7 +49,7 @@ def _check_parts(body: bytes, most: int) -> None:
         raise InvalidInput(
             f"The JSON has more than {most:,} objects and lists, or {MOST_COMMAS:,} values.",
             code="too_many_parts",
-            hint="Send it in several requests; rows belong into a dataset.",
+            hint="Send several smaller requests, or upload rows as a dataset.",
         )
 
 
@@ -63,7 +63,7 @@ def _parsed(body: bytes) -> Any:
         raise InvalidInput(
             f"An object in the JSON has more than {MOST_KEYS:,} keys.",
             code="too_many_keys",
-            hint="Are values used as keys? Send a list.",
+            hint="If values are used as keys, send a list instead.",
         )
     return value
 
@@ -79,7 +79,7 @@ def replace_nul(value: Any) -> Any:
 
 
 class ResponseReady(Exception):
-    """Raised by a dependency that has the response, to skip the endpoint."""
+    """Raised by a dependency that has the response already, to skip the endpoint."""
 
     def __init__(self, response: Response) -> None:
         super().__init__()

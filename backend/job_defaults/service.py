@@ -129,7 +129,9 @@ async def _estimate(
     sizes: JobSizes,
     observed: Observed | None,
 ) -> TimeEstimate | None:
-    """Time estimate from jobs on this dataset, else from its pre-flight, else from jobs on other datasets."""
+    """Time estimate from jobs on this dataset, else from a pre-flight on it, else from jobs on other
+    datasets.
+    """
     earlier, probed = (
         await _earlier(session, project_id, spec, model, dataset, sizes.devices),
         sizes.preflight,

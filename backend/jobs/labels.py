@@ -45,10 +45,10 @@ def _tags(tags: Iterable[str], body: JobUpdate) -> list[str]:
     merged = list(dict.fromkeys(tag for tag in chain(tags, body.add_tags) if tag not in removed))
     if len(merged) > MOST_TAGS:
         raise InvalidInput(
-            f"A job has at most {MOST_TAGS} tags; these are {len(merged)}.",
+            f"A job can have at most {MOST_TAGS} tags, but this change would give it {len(merged)}.",
             code="too_many_tags",
             param="add_tags",
-            hint="Remove others with `remove_tags`.",
+            hint="Remove other tags with `remove_tags`.",
         )
     return merged
 

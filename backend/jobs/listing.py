@@ -163,7 +163,7 @@ def setting(path: str) -> Any:
             f"{path[:50]!r} is not a path in a specification.",
             code="unknown_path",
             param="setting",
-            hint="Write it as optimizer.learning_rate.",
+            hint="Use a dotted path such as optimizer.learning_rate.",
         )
     json_value = Job.resolved_spec[tuple(path.split("."))]
     return func.nullif(json_value, cast(literal("null", Text), JSONB), type_=JSONB)

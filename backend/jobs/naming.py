@@ -23,7 +23,9 @@ _UNNAMED = ("name", "metadata", "export", "model", "adapter.start", "data.datase
 
 
 async def unique_name(session: AsyncSession, project_id: str, base: str, spec: Mapping[str, Any]) -> str:
-    """`base` if free; else `base` with settings that differ from the job so named, numbered if needed."""
+    """`base` if no job has the name, else `base` with settings that differ from that job, numbered if
+    needed.
+    """
     lock = func.pg_advisory_xact_lock(func.hashtextextended(f"job names of {project_id}", 0))
     await session.execute(select(lock))
     base = base[:LONGEST]

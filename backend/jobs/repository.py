@@ -92,6 +92,6 @@ async def checkpoint(session: AsyncSession, job_id: str, step: int) -> Checkpoin
         raise NotFound(
             f"No checkpoint of step {step} is stored.",
             code="checkpoint_not_found",
-            hint="The best three by held-out reward and the last are kept.",
+            hint="Only the three with the highest held-out reward, the newest and the final one are stored.",
         )
     return row

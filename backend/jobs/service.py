@@ -110,12 +110,14 @@ async def find_alive(session: AsyncSession, project_id: str, key: str, value: st
 async def unfinished_by_metadata(
     session: AsyncSession, project_id: str, keys: Sequence[str]
 ) -> dict[str, Job]:
-    """The newest unfinished job by metadata value: the value of the first of `keys` that the job has."""
+    """Map metadata values to their newest unfinished jobs. A job's value is that of the first key of
+    `keys` that it has.
+    """
     return await repository.unfinished_by_metadata(session, project_id, keys)
 
 
 async def find_by_code(session: AsyncSession, model_id: str, code: str) -> Job | None:
-    """The newest training job on `model_id`, in any project, with an id that begins `ftjob-` + `code`."""
+    """The newest training job on `model_id`, in any project, whose id begins with `ftjob-` and `code`."""
     return await repository.find_by_code(session, model_id, code)
 
 

@@ -1,4 +1,4 @@
-"""Endpoints to list, create, change and delete LLM judges."""
+"""Endpoints of LLM judges."""
 
 from fastapi import APIRouter, Request, Response
 

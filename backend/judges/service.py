@@ -85,10 +85,10 @@ async def change(
     fields = _checked({name: getattr(row, name) for name in _CONNECTION} | changes)
     if fields["base_url"] != row.base_url and row.key_sealed and "api_key" not in body.model_fields_set:
         raise InvalidInput(
-            "A judge with another address needs its key again.",
+            "The new address of the judge needs the API key again.",
             code="key_needed",
             param="api_key",
-            hint="Send `api_key` beside `base_url`, or null to send no key there.",
+            hint="Send `api_key` with `base_url`; null means that the judge needs no key.",
         )
     for name, value in fields.items():
         setattr(row, name, value)

@@ -1,4 +1,4 @@
-"""Endpoints to list, create, revoke and transfer API keys."""
+"""Endpoints of API keys."""
 
 from typing import Annotated
 

@@ -64,4 +64,4 @@ class Adapter(Created, Base):
     bytes: Mapped[int]
     held_out_reward: Mapped[float | None]
     deleted_at: Mapped[datetime | None]
-    """Time of deletion; the row stays for others that refer to it."""
+    """Time of deletion; the row stays for other rows that refer to it."""

@@ -33,4 +33,4 @@ class Dataset(Created, Base):
     expires_at: Mapped[datetime | None]
     """Time after which the dataset is deleted once no unfinished job needs it."""
     deleted_at: Mapped[datetime | None]
-    """Time of deletion; the row stays for others that refer to it."""
+    """Time of deletion; the row stays for other rows that refer to it."""

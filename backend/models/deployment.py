@@ -13,7 +13,7 @@ _STATES = ", ".join(f"'{state}'" for state in STATES)
 
 
 class Deployment(Created, Base):
-    """A deployment; it refers to weights by SHA-256, so they outlive their checkpoint."""
+    """Refers to its weights by SHA-256, so that they outlive their checkpoint."""
 
     __tablename__ = "deployment"
     __table_args__ = (

@@ -131,7 +131,7 @@ class JobCommand(Created, Base):
 
 
 class Event(Base):
-    """One live event, or `count` events in one row. A trigger deletes the events of a job: a foreign key
+    """One live event, or `count` events in one row. A trigger deletes them with their job, as a foreign key
     would cost a lookup per event.
     """
 
@@ -145,5 +145,5 @@ class Event(Base):
     data: Mapped[dict[str, Any]]
     """Stored uncompressed (a migration sets STORAGE EXTERNAL): larger, but twice as fast to write."""
     step: Mapped[int | None]
-    """Step of the event, if a resume from an earlier step deletes it; otherwise None."""
+    """Step of the event, if a resume from an earlier step deletes the event; otherwise None."""
     ts: Mapped[datetime] = mapped_column(default=now)

@@ -15,7 +15,7 @@ class Project(Created, Base):
     name: Mapped[str] = mapped_column(unique=True)
     served_at: Mapped[datetime | None]
     required_card: Mapped[str | None]
-    """Conditions that a report card has to meet before an alias may name its adapter."""
+    """Conditions that a report card has to meet before an alias may point to its adapter."""
 
 
 class ApiKey(Created, Base):

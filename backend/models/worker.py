@@ -22,7 +22,7 @@ class Worker(Base):
     answers: Mapped[list[str] | None]
     broker: Mapped[dict[str, Any] | None]
     engines: Mapped[list[str] | None]
-    """Rollout engines, the choice of `auto` first; None if not reported."""
+    """Available rollout engines, first the one that `auto` selects; None if not reported."""
     waits_for: Mapped[str | None]
     process: Mapped[str | None]
     """Id of the process; a restart keeps the worker's id, but loses its running RPCs."""

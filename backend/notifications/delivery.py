@@ -79,10 +79,10 @@ class MailDeliveries:
                 mail.state, mail.ended_at = "sent", now()
             elif outcome.permanent or following > mail.give_up_at:
                 mail.state, mail.ended_at = "failed", now()
-                log.warning("%s was not sent: %s", id, outcome.error)
+                log.warning("the e-mail %s was not sent: %s", id, outcome.error)
             else:
                 mail.next_at = following
-                log.warning("%s waits for another attempt: %s", id, outcome.error)
+                log.warning("the e-mail %s was not sent, trying again later: %s", id, outcome.error)
 
 
 async def forget_old(database: Database) -> None:

@@ -49,7 +49,7 @@ async def update(
     match: IfMatch,
     who: Reader,
 ) -> Notifications:
-    """Choose the events that send e-mail. Needs a confirmed address."""
+    """Choose the events that are reported by e-mail. Needs a confirmed address."""
     return tagged(await service.update(session, settings, who, body, match), response)
 
 
@@ -66,12 +66,14 @@ async def send_confirmation(session: Session, settings: SettingsDep, who: Reader
 
 @page_router.get("/confirm")
 async def confirm_page(token: Token, session: Session, sealer: SealerDep) -> HTMLResponse:
-    """Page with a button to confirm: a mail program that opens the link must not confirm."""
+    """Page with a button that confirms an address: a mail program that opens the link must not confirm it."""
     try:
         address = await service.confirm(session, sealer, token, save=False)
     except NotFound as error:
         return _refusal(error)
-    return _page("Confirm your e-mail address", f"Reinforge may send e-mail to {address}.", "Confirm")
+    return _page(
+        "Confirm your e-mail address", f"Confirm that Reinforge may send e-mail to {address}.", "Confirm"
+    )
 
 
 @page_router.post("/confirm")
@@ -89,7 +91,7 @@ async def unsubscribe_page(token: Token, session: Session, sealer: SealerDep) ->
         project = await service.unsubscribe(session, sealer, token, save=False)
     except NotFound as error:
         return _refusal(error)
-    return _page("Unsubscribe", f"No more e-mail about the project {project}.", "Unsubscribe")
+    return _page("Unsubscribe", f"Stop all e-mail to you about the project {project}.", "Unsubscribe")
 
 
 @page_router.post("/unsubscribe")

@@ -45,7 +45,9 @@ def event_content(mail: Mail, project: str, base_url: str, unsubscribe: str) -> 
     name = one_line(str(data.get("name") or data["id"]))
     lines = [str(data[key]) for key in ("verdict_message", "message", "hint") if data.get(key)]
     if data.get("last_of_hour"):
-        lines.append("This is the last message of this hour: there were too many. The page shows the rest.")
+        lines.append(
+            "There were too many messages: this is the last one of this hour. The page shows the rest."
+        )
     facts = {"Project": project, "Status": data.get("status"), "Reason": data.get("reason")}
     if data.get("step") is not None:
         facts["Step"] = str(data["step"])
@@ -63,7 +65,9 @@ def event_content(mail: Mail, project: str, base_url: str, unsubscribe: str) -> 
 
 
 def confirmation_content(address: str, base_url: str, url: str) -> MailContent:
-    """E-mail without any text that a user can choose: the address may be somebody else's."""
+    """E-mail to confirm an address. It has no text that a user can choose: the address may be somebody
+    else's.
+    """
     return MailContent(
         title="Confirm your e-mail address",
         subject="Confirm your e-mail address",

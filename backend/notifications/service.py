@@ -96,13 +96,13 @@ async def unsubscribe(session: AsyncSession, sealer: Sealer, token: str, *, save
 async def _account(session: AsyncSession, who: Principal) -> tuple[Member, User]:
     if who.user_id is None:
         raise StateConflict(
-            "An API key has no account.",
+            "An API key has no account, so it cannot receive e-mail.",
             code="no_account",
-            hint="Sign in to the page as a person to receive e-mail.",
+            hint="Sign in to the page as a person.",
         )
     if who.member_id is None:
         raise StateConflict(
-            "You are no member of this project.",
+            "You are not a member of this project.",
             code="no_member",
             hint="Only members receive e-mail about a project: add yourself.",
         )

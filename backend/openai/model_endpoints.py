@@ -26,7 +26,7 @@ MOST_CHECKPOINTS = 10_000
 
 @router.get("", operation_id="listWireModels")
 async def list_models(session: Session, who: Reader) -> WireList[ModelView]:
-    """Every valid `model`: base models, then deployments, adapters, aliases and checkpoints."""
+    """Every valid value of `model`: base models, then deployments, adapters, aliases and checkpoints."""
     bases = await session.scalars(
         select(BaseModel)
         .where(BaseModel.status == "ready", base_models.visible_to(who.project_id))
@@ -70,7 +70,7 @@ async def delete(model: str, session: Session, who: Writer) -> Deleted:
         return Deleted(id=model, object="model")
     if await aliases.find(session, who.project_id, model) is not None:
         raise InvalidInput(
-            f"{model} is an alias.",
+            f"{model} is an alias, which this endpoint does not delete.",
             code="model_not_deletable",
             param="model",
             hint="DELETE /api/v1/adapters/aliases/{name} deletes it.",
@@ -78,17 +78,17 @@ async def delete(model: str, session: Session, who: Writer) -> Deleted:
     named_model = await model_names.find(session, who.project_id, model)
     if named_model.job is None:
         raise NotAllowed(
-            f"{model} is a base model.",
+            f"{model} is a base model, which this endpoint does not delete.",
             code="model_not_deletable",
             param="model",
             hint="`reinforge models remove` and DELETE /api/v1/models/{id} remove base models.",
         )
     if ":ckpt-step-" in model or named_model.job.adapter_id is None:
         raise InvalidInput(
-            "A checkpoint is deleted with its job.",
+            "A checkpoint can be deleted only with its job.",
             code="model_not_deletable",
             param="model",
-            hint="Of each job the best three by held-out reward and the newest are kept.",
+            hint="A job keeps its three best checkpoints by held-out reward and the newest one.",
         )
     await adapters.delete(session, who.project_id, named_model.job.adapter_id)
     return Deleted(id=model, object="model")

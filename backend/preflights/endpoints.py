@@ -1,4 +1,4 @@
-"""Endpoints that start, show and cancel a pre-flight."""
+"""Endpoints of pre-flights."""
 
 from typing import Annotated
 
@@ -24,9 +24,9 @@ router = APIRouter(prefix="/api/v1", tags=["preflights"], route_class=StrictRout
 async def create(
     spec: Annotated[JobSpec, Body()], request: Request, services: ServicesDep, who: Writer, once: Once
 ) -> Response:
-    """Queue a few steps of this job, without weight updates, for a report on pass rates and costs.
+    """Queue a pre-flight: a few steps of this job, without weight updates, to report pass rates and costs.
 
-    Validated like a new job, with the same errors.
+    It is validated like a new job, with the same errors.
     """
     draft = Draft(spec, await request.json(), purpose="preflight")
     return await submit(services, NewPreflight(who, once, once.request_hash(await request.body()), draft))

@@ -41,7 +41,9 @@ class ReplyUnpickler(pickle.Unpickler):
             cls = super().find_class(module, name)
             if isinstance(cls, type) and _is_data(cls):
                 return cls
-        raise pickle.UnpicklingError(f"{module}.{name} is no part of an answer")
+        raise pickle.UnpicklingError(
+            f"the process's answer contains {module}.{name}, which is not an allowed type"
+        )
 
 
 def _is_data(kind: type) -> bool:
@@ -54,7 +56,7 @@ class Children:
         self._timers: dict[int, asyncio.TimerHandle] = {}
 
     async def ask(self, read: Callable[..., T], *arguments: Any) -> T:
-        """Result of `read`, run in a child. Raises what `read` raises, and ChildDied."""
+        """Run `read` in a child and return its result. Raises what `read` raises, and ChildDied."""
         question = pickle.dumps((read, arguments), pickle.HIGHEST_PROTOCOL)
         child = await self._take()
         try:
@@ -108,7 +110,7 @@ async def _request(child: asyncio.subprocess.Process, question: bytes) -> bytes:
 
 
 async def start(module: str, *arguments: str, stdin: int) -> asyncio.subprocess.Process:
-    """Start a module as a child process, which reads untrusted bytes and which asyncio reaps."""
+    """Start a module that reads untrusted bytes as a child process, which asyncio reaps."""
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", module, *arguments),
         stdin=stdin,
@@ -138,7 +140,7 @@ async def close_children() -> None:
 
 
 def child_environment() -> dict[str, str]:
-    """Environment without access to the database, objects or workers."""
+    """Environment variables that give no access to the database, objects or workers."""
     inherited = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
     return inherited | {
         "ARROW_DEFAULT_MEMORY_POOL": "system",

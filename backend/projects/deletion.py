@@ -28,7 +28,7 @@ async def delete_project(session: AsyncSession, who: Principal, id: str, name: s
         )
     if await session.scalar(select(func.count()).select_from(Project)) == 1:
         raise StateConflict(
-            "The only project cannot be deleted.", code="last_project", hint="Make another one first."
+            "The only project cannot be deleted.", code="last_project", hint="Create another one first."
         )
     await _check_idle(session, id)
     await _move_sessions(session, id)

@@ -1,4 +1,4 @@
-"""Endpoints to list, create, change, switch, export and delete projects."""
+"""Endpoints of projects."""
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
@@ -53,7 +53,7 @@ async def get_by_id(id: str, response: Response, session: Session, who: Reader) 
 async def rename_project(
     id: str, body: ProjectUpdate, response: Response, session: Session, match: IfMatch, who: Writer
 ) -> Project:
-    """Rename a project, or set the conditions on the report card for promotions. For owners."""
+    """Rename a project, or set the report-card conditions that promotions must meet. For owners."""
     return tagged(await service.change(session, who, id, body, match), response)
 
 
@@ -78,8 +78,9 @@ async def export_project(
 ) -> StreamingResponse:
     """A tar of the project's data, for owners.
 
-    Datasets, rewards, golden cases; jobs with specification, metrics, completions, events, log, labels and
-    checkpoints; evaluations with their completions, adapters, deployments and usage. Never includes secrets.
+    It holds datasets, rewards and golden cases; jobs with specification, metrics, completions, events, log,
+    labels and checkpoints; evaluations with their completions, adapters, deployments and usage; never
+    secrets.
     """
     project = await service.owned(session, who, id)
     pieces = export.archive(database, objects, settings.home_folder / "exports", project.id)

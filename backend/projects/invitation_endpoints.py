@@ -1,4 +1,4 @@
-"""Endpoints to list, create, withdraw and accept invitations."""
+"""Endpoints of invitations."""
 
 from typing import Annotated
 

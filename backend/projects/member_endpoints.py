@@ -1,4 +1,4 @@
-"""Endpoints to list, add, change and remove members."""
+"""Endpoints of members."""
 
 from typing import Annotated
 

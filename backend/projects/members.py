@@ -35,7 +35,7 @@ async def create(
         raise StateConflict(
             f"A member called {name!r} already exists.",
             code="member_exists",
-            hint="Give the new one another name, or make a fresh sign-in address for the old one.",
+            hint="Give the new one another name, or create a sign-in link for the existing one.",
             param="name",
         )
     user = User(id=new_id("user_"), name=name, administrator=False)

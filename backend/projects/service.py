@@ -28,7 +28,7 @@ async def counts(session: AsyncSession, project_id: str) -> dict[str, Any]:
 
 
 async def visible_projects(session: AsyncSession, who: Principal) -> list[ProjectAccess]:
-    """Projects of the caller, by name: all for administrators, a user's own, or another key's one."""
+    """The caller's projects, by name: all for administrators, a user's own, or that of any other key."""
     if who.administrator or who.user_id is not None:
         rows = await repository.projects(session, None if who.administrator else who.user_id)
     else:
@@ -55,7 +55,7 @@ async def create(session: AsyncSession, who: Principal, body: ProjectCreate) -> 
         raise NotAllowed(
             "The API key of a project cannot create another project.",
             code="not_administrator",
-            hint="Make it on the page, or with a key of an administrator of the platform.",
+            hint="Create it on the page, or with a key of an administrator of the platform.",
         )
     project = Project(id=new_id("proj_"), name=body.name)
     session.add(project)

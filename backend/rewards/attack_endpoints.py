@@ -36,7 +36,7 @@ async def attack_stored(
     """Search for wrong completions that earn reward from a stored reward's newest revision."""
     if body.source is not None or body.grader is not None:
         raise InvalidInput(
-            "`source` and `grader` belong to POST /rewards/attack; this attacks a stored reward.",
+            "`source` and `grader` belong to POST /rewards/attack; this endpoint attacks a stored reward.",
             param="source" if body.source is not None else "grader",
         )
     async with database.transaction() as session:

@@ -1,4 +1,4 @@
-"""Endpoints that store, list, revise and test rewards."""
+"""Endpoints of rewards."""
 
 from typing import Annotated
 
@@ -120,7 +120,7 @@ async def test_stored(
     """Score the given completions with a stored reward's newest revision."""
     if body.source is not None or body.grader is not None:
         raise InvalidInput(
-            "`source` and `grader` belong to POST /rewards/test; this tests a stored reward.",
+            "`source` and `grader` belong to POST /rewards/test; this endpoint tests a stored reward.",
             param="source" if body.source is not None else "grader",
         )
     async with database.transaction() as session:

@@ -72,7 +72,7 @@ async def job_counts(session: AsyncSession, ids: Sequence[str]) -> dict[str, tup
 
 
 async def error_shares(session: AsyncSession, ids: Sequence[str]) -> dict[str, float]:
-    """Share of completions that each reward failed to score, in jobs with this reward only."""
+    """Share of completions that each reward failed to score, in jobs that use only this reward."""
     jobs = select(JobReward.job_id).where(JobReward.reward_id.in_(ids))
     alone = (
         select(JobReward.job_id, func.min(JobReward.reward_id).label("reward"))

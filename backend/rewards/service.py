@@ -61,7 +61,7 @@ class Account:
 
 @dataclass(frozen=True)
 class LoadedSource:
-    """Functions of a source as `{name, spelling, line}`, or its error."""
+    """Result of loading a source: its functions as `{name, spelling, line}`, or the error."""
 
     entries: list[dict[str, Any]]
     error: InvalidInput | None
@@ -291,7 +291,7 @@ async def test(
     body: RewardTest,
     account: Account,
 ) -> RewardTestResult:
-    """Score completions; sets `load_error` if the source does not load. Raises StateConflict
+    """Score completions. The result has `load_error` if the source does not load. Raises StateConflict
     `budget_exceeded`.
     """
     _check_text(RewardSource(name, source, entry))

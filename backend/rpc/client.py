@@ -195,7 +195,8 @@ class Calls:
         limit = self._limits.samples if samples else self._limits.calls
         if (await session.scalar(waiting) or 0) >= limit:
             raise TooManyRequests(
-                f"{limit:,} {'samplings' if samples else 'calls'} of this project are already waiting for a worker.",
+                f"{limit:,} {'sampling requests' if samples else 'calls'} of this project "
+                "are already waiting for a worker.",
                 code="too_many_calls",
                 hint="Wait until some are answered, or start more workers. Whoever runs the platform can raise "
                 f"REINFORGE_PROJECT_{'SAMPLES' if samples else 'CALLS'}.",
@@ -258,9 +259,11 @@ class Calls:
             query = select(Call.state, Call.deadline).where(Call.id == call_id)
             call = (await session.execute(query.with_for_update(key_share=True))).one_or_none()
             if call is None or call.deadline < now():
-                raise NotFound(f"Nobody waits for {call_id} any more.", code="call_not_found")
+                raise NotFound(f"No request waits for the call {call_id} any more.", code="call_not_found")
             if call.state != "taken":
-                raise StateConflict(f"The call {call_id} is {call.state}.", code="call_not_running")
+                raise StateConflict(
+                    f"The call {call_id} is {call.state}: it takes no more events.", code="call_not_running"
+                )
             if not events:
                 return
             chunk = insert(CallChunk).values(call_id=call_id, seq=seq, events=events)

@@ -1,4 +1,4 @@
-"""Empty result shared by one worker's pollers, so that a notification makes only one query the queue."""
+"""Shares an empty result among a worker's pollers: after a notification, only one queries the queue."""
 
 import asyncio
 import contextlib

@@ -40,7 +40,10 @@ async def _database(database: Database) -> dict[str, Any]:
         async with asyncio.timeout(_PROBE_SECONDS):
             if await is_migrated(database):
                 return {"ready": True}
-        return {"ready": False, "message": "Run `python -m backend migrate`."}
+        return {
+            "ready": False,
+            "message": "The schema does not match this version: run `python -m backend migrate`.",
+        }
     except (SQLAlchemyError, TimeoutError) as error:
         log.warning("readiness: the database does not answer: %s", error)
         return {"ready": False, "message": "The database does not answer."}
@@ -87,8 +90,8 @@ async def _workers(database: Database, broker: BrokerState) -> dict[str, dict[st
     if late:
         training["without_wake_ups"] = late
         training["message"] = (
-            f"Wake-ups do not reach {late} of {training['online']}: jobs may start some seconds later there. "
-            "GET /api/v1/workers says why."
+            f"Wake-ups do not reach {late} of {training['online']} workers: jobs may start some seconds "
+            "later there. GET /api/v1/workers says why."
         )
     return {
         "worker": training,

@@ -50,7 +50,7 @@ def _edits(operation: dict[str, Any]) -> None:
         if parameter["in"] == "header" and parameter["name"] == "if-match":
             parameter["required"] = operation["operationId"] not in IF_MATCH_SOMETIMES
             parameter["schema"] = {"type": "string", "maxLength": 1000}
-            parameter["description"] = "The `etag` of what the change was made from, or `*`."
+            parameter["description"] = "The `etag` of the version that the change is based on, or `*`."
 
 
 def _show(operation: dict[str, Any], example: dict[str, Any]) -> None:

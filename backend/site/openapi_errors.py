@@ -11,7 +11,7 @@ from backend.rpc.client import get_calls
 _TEXT_OR_NULL = {"anyOf": [{"type": "string"}, {"type": "null"}]}
 ENVELOPE: dict[str, Any] = {
     "title": "Error",
-    "description": "Every failure, of both surfaces.",
+    "description": "Every error, of the native API and of OpenAI's.",
     "type": "object",
     "required": ["error"],
     "properties": {
@@ -27,7 +27,7 @@ ENVELOPE: dict[str, Any] = {
                 "hint": {**_TEXT_OR_NULL, "description": "What to do about it."},
                 "errors": {
                     "type": "array",
-                    "description": "Everything at fault, where that is more than `message` says.",
+                    "description": "All faults, if there are more than `message` names.",
                     "items": {
                         "type": "object",
                         "required": ["message"],
@@ -51,14 +51,14 @@ ENVELOPE: dict[str, Any] = {
                         "good_rows": {"type": "integer"},
                         "skippable": {
                             "type": "boolean",
-                            "description": "Send it again with `skip_bad_rows` to keep the good rows.",
+                            "description": "Whether `skip_bad_rows` would keep the good rows.",
                         },
                     },
                 },
                 "current": {
                     "type": "object",
                     "additionalProperties": True,
-                    "description": "Of a 412: what the thing is now.",
+                    "description": "For status 412: the resource as it is now.",
                 },
             },
         }
@@ -68,15 +68,18 @@ RESPONSES = {
     "400": ("BadRequest", "The request is not valid: `param` says where, `hint` what to do."),
     "401": ("NotAuthenticated", "No key or session, or one that is unknown, expired or revoked."),
     "403": ("NotAllowed", "The key or session is valid; its role or its scopes are not enough."),
-    "404": ("NotFound", "There is no such thing in this project, or no such project."),
-    "409": ("Conflict", "The state of things does not allow this now; sent again it fails again."),
-    "412": ("Changed", "It has changed since; `error.current` is what it is now."),
-    "413": ("TooLarge", "Over a limit, which the message names."),
+    "404": ("NotFound", "There is no such resource in this project, or no such project."),
+    "409": ("Conflict", "The current state does not allow the request; repeating it fails again."),
+    "412": ("Changed", "The resource has changed since it was read; `error.current` is its current version."),
+    "413": ("TooLarge", "The request exceeds a limit, which the message names."),
     "422": ("Invalid", "The request is not valid: `param` says where, `hint` what to do."),
     "428": ("MatchMissing", "If-Match is missing."),
-    "429": ("TooOften", "Too often, or too much at once; wait for `Retry-After` seconds."),
-    "503": ("Unavailable", "No worker can answer, or not in time; try again after `Retry-After` seconds."),
-    "default": ("Failed", "Any other failure: 500, or 503 while the database or the object store is away."),
+    "429": ("TooOften", "Too many requests, or too much at once; wait for `Retry-After` seconds."),
+    "503": ("Unavailable", "No worker can answer in time; try again after `Retry-After` seconds."),
+    "default": (
+        "Failed",
+        "Any other failure: 500, or 503 while the database or the object store is unavailable.",
+    ),
 }
 _RETRY_AFTER = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
 _COUNTED = frozenset({"signIn", "acceptInvitation", "resetPassword", "updateMe"})

@@ -78,8 +78,8 @@ class PageFallback:
         await self.respond(path, first, copies=copies, browser=browser)(scope, receive, send)
 
     def respond(self, path: str, first: str, *, copies: Copies = (), browser: bool = False) -> Response:
-        """The file at `path`, or `index.html`: for the page's paths, and with status 404 for browsers. Raises
-        NotFound.
+        """The file at `path`; else `index.html`, with status 404 if the page has no such path. Raises NotFound
+        for clients other than browsers at such a path, and for a missing file.
         """
         file = (self.folder / path.lstrip("/")).resolve()
         if file.is_relative_to(self.folder) and file.is_file() and file.name != "index.html":

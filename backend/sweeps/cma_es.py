@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class CmaEsSettingSampler(SettingSampler):
     """CMA-ES sampler. Its generations consist of the settings with a result, in the order of their numbers.
 
-    Optuna keeps its optimizer, pickled, in attributes of trials. They are computed from the results each time
-    and never stored, so nothing from the database is unpickled.
+    Optuna keeps its optimizer, pickled, in attributes of trials. These attributes are computed from the
+    results each time and never stored, so nothing from the database is unpickled.
     """
 
     def _is_random(self, setting: int) -> bool:

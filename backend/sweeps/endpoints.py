@@ -1,4 +1,4 @@
-"""Endpoints to create, check, list, cancel and delete sweeps."""
+"""Endpoints of sweeps."""
 
 from typing import Annotated, Any
 

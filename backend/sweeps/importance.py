@@ -21,7 +21,7 @@ def importance(
 ) -> tuple[ParameterImportance | None, str | None]:
     measured = [trial for trial in trials if trial.objective is not None]
     if len(measured) < FEWEST:
-        return None, f"It needs {FEWEST} jobs with a held-out reward; there are {len(measured)}."
+        return None, f"This needs {FEWEST} jobs with a held-out reward; there are {len(measured)}."
     rewards = [trial.objective or 0.0 for trial in measured]
     if max(rewards) == min(rewards):
         return None, "All jobs have the same held-out reward."

@@ -107,7 +107,7 @@ async def pending(session: AsyncSession, id: str) -> list[SweepTrialRow]:
 
 
 async def lock_trial(session: AsyncSession, id: str, number: int) -> SweepTrialRow | None:
-    """The pending trial of a running sweep, both locked; None if it needs no job."""
+    """The pending trial of a running sweep, both locked; None if there is none."""
     running = select(SweepRow.id).where(SweepRow.id == id, SweepRow.status == "running")
     if await session.scalar(running.with_for_update(read=True)) is None:
         return None

@@ -1,4 +1,4 @@
-"""Views of sweeps: trials, settings, the best of them."""
+"""Views of sweeps."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence

@@ -42,11 +42,11 @@ class SettingSampler(ABC):
 
     @abstractmethod
     def _is_random(self, setting: int) -> bool:
-        """Whether the setting is chosen without results."""
+        """Whether the setting is chosen at random, without results."""
 
     @abstractmethod
     def _sample(self, seed: str) -> dict[str, int | float]:
-        """A setting in Optuna's encoding."""
+        """Choose a setting, in Optuna's encoding."""
 
     @cached_property
     def _sampled(self) -> "dict[str, SampledParameter]":

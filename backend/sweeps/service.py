@@ -70,7 +70,7 @@ async def delete(session: AsyncSession, who: Principal, id: str) -> None:
 
 
 def require_price(spec: SweepSpec, gpu_hour_price: float | None) -> None:
-    """Raise InvalidInput `no_price` for a budget in money without a price of a GPU hour."""
+    """Raise InvalidInput `no_price` if the budget is in money but no GPU-hour price is set."""
     if spec.budget.money is not None and gpu_hour_price is None:
         raise InvalidInput(
             "The server has no price of a GPU hour, so a budget in money cannot be measured.",

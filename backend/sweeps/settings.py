@@ -14,8 +14,8 @@ SAMPLERS: dict[str, type[SettingSampler]] = {"tpe": TpeSettingSampler, "cma_es":
 
 
 def next_setting(spec: SweepSpec, records: Sequence[TrialRecord]) -> NextSetting:
-    """Function from a setting's number to its name and parameters, by the specification and, for some
-    methods, the results.
+    """The method's function that maps a setting's number to its name and parameters. Some methods use the
+    results in `records`.
     """
     if spec.method in SAMPLERS:
         return SAMPLERS[spec.method](spec, records).next_setting

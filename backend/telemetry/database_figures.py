@@ -111,7 +111,7 @@ async def _backlogs(session: AsyncSession) -> list[Metric]:
     )
     overdue = GaugeMetricFamily(
         "reinforge_backlog_overdue_seconds",
-        "How long the most overdue item should have been tried already; 0: none is due.",
+        "Seconds by which the most overdue item is late; 0: none is due.",
         labels=("queue",),
     )
     failed = GaugeMetricFamily(

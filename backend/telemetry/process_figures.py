@@ -110,7 +110,7 @@ def count_steps(worker: str, steps: Sequence[StepMetrics]) -> None:
 
 
 def _remember(worker: str) -> None:
-    """Keep the labels of the workers that have reported last: restarted containers get new ids."""
+    """Keep only the labels of the workers that reported most recently: restarted containers get new ids."""
     _workers.pop(worker, None)
     _workers[worker] = None
     while len(_workers) > _MOST_WORKERS:

@@ -6,7 +6,7 @@ from typing import Any
 
 
 class ExportFailure(Exception):
-    """Failure whose message never contains a key."""
+    """Failure of an export attempt. Its message never contains a key."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ class JobExports:
         results = await asyncio.gather(*attempts, return_exceptions=True)
         for id, result in zip(leases, results, strict=True):
             if isinstance(result, BaseException):
-                log.error("%s failed", id, exc_info=result)
+                log.error("the export %s failed", id, exc_info=result)
         return len(leases)
 
     async def _advance(self, id: str, lease: datetime) -> None:
@@ -160,7 +160,7 @@ class JobExports:
             export.next_at = now() + timedelta(seconds=pause(export.tries))
             if export.updated_at + RETRIED_FOR < now():
                 export.state = "failed"
-            log.warning("%s of %s waits for another attempt: %s", id, export.job_id, message)
+            log.warning("the export %s of %s failed, trying again later: %s", id, export.job_id, message)
 
 
 async def _leased(session: AsyncSession, id: str, lease: datetime) -> ExportRow | None:

@@ -172,7 +172,7 @@ async def _limited(response: httpx.Response) -> dict[str, Any]:
     except (ValueError, RecursionError):
         answer = {}
     if response.status_code == 200 and (not body or not isinstance(answer, dict)):
-        raise ExportFailure("The server at this address is no MLflow tracking server.")
+        raise ExportFailure("The server at this address is not an MLflow tracking server.")
     return answer if isinstance(answer, dict) else {}
 
 

@@ -97,10 +97,10 @@ async def change(
     }
     if fields.get("url", row.url) != row.url and row.key_sealed and "api_key" not in body.model_fields_set:
         raise InvalidInput(
-            "A tracker with another address needs its key again.",
+            "The new address of the tracker needs the API key again.",
             code="key_needed",
             param="api_key",
-            hint="Send `api_key` beside `url`, or null to send no key there.",
+            hint="Send `api_key` with `url`; null means that the tracker needs no key.",
         )
     try:
         check_tracker(row.kind, fields.get("url", row.url), fields.get("destination", row.destination))

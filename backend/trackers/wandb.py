@@ -88,7 +88,7 @@ async def _ask(question: bytes, environment: dict[str, str]) -> dict[str, str | 
         raise ExportFailure(
             f"The export process gave no answer and ended with status {process.returncode}."
         ) from error
-    return answer if isinstance(answer, dict) else {"error": "an unreadable answer"}
+    return answer if isinstance(answer, dict) else {"error": "the export process sent an unreadable answer"}
 
 
 def _environment(batch: ExportBatch, folder: Path, offline: bool) -> dict[str, str]:

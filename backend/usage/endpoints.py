@@ -1,4 +1,4 @@
-"""Endpoints to read usage and to set and remove budgets."""
+"""Endpoints of usage and budgets."""
 
 from typing import Annotated
 

@@ -55,7 +55,9 @@ async def look(session: AsyncSession, token: str, *purposes: Purpose) -> SignInT
 
 
 async def _is_authorised(session: AsyncSession, row: SignInToken) -> bool:
-    """Whether any other user who made the link is an owner, and a `bound` user is in no other project."""
+    """Whether the link still works: if another user made it, that user is an owner; a `bound` user is in no
+    other project.
+    """
     if row.user_id is None:
         return True  # of a key, which is looked up by itself
     made_for_other = row.maker_id is not None and row.maker_id != row.user_id

@@ -19,7 +19,7 @@ async def begin(
     ip: str,
     *,
     message: str = "There were too many wrong passwords.",
-    hint: str = f"Wait up to {WINDOW.seconds // 60} minutes, or ask an owner for a one-time address.",
+    hint: str = f"Wait up to {WINDOW.seconds // 60} minutes, or ask an owner for a one-time link.",
 ) -> int:
     """Count an attempt before its password is compared, so that concurrent attempts count, too. Commits.
     Raises TooManyRequests.

@@ -87,7 +87,7 @@ class Browsers:
             raise NotAuthenticated(
                 "The e-mail address or the password is wrong.",
                 code="wrong_password",
-                hint="Ask an owner of your project for an address to set a new one.",
+                hint="Ask an owner of your project for a link to set a new password.",
             )
         assert user is not None
         assert stored is not None
@@ -169,7 +169,9 @@ def require_user(who: Principal) -> str:
 
 @dataclass(frozen=True)
 class AccountChange:
-    """Account change, with passwords compared and hashed in advance, without a database connection."""
+    """Checked account change: the stored password hash and the new one, computed without a database
+    connection.
+    """
 
     current: str | None
     password: str | None

@@ -75,7 +75,7 @@ class Deliveries:
                 self._sealer.open(f"webhook:{hook.id}", sealed_secret) for sealed_secret in sealed
             )
         except Unavailable as error:
-            log.error("%s cannot be signed: %s", delivery.id, error.message)
+            log.error("the delivery %s cannot be signed: %s", delivery.id, error.message)
             secrets = ()
         return _Order(delivery.id, hook.url, delivery.body.encode(), secrets)
 
@@ -103,7 +103,7 @@ class Deliveries:
                 hook.enabled, hook.disabled_reason, hook.updated_at = False, "gone", now()
                 await session.flush()
                 await repository.give_up_all(session, hook.id)
-                log.warning("%s is switched off: its receiver answers 410", hook.id)
+                log.warning("the webhook %s is switched off: its receiver answers 410", hook.id)
             elif following > delivery.give_up_at:
                 delivery.state, delivery.ended_at = "failed", now()
             else:

@@ -121,7 +121,7 @@ async def find_delivery(session: AsyncSession, hook: Webhook, id: str) -> Webhoo
     row = await repository.find_delivery(session, hook.id, id)
     if row is None:
         raise NotFound(
-            f"There is no delivery {id}.", code="delivery_not_found", hint="They are kept for 30 days."
+            f"There is no delivery {id}.", code="delivery_not_found", hint="Deliveries are kept for 30 days."
         )
     return row
 

@@ -1,4 +1,6 @@
-"""Authorisation of blob access: by job token, or by the workers' shared token for RPCs, which only reads weights."""
+"""Authorisation of blob access: by job token or, for RPCs, by the workers' shared token, which may only read
+weights.
+"""
 
 from typing import Annotated
 

@@ -18,6 +18,6 @@ async def receive(
             raise InvalidInput(
                 f"The body's SHA-256 is {digest}, not {sha256}.",
                 code="blob_mismatch",
-                hint="It was damaged on the way or changed while it was sent; send it again.",
+                hint="The object was damaged or changed while it was sent; send it again.",
             )
         return await objects.keep_file(Path(file.name), sha256=sha256, bytes=size, kind=kind)

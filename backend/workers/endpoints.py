@@ -63,13 +63,13 @@ async def list_workers(session: Session, who: Reader, broker: BrokerDep) -> Page
 
 @worker_router.post("/workers", status_code=204, operation_id="registerWorker")
 async def register(body: Register, session: Session) -> None:
-    """Register a worker; repeated every 10 s as its keep-alive."""
+    """Register a worker. It repeats this every 10 s as its keep-alive."""
     await service.register(session, body)
 
 
 @worker_router.post("/caches", operation_id="findUnused")
 async def find_unused(body: Cached, session: Session) -> Unused:
-    """Cached objects that a worker may delete, because their source is deleted."""
+    """The cached objects and jobs' files that a worker may delete, because nothing needs them any more."""
     return Unused(
         objects=sorted(await unused_objects(session, body.objects)),
         jobs=sorted(await unused_jobs(session, body.jobs)),

@@ -19,7 +19,7 @@ _LISTED = timedelta(days=7)
 
 
 async def register(session: AsyncSession, body: Register) -> None:
-    """Register a worker; calls of an earlier process with its id fail at once."""
+    """Register a worker; running calls of an earlier process with its id fail at once."""
     values = body.model_dump() | {"last_seen_at": now()}
     worker = await session.get(Worker, body.id, with_for_update=True)
     if worker is None or worker.process != body.process:
@@ -69,7 +69,7 @@ async def list_workers(
 
 def _notice(worker: Worker, broker: BrokerState | None) -> str | None:
     if worker.waits_for is not None:
-        return f"It does not take jobs: {worker.waits_for}."
+        return f"The worker does not take jobs: {worker.waits_for}."
     if worker.broker is None:
         return None
     return wake_up_problem(BrokerState.model_validate(worker.broker), broker)

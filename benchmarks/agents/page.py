@@ -26,7 +26,7 @@ from reinforge.tools import call_keys  # noqa: E402
 from tests.e2e.browser import sign_in, started_browser, visit  # noqa: E402
 from worker.environment.base import PolicyTurn, Prompt, Segment, ToolCall  # noqa: E402
 from worker.rollout.collect import Rollout  # noqa: E402
-from worker.training.reporting.rollout_table import row_statuses, to_parquet  # noqa: E402
+from worker.training.reporting.rollout_table import completion_summaries, to_parquet  # noqa: E402
 
 TURNS = 32
 ROLLOUTS = 100_000
@@ -72,7 +72,7 @@ def summary(milliseconds: list[float]) -> dict[str, float]:
 def send_step(backend: Backend, job: ClaimedJob) -> None:
     rollouts = [rollout(prompt, sample) for prompt in range(PROMPTS) for sample in range(SAMPLES)]
     rewards = [float((one.prompt_no + one.sample_no) % 2) for one in rollouts]
-    statuses = row_statuses(rollouts, rewards, [reward - 0.5 for reward in rewards])
+    statuses = completion_summaries(rollouts, rewards, [reward - 0.5 for reward in rewards])
     content = to_parquet(rollouts, statuses, None, lambda ids: [chr(97 + id % 26) for id in ids])
     sha256 = hashlib.sha256(content).hexdigest()
     with backend.client(job.token, "/worker/v1") as api:

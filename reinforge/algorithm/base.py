@@ -1,4 +1,4 @@
-"""Base classes of a specification's parts."""
+"""Base model and field types of a job's specification."""
 
 from typing import Annotated
 
@@ -16,5 +16,5 @@ Probability = Annotated[float, Field(ge=0, le=1)]
 
 
 def fault_at(param: str, message: str) -> PydanticCustomError:
-    """Error that fields contradict each other. param: dotted path of the field to change."""
+    """Error for fields that contradict each other. param: dotted path of the field to change."""
     return PydanticCustomError("fields_disagree", "{fault}", {"fault": message, "param": param})

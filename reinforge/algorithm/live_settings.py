@@ -37,7 +37,7 @@ def with_setting(spec: JobSpec, path: str, value: float) -> JobSpec:
             f"A job like this has no setting {path!r} that can be changed while it runs.",
             code="unknown_setting",
             param="setting",
-            hint=f"It has: {', '.join(live_settings(spec))}. For anything else start a new job.",
+            hint=f"These can be changed: {', '.join(live_settings(spec))}. For any other, start a new job.",
         )
     if refusal := _refusal(dumped, path):
         raise InvalidInput(
@@ -78,4 +78,8 @@ def _refusal(dumped: Mapping[str, Any], path: str) -> str | None:
     part: Any = dumped
     for name in path.split(".")[:-1]:
         part = part.get(name) or {}
-    return f"{path} is adapted to the measured KL (`adaptive`)." if part.get("adaptive") else None
+    return (
+        f"{path} cannot be set, because the job adapts it to the measured KL (`adaptive`)."
+        if part.get("adaptive")
+        else None
+    )

@@ -56,7 +56,8 @@ class KlPenalty(SpecModel):
             )
         if self.adaptive is not None and self.beta == 0:
             raise fault_at(
-                "algorithm.loss.kl.beta", "`adaptive` multiplies `beta`, and 0 stays 0: set where it starts"
+                "algorithm.loss.kl.beta",
+                "`adaptive` multiplies `beta`, so that 0 would stay 0: set `beta` above 0",
             )
         return self
 
@@ -125,7 +126,7 @@ class AdaptiveEntropy(SpecModel):
     @model_validator(mode="after")
     def starts_within(self) -> Self:
         if self.initial > self.maximum:
-            raise fault_at("algorithm.loss.entropy.initial", "initial is above maximum: lower it")
+            raise fault_at("algorithm.loss.entropy.initial", "`initial` is above `maximum`: lower `initial`")
         return self
 
 
@@ -160,8 +161,8 @@ class NoMismatchCorrection(SpecModel):
 
 
 class ImportanceWeights(SpecModel):
-    """Multiplies the policy term by trainer ÷ sampler probability, truncated (TIS) or masked (MIS), since
-    engines differ.
+    """Multiplies the policy term by trainer ÷ sampler probability, truncated (TIS) or masked (MIS):
+    engines compute slightly different probabilities.
     """
 
     type: Literal["importance"] = "importance"
@@ -251,7 +252,7 @@ class Loss(SpecModel):
         if not surrogate.reads_ratio and self.ratio_level != "token":
             raise fault_at(
                 "algorithm.loss.ratio_level",
-                f"surrogate `{kind}` does not look at the ratio, so ratio_level `{self.ratio_level}` would be "
+                f"surrogate `{kind}` does not use the ratio, so ratio_level `{self.ratio_level}` would be "
                 "ignored: leave it at `token`",
             )
         if self.mismatch.type == "importance":

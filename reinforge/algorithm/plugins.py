@@ -61,7 +61,7 @@ SLOT_KINDS: dict[str, SlotKind] = {
 }
 
 Kind = tuple[str, str]
-"""Name of a part, or `preset`, with the name of an implementation."""
+"""(name of a part or `preset`, name of its implementation)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +248,7 @@ def package_of_preset(name: str) -> str | None:
 
 
 def package_problem(name: str, version: str) -> str | None:
-    """Why this machine cannot run a job made with this version of a package; None if it can."""
+    """Why a job made with this version of a package cannot run here; None if it can."""
     try:
         here = metadata.version(name)
     except metadata.PackageNotFoundError:

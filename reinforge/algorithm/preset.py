@@ -18,8 +18,8 @@ class Preset:
     source: str
     """Paper and equation, or library and function."""
     confidence: Confidence = "high"
-    """`high`: the formula is from the authors' paper or code or a maintained library; `medium`: it combines
-    independent accounts; `low`: we completed a short description.
+    """`high`: the formula is from the authors' paper or code or a maintained library; `medium`: it
+    combines independent accounts; `low`: we filled gaps in a short description.
     """
     deviations: tuple[str, ...] = ()
     learning: str = ""

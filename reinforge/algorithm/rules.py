@@ -1,4 +1,5 @@
-"""Rules that an algorithm's parts and the job meet together; each error names the field and a remedy.
+"""Rules for combinations of an algorithm's parts and a job's settings. Each error names the field and a
+remedy.
 
 Most rules read properties such as `per_token`, not names, to cover plug-ins.
 """
@@ -18,7 +19,6 @@ SINGLE_TURN, AGENT = "single_turn", "agent"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFacts:
     environment: str
-    """`type` of the environment."""
     rewards: tuple[str, ...]
     completions_per_prompt: int
     max_completion_tokens: int
@@ -204,8 +204,8 @@ def _not_with_turns(algorithm: Algorithm) -> None:
     if isinstance(selection, GuidedCorrection):
         raise fault_at(
             "algorithm.selection.type",
-            f"selection `{selection.type}` replaces completions of one turn: use `keep_all`, or environment "
-            f"`{SINGLE_TURN}`",
+            f"selection `{selection.type}` can replace only completions of one turn: use `keep_all`, or "
+            f"environment `{SINGLE_TURN}`",
         )
 
 
@@ -324,6 +324,6 @@ RULES: tuple[Callable[[Algorithm, JobFacts], None], ...] = (
 
 
 def check(algorithm: Algorithm, job: JobFacts) -> None:
-    """Raises PydanticCustomError for the first violated rule."""
+    """Check all rules. Raises PydanticCustomError for the first violated one."""
     for rule in RULES:
         rule(algorithm, job)

@@ -68,8 +68,8 @@ class Gfpo(GfpoModel):
 
 
 class GfpoAdaptive(GfpoModel):
-    """GFPO that keeps fewer completions of easier prompts, by the quartile of their mean reward among
-    all prompts so far.
+    """GFPO that keeps fewer completions of easier prompts. A prompt's difficulty is the quartile of its
+    mean reward among all prompts so far.
     """
 
     type: Literal["gfpo_adaptive"] = "gfpo_adaptive"
@@ -131,7 +131,7 @@ class Axpo(SelectionModel):
     needs_tools: ClassVar[bool] = True
     reads_old_policy: ClassVar[bool] = True
     extra: Probability = 0.25
-    """Most continuations in a step, as a share of the step's completions."""
+    """Maximum number of continuations in a step, as a share of the step's completions."""
     branches: int = Field(default=4, ge=2, le=1024)
     """K: continuations per selected call."""
     correct_above: float = Field(default=0.5, ge=-1e6, le=1e6)

@@ -91,7 +91,7 @@ class RewardKl(SpecModel):
         if self.beta == 0 and self.adaptive is not None:
             raise fault_at(
                 "algorithm.shaping.kl.beta",
-                "`adaptive` multiplies `beta`, and 0 stays 0: set where it starts",
+                "`adaptive` multiplies `beta`, so that 0 would stay 0: set `beta` above 0",
             )
         return self
 
@@ -103,9 +103,7 @@ class ShapingModel(SpecModel):
     compares: ClassVar[bool] = False
     """Whether shaping compares the completions of a group, so that its result is the advantage."""
     mask_truncated: bool = False
-    """Completions that the token limit ended are compared with the others, but not trained on (overlong
-    filtering).
-    """
+    """Compare truncated completions with the others, but do not train on them (overlong filtering)."""
 
     @property
     def changes_reward(self) -> bool:

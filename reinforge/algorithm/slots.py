@@ -67,8 +67,8 @@ class Algorithm(SpecModel):
     """Reference of the KL penalty."""
 
     packages: dict[str, str] = Field(default_factory=dict, max_length=16)
-    """Packages that define the preset and parts, with versions. Filled in when the job is created; machines
-    with other versions refuse it.
+    """Packages that define the preset and parts, with versions. Filled in when the job is created;
+    machines with other versions refuse the job.
     """
 
     @model_validator(mode="before")
@@ -112,7 +112,7 @@ def _check_own_presets() -> None:
         except ValidationError as error:
             first = error.errors()[0]
             where = (first.get("ctx") or {}).get("param") or ".".join(map(str, first["loc"]))
-            withdraw(name, f"its slots are not an algorithm: {where}: {first['msg']}")
+            withdraw(name, f"its slots are not valid settings of an algorithm: {where}: {first['msg']}")
 
 
 _check_own_presets()

@@ -40,7 +40,7 @@ class PpoClip(SurrogateModel):
         if self.delta is not None and self.dual_clip is not None:
             raise fault_at(
                 "algorithm.loss.surrogate.dual_clip",
-                "delta and dual_clip are two names of one bound: give one of them",
+                "delta and dual_clip set the same bound: set only one of them",
             )
         for name, bound in (("delta", self.delta), ("dual_clip", self.dual_clip)):
             if bound is not None and bound <= 1 + self.eps_high:
@@ -123,12 +123,12 @@ class Dppo(SurrogateModel):
     type: Literal["dppo"] = "dppo"
     reads_sampler: ClassVar[bool] = True
     divergence: Literal["binary_tv", "binary_kl"] = "binary_tv"
-    """Distance per token between "this token" and "another": |policy - sampler|, or KL(sampler ‖
-    policy).
+    """Distance per token, between two outcomes, the sampled token or any other: |policy - sampler|, or
+    KL(sampler ‖ policy).
     """
     delta: float = Field(default=0.15, gt=0, le=100)
-    """Tokens at a larger distance that would move further are dropped. Paper: 0.15 for TV, 0.05 for
-    KL.
+    """Tokens beyond this distance are dropped if the update would increase it. Paper: 0.15 for TV, 0.05
+    for KL.
     """
     ratio_cap: float = Field(default=20.0, gt=0, le=1000)
     """Upper bound of the weight r. Paper: 20."""

@@ -21,7 +21,7 @@ _INERT = frozenset({
     "lora_alpha", "lora_dropout", "megatron_core", "peft_type", "peft_version", "qalora_group_size", "r", "revision",
     "runtime_config", "target_modules", "target_parameters", "task_type", "use_rslora",
 })  # fmt: skip
-"""Settings that this module reads, or that do not change the adapter's output."""
+"""Accepted settings: this module reads them, or they do not change the adapter's output."""
 _INITIAL_WEIGHTS = (True, False, None, "gaussian", "eva", "orthogonal")
 """Values of `init_lora_weights` that leave the base model unchanged."""
 
@@ -49,7 +49,7 @@ class LoraShape:
 
 
 def read_adapter_config(text: str | bytes) -> LoraShape:
-    """Read LoRA settings. Raises InvalidInput unless it is a valid, plain LoRA adapter."""
+    """Read LoRA settings of `adapter_config.json`. Raises InvalidInput unless they are valid, plain LoRA."""
     try:
         config = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -8,7 +8,7 @@ _HIDDEN_KEYS = ("hidden_size", "n_embd", "n_embed", "d_model", "model_dim")
 
 
 def whole_number(config: dict[str, Any], keys: tuple[str, ...]) -> int | None:
-    """Value of the first of `keys` that the configuration, or else its `text_config`, contains; or None."""
+    """Integer under the first such key of `keys` in `config`, else in its `text_config`; None without one."""
     nested = config.get("text_config")
     for part in (config, nested if isinstance(nested, dict) else {}):
         for key in keys:

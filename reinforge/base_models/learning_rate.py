@@ -18,9 +18,9 @@ INITIAL = 3.0
 SETTLING_STEPS = 6.0
 """Steps in which the difference from the final rate falls by a factor of e."""
 INITIAL_WIDTHS = range(128, 257)
-"""Hidden sizes with a higher initial rate: at 64 it destroyed a model; above 256 it was not measured."""
+"""Hidden sizes whose initial rate is higher. At 64 that destroyed a model; above 256 it was not measured."""
 NARROWEST = 128
-"""Smaller hidden sizes get the rate of this one: at 64, twice that rate learned more slowly."""
+"""Smaller hidden sizes get this size's rate: at 64, twice that rate learned more slowly."""
 MEASURED = frozenset({64, 128, 256, 512})
 MEASURED_WITH_UPDATES = frozenset({128})
 """Hidden sizes at which several updates per step were measured."""
@@ -45,7 +45,7 @@ class AutoLearningRate(BaseModel):
 
 
 def auto_learning_rate(hidden_size: int, updates_per_step: int = 1) -> float:
-    """0.16 ÷ max(hidden size, 128) ÷ updates per step, to three significant digits.
+    """The `auto` rate: 0.16 ÷ max(hidden size, 128) ÷ updates per step, to three significant digits.
 
     Clamped to 2e-5…1e-4 above hidden size 512.
     """
@@ -85,7 +85,7 @@ def explained(hidden_size: int, updates_per_step: int = 1) -> AutoLearningRate:
 
 def unknown_hidden_size(model: str, param: str = "optimizer.learning_rate") -> InvalidInput:
     return InvalidInput(
-        f"The configuration of {model} has no hidden size, which the automatic learning rate is computed from.",
+        f"The automatic learning rate needs a hidden size, which the configuration of {model} lacks.",
         code="hidden_size_unknown",
         param=param,
         hint="Set optimizer.learning_rate to a number, such as 5e-5 for a model of 1.5 billion parameters.",

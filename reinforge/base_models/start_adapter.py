@@ -1,4 +1,4 @@
-"""Adds the settings of the adapter that a job starts from to its specification."""
+"""Adds to a job's specification the settings of the adapter that the job starts from."""
 
 from reinforge.base_models.adapter_config import LoraShape
 from reinforge.errors import InvalidInput
@@ -6,7 +6,7 @@ from reinforge.spec import JobSpec
 
 
 def with_start(spec: JobSpec, start: str, lora: LoraShape, *, model: str) -> JobSpec:
-    """Add `model` and the adapter to `spec`. Raises InvalidInput if `spec` sets other adapter values."""
+    """Add `model` and the adapter to `spec`. Raises InvalidInput if `spec` has other LoRA settings."""
     shape = lora.as_spec()
     for name, value in shape.items():
         current = getattr(spec.adapter, name)

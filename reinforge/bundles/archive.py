@@ -26,7 +26,7 @@ _CHUNK = 1 << 20
 
 
 def unpack_bundle(path: Path, folder: Path) -> BundleManifest:
-    """Extract a bundle into the empty `folder`. Raises InvalidInput if invalid, TooLarge if too large."""
+    """Extract a bundle into the empty `folder`. Raises InvalidInput or TooLarge."""
     try:
         with path.open("rb") as file:
             manifest = read_manifest(file)
@@ -46,7 +46,7 @@ def read_manifest(file: BinaryIO) -> BundleManifest:
     """Read the manifest, the archive's first member. Raises InvalidInput `invalid_bundle`."""
     size = _header(file, NAME)
     if size > MOST_MANIFEST_BYTES:
-        raise invalid(f"its {NAME} has {size} bytes, at most {MOST_MANIFEST_BYTES} are read")
+        raise invalid(f"its {NAME} has {size} bytes, more than the limit of {MOST_MANIFEST_BYTES}")
     content = _exactly(file, size)
     _exactly(file, -size % _BLOCK)
     try:
@@ -54,9 +54,11 @@ def read_manifest(file: BinaryIO) -> BundleManifest:
     except (ValueError, RecursionError) as error:
         raise invalid(f"its {NAME} is not valid JSON: {str(error)[:200]}") from error
     if not isinstance(document, dict) or is_deeper(document, DEEPEST):
-        raise invalid(f"its {NAME} is no object, or nested more than {DEEPEST} times")
+        raise invalid(f"its {NAME} is not a JSON object, or is nested more than {DEEPEST} levels deep")
     if document.get("format") != FORMAT:
-        raise invalid(f"its format is {str(document.get('format'))[:20]}, this release reads format {FORMAT}")
+        raise invalid(
+            f"its format is {str(document.get('format'))[:20]}, but this release reads format {FORMAT}"
+        )
     try:
         manifest = BundleManifest.model_validate(document)
     except ValidationError as error:
@@ -91,12 +93,12 @@ def _check_room(manifest: BundleManifest, folder: Path) -> None:
     total = sum(entry.bytes for entry in manifest.files)
     if total > MOST_BYTES:
         raise TooLarge(
-            f"The bundle has {total} bytes, at most {MOST_BYTES} are read.", code="bundle_too_large"
+            f"The bundle is too large: {total} bytes (limit {MOST_BYTES}).", code="bundle_too_large"
         )
     free = shutil.disk_usage(folder).free
     if total > free:
         raise TooLarge(
-            f"The bundle needs {total} bytes, and {folder} has {free} free.",
+            f"The bundle needs {total} bytes, but {folder} has only {free} free.",
             code="bundle_too_large",
             hint="Choose a folder on another disk.",
         )
@@ -105,7 +107,7 @@ def _check_room(manifest: BundleManifest, folder: Path) -> None:
 def _extract(file: BinaryIO, entry: BundledFile, folder: Path) -> None:
     size = _header(file, entry.path)
     if size != entry.bytes:
-        raise invalid(f"{entry.path} has {size} bytes, its manifest says {entry.bytes}")
+        raise invalid(f"{entry.path} has {size} bytes, but its manifest says {entry.bytes}")
     target = folder / entry.path
     digest, remaining = hashlib.sha256(), size
     try:
@@ -121,11 +123,11 @@ def _extract(file: BinaryIO, entry: BundledFile, folder: Path) -> None:
             remaining -= len(chunk)
     _exactly(file, -size % _BLOCK)
     if digest.hexdigest() != entry.sha256:
-        raise invalid(f"the checksum of {entry.path} is not that of its manifest")
+        raise invalid(f"the checksum of {entry.path} differs from the one in its manifest")
 
 
 def _header(file: BinaryIO, name: str) -> int:
-    """Read the next member's size. Raises InvalidInput unless it is called `name`."""
+    """Read the next member's size. Raises InvalidInput unless the member is called `name`."""
     block = file.read(_BLOCK)
     if len(block) == _BLOCK and not any(block):
         raise invalid(f"{name} is missing")
@@ -134,7 +136,7 @@ def _header(file: BinaryIO, name: str) -> int:
     except (tarfile.HeaderError, ValueError) as error:
         raise invalid("it is cut off" if len(block) < _BLOCK else "it is not a tar archive") from error
     if not info.isreg() or info.sparse is not None or info.name != name or info.size < 0:
-        raise invalid(f"{info.name[:100]!r} stands where {name} is expected")
+        raise invalid(f"it has {info.name[:100]!r} where {name} is expected")
     return info.size
 
 
@@ -146,4 +148,4 @@ def _exactly(file: BinaryIO, size: int) -> bytes:
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")

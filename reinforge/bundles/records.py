@@ -50,7 +50,9 @@ class BundleRecords:
         metrics: dict[tuple[str, int], dict[str, float | None]] = defaultdict(dict)
         with _readable(path), parquet.ParquetFile(self._folder / path) as file:
             if file.metadata.num_rows > MOST_POINTS:
-                raise ValueError(f"it has {file.metadata.num_rows} points, at most {MOST_POINTS} are read")
+                raise ValueError(
+                    f"it has {file.metadata.num_rows} points, more than the limit of {MOST_POINTS}"
+                )
             for point in every_row(file, ("kind", "key", "step", "value")):
                 metrics[str(point["kind"]), int(point["step"])][str(point["key"])] = point["value"]
         return dict(metrics)

@@ -12,7 +12,7 @@ from reinforge.errors import InvalidInput
 
 
 def chat(
-    prompt: Annotated[str, typer.Argument(help="What to say; - reads it from standard input.")],
+    prompt: Annotated[str, typer.Argument(help="The prompt; - reads it from standard input.")],
     model: Annotated[str, typer.Option("--model", "-m", help="Base model.")] = "starter-arith",
     job: Annotated[
         str | None,
@@ -20,7 +20,9 @@ def chat(
     ] = None,
     step: Annotated[int | None, typer.Option(help="With --job: the checkpoint after this step.")] = None,
     system: Annotated[str | None, typer.Option(help="System message.")] = None,
-    temperature: Annotated[float, typer.Option(help="0: always the likeliest token.")] = 1.0,
+    temperature: Annotated[
+        float, typer.Option(help="Sampling temperature; 0 always takes the most likely token.")
+    ] = 1.0,
     max_tokens: Annotated[int, typer.Option(help="Maximum tokens of an answer.")] = 256,
     seed: Annotated[int, typer.Option(help="The same seed gives the same answer.")] = 0,
 ) -> None:
@@ -32,7 +34,7 @@ def chat(
         if job is not None:
             model, options["checkpoint"] = _checkpoint(client, job, step)
         elif step is not None:
-            raise InvalidInput("--step belongs to --job.", code="usage")
+            raise InvalidInput("--step chooses a checkpoint of a job: give --job too.", code="usage")
         for event in client.sample(model, [messages], **options):
             match event.type:
                 case "status":
@@ -58,9 +60,9 @@ def _checkpoint(client: Reinforge, job: str, step: int | None) -> tuple[str, str
     if not matches:
         steps = ", ".join(str(checkpoint.step) for checkpoint in checkpoints)
         raise InvalidInput(
-            "The job has no such checkpoint." if checkpoints else "The job has no checkpoint yet.",
+            "The job has no checkpoint after this step." if checkpoints else "The job has no checkpoint yet.",
             code="checkpoint_not_found",
-            hint=f"Kept are those after the steps {steps}."
+            hint=f"It has checkpoints after the steps {steps}."
             if checkpoints
             else "Wait until its first evaluation.",
         )

@@ -101,8 +101,8 @@ def _print_notes(dataset: Dataset) -> None:
 def render_dataset(
     dataset: DatasetArgument,
     model: Annotated[str, typer.Argument(help="Base model whose chat template is used.")] = "starter-arith",
-    rows: Annotated[int, typer.Option(help="How many rows.", min=1, max=100)] = 5,
-    offset: Annotated[int, typer.Option(help="Rows to leave out at the beginning.", min=0)] = 0,
+    rows: Annotated[int, typer.Option(help="Number of rows.", min=1, max=100)] = 5,
+    offset: Annotated[int, typer.Option(help="Number of rows to skip at the beginning.", min=0)] = 0,
     column: Columns = None,
     prompt_template: Template = None,
     system_prompt: SystemPrompt = None,
@@ -133,7 +133,7 @@ def delete_dataset(dataset: DatasetArgument) -> None:
 
 
 def dataset_id(client: Reinforge, id_or_name: str) -> str:
-    """Id of the dataset with this id or name. An unknown name is returned: the server refuses it.
+    """Convert a dataset's name to its id. Ids and unknown names are returned: the server refuses the latter.
 
     Raises InvalidInput `ambiguous_name` if several datasets have the name.
     """
@@ -144,7 +144,7 @@ def dataset_id(client: Reinforge, id_or_name: str) -> str:
         raise InvalidInput(
             f"{len(ids)} datasets are named {id_or_name}: {', '.join(ids)}.",
             code="ambiguous_name",
-            hint="Give the id of one.",
+            hint="Give the id of the dataset instead.",
         )
     return ids[0] if ids else id_or_name
 
@@ -178,7 +178,8 @@ def list_datasets(json: Json = False) -> None:
 def report_dataset(
     id: Annotated[str, typer.Argument(help="Id of the dataset (file-…).")],
     held_out: Annotated[
-        str | None, typer.Option(help="Another dataset that jobs evaluate on; else the split by seed.")
+        str | None,
+        typer.Option(help="Dataset that jobs evaluate on. Default: held-out rows of the same dataset."),
     ] = None,
     held_out_rows: Annotated[int | None, typer.Option(help="As in the job.", min=0)] = None,
     seed: Annotated[int, typer.Option(help="As in the job.", min=0)] = 0,
@@ -196,7 +197,9 @@ def report_dataset(
     for line in report.advice:
         err.print(f"[yellow]note[/yellow] {line}")
     if not report.advice:
-        out.print(f"{report.compared:,} rows: no prompt occurs twice, and nothing held out is trained on.")
+        out.print(
+            f"{report.compared:,} rows: no prompt occurs twice, and no held-out prompt is a training prompt."
+        )
     leaks = report.leakage.examples if report.leakage else []
     if leaks:
         output.print_table(
@@ -226,14 +229,16 @@ def report_dataset(
 
 @models.command("add")
 def add_model(
-    id: Annotated[str, typer.Argument(help="Id to use in jobs; no slash.")],
+    id: Annotated[str, typer.Argument(help="Id to use in jobs, without a slash.")],
     source: Annotated[str, typer.Option("--from", help="Folder on the worker, or hub:org/name@revision.")],
     token_env: Annotated[
         str | None,
-        typer.Option(help="Environment variable with the hub's token; it is sent once and kept encrypted."),
+        typer.Option(
+            help="Environment variable with the hub's token, which is sent once and stored encrypted."
+        ),
     ] = None,
     chat_template: Annotated[
-        ChatTemplateName | None, typer.Option(help="For a model that has none: plain or bare.")
+        ChatTemplateName | None, typer.Option(help="Chat template for a model that has none: plain or bare.")
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -265,7 +270,7 @@ def add_model(
     )
     if model.memory is not None and not quiet:
         err.print(
-            f"about {output.size(model.memory.serve)} to sample, {output.size(model.memory.train)} to train an adapter"
+            f"memory: about {output.size(model.memory.serve)} to sample, {output.size(model.memory.train)} to train"
             + (f", {output.size(model.memory.train_nf4)} in NF4" if model.memory.train_nf4 else "")
         )
 
@@ -336,14 +341,14 @@ def list_adapters(json: Json = False) -> None:
             ]
             for adapter in all_adapters
         ),
-        empty="No adapters yet: a job leaves one when it succeeds.",
+        empty="No adapters yet: a job creates one when it succeeds.",
     )
 
 
 @adapters.command("upload")
 def upload_adapter(
     folder: Annotated[Path, typer.Argument(help="Folder that PEFT's save_pretrained wrote.", exists=True)],
-    model: Annotated[str, typer.Option(help="Its base model.")],
+    model: Annotated[str, typer.Option(help="Base model of the adapter.")],
     name: Annotated[str | None, typer.Option(help="Default: the folder's name.")] = None,
     json: Json = False,
 ) -> None:
@@ -352,7 +357,9 @@ def upload_adapter(
         try:
             adapter = client.adapters.upload(folder, model=model, name=name)
         except FileNotFoundError as error:
-            raise InvalidInput(f"{folder} is no adapter: {error}.", code="adapter_not_found") from error
+            raise InvalidInput(
+                f"{folder} is not an adapter's folder: {error}.", code="adapter_not_found"
+            ) from error
     if json:
         output.print_json(adapter)
     else:

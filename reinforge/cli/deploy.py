@@ -15,7 +15,7 @@ from reinforge.schemas.deployments import DeploymentInfo
 app = typer.Typer(help="Deployments: serve adapters to any OpenAI client.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="The deployment's name or id.")]
-Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it is loaded.")]
+Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until the weights are loaded.")]
 What = Annotated[
     str,
     typer.Argument(
@@ -28,7 +28,7 @@ RunTools = Annotated[
     bool | None,
     typer.Option(
         "--run-tools/--no-run-tools",
-        help="Run the tools of its job, and answer with the last message.",
+        help="Run the tools of the weights' job, and answer with the last message.",
         show_default=False,
     ),
 ]
@@ -166,7 +166,7 @@ def _show(deployment: DeploymentInfo, url: str, *, json: bool) -> None:
         output.print_json(deployment)
     elif deployment.error is None:
         err.print(
-            f"{deployment.name} is {deployment.state}: ask it as the model {deployment.name!r} at {url}/v1"
+            f"{deployment.name} is {deployment.state}: request the model {deployment.name!r} from {url}/v1"
         )
         out.print(deployment.id)
     if deployment.state == "failed":

@@ -6,8 +6,8 @@ from typing import Any
 HINTS = {
     "config": "`reinforge login` stores server and key; `reinforge whoami` shows them.",
     "logout": "Revoke the key: reinforge key list, then reinforge key revoke ID.",
-    "logs": "`reinforge job logs ID` has a job's; those of the platform's processes are in its data folder, in `logs`.",
-    "status": "`reinforge job list` shows jobs, `reinforge doctor` this machine, GET /readyz the server.",
+    "logs": "`reinforge job logs ID` shows a job's log. The platform's logs are in its data folder, in `logs`.",
+    "status": "`reinforge job list` shows jobs, `reinforge doctor` this machine, and GET /readyz the server.",
     "job compare": "reinforge compare JOB JOB",
     "job start": "reinforge job create -f job.yaml",
     "job status": "reinforge job show ID",

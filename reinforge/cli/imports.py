@@ -18,9 +18,11 @@ def import_project(
             help="A fine-tuning job as JSON, or a Python file with rewards (OpenAI, Predibase, TRL)."
         ),
     ],
-    to: Annotated[Path | None, typer.Option(help="Folder to make; default: the file's name.")] = None,
+    to: Annotated[Path | None, typer.Option(help="Folder to create; default: the file's name.")] = None,
     model: Annotated[str, typer.Option(help="Base model to train.")] = "starter-arith",
-    data: Annotated[Path | None, typer.Option(help="Rows to train on; without, a stub is written.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="File of rows to train on. Default: a stub is written.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Convert another service's job or reward to a folder with a job file, a reward and a dataset."""

@@ -85,7 +85,7 @@ def _version(value: bool) -> None:
 def options(
     no_input: Annotated[
         bool,
-        typer.Option(NO_INPUT, help="Never prompt; a command that would have to fails with a usage error."),
+        typer.Option(NO_INPUT, help="Never ask for input; a command that needs it fails with a usage error."),
     ] = False,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
@@ -104,7 +104,10 @@ def version() -> None:
 @app.command()
 def login(
     address: Annotated[
-        str, typer.Argument(help="The one-time sign-in URL that the server printed, its address, or a key.")
+        str,
+        typer.Argument(
+            help="The one-time sign-in URL that the server printed, the server's address, or an API key."
+        ),
     ],
     key: Annotated[str | None, typer.Option(help="An API key; not needed with a sign-in URL.")] = None,
 ) -> None:
@@ -120,7 +123,7 @@ def login(
             raise InvalidInput(
                 "Give the sign-in URL that the server printed, or its address and a key.",
                 code="usage",
-                hint=f"reinforge login {url} --key rf-…  (Settings → API keys makes one)",
+                hint=f"reinforge login {url} --key rf-…  (create a key in Settings → API keys)",
             )
         key = _key_for(url, token)
     path = store(url, key)
@@ -143,9 +146,9 @@ def whoami(json: Json = False) -> None:
 
 
 def _server_of(key: str) -> str:
-    """The configured server's address. Raises NotAuthenticated if it refuses the key; ServerUnreachable."""
+    """Check the key; returns the configured server's address. Raises NotAuthenticated, ServerUnreachable."""
     with Reinforge(api_key=key, retries=0) as client:
-        hint = "If it is for another server, give its address: reinforge login URL --key rf-…"
+        hint = "If the key is for another server, give that server's address: reinforge login URL --key rf-…"
         try:
             client.me()
         except NotAuthenticated as error:

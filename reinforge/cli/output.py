@@ -30,7 +30,7 @@ err = _console(sys.stderr, stderr=True)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else there.")]
 Timeout = Annotated[
-    float | None, typer.Option("--timeout", help="Seconds until this stops waiting (exit 124).", min=0)
+    float | None, typer.Option("--timeout", help="Maximum seconds to wait; then exit 124.", min=0)
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the result.")]
 

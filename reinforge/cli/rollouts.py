@@ -21,15 +21,20 @@ def rollouts() -> None:
 @app.command()
 def serve(
     function: Annotated[
-        str, typer.Argument(metavar="MODULE:FUNCTION", help="Called with a task; returns a reward or None.")
+        str,
+        typer.Argument(
+            metavar="MODULE:FUNCTION", help="Function that gets a task and returns a reward or None."
+        ),
     ],
     job: Annotated[str, typer.Option(help="Id of the job.")],
-    concurrency: Annotated[int, typer.Option(min=1, max=256, help="Rollouts at once.")] = 8,
+    concurrency: Annotated[
+        int, typer.Option(min=1, max=256, help="Maximum number of rollouts at a time.")
+    ] = 8,
 ) -> None:
     """Run FUNCTION(task) for each rollout of a job, until the job has ended.
 
-    Each rollout runs in its own process with OPENAI_BASE_URL and OPENAI_API_KEY set, unless FUNCTION is
-    decorated with `reads_task`. The server never connects to this machine. Ctrl-C or SIGTERM returns
+    Each rollout runs in its own process with OPENAI_BASE_URL and OPENAI_API_KEY set. With the decorator
+    `reads_task`, all share one process. The server never connects to this machine. Ctrl-C or SIGTERM returns
     unfinished rollouts to the server.
     """
     with connect() as client:

@@ -20,7 +20,7 @@ from reinforge.tools import ToolSchema
 app = typer.Typer(help="Try tools of an environment.", no_args_is_help=True)
 
 File = Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A .py file of functions.")]
-IsClass = Annotated[bool, typer.Option("--class", help="The file has an environment class.")]
+IsClass = Annotated[bool, typer.Option("--class", help="The file defines an environment class.")]
 
 
 @app.command("schema")
@@ -43,11 +43,11 @@ def schema(file: File, is_class: IsClass = False, json: Json = False) -> None:
 def try_call(
     file: File,
     name: Annotated[str, typer.Argument(help="The tool to call.")],
-    arguments: Annotated[str, typer.Argument(help="Its arguments, as a JSON object.")] = "{}",
+    arguments: Annotated[str, typer.Argument(help="The tool's arguments, as a JSON object.")] = "{}",
     item: Annotated[str, typer.Option(help="The row of the dataset, as JSON.")] = "{}",
     is_class: IsClass = False,
     model: Annotated[
-        str | None, typer.Option(help="Base model, whose tokens limit the result as in a job.")
+        str | None, typer.Option(help="Base model whose tokenizer limits the result's length, as in a job.")
     ] = None,
     json: Json = False,
 ) -> None:

@@ -82,7 +82,7 @@ def _with_note(error: E) -> E:
 def retry_wait(attempt: int, response: httpx.Response | None) -> float | None:
     """Seconds until the retry; None if the response is final.
 
-    `x-should-retry` decides if present. `retry-after` (seconds or a date) above two minutes: None.
+    `x-should-retry` decides if present. None also if `retry-after` (seconds or a date) exceeds two minutes.
     """
     backoff: float = min(8.0, 0.5 * 2**attempt) * (1 - random.random() * 0.25)
     if response is None:
@@ -107,7 +107,7 @@ def unreachable(base_url: str, cause: Exception | None) -> ServerUnreachable:
     return _with_note(
         ServerUnreachable(
             f"No answer from {base_url}: {cause}.",
-            hint="Is the server running (`reinforge up`), and is its address right (REINFORGE_URL, `reinforge login`)?",
+            hint="Check that the server runs (`reinforge up`) and its address (REINFORGE_URL or login).",
         )
     )
 

@@ -21,8 +21,7 @@ class GroupResampler:
     def difference(
         self, baseline: Sequence[int], other: Sequence[int], *, same_dataset: bool = True
     ) -> Difference | None:
-        """Mean reward of the jobs `other` minus that of `baseline`, paired by prompt where all jobs share
-        them.
+        """Mean reward of the jobs `other` minus that of `baseline`, paired by prompt if jobs share half of them.
 
         Deviations of resampled jobs are scaled by √(n / (n - 1)), against the bootstrap's bias for few jobs.
         """

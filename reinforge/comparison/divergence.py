@@ -10,7 +10,7 @@ from reinforge.schemas.divergence import DifferenceKind, MetricDifference, RowDi
 
 Split = Literal["train", "held_out"]
 Row = Mapping[str, Any]
-"""Columns as in the Parquet file of a step."""
+"""A completion: values by column of a step's Parquet file."""
 
 COLUMNS = (
     "prompt_no", "sample_no", "prompt_hash", "prompt", "token_ids", "tokens", "sampler_logprobs", "reward",
@@ -34,7 +34,7 @@ _STAGES: tuple[tuple[DifferenceKind, str], ...] = (
 def row_difference(
     step: int, split: Split, first: Sequence[Row], second: Sequence[Row]
 ) -> RowDifference | None:
-    """First difference in the order of `_STAGES`. first, second: rows in the order of prompt and sample."""
+    """First difference of a step in two runs, by `_STAGES`. first, second: rows by prompt and sample."""
     first, second = _conversations(first), _conversations(second)
     places = [[(row["prompt_no"], row["sample_no"]) for row in rows] for rows in (first, second)]
     if places[0] != places[1]:
@@ -67,7 +67,7 @@ def metric_difference(
 
 
 def machine_differences(expected: dict[str, Any], facts: dict[str, Any]) -> dict[str, list[Any]]:
-    """Versions, engine, device and machine that differ."""
+    """Names of versions, engine, device and machine facts that differ → both values."""
 
     def flat(source: dict[str, Any]) -> dict[str, Any]:
         names = ("engine", "device", "precision", "torch_threads")

@@ -21,7 +21,7 @@ class JobGroup:
 
 
 def job_groups(specs: Sequence[Mapping[str, Any]], by: str) -> list[JobGroup]:
-    """Groups in the order of their first jobs. Raises KeyError if no job has the setting."""
+    """Group jobs by a setting's path or `SEEDS`, in order of first jobs. Raises KeyError if no job has it."""
     values: list[Any]
     if by == SEEDS:
         values = [_without_seeds(spec) for spec in specs]
@@ -69,7 +69,7 @@ def _without_seeds(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _labels_of_differences(settings: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Labels made of settings in which the groups differ: a preset first, and as few as make labels unique."""
+    """Labels made of settings that differ: a preset first, then only as many as make the labels unique."""
     if len(settings) == 1:
         return ["All jobs"]
     rows = differences(settings)

@@ -1,4 +1,4 @@
-"""The point of a curve at which a condition began to hold for good."""
+"""Finds the step at which a metric turned bad."""
 
 import operator
 from collections.abc import Callable, Sequence
@@ -45,17 +45,15 @@ class Turn:
 
 
 def read_condition(text: str) -> BadCondition:
-    """Parses a condition such as `held_out<0.6`, or one on a metric's key. Raises InvalidInput
-    `invalid_condition`.
-    """
+    """Parse a condition such as `held_out<0.6` or `KEY>2`. Raises InvalidInput `invalid_condition`."""
     name, sign, number = parse(text, "--bad")[0]
     return BadCondition(HELD_OUT.get(name, name), sign, number)
 
 
 def find_turn(points: Sequence[tuple[int, float | None]], condition: BadCondition) -> Turn | None:
-    """Where the bad points at the end of the curve begin; if it ends well, where the first bad ones begin.
+    """Find where the bad points at the curve's end begin or, if its last point is good, the first bad ones.
 
-    points: step and value, ascending. None if there is no bad point after a good one.
+    points: step and value, ascending. None if no bad point follows a good one.
     """
     measured = [(step, value) for step, value in points if value is not None]
     bad = [condition.holds(value) for _, value in measured]

@@ -9,7 +9,7 @@ class ColumnRoles(SpecModel):
     prompt: str | None = None
     """Column with the prompt as text; default `prompt` if there is one."""
     messages: str | None = None
-    """Column with chat messages; default `messages` if there is one. Wins over `prompt`."""
+    """Column with chat messages; default `messages` if there is one. Takes precedence over `prompt`."""
     answer: str | None = None
     """Column with the reference answer; rewards read it as `item.answer`, whatever its name."""
     slice: str | None = None

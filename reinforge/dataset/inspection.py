@@ -58,8 +58,8 @@ def inspect(
     preview_rows: int = 20,
     bad_rows: Mapping[int, int] | None = None,
 ) -> DatasetReport:
-    """Read the whole file once, with bounded memory, and report on it. Raises DatasetError: the first fault,
-    with the others.
+    """Read the whole file once, with bounded memory, and report on it. Raises DatasetError: the first
+    fault, with the others in its `errors`.
     """
     path, limits = Path(path), limits or DatasetLimits()
     name = filename or path.name
@@ -241,8 +241,8 @@ class _Survey:
             warnings.append(DatasetWarning(code="duplicate_rows", message=message))
         if self.prompt_source is None:
             message = (
-                'No "messages" or "prompt" column: a job has to name the prompt\'s or give a template. '
-                f"Columns: {', '.join(list(self.columns.by_name)[:30])}."
+                'There is no "messages" or "prompt" column: a job has to name the prompt column or give a '
+                f"template. Columns: {', '.join(list(self.columns.by_name)[:30])}."
             )
             warnings.append(DatasetWarning(code="no_prompt_column", message=message))
         if self._has_both:
@@ -276,7 +276,7 @@ def _check_filled(row: Row, column: str) -> None:
     value = row.get(column, "")
     if column in row and (value is None or (isinstance(value, str) and not value.strip())):
         raise DatasetError(
-            f'"{column}" is empty, and it looks like the prompt.',
+            f'The column "{column}" seems to hold the prompts, but it is empty in this row.',
             code="empty_prompt",
             path=(column,),
             hint=f'Fill it in or drop the row. If "{column}" is not the prompt, rename the column.',

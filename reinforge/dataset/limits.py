@@ -11,10 +11,10 @@ MIB = 1024 * 1024
 class DatasetLimits:
     max_bytes: int = 4096 * MIB
     max_row_bytes: int = 8 * MIB
-    """Size of a line of JSONL, a record of CSV, or a Parquet row as JSON."""
+    """Maximum size of a JSONL line, a CSV record, or a Parquet row as JSON."""
     max_rows: int = 20_000_000
     max_decoded_bytes: int = 8192 * MIB
-    """Size of all rows as JSON, which only compressed Parquet can reach."""
+    """Maximum size of all rows as JSON. Only compressed Parquet can exceed it."""
     max_columns: int = 1000
     max_depth: int = 64
 
@@ -24,7 +24,7 @@ def inspection_seconds(size: int) -> float:
 
 
 def readable(size: int) -> str:
-    """`1536` → `1.5 KiB`."""
+    """Format a size: `1536` → `1.5 KiB`."""
     value = float(size)
     for unit in ("bytes", "KiB", "MiB"):
         if value < 1024:

@@ -1,7 +1,7 @@
 """Numbers among the cells of a CSV file.
 
-A cell is a number only if it is written as the number would be: `007`, `1.50` and `1e5` stay text. A
-column holds numbers if all its cells do.
+A cell is a number only if its text is the standard form of the number: `007`, `1.50` and `1e5` stay text.
+A column holds numbers if all its cells do.
 """
 
 import re
@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(\.[0-9]{1,16})?\Z")
 
 
 def number_of(text: str) -> int | float | None:
-    """`"125"` → 125, `"0.5"` → 0.5, `"007"` → None."""
+    """Number in a cell: `"125"` → 125, `"0.5"` → 0.5, `"007"` → None."""
     kind = kind_of(text)
     return None if kind is None else int(text) if kind == "integer" else float(text)
 

@@ -15,7 +15,7 @@ Message = dict[str, Any]
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
 MOST_INSERTED = 16 * 1024**2
-"""Most characters inserted into a template, which may repeat a large column."""
+"""Maximum characters inserted into a template, since a template may repeat a large column."""
 _NO_ROLES = ColumnRoles()
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
@@ -79,8 +79,8 @@ def render_messages(
 def check_roles(
     columns: Collection[str], roles: ColumnRoles | None = None, template: str | PromptTemplate | None = None
 ) -> None:
-    """Raises DatasetError for roles or a template that name missing columns, and for a dataset without
-    prompt.
+    """Check roles and template against the columns. Raises DatasetError if one names a missing column, or
+    if nothing gives the prompt.
     """
     roles = roles or _NO_ROLES
     for part in ("prompt", "messages", "answer", "slice"):
@@ -141,7 +141,7 @@ def _messages(value: Any, column: str, *, text_allowed: bool) -> list[Message]:
     last, at = messages[-1], (column, len(messages) - 1)
     if last["role"] not in ("user", "tool"):
         raise DatasetError(
-            f"The last message is the {last['role']}'s; the policy answers a user's or a tool's.",
+            f"The last message is from the {last['role']}, but the policy can only answer a user or a tool.",
             code="last_message",
             path=at,
             hint="Move the expected answer to a column such as answer; rewards read it as item.answer.",
@@ -154,7 +154,9 @@ def _messages(value: Any, column: str, *, text_allowed: bool) -> list[Message]:
 def _message(value: Any, path: Path) -> Message:
     if not isinstance(value, dict):
         raise _wrong(
-            path, f"A message has to be an object, not {_kind(value)}.", 'Like {"role": …, "content": …}.'
+            path,
+            f"A message has to be an object, not {_kind(value)}.",
+            'Write it as {"role": …, "content": …}.',
         )
     role = value.get("role")
     if role not in ROLES:
@@ -174,7 +176,9 @@ def _text(content: Any, path: Path, *, in_row: bool) -> str:
     if not isinstance(content, list):
         what = _kind(content) if in_row else "missing"
         raise _wrong(
-            path, f"The content of a message is {what}; it has to be text.", "Or a list of text parts."
+            path,
+            f"The content of a message is {what}; it has to be text.",
+            "Write text, or a list of text parts.",
         )
     texts = []
     for index, part in enumerate(content):
@@ -211,9 +215,9 @@ def _parsed(template: str | PromptTemplate) -> PromptTemplate:
 
 
 def _invalid_template(text: str, match: re.Match[str]) -> DatasetError:
-    what = "An empty placeholder {}" if match[0] == "{}" else f"A single {match[0]}"
+    what = "an empty placeholder {}" if match[0] == "{}" else f"a single {match[0]}"
     return DatasetError(
-        f"{what} at character {match.start() + 1} of the prompt template.",
+        f"The prompt template has {what} at character {match.start() + 1}.",
         code="invalid_template",
         column=match.start() + 1,
         hint="Placeholders are {column}. Write {{ and }} for braces, as in \\boxed{{}}.",

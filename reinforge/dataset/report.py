@@ -123,7 +123,7 @@ class ColumnStatistics:
         return others if is_number and others <= max(1, self.types["string"] // 10) else 0
 
     def describe_outliers(self) -> str:
-        """`"sixty-eight" on line 39, nothing on line 40`."""
+        """Cells that are not numbers: `"sixty-eight" on line 39, nothing on line 40`."""
         named = (
             f'"{text}" on line {line}' if text else f"nothing on line {line}"
             for line, text in self.first_others
@@ -151,7 +151,7 @@ class ColumnStatistics:
         )
 
     def describe_mixture(self) -> str:
-        """`string (from line 1) and integer (from line 7)`."""
+        """Types: `string (from line 1) and integer (from line 7)`."""
         return " and ".join(f"{kind} (from line {line})" for kind, line in self.first_lines.items())
 
 

@@ -37,7 +37,7 @@ def suggest_columns(
 
 
 def named(columns: Collection[str], names: Sequence[str]) -> str | None:
-    """The column that has the earliest of `names`, whatever its case."""
+    """The column whose name is the earliest match in `names`, ignoring case."""
     by_name = {column.strip().casefold(): column for column in reversed(list(columns))}
     return next((by_name[name] for name in names if name in by_name), None)
 

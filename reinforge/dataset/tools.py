@@ -13,8 +13,8 @@ Tool = dict[str, Any]
 
 COLUMN = "tools"
 NO_PLACE_FOR_TOOLS = (
-    "The model's chat template has no place for tools: those of the rows are not in the prompts. Describe them in a "
-    "message, or take a model that was trained to call tools."
+    "The model's chat template has no place for tools: the rows' tools are left out of the prompts. Describe "
+    "them in a message, or use a model that was trained to call tools."
 )
 _HINT = (
     'It is a list such as [{"type": "function", "function": {"name": "add", "parameters": {…}}}]. '

@@ -30,8 +30,8 @@ def recent_mean(points: Points, count: int = 5) -> float | None:
 
 
 def trend_of(points: Points) -> Trend | None:
-    """Trend; None with fewer than five points. Each end is averaged over a tenth of the curve. The page
-    computes the same (`courseOf` in sentence.ts).
+    """Trend of a curve; None with fewer than five points. Each end is averaged over a tenth of the curve.
+    The page computes the same (`courseOf` in sentence.ts).
     """
     if len(points) < MIN_TREND_POINTS:
         return None
@@ -57,7 +57,7 @@ def _end(values: list[float], scatter: float) -> list[float]:
 
 
 def step_since(points: Points, holds: Callable[[float], bool]) -> int | None:
-    """First step from which every value meets a condition; None if the last does not."""
+    """First step from which every value meets a condition; None if the last value does not."""
     first: int | None = None
     for step, value in reversed(points):
         if not holds(value):

@@ -58,7 +58,7 @@ class Remedy(_Part):
     """
     label: str
     step: int | None = None
-    """Null with `apply_live`; 0 with `fork`: from the base."""
+    """Step to fork from (0: the base) or whose checkpoint to take; null with `apply_live`."""
     set: dict[str, Any] = Field(default_factory=dict)
     """Dotted path in the specification → value."""
 
@@ -75,8 +75,8 @@ class JobFinding(_Part):
     evidence: FindingEvidence = Field(default_factory=FindingEvidence)
     remedies: list[Remedy] = Field(default_factory=list)
     cause: FindingCode | None = None
-    """Finding that this one follows from; it has no remedies of its own then."""
+    """Code of the finding that explains this one; an explained finding has no remedies of its own."""
     earliest: int | None = Field(default=None, exclude=True)
-    """First step at which it may have begun, where only evaluations show it."""
+    """First step at which the problem may have begun, if only evaluations show it."""
     doubt: str | None = Field(default=None, exclude=True)
     """Why a rising reward proves nothing; part of a sentence."""

@@ -21,6 +21,6 @@ def format_number(value: float) -> str:
 
 
 def format_percent(share: float) -> str:
-    """Never rounds a share to 0 % or 100 %."""
+    """A share in percent, never rounded to 0 % or 100 %."""
     value = 100 * share
     return "<1%" if 0 < value < 1 else ">99%" if 99 < value < 100 else f"{value:.0f}%"

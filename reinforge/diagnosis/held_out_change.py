@@ -19,9 +19,9 @@ class HeldOutChange:
     best: float
     best_step: int
     clear: bool
-    """Whether it rose beyond chance."""
+    """Whether the mean rose beyond chance."""
     fell: bool
-    """Whether it fell from its best beyond chance."""
+    """Whether the mean fell from its best beyond chance."""
     worse_since: int | None
     """First step of a fall below the first evaluation, if beyond chance."""
 

@@ -61,7 +61,7 @@ class JobInput:
     checkpoints: Sequence[int] = ()
     """Steps whose checkpoint is stored."""
     auto_rate: float | None = None
-    """The learning rate that `auto` would be."""
+    """Learning rate that `auto` stands for in this job."""
     ended: bool = False
 
     def curve(self, key: str) -> Points:
@@ -187,7 +187,7 @@ class JobInput:
     def take_right(self) -> Remedy | None:
         """Remedy: the checkpoint with the most right answers, if it has more than the first evaluation.
 
-        For rewards that measure the wrong thing: the best step by such a reward is the worst.
+        For wrong rewards, by which the best step is the worst.
         """
         answers = dict(self.curve("held_out/answer_share"))
         best = max(
@@ -205,7 +205,9 @@ class JobInput:
         return float(value) if isinstance(value, int | float) and value > 0 else None
 
     def lower_rate(self) -> float | None:
-        """The automatic rate if at most half of the highest rate used, else a tenth of the latter."""
+        """The automatic rate if it is at most half of the highest rate used, else a tenth of the highest
+        rate.
+        """
         rate = max((value for _, value in self.curve("optimizer/learning_rate")), default=self.rate)
         if rate is None:
             return None
@@ -215,7 +217,7 @@ class JobInput:
 
 
 def level_before(points: Points, step: int) -> float | None:
-    """Mean of a curve's first values, at most five, from before a step."""
+    """Mean of up to five first values of a curve before `step`; the first value if there are none."""
     values = [value for at, value in points if at < step][:RECENT] or [value for _, value in points[:1]]
     return fmean(values) if values else None
 
@@ -235,7 +237,6 @@ def change_text(before: float, after: float, unit: str = "") -> str:
 
 
 def is_read(key: str) -> bool:
-    """Whether a detector reads the metric."""
     in_slice = key.startswith("held_out/slice/") and key.endswith("/reward_mean")
     return key in READ_KEYS or key.startswith("reward/") or in_slice
 

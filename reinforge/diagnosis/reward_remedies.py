@@ -1,4 +1,5 @@
-"""Remedies of rewards that pay for the wrong thing: pay for the declared answer, or for a reward of weight 0.
+"""Remedies for rewards that pay for the wrong thing: pay for the declared answer, or for a reward of
+weight 0.
 
 They start from the base, because a wrong reward taught nothing worth continuing.
 """
@@ -54,8 +55,7 @@ def grade(sample, item):
     expected = str(item["answer"]).rpartition("####")[2].strip()
     return float(bool(lines) and same(lines[-1], expected, bool(marked)))
 '''
-"""Code of a reward for the declared answer. Rewards read the declared column as `answer`, whatever its name.
-"""
+"""Code of a reward for the declared answer."""
 
 
 def reward_remedies(job: JobInput) -> tuple[Remedy | None, ...]:
@@ -75,7 +75,7 @@ def pays_for_answers(job: JobInput) -> bool:
 
 
 def reward_answers(job: JobInput) -> Remedy | None:
-    """Remedy: a new job that rewards only the declared answer, if the policy gives it at times."""
+    """Remedy: a new job that rewards only the declared answer, if the policy sometimes gives it."""
     shares = [
         value
         for key in ("held_out/answer_share", "completions/answer_share")
@@ -88,8 +88,8 @@ def reward_answers(job: JobInput) -> Remedy | None:
 
 
 def trust_witness(job: JobInput) -> Remedy | None:
-    """Remedy: a new job with only the disagreeing reward of weight 0; beside the present rewards it would
-    disagree again.
+    """Remedy: a new job with only the disagreeing reward of weight 0; together with the present rewards
+    it would disagree again.
     """
     disagreement = disagreeing_witness(job)
     if disagreement is None:

@@ -54,7 +54,7 @@ TEXTS: dict[FindingCode, FindingText] = {
     ),
     "judge_disagrees": FindingText(
         "Judge and rule disagree",
-        "One of them measures something else than you want, and the policy follows the larger one.",
+        "One of them measures something other than you want, and the policy follows the one that pays more.",
     ),
     "kl_too_strong": FindingText(
         "KL penalty is too strong",
@@ -87,7 +87,7 @@ TEXTS: dict[FindingCode, FindingText] = {
     ),
     "no_generalization": FindingText(
         "No gain on held-out rows",
-        "The training reward rises on rows that it has seen, and not on others.",
+        "The policy improves on the rows that it is trained on, and not on others.",
     ),
     "no_repeated_states": FindingText(
         "States are visited once only",
@@ -95,7 +95,7 @@ TEXTS: dict[FindingCode, FindingText] = {
     ),
     "one_sided_groups": FindingText(
         "Groups have too few on one side",
-        "Normalising right and wrong completions apart needs two of both.",
+        "Normalising right and wrong completions separately needs at least two of each.",
     ),
     "past_best": FindingText(
         "Past the best checkpoint",
@@ -160,7 +160,7 @@ TEXTS: dict[FindingCode, FindingText] = {
     ),
     "reward_unreachable": FindingText(
         "No completion is ever rewarded",
-        "A reward that nobody gets gives no signal, however long the job runs.",
+        "A reward that no completion gets gives no signal, however long the job runs.",
     ),
     "rubric_saturated": FindingText(
         "Most parts of the reward are always or never met",
@@ -193,7 +193,7 @@ TEXTS: dict[FindingCode, FindingText] = {
     ),
     "witness_disagrees": FindingText(
         "A reward of weight 0 disagrees",
-        "The witness falls while the trained reward rises: the job optimizes something else.",
+        "The reward of weight 0 does not follow the trained reward: the job optimizes something else.",
     ),
     "worse_than_base": FindingText(
         "Worse than base",

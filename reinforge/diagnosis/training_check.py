@@ -42,7 +42,7 @@ class Observation(BaseModel):
     message: str
     hint: str | None = None
     step: int | None = None
-    """Step at which it began, if known."""
+    """Step at which the problem began, if known."""
 
 
 LOSS = Observation(
@@ -110,7 +110,7 @@ class TrainingCheck(BaseModel):
 class Context:
     outcome: Outcome | None = None
     stopped: bool = False
-    """The job has ended or paused."""
+    """Whether the job has ended or paused."""
 
 
 def check_training(job: JobInput, context: Context | None = None) -> TrainingCheck:
@@ -171,7 +171,7 @@ def _answer(job: JobInput, held: HeldOutChange | None, findings: Sequence[JobFin
     if not curve:
         return "nothing", "No data yet."
     if len(curve) < ENOUGH_STEPS or trend is None:
-        return "early", f"Too early to say: the first {ENOUGH_STEPS} steps are not enough."
+        return "early", f"Too early to say: at least {ENOUGH_STEPS} steps are needed."
     codes = {item.code for item in findings if item.cause is None}
     if "reward_constant" in codes or "reward_unreachable" in codes:
         return "no", "No: all completions score the same, so there is no training signal."

@@ -55,7 +55,7 @@ class Verdict(_Report):
     outcome: Outcome
     message: str
     note: str | None = None
-    """Short addition to the job's state, unless it is a plain success."""
+    """Short addition to the job's state; null for a plain success."""
     change: Change | None = None
     """Newest held-out reward minus the base's."""
     rows: int = 0

@@ -24,13 +24,13 @@ class CalibrationReport(BaseModel):
 
     labels: int
     compared: int
-    """Number of labels with a reward; everything below is about them."""
+    """Number of labels with a reward; all below but `milliseconds` and `cost_per_1000` is about them."""
     agreement: float | None
     """Share of labels on which person and reward agree."""
     interval: tuple[float, float] | None
     """Wilson's 95 % interval of the agreement."""
     kappa: float | None
-    """Cohen's κ: agreement beyond chance; None where chance alone explains everything."""
+    """Cohen's κ: agreement beyond chance; None if chance alone would give full agreement."""
     right_passed: int
     right_failed: int
     """Number of completions labelled right, but not rewarded."""

@@ -30,7 +30,7 @@ def pick_checkpoint(job: Job, checkpoints: Sequence[Checkpoint], which: Which = 
     raise StateConflict(
         none_better(job, checkpoints),
         code="no_better_checkpoint",
-        hint="Choose the final checkpoint, or one by its step, if you want it all the same.",
+        hint="To use one anyway, choose the final checkpoint, or one by its step.",
     )
 
 
@@ -46,7 +46,7 @@ def none_better(job: Job, checkpoints: Sequence[Checkpoint]) -> str:
 
 
 def describe_checkpoint(job: Job, checkpoint: Checkpoint) -> str:
-    """`step 20, the best checkpoint: held-out reward 0.96, +0.38 from the base …`."""
+    """Text such as `step 20, the best checkpoint: held-out reward 0.96, +0.38 from the base …`."""
     mark = (
         ", the best checkpoint" if checkpoint.best else ", the final checkpoint" if checkpoint.final else ""
     )

@@ -16,16 +16,14 @@ _MARKS: tuple[Callable[[str], list[str]], ...] = (
     # pattern: linear: its end takes everything, so it never goes back
     re.compile(r"(?i)\banswer(?: is|:)\s*([^\n]*)").findall,
 )
-"""Marks of the final answer. The first mark that occurs counts, and of its matches the last."""
+"""Patterns of a marked final answer. The first with a match decides, by its last match."""
 _EDGES = " \t\r\n.,;:!?\"'`*$()[]"
 
 Reference = float | str
 
 
 def reference(value: Any) -> Reference | None:
-    """Reference answer of a row: a number or a short text, which follows `####` in a worked solution; else
-    None.
-    """
+    """Parse a row's reference answer: number or short text, in a worked solution after `####`; else None."""
     if value is None or isinstance(value, bool | list | dict):
         return None
     if isinstance(value, int | float):

@@ -13,7 +13,7 @@ TOLERANCE = 1e-6
 
 
 class Expectation(BaseModel):
-    """One of: `value`; `least` and/or `most`; `above`; `not_applicable`."""
+    """Expected reward: one of `value`; `least` and/or `most`; `above`; `not_applicable`."""
 
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
@@ -72,7 +72,7 @@ class GoldenOutcome(BaseModel):
     value: float | None = None
     status: str
     other_value: float | None = None
-    """Reward of the completion that must get less."""
+    """Reward of the completion that must get a smaller one."""
     message: str | None = None
     wall_ms: float = 0.0
 
@@ -125,8 +125,12 @@ def _why_not(expect: Expectation, result: RewardResult, other: RewardResult | No
 
 def _ordering(value: float, other: float | None) -> str | None:
     if other is None:
-        return "The other completion got no reward, so there is nothing to be above."
-    return None if value > other else f"It got {value:g}, the other completion {other:g}: not more."
+        return "The other completion got no reward, so the two cannot be compared."
+    return (
+        None
+        if value > other
+        else f"It got {value:g}, which is not more than the other completion's {other:g}."
+    )
 
 
 def junit(suite: str, cases: Sequence[GoldenCase], results: Sequence[GoldenOutcome]) -> str:

@@ -43,7 +43,7 @@ class ReplayReport(BaseModel):
 
     completions: int
     compared: int
-    """Number of completions with a reward under both revisions; everything below is about them."""
+    """Number of completions with both rewards; all below but `errors`, `reward_ms`, `cost` is about them."""
     steps: list[int]
     old_mean: list[float]
     new_mean: list[float]

@@ -141,8 +141,8 @@ def gate(
     min_improvement: float | None = None,
     max_errors: float = 0.05,
 ) -> GateReport:
-    """Whether the metric is, with confidence, at least `least`, at most `max_regression` below and at least
-    `min_improvement` above the baseline's.
+    """Check with confidence that the metric is at least `least`, and at most `max_regression` below and at
+    least `min_improvement` above the baseline's.
     """
     values = row_values(scores, metric, pass_above)
     if not values:
@@ -169,7 +169,7 @@ def gate(
 
 
 def _errors(share: float, most: float) -> Condition:
-    message = f"{share:.1%} of the completions could not be scored, at most {most:.1%} may fail"
+    message = f"{share:.1%} of the completions could not be scored; at most {most:.1%} may fail"
     return Condition(
         name="max_errors", met=share <= most, value=share, bound=share, required=most, message=message
     )

@@ -1,1 +1,1 @@
-"""Declarative graders, OpenAI's types and ours."""
+"""Declarative graders: OpenAI's types and our own."""

@@ -1,4 +1,4 @@
-"""Base of grader types, template fields, messages for judges."""
+"""Base class of graders, fields for templates, and messages to judges."""
 
 from typing import Annotated, Any, Literal
 
@@ -20,7 +20,7 @@ TemplateText = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(_readab
 
 class GraderBase(SpecModel):
     name: str = Field(default="", max_length=100)
-    """Name that is shown beside its scores."""
+    """Name shown with the grader's scores."""
 
     def templates(self) -> tuple[str, ...]:
         return ()
@@ -35,14 +35,14 @@ class TextPart(SpecModel):
 class ImagePart(SpecModel):
     type: Literal["input_image"]
     image_url: TemplateText
-    """Address or data URL."""
+    """Address or data URL of the image."""
     detail: Literal["auto", "low", "high"] | None = None
-    """Resolution, for judges with such a setting."""
+    """Image resolution, for judges with such a setting."""
 
 
 class Audio(SpecModel):
     data: TemplateText
-    """Base64."""
+    """Audio data in Base64."""
     format: Literal["mp3", "wav"]
     """Format of the data."""
 

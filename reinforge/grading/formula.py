@@ -49,15 +49,17 @@ class Formula:
     _evaluate: _Node
 
     def value(self, numbers: Numbers) -> float:
-        """Raises FormulaError for a value that is not finite."""
+        """Evaluate the formula. Raises FormulaError for a missing or non-finite value."""
         return self._evaluate(numbers)
 
 
 @lru_cache(maxsize=256)
 def parse(text: str) -> Formula:
-    """Raises FormulaError with the position."""
+    """Parse a formula. Raises FormulaError with the position."""
     if len(text) > MAX_CHARACTERS:
-        raise FormulaError(f"the formula has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read")
+        raise FormulaError(
+            f"the formula has {len(text):,} characters, more than the limit of {MAX_CHARACTERS:,}"
+        )
     return _Parser(text).formula()
 
 

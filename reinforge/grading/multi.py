@@ -49,10 +49,10 @@ def _type_of(value: Any) -> Any:
 def _no_multi(value: Any) -> Any:
     kind = _type_of(value)
     if kind == "multi":
-        raise ValueError("a multi cannot be part of a multi: give its parts directly")
+        raise ValueError("a multi grader cannot be part of a multi grader: list its parts directly")
     if kind == "ranking_judge":
         raise ValueError(
-            "a ranking_judge sees a whole group and cannot be part of a multi: give it as a reward"
+            "a ranking_judge sees a whole group and cannot be part of a multi grader: make it a reward of its own"
         )
     return value
 
@@ -93,17 +93,19 @@ class Multi(GraderBase):
 
     type: Literal["multi"] = "multi"
     graders: Annotated[dict[str, Part], BeforeValidator(_by_key)] = Field(min_length=1, max_length=16)
-    """Key → grader. A list is keyed by `name`."""
+    """Graders by key; in a list, the key is the grader's `name`."""
     calculate_output: str = Field(min_length=1, max_length=formula.MAX_CHARACTERS)
     """Arithmetic over the keys: + - * / ^, parentheses, min, max, abs, floor, ceil, exp, sqrt, log."""
     gates: dict[str, Gate] = Field(default_factory=dict, max_length=16)
-    """Part → when it runs; without a gate it always does."""
+    """Gates by part. A part without a gate always runs."""
 
     @model_validator(mode="after")
     def parts_agree(self) -> Self:
         for key in self.graders:
             if not _KEY.fullmatch(key):
-                raise ValueError(f"the key {key!r} is no name: use letters, digits and _, at most 64")
+                raise ValueError(
+                    f"the key {key!r} is not a name: use at most 64 letters, digits and _, no digit first"
+                )
         expression = formula.parse(self.calculate_output)
         if unknown := sorted(expression.names - set(self.graders)):
             dashed = [key for key in self.graders if not key.isidentifier()]
@@ -118,13 +120,13 @@ class Multi(GraderBase):
         for key, gate in self.gates.items():
             for name in (key, gate.part):
                 if name not in self.graders:
-                    raise ValueError(f"gates names {name}, but the graders are {', '.join(self.graders)}")
+                    raise ValueError(f"gates uses {name}, but the graders are {', '.join(self.graders)}")
         for key in self.gates:
             path = [key]
             while path[-1] in self.gates:
                 decides = self.gates[path[-1]].part
                 if decides in path:
-                    raise ValueError(f"the gates go round in a circle: {' → '.join([*path, decides])}")
+                    raise ValueError(f"the gates form a circle: {' → '.join([*path, decides])}")
                 path.append(decides)
 
     @property

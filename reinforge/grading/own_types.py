@@ -112,20 +112,20 @@ class ProgramTests(GraderBase):
     entry: str | None = None
     """The function that HumanEval's tests call `candidate`: its name, or a column with it."""
     code: Literal["block", "text"] = "block"
-    """The program: the completion's last fenced block, or all of it."""
+    """The program: the completion's last fenced block, or the whole completion."""
     prefix: str | None = None
     """Column with source to put before the completion's, such as HumanEval's prompt."""
     all_or_nothing: bool = False
-    """1 when every test passes, else 0."""
+    """Score 1 if every test passes, else 0."""
     output: Literal["lines", "words", "exact"] = "lines"
     """Comparison of a script's output: lines without trailing blanks, words, or exact bytes."""
     tolerance: float = Field(default=0.0, ge=0)
     """Absolute and relative tolerance, for numbers in outputs (`words`) and in values."""
     in_process: Literal["leave_out", "count"] = "leave_out"
-    """Tests that run in the program's process, which a program can fool: left out, or counted."""
+    """Whether tests in the program's own process, which the program can fool, are left out or counted."""
     timeout_seconds: float = Field(default=5.0, gt=0, le=30)
     """Maximum wall time of one test."""
     memory_mib: int = Field(default=512, ge=32, le=2048)
     """Maximum memory of one test."""
     output_kib: int = Field(default=64, ge=1, le=1024)
-    """Maximum output of one test, which fails with more."""
+    """Maximum output of one test; a test with more fails."""

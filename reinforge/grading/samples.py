@@ -10,7 +10,7 @@ _JSON_BEGINS = tuple('{["-0123456789tfn')
 
 
 def make_sample(text: str, extra: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """`output_text, output_json, output_tools, choices, output_audio` of a completion."""
+    """Build `output_text, output_json, output_tools, choices, output_audio` from a text. extra: overrides."""
     fields = dict(extra or {})
     message = {"role": "assistant", "content": text}
     if fields.get("output_tools"):

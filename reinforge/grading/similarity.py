@@ -33,13 +33,13 @@ def similarity(metric: str, text: str, reference: str) -> float:
 
 
 def unavailable(metric: str) -> str | None:
-    """Why this machine cannot compute a metric, and what to do."""
+    """Why this machine cannot compute a metric, and what to do; None if it can."""
     if metric in ("fuzzy_match", "rouge_l") and importlib.util.find_spec("rapidfuzz") is None:
         return f"{metric} needs the package rapidfuzz, which comes with the platform"
     if metric == "meteor" and not _has_wordnet():
         return (
-            "meteor needs NLTK and WordNet's data, which are not on this machine: take rouge_l, or install nltk and "
-            "run `python -m nltk.downloader wordnet omw-1.4`"
+            "meteor needs NLTK and WordNet's data, which are not on this machine: use rouge_l, or install nltk "
+            "and run `python -m nltk.downloader wordnet omw-1.4`"
         )
     return None
 

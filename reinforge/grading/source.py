@@ -65,7 +65,7 @@ def _detail(error: Any, raw: Any, param: str | None) -> dict[str, Any]:
 
 
 def _field(error: Any, raw: Any, message: str) -> str:
-    """Path of the invalid field, as `input[0].content`."""
+    """Path of the invalid field, such as `input[0].content`."""
     path, at = "", raw
     *steps, last = error["loc"] or ("",)
     for part in (*steps, last):

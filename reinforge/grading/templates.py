@@ -75,14 +75,14 @@ class Template:
         )
         if len(text) > MAX_CHARACTERS:
             raise UnresolvedVariable(
-                f"the text has {len(text):,} characters once filled in; at most {MAX_CHARACTERS:,} are taken"
+                f"the filled-in text has {len(text):,} characters, more than the limit of {MAX_CHARACTERS:,}"
             )
         return text
 
 
 @lru_cache(maxsize=256)
 def parse(text: str) -> Template:
-    """Raises TemplateSyntaxError."""
+    """Parse a template. Raises TemplateSyntaxError."""
     parts: list[str | Variable] = []
     end = variables = 0
     while (start := text.find("{{", end)) >= 0:
@@ -96,7 +96,7 @@ def parse(text: str) -> Template:
             raise TemplateSyntaxError(f"the text has more than {MAX_VARIABLES:,} variables")
         if close - start - 2 > MAX_VARIABLE_CHARACTERS:
             raise TemplateSyntaxError(
-                f"{text[start : start + 40]!r} is closed after more than {MAX_VARIABLE_CHARACTERS:,} characters"
+                f"{text[start : start + 40]!r} is longer than {MAX_VARIABLE_CHARACTERS:,} characters"
             )
         parts += [text[end:start], _variable(text[start + 2 : close])]
         end = close + 2
@@ -127,10 +127,10 @@ def _variable(inner: str) -> Variable:
         path.append(int(step[kind]) if kind == "index" else step[kind])
         position = step.end()
     if not path:
-        raise TemplateSyntaxError(f"{{{{ {text} }}}} names no member: write {{{{ {text}.name }}}}")
+        raise TemplateSyntaxError(f"{{{{ {text} }}}} names no field: write {{{{ {text}.name }}}}")
     if head[0] == "sample" and path[0] not in SAMPLE_FIELDS:
         raise TemplateSyntaxError(
-            f"there is no {{{{ sample.{path[0]} }}}}: there are {', '.join(SAMPLE_FIELDS)}"
+            f"there is no {{{{ sample.{path[0]} }}}}; the fields of sample are {', '.join(SAMPLE_FIELDS)}"
         )
     return Variable(head[0], tuple(path))
 

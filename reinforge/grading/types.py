@@ -49,7 +49,7 @@ class TextSimilarity(GraderBase):
     def no_embeddings(cls, value: Any) -> Any:
         if value == "cosine":
             raise ValueError(
-                "cosine needs an embedding model and is not offered: take rouge_l, or a score_model"
+                "cosine needs an embedding model and is not offered: use rouge_l, or a score_model"
             )
         return value
 
@@ -122,7 +122,7 @@ class LabelModel(ModelGrader):
         if len(set(self.labels)) != len(self.labels):
             raise ValueError("two labels are the same")
         if unknown := sorted(set(self.passing_labels) - set(self.labels)):
-            raise ValueError(f"passing_labels has {', '.join(unknown)}, which labels does not have")
+            raise ValueError(f"passing_labels has {', '.join(unknown)}, which the list `labels` lacks")
         return self
 
 
@@ -131,7 +131,7 @@ class PythonGrader(GraderBase):
 
     type: Literal["python"] = "python"
     source: str = Field(min_length=1, max_length=262_144)
-    """The code."""
+    """Python source code."""
     image_tag: str | None = None
     """Accepted for OpenAI's clients and ignored: the worker's packages are used."""
     entry: str | None = None

@@ -22,7 +22,7 @@ def reward_name(text: str) -> str:
 
 
 def as_reward(grader: dict[str, Any]) -> dict[str, Any]:
-    """Convert to an entry of `JobSpec.rewards`, whose errors score 0. Raises InvalidInput if invalid."""
+    """Convert to an entry of `JobSpec.rewards` with `on_error: zero`. Raises InvalidInput if invalid."""
     parsed = parse(grader)
     named = {"name": reward_name(parsed.name), "on_error": "zero"}
     if isinstance(parsed, PythonGrader):

@@ -177,10 +177,10 @@ def _ours(requested: Hyperparameters) -> dict[str, Any]:
         theirs = EITHER.get(name)
         if theirs is not None and getattr(requested, theirs) is not None:
             raise InvalidInput(
-                f"{field} and {theirs} decide about the same thing.",
+                f"{field} and {theirs} set the same thing.",
                 code="given_twice",
                 param=f"{WHERE}.{field}",
-                hint=f"Give one of them: {EITHER_MEANS[name]}",
+                hint=f"Keep only one of them: {EITHER_MEANS[name]}",
             )
         parts[name] = {"preset": value} if name == "algorithm" and isinstance(value, str) else value
     return parts

@@ -128,6 +128,6 @@ def _numbers(imported: ImportedProject, raw: dict[str, Any], rows: int | None) -
             "(--data counts)."
         )
     if dropped := sorted(set(raw) - set(settings)):
-        imported.notes.append(f"Not known here: {', '.join(dropped)}.")
+        imported.notes.append(f"Left out, because there are no such settings here: {', '.join(dropped)}.")
     if requested.reasoning_effort != "default":
         imported.notes.append("reasoning_effort has no effect: say how long to think in the prompt.")

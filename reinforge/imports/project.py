@@ -42,7 +42,7 @@ class ImportedProject:
     def write(self, folder: Path) -> list[Path]:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise InvalidInput(
-                f"{folder} is there already.",
+                f"{folder} already exists and is not an empty folder.",
                 code="folder_not_empty",
                 param="to",
                 hint="Name another folder with --to.",

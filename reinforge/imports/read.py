@@ -23,7 +23,7 @@ def read(path: Path, model: str, rows: int | None = None) -> ImportedProject:
         raw = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InvalidInput(
-            f"{path.name} is no JSON: {error}.",
+            f"{path.name} is not valid JSON: {error}.",
             code="invalid_json",
             param="file",
             hint="Give a fine-tuning job as JSON (`client.fine_tuning.jobs.retrieve(id).to_json()`) or rewards as .py.",

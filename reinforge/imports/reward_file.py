@@ -35,7 +35,7 @@ def project(text: str, filename: str, model: str) -> ImportedProject:
         line = getattr(error, "lineno", None)
         where = f" at line {line}" if line else ""
         raise InvalidInput(
-            f"{filename} is no Python{where}: {error}.", code="invalid_reward", param="file"
+            f"{filename} is not valid Python{where}: {error}.", code="invalid_reward", param="file"
         ) from error
     script = trl.read(tree)
     functions = [

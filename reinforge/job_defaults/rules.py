@@ -57,7 +57,7 @@ def _by_method(job: _Job, field: str) -> JobDefault | None:
     if value is None:
         return None
     name = stated(job.raw, "algorithm.preset")
-    return JobDefault(field=field, value=value, reason=f"The method {name} sets it.", basis="method")
+    return JobDefault(field=field, value=value, reason=f"The method {name} sets this value.", basis="method")
 
 
 def _engine(job: _Job) -> JobDefault:
@@ -70,7 +70,7 @@ def _engine(job: _Job) -> JobDefault:
     if job.sizes.engine == "vllm":
         return engine("vllm", "Every online worker has a GPU with vLLM.")
     if not job.sizes.devices:
-        return engine("transformers", "No worker is online; vllm needs a GPU with vLLM on every one.")
+        return engine("transformers", "No worker is online; vllm needs a GPU with vLLM on every worker.")
     if all(device == "cpu" for device in job.sizes.devices):
         return engine("transformers", "No online worker has a GPU.")
     return engine("transformers", "Not every online worker has a GPU with vLLM.")
@@ -109,7 +109,7 @@ def _length(job: _Job) -> JobDefault:
     basis = "model" if sizes.parameters is not None else "general"
     if sizes.devices and all(device == "cpu" for device in sizes.devices) and value > CPU_LENGTH:
         value, basis = CPU_LENGTH, "workers"
-        reason = "No online worker has a GPU, so that longer completions would take long."
+        reason = "No online worker has a GPU, so longer completions would take too much time."
     answer = sizes.texts.longest_answer if sizes.texts else None
     if answer is not None and 2 * answer > value:
         value, basis = -(-2 * answer // MULTIPLE) * MULTIPLE, "data"
@@ -153,7 +153,9 @@ def _group(job: _Job, prompts: int) -> JobDefault:
     rows = job.sizes.rows
     if 0 < rows < PROMPTS_PER_STEP and prompts <= rows:
         size = min(LARGEST_GROUP, 2 ** ((PROMPTS_PER_STEP * GROUP_SIZE // prompts).bit_length() - 1))
-        reason = f"With {prompts} prompts a step, larger groups keep {prompts * size} completions in it."
+        reason = (
+            f"With only {prompts} prompts a step, larger groups give {prompts * size} completions a step."
+        )
         return JobDefault(field=GROUP, value=size, reason=reason, basis="data")
     mixed = 1 - 0.9**GROUP_SIZE - 0.1**GROUP_SIZE
     reason = (
@@ -172,7 +174,9 @@ def _steps(job: _Job, prompts: int) -> JobDefault:
     useful = preflight.report.groups.useful if preflight else None
     if useful is not None and 0 < useful < HALF_USEFUL:
         steps = round(min(2.0, HALF_USEFUL / useful) * USUAL_STEPS)
-        reason = f"Rewards differed in only {useful:.0%} of the pre-flight's groups, so that learning takes more steps."
+        reason = (
+            f"Rewards differed in only {useful:.0%} of the pre-flight's groups, so learning takes more steps."
+        )
         basis = "preflight"
     if steps > most:
         steps, basis = most, "data"

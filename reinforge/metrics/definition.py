@@ -21,7 +21,7 @@ Section = Literal[
 
 
 def _require_all(schema: dict[str, Any]) -> None:
-    """Requires all fields, also those with defaults: the server sends each."""
+    """Mark all fields as required, since the server also sends those with defaults."""
     schema["required"] = list(schema["properties"])
 
 
@@ -35,7 +35,7 @@ class Metric:
     title: str
     meaning: str
     reading: str = ""
-    """How to judge its values."""
+    """How to judge the metric's values."""
     better: Better = "neither"
     when: str = ""
     """Setting that the metric depends on; empty: none."""

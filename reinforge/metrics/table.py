@@ -136,7 +136,7 @@ _ALL = [
         "select/missing_groups",
         "count",
         "Groups missing",
-        "Groups that the step trains on fewer than it should, because the bound on sampling was reached.",
+        "Groups that the step lacks, because the limit on sampling rounds was reached.",
         "",
         "lower",
         when="algorithm.selection: dynamic_sampling",

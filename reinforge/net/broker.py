@@ -1,4 +1,6 @@
-"""State of the broker that wakes workers: Redis or a folder. Backend and worker with equal ids share it."""
+"""State of the broker that wakes workers: Redis or a folder. Equal ids: backend and worker share the
+broker.
+"""
 
 import contextlib
 import os
@@ -10,7 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel
 
 IDLE_POLL_SECONDS = 5.0
-"""Idle workers also poll at this interval: lost wake-ups only delay jobs."""
+"""Idle workers poll at this interval, so that lost wake-ups only delay jobs."""
 ANSWER_SECONDS = 3.0
 _ID_FILE = "broker-id"
 _ID_KEY = "reinforge:broker-id"
@@ -53,19 +55,19 @@ def unanswered(redis_url: str | None, folder: Path, seconds: float) -> BrokerSta
 
 
 def wake_up_problem(workers: BrokerState, backends: BrokerState | None) -> str | None:
-    late = f"It finds jobs by asking every {IDLE_POLL_SECONDS:.0f} s."
+    late = f"The worker finds jobs only by polling every {IDLE_POLL_SECONDS:.0f} s."
     if workers.error is not None:
         return f"{_sentence(workers.problem)} {late}"
     if backends is None or backends.id is None or workers.id is None or backends.id == workers.id:
         return None
     remedy = (
-        "Give it the backend's REDIS_URL."
+        "Set its REDIS_URL to the backend's."
         if backends.kind == "redis"
-        else "Give it the backend's REINFORGE_HOME, or set the same REDIS_URL for both."
+        else "Set its REINFORGE_HOME to the backend's, or set the same REDIS_URL for both."
     )
     return (
-        f"Wake-ups do not reach it: it reads them from {workers.title}, the backend sends them through "
-        f"{backends.title}. {late} {remedy}"
+        f"Wake-ups do not reach the worker: it reads them from {workers.title}, but the backend sends them "
+        f"through {backends.title}. {late} {remedy}"
     )
 
 

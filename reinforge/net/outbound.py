@@ -73,7 +73,9 @@ class Guard:
         return cls(frozenset(names), tuple(networks))
 
     async def target(self, url: str) -> Target:
-        """Resolve a URL and check its addresses. Raises Unresolved; AddressRefused if one is not allowed."""
+        """Resolve a URL and check its addresses. Raises Unresolved if it has none, AddressRefused if one
+        is not allowed.
+        """
         parts, host, port = _parts(url)
         try:
             resolved = await (self.resolve or resolve)(host, port)
@@ -110,8 +112,8 @@ class Guard:
         except ValueError:
             raise AddressRefused(
                 f"{host} would be looked up by the proxy {_without_password(proxy)}, so its "
-                f"addresses cannot be checked; whoever "
-                f"runs this machine can allow it by adding {host} to {ALLOW_VARIABLE}"
+                f"addresses cannot be checked; "
+                f"an administrator can allow it by adding {host} to {ALLOW_VARIABLE}"
             ) from None
         self._check(host, address)
 
@@ -126,7 +128,7 @@ class Guard:
         if not _is_internet(inner) or any(inner in network for network in connected()):
             what = "" if host == str(address) else f" {address},"
             raise AddressRefused(
-                f"{host} is{what} an address inside a network; whoever runs this machine can allow it by adding "
+                f"{host} is{what} an address inside a network; an administrator can allow it by adding "
                 f"{host} to {ALLOW_VARIABLE}"
             )
 
@@ -138,7 +140,7 @@ def _parts(url: str) -> tuple[SplitResult, str, int]:
     except ValueError:
         parts, host, port = SplitResult("", "", "", "", ""), "", None
     if parts.scheme not in ("http", "https") or not host:
-        raise AddressRefused(f"{url[:100]} is no http(s) address")
+        raise AddressRefused(f"{url[:100]} is not an http(s) address")
     return parts, host, port or (443 if parts.scheme == "https" else 80)
 
 
@@ -146,7 +148,7 @@ def _ascii(host: str) -> str:
     try:
         return host if host.isascii() else host.encode("idna").decode()
     except UnicodeError as error:
-        raise AddressRefused(f"{host} is no host name") from error
+        raise AddressRefused(f"{host} is not a valid host name") from error
 
 
 def _without_password(proxy: str) -> str:
@@ -174,5 +176,5 @@ async def resolve(host: str, port: int) -> list[str]:
     try:
         records = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except ValueError as error:  # a label of more than 63 characters
-        raise OSError("it is no host name") from error
+        raise OSError("it is not a valid host name") from error
     return [str(record[4][0]) for record in records]

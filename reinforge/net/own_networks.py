@@ -1,4 +1,4 @@
-"""Networks that this machine is connected to, from `/proc/net`."""
+"""Networks that the host is connected to, from `/proc/net`."""
 
 import ipaddress
 from pathlib import Path

@@ -107,7 +107,7 @@ def _data(entry: BundledData, replacement: Path | None, folder: Path, option: st
     if replacement is None:
         if entry.path is None:
             raise InvalidInput(
-                f"The bundle has no rows: they are the dataset {entry.name} ({entry.dataset}, {entry.rows} rows, "
+                f"The bundle lacks the rows of the dataset {entry.name} ({entry.dataset}, {entry.rows} rows, "
                 f"SHA-256 {entry.sha256}).",
                 code="rows_needed",
                 param=option,
@@ -120,7 +120,7 @@ def _data(entry: BundledData, replacement: Path | None, folder: Path, option: st
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != entry.sha256:
         raise InvalidInput(
-            f"The SHA-256 of {replacement} is {digest}, that of the job's dataset {entry.sha256}.",
+            f"{replacement} is not the job's dataset: its SHA-256 is {digest} instead of {entry.sha256}.",
             code="rows_differ",
             param=option,
         )

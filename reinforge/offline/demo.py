@@ -55,7 +55,7 @@ def with_engine(spec: JobSpec, engine: str | None) -> JobSpec:
 
 
 def demo_key(home: Path) -> str:
-    """`REINFORGE_BOOTSTRAP_API_KEY`, else the demo's own API key, from a file that only its user can read."""
+    """`REINFORGE_BOOTSTRAP_API_KEY`, else the demo's own API key, created once in a private file."""
     api_key = settings.bootstrap_api_key()
     if api_key:
         return api_key
@@ -133,7 +133,7 @@ def chosen_checkpoint(client: Reinforge, job: JobDetail) -> Checkpoint:
 
 
 def summary(client: Reinforge, job: JobDetail, home: Path) -> dict[str, Any]:
-    """Contents of `demo-summary.json`; unpacks the adapter below `home`. Raises JobFailure on failure."""
+    """Contents of `demo-summary.json`; unpacks the adapter below `home`. Raises JobFailure if it failed."""
     if job.status != JobStatus.SUCCEEDED:
         state = f"it is {job.status}" + (f", {job.reason}" if job.reason else "")
         message = job.error.message if job.error else state

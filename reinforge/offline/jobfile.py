@@ -20,7 +20,7 @@ _CHECKPOINTS = ("classifier", "reward_model", "reference_logprob")
 
 
 def load(path: str | Path) -> JobSpec:
-    """Read and validate a job file. Paths of files beside it become absolute."""
+    """Read and validate a job file. Paths relative to it become absolute."""
     path = Path(path)
     return validate(absolute(read(path), path.resolve().parent, path.name))
 
@@ -55,11 +55,11 @@ def schema() -> dict[str, Any]:
     rewards["items"] = {"anyOf": [*rewards["items"]["oneOf"], {"$ref": "#/$defs/ReadyReward"}]}
     job_schema["$defs"]["ReadyReward"] = {
         "title": "ReadyReward",
-        "description": "A reward of the library (`reinforge reward library list`); what is given beside it stays.",
+        "description": "A reward of the library (`reinforge reward library list`); other fields override its own.",
         "type": "object",
         "required": ["ready"],
         "properties": {
-            "ready": {"type": "string", "description": "Its name in the library."},
+            "ready": {"type": "string", "description": "Name of the reward in the library."},
             "parameters": {"type": "object", "description": "Values in place of the library's."},
         },
     }
@@ -78,7 +78,7 @@ def schema() -> dict[str, Any]:
     }
     job_schema["$defs"]["ToolServer"] = {
         "title": "ToolServer",
-        "description": "A server of tools, or of an environment; what is given beside its address stays.",
+        "description": "A server of tools, or of an environment; other fields of the source may be added.",
         "type": "object",
         "oneOf": [{"required": ["mcp"]}, {"required": ["openenv"]}],
         "properties": {
@@ -96,7 +96,7 @@ def schema() -> dict[str, Any]:
         "description": "A `.py` file with `def reply(messages, item, state)`, relative to the job file.",
         "type": "object",
         "required": ["python"],
-        "properties": {"python": {"type": "string", "description": "Its path."}},
+        "properties": {"python": {"type": "string", "description": "Path of the file."}},
     }
     return (
         {"$schema": "https://json-schema.org/draft/2020-12/schema"}
@@ -233,7 +233,7 @@ class _Loader(yaml.SafeLoader):
             if isinstance(key, str):
                 if key in keys:
                     raise yaml.MarkedYAMLError(
-                        problem=f"the key {key!r} is given twice", problem_mark=key_node.start_mark
+                        problem=f"the key {key!r} occurs twice", problem_mark=key_node.start_mark
                     )
                 keys.add(key)
         return super().construct_mapping(node, deep)

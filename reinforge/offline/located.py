@@ -26,11 +26,11 @@ except ReinforgeError as error:
 class LocatedModel:
     folder: Path
     sha256: str
-    """SHA-256 over the names and contents of its files, as jobs store it."""
+    """SHA-256 over the names and contents of the folder's files, as jobs store it."""
 
 
 def locate(source: str, downloads: Path, param: str) -> LocatedModel:
-    """Locate a folder, `builtin:NAME`, or `hub:ORG/NAME@REVISION`, which it downloads below `downloads`.
+    """Locate a model: a folder, `builtin:NAME`, or `hub:ORG/NAME@REVISION`, downloaded below `downloads`.
 
     Raises InvalidInput `unknown_model`.
     """
@@ -38,7 +38,7 @@ def locate(source: str, downloads: Path, param: str) -> LocatedModel:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         last = done.stderr.strip().splitlines()[-1:] or ["it cannot be opened"]
-        raise InvalidInput(f"The model {source}: {last[0]}", code="unknown_model", param=param)
+        raise InvalidInput(f"The model {source} cannot be used: {last[0]}", code="unknown_model", param=param)
     place = json.loads(done.stdout.splitlines()[-1])
     if "error" in place:
         raise InvalidInput(place["error"], code="unknown_model", param=param, hint=place["hint"])

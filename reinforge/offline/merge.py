@@ -28,19 +28,23 @@ def merge(
     Raises InvalidInput for unsuitable folders, StateConflict `merge_failed` if the process fails.
     """
     if out.exists():
-        raise InvalidInput(f"{out} exists.", code="out_exists", hint="Choose another folder with --out.")
+        raise InvalidInput(
+            f"{out} exists already.", code="out_exists", hint="Choose another folder with --out."
+        )
     for name in (CONFIG, WEIGHTS):
         if not (adapter / name).is_file():
-            raise InvalidInput(f"{adapter} is no adapter: it has no {name}.", code="adapter_not_found")
+            raise InvalidInput(
+                f"{adapter} is not an adapter's folder: it has no {name}.", code="adapter_not_found"
+            )
     out.parent.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "worker.policy.merge", str(base), str(adapter), str(out)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     lines = done.stdout.splitlines()
     if not lines:
         raise StateConflict(
-            f"The process that merges ended with status {done.returncode}.",
+            f"The process that merges failed with status {done.returncode}.",
             code="merge_failed",
-            hint="Its output is above. It needs memory for the base model in float32.",
+            hint="See its output above. It needs enough memory for the base model in float32.",
         )
     facts = json.loads(lines[-1])
     if "error" in facts:

@@ -37,7 +37,7 @@ class Reproduction(BaseModel):
     steps: int
     """Number of repeated steps."""
     compared: dict[str, int]
-    """How many completions, metric points and checkpoints are the same, by kind."""
+    """Numbers of equal completions, metric points and checkpoints, by kind."""
     difference: RowDifference | MetricDifference | CheckpointDifference | None = None
     adapter: bool | None = None
     """Whether the final adapter is bitwise identical; None if it was not compared."""
@@ -172,7 +172,7 @@ def _result(manifest: BundleManifest, comparison: Comparison, out: Path, last: i
     same: Literal["same", "not_run"] = "same" if complete else "not_run"
     message = comparison.message
     if same == "not_run" and message is None and comparison.difference is None:
-        message = f"The trainer ended after step {comparison.step}; its output is above."
+        message = f"The trainer ended early, after step {comparison.step}; see its output above."
     return Reproduction(
         job=manifest.job,
         outcome="different" if comparison.difference is not None else same,

@@ -136,10 +136,10 @@ def _check_variable(name: str | None, param: str) -> None:
 
 def _stored(id: str | None, param: str) -> InvalidInput:
     return InvalidInput(
-        f"The reward {id} is stored on a server, which is not read offline.",
+        f"The reward {id} is stored on a server, so it cannot be used offline.",
         code="offline_reward",
         param=f"{param}.reward",
-        hint="Offline, give `path` or write it out.",
+        hint="Name a file with `path`, or write the reward into the job file.",
     )
 
 

@@ -18,10 +18,10 @@ def with_start_folder(spec: JobSpec) -> JobSpec:
     for name in (CONFIG, WEIGHTS):
         if not (folder / name).is_file():
             raise InvalidInput(
-                f"{folder} is no adapter: it has no {name}.",
+                f"{folder} is not an adapter's folder: it has no {name}.",
                 code="adapter_not_found",
                 param="adapter.start",
-                hint="Without a server it names a folder that PEFT's `save_pretrained` wrote.",
+                hint="Without a server, it must name a folder that PEFT's `save_pretrained` wrote.",
             )
     try:
         lora = read_adapter_config((folder / CONFIG).read_bytes())

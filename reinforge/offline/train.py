@@ -58,10 +58,10 @@ def train(spec: JobSpec, out: Path) -> dict[str, Any]:
 def check_size(spec: JobSpec, size: int) -> None:
     if spec.devices_per_job != size:
         raise InvalidInput(
-            f"devices_per_job is {spec.devices_per_job}, and torchrun started {size} processes.",
+            f"devices_per_job is {spec.devices_per_job}, but torchrun started {size} processes.",
             code="too_few_devices" if size < spec.devices_per_job else "too_many_ranks",
             param="devices_per_job",
-            hint="Set it to --nnodes times --nproc-per-node.",
+            hint="Set devices_per_job to torchrun's --nnodes times --nproc-per-node.",
         )
 
 
@@ -72,7 +72,7 @@ def serve_rank(spec: JobSpec, out: Path) -> dict[str, Any]:
     shutil.rmtree(out, ignore_errors=True)
     if status == 0:
         return {"kind": "ended", "outcome": "succeeded", "reason": None, "step": 0,
-                "message": "this process was a rank of the job, whose output rank 0 has"}  # fmt: skip
+                "message": "this process was a rank of the job; rank 0 has the job's output"}  # fmt: skip
     return {"kind": "ended", "outcome": "failed", "reason": "rank_lost", "step": 0,
             "message": f"This rank stopped with status {status}; see its output above."}  # fmt: skip
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 DEEPEST = 128
-"""Maximum nesting levels in requests and tool calls; typical JSON has a dozen."""
+"""Maximum nesting levels in requests and tool calls."""
 
 
 def is_deeper(value: Any, limit: int = DEEPEST) -> bool:

@@ -12,13 +12,13 @@ Problem = dict[str, Any]
 """A validation error: `{param, message, code, hint}`."""
 
 _HINTS = {
-    "extra_forbidden": "Unknown keys are errors: check the spelling, or remove it.",
+    "extra_forbidden": "Unknown keys are not allowed: check the spelling, or remove the key.",
     "json_invalid": "The body must be one JSON document in UTF-8.",
 }
 
 
 MOST_PROBLEMS = 50
-"""Maximum errors converted: a value may have very many, and each costs time."""
+"""Maximum errors converted, since each costs time."""
 
 
 def problems(

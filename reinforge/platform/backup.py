@@ -55,7 +55,7 @@ class BackupObject(BaseModel):
 def backup(home: Path, folder: Path, progress: Progress = lambda done, total: None) -> Manifest:
     """Back up `home` to `folder`. An earlier backup there stays valid until the new one is complete.
 
-    Raises InvalidInput without a platform, StateConflict for another platform's backup, Unavailable.
+    Raises InvalidInput if `home` has no platform, StateConflict for another platform's backup, Unavailable.
     """
     if not settings.database_url() and recorded_cluster(home) is None:
         raise InvalidInput(
@@ -128,7 +128,7 @@ def _read(folder: Path) -> Manifest:
         raise InvalidInput(
             f"{folder} holds no complete backup: {_MANIFEST} is missing or cannot be read.",
             code="not_a_backup",
-            hint="Give the folder that `reinforge backup` has filled.",
+            hint="Give the folder that `reinforge backup` wrote.",
         ) from error
     if manifest.format != FORMAT:
         raise InvalidInput(
@@ -195,9 +195,9 @@ def _download(store: ObjectStore, objects: list[BackupObject], folder: Path, pro
                 store.get_file(item.key, target)
             except ObjectNotFound as error:
                 raise Unavailable(
-                    f"The object {item.key} is not there: it was deleted meanwhile, or the store has lost it.",
+                    f"The store lacks the object {item.key}: it was deleted during the backup, or was lost.",
                     code="object_missing",
-                    hint="Run the backup again. If it says the same of the same object, the store is damaged.",
+                    hint="Run the backup again. If the same object is missing again, the store is damaged.",
                 ) from error
             if _hash(target) != item.sha256:
                 target.unlink()
@@ -219,7 +219,7 @@ def _secret_of(home: Path, folder: Path) -> str | None:
     secrets = [(source / _SECRET).read_text() for source in (home, folder) if (source / _SECRET).exists()]
     if len(set(secrets)) > 1:
         raise StateConflict(
-            f"{folder} holds the backup of another platform: its key is not this home's.",
+            f"{folder} holds the backup of another platform: its secret key is not this data folder's.",
             code="backup_of_another",
             hint="Name another folder for the backup of this platform.",
         )
@@ -255,7 +255,7 @@ def _keep_secret(folder: Path, home: Path, manifest: Manifest) -> None:
     target = home / _SECRET
     if target.exists() and target.read_text() != secret:
         raise StateConflict(
-            f"{target} is another key than the backup's: the secrets in the database could not be read.",
+            f"{target} is not the backup's secret key: the secrets in the database could not be decrypted.",
             code="secret_key_differs",
             hint="Restore into a new folder (--home).",
         )
@@ -330,7 +330,7 @@ def _damaged(name: str) -> InvalidInput:
     return InvalidInput(
         f"The backup is damaged: {name} is missing or has changed.",
         code="backup_damaged",
-        hint="Use another copy of it. Nothing of the database was restored.",
+        hint="Use another copy of the backup. The database was not changed.",
     )
 
 

@@ -110,8 +110,8 @@ def open_cluster(home: Path, programs: Path, *, durable: bool = True) -> Cluster
         raise Unavailable(
             f"the database of {home} is gone: it was in {cluster.data}",
             code="database_missing",
-            hint="Restore that folder, start as the user who made it (root keeps it under REINFORGE_PREFIX), "
-            f"or start again by moving {home} away.",
+            hint="Restore that folder, start as the user who created it (root's is under REINFORGE_PREFIX), "
+            f"or move {home} away to begin with an empty platform.",
         )
     return cluster
 

@@ -8,7 +8,7 @@ REMEDIES = {
     "database": "See `docker compose ps postgres` and `docker compose logs postgres migrate`.",
     "storage": "The volume at /var/lib/reinforge/objects has to belong to uid 10001; for S3 see STORAGE_URL in .env.",
     "broker": "See `docker compose ps redis` and `docker compose logs redis`.",
-    "sandbox": "Every job pauses with `sandbox_unavailable` until a jail holds. See `docker compose logs sandbox`.",
+    "sandbox": "Jobs pause with `sandbox_unavailable` until a jail works. See `docker compose logs sandbox`.",
     "torch": "Build the image again: `docker compose build worker calls`.",
     "page": "Build the image again: `docker compose build`.",
     "vllm": "This image has no vLLM: use docker-compose.gpu.yml, or set REINFORGE_SERVING_ENGINE=auto in .env.",

@@ -138,7 +138,7 @@ def check_home(home: Path) -> Check:
             prefix = shared_prefix()
         except ReinforgeError as error:
             return Check("home", "fail", error.message, error.hint)
-        message = f"{home}; root runs everything but the database ({prefix}) and the jails"
+        message = f"{home}; all but the database ({prefix}) and the jails runs as root"
         return Check("home", "warn", message, "Start it as an ordinary user, or use containers.")
     return Check("home", "ok", str(home))
 
@@ -205,13 +205,13 @@ def check_storage(home: Path) -> Check:
     except (ReinforgeError, OSError, ImportError) as error:
         remedy = "Check STORAGE_URL, the AWS_* variables and S3_ENDPOINT_URL."
         return Check("storage", "fail", f"STORAGE_URL cannot be used: {error}", remedy)
-    return Check("storage", "ok", f"{url} takes and gives objects")
+    return Check("storage", "ok", f"{url} stores and returns objects")
 
 
 def check_broker() -> Check:
     url = settings.redis_url()
     if not url:
-        return Check("broker", "ok", "a folder in the home")
+        return Check("broker", "ok", "a folder in the data folder")
     program = "import redis, sys; redis.Redis.from_url(sys.stdin.read(), socket_connect_timeout=5).ping()"
     failure = _run([sys.executable, "-c", program], stdin=url).failure
     if failure is None:
@@ -228,7 +228,7 @@ def check_landlock() -> Check:
     if version > 0:
         return Check("landlock", "ok", f"Landlock ABI {version}, kernel {os.uname().release}")
     reason = os.strerror(ctypes.get_errno())
-    remedy = "Use a kernel with Landlock (5.13 or newer, `lsm=` naming landlock); code rewards are refused without."
+    remedy = "Use a kernel with Landlock (5.13 or newer, `lsm=` naming landlock): code rewards need one."
     return Check("landlock", "warn", f"no Landlock in kernel {os.uname().release}: {reason}", remedy)
 
 
@@ -241,19 +241,23 @@ def check_sandbox() -> Check:
         available, jail, reasons = bool(status["available"]), status["jail"], status["reasons"]
         refused: dict[str, str] = status.get("refused", {})
     except (ValueError, KeyError, TypeError):
-        message = f"the sandbox cannot be asked: {answer.failure or 'no answer'}"
+        message = f"the sandbox does not respond: {answer.failure or 'no answer'}"
         return Check("sandbox", "warn", message, _INSTALL)
     where = f" at {status['address']}" if remote else ""
     if available:
-        message = f"jail {jail} ({JAIL_NAMES.get(jail, 'unknown')}) proved{where}, the strongest that holds"
+        message = (
+            f"jail {jail} ({JAIL_NAMES.get(jail, 'unknown')}) works{where}; it is the strongest that does"
+        )
         weaker = [
             f"; jail {name} ({JAIL_NAMES.get(name, 'unknown')}) is refused: {why}"
             for name, why in refused.items()
         ]
         user = "" if remote or cluster.as_root() else f"; jails run as this user (uid {os.geteuid()})"
         return Check("sandbox", "ok", message + "".join(weaker) + user)
-    remedy = f"Every job pauses with `sandbox_unavailable` until a jail holds. {_REMOTE_FIX if remote else _JAIL_FIXES}"
-    return Check("sandbox", "warn", f"no jail could be proved{where}: " + "; ".join(reasons), remedy)
+    remedy = (
+        f"Jobs pause with `sandbox_unavailable` until a jail works. {_REMOTE_FIX if remote else _JAIL_FIXES}"
+    )
+    return Check("sandbox", "warn", f"no jail works{where}: " + "; ".join(reasons), remedy)
 
 
 def check_torch() -> Check:
@@ -264,7 +268,7 @@ def check_torch() -> Check:
     )
     answer = _run([sys.executable, "-P", "-c", program])
     if answer.failure is not None:
-        message = f"training cannot be loaded: {answer.failure}"
+        message = f"the packages for training cannot be loaded: {answer.failure}"
         return Check("torch", "fail", message, _INSTALL_TRAIN)
     return Check("torch", *torch_state(json.loads(answer.text.splitlines()[-1])))
 
@@ -299,14 +303,14 @@ def check_plugins() -> Check:
     importlib.import_module("reinforge.algorithm.slots")  # judges their presets
     installed = plugins.installed()
     if not installed.owners and not installed.faults:
-        return Check("plugins", "ok", "no installed package brings algorithms of its own")
+        return Check("plugins", "ok", "no installed package has algorithms of its own")
     problems = [str(fault) for fault in installed.faults]
     if any(installed.parts.values()):
         answer = _run([sys.executable, "-P", "-m", "worker.trainer.plugins"])
         if answer.failure is None:
             problems += json.loads(answer.text.splitlines()[-1])
         else:
-            problems.append(f"the worker cannot be asked about their functions: {answer.failure}")
+            problems.append(f"the worker cannot check their functions: {answer.failure}")
     packages = sorted({str(package) for package in installed.owners.values()})
     message = f"{', '.join(packages) or 'nothing'} can be used"
     if not problems:

@@ -12,8 +12,8 @@ def torch_state(report: dict[str, Any]) -> Finding:
     if "jobs" not in placement:
         return "fail", placement["message"], placement["hint"] or f"Change {placement['param']}."
     if report["gpu"] is not None:
-        side = f", {placement['jobs']} jobs side by side" if placement["jobs"] > 1 else ""
+        side = f", {placement['jobs']} jobs at a time" if placement["jobs"] > 1 else ""
         return "ok", f"torch {report['torch']}, {report['gpu']}{side}", None
-    where = "on the CPU, as REINFORGE_DEVICE says" if report["cpu_demanded"] else "no GPU"
+    where = "on the CPU, as REINFORGE_DEVICE requires" if report["cpu_demanded"] else "no GPU"
     remedy = "The starter model trains on the CPU; larger models need a GPU."
     return "warn", f"torch {report['torch']}, {where}", remedy

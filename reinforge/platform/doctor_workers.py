@@ -11,7 +11,7 @@ from reinforge.platform.up import free_port
 Finding = tuple[Literal["ok", "warn", "fail"], str, str | None]
 
 _WITHIN_SECONDS = 15.0
-_REMEDY = "docs/workers.md says how a worker is started and what it needs."
+_REMEDY = "See docs/workers.md for how to start a worker and what it needs."
 
 
 def port_state(host: str, port: int, *, own: bool) -> Finding:

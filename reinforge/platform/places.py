@@ -52,7 +52,7 @@ def shared_prefix() -> Path:
     """Folder that other users can reach but not change, made if missing. Raises Unavailable if unusable."""
     prefix = settings.prefix()
     hint = (
-        "Set REINFORGE_PREFIX to a folder of root's that every user may traverse, for example /srv/reinforge."
+        "Set REINFORGE_PREFIX to a folder that root owns and every user may traverse, such as /srv/reinforge."
     )
     try:
         prefix.mkdir(mode=0o755, parents=True, exist_ok=True)
@@ -83,7 +83,7 @@ def socket_folder(beside: Path, longest_name: str, owner: int | None = None) -> 
     ours = stat.S_ISDIR(status.st_mode) and status.st_uid in (os.geteuid(), owner)
     if not ours or status.st_mode & 0o022:
         raise Unavailable(
-            f"{folder} belongs to another user or is writable by one",
+            f"{folder} is not a folder of yours, or other users can write to it",
             code="socket_folder_unusable",
             hint=f"Remove {folder}.",
         )

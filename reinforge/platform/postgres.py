@@ -165,7 +165,7 @@ class EmbeddedPostgres:
             remaining = wait_gone(remaining, patience)
         if remaining:
             raise Unavailable(
-                f"an earlier database server does not end: process {remaining[0].pid}",
+                f"an earlier database server could not be stopped; end process {remaining[0].pid}",
                 code="postgres_start_failed",
             )
         assert self._sockets is not None

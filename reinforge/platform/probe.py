@@ -23,7 +23,7 @@ def readiness(url: str) -> dict[str, Any]:
     except urllib.error.HTTPError as error:
         answer = json.load(error)
     if not isinstance(answer, dict):
-        raise ValueError("the answer is no JSON object")
+        raise ValueError("the answer is not a JSON object")
     return answer
 
 

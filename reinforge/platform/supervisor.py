@@ -36,7 +36,7 @@ class SupervisedChild(Protocol):
     @property
     def status(self) -> int | None: ...
     def start(self) -> None:
-        """Start, and return when ready. On failure, end its processes and raise ReinforgeError."""
+        """Start the child, until it is ready. On failure, end its processes and raise ReinforgeError."""
 
     def ask_stop(self) -> None: ...
 
@@ -209,7 +209,7 @@ class _ChildThread:
                 delay = _FIRST_DELAY
             status = self.child.status
             how = "is not running" if status is None else f"ended with status {status}"
-            message = f"{self.child.name} {how}; it starts again in {delay:g} s"
+            message = f"{self.child.name} {how}; it restarts in {delay:g} s"
             self._report(SupervisorEvent(self.child.name, "restarting", message))
             if self._stopping.wait(delay):
                 return

@@ -169,7 +169,7 @@ class Platform:
                 report["message"], code=report["code"], param=report["param"], hint=report["hint"]
             )
         if report["jobs"] > 1:
-            self._say(f"{report['jobs']} workers: so many jobs find GPUs side by side.")
+            self._say(f"{report['jobs']} workers start: the GPUs have room for that many jobs at a time.")
         return ["worker", *(f"worker-{number}" for number in range(2, report["jobs"] + 1))]
 
     def _service(self, name: str, *module: str, env: dict[str, str], **options: Any) -> Service:
@@ -215,7 +215,7 @@ class Platform:
                 reasons = [part["message"] for part in parts.values() if part.get("message")]
                 raise Unavailable(
                     "the platform does not become ready: "
-                    + "; ".join(reasons or ["/readyz gives no answer"]),
+                    + "; ".join(reasons or ["/readyz does not answer"]),
                     code="not_ready",
                     hint=f"Read the logs in {self.home / 'logs'}.",
                 )
@@ -236,7 +236,7 @@ def free_port(host: str, port: int) -> int:
             raise StateConflict(
                 f"cannot listen on {host}:{port}: {error.strerror or error}",
                 code="port_in_use",
-                hint="Choose another with --port, or --port 0 for any free one.",
+                hint="Choose another port with --port, or --port 0 for any free port.",
             ) from error
         return int(probe.getsockname()[1])
 

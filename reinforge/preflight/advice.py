@@ -41,9 +41,9 @@ def _errors(spec: JobSpec, report: PreflightReport, observed: Observed) -> Reaso
         code="reward_errors",
         severity="stop" if worst else "caution",
         message=f"The reward failed on {report.error_share:.0%} of completions, most often with {most}.",
-        hint="The job would be paused for it: test the reward on these completions and fix it."
+        hint="The job would pause because of this: test the reward on these completions and fix it."
         if worst
-        else "They would be skipped. Look at them before they become more.",
+        else "The job would skip these completions. Find the cause before there are more.",
     )
 
 
@@ -55,7 +55,7 @@ def _always_wrong(spec: JobSpec, report: PreflightReport, observed: Observed) ->
         severity="stop",
         message=f"The base model passes on almost no row ({report.groups.all_wrong:.0%} of groups have no pass), so "
         "there is nothing to reinforce.",
-        hint="Use easier rows, partial credit in the reward, or a model that was shown such answers first.",
+        hint="Use easier rows, partial credit in the reward, or a model already fine-tuned on such answers.",
     )
 
 
@@ -65,8 +65,8 @@ def _always_right(spec: JobSpec, report: PreflightReport, observed: Observed) ->
     return Reason(
         code="always_right",
         severity="stop",
-        message=f"The base model passes everywhere already ({report.groups.all_right:.0%} of groups are all right).",
-        hint="Use harder rows, or a reward that tells good answers from better ones.",
+        message=f"The base model already passes almost all rows ({report.groups.all_right:.0%} of groups).",
+        hint="Use harder rows, or a reward that distinguishes good answers from better ones.",
     )
 
 
@@ -79,7 +79,7 @@ def _no_spread(spec: JobSpec, report: PreflightReport, observed: Observed) -> Re
         code="few_useful_groups",
         severity=severity,
         message=f"Rewards differ in {groups.useful:.0%} of groups only; the others teach nothing.",
-        hint="More completions per prompt, rows of middling difficulty, dynamic sampling or data.sampling: frontier.",
+        hint="Use larger groups, rows of medium difficulty, dynamic sampling or data.sampling: frontier.",
     )
 
 
@@ -157,7 +157,7 @@ def _group_size(spec: JobSpec, report: PreflightReport, observed: Observed) -> S
         field="rollout.completions_per_prompt",
         value=size,
         instead_of=group_size,
-        why=f"About {mixed_share(a, b, size):.0%} of groups would be mixed instead of {now:.0%}.",
+        why=f"About {mixed_share(a, b, size):.0%} of groups would be mixed, instead of {now:.0%} now.",
     )
 
 
@@ -169,7 +169,7 @@ def _temperature(spec: JobSpec, report: PreflightReport) -> Suggestion | None:
         field="rollout.temperature",
         value=1.0,
         instead_of=temperature,
-        why=f"{report.duplicate_share:.0%} of completions repeat another one; at 1 the model samples what it believes.",
+        why=f"{report.duplicate_share:.0%} of completions repeat another one; at 1 they vary more.",
     )
 
 

@@ -12,7 +12,7 @@ LEARNED = 0.9
 
 
 def favoured_tokens(observed: Observed) -> float:
-    """Mean tokens of the length quintile with most reward, or of all completions if none stands out."""
+    """Mean tokens of the length quintile with the highest reward; of all completions if none stands out."""
     scored = sorted((sampled for sampled in observed.completions if sampled.reward is not None), key=_tokens)
     usual = statistics.fmean(completion.tokens for completion in observed.completions)
     if len(scored) < 2 * PARTS:

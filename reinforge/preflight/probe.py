@@ -13,10 +13,10 @@ NO_LEARNING = 1e-12
 
 
 def probe(spec: JobSpec) -> JobSpec:
-    """Probe job of `spec`. Raises InvalidInput `environment_not_supported` if the user runs the rollouts."""
+    """Derive the probe job. Raises InvalidInput `environment_not_supported` if the user runs the rollouts."""
     if isinstance(spec.environment, AgentSpec):
         raise InvalidInput(
-            "A pre-flight samples by itself, and the rollouts of this job are run by a program of yours.",
+            "A pre-flight samples completions itself, but your own program runs the rollouts of this job.",
             code="environment_not_supported",
             param="environment.type",
             hint="Create the job with `limits.steps: 1`, and start a runner: the first step shows the same.",

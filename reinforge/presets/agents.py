@@ -8,7 +8,7 @@ AGENTS: dict[str, Preset] = {
         summary=(
             "Credits the turns of an agent: states that several completions of a prompt pass through are valued by "
             "what followed, and an action is credited with how much it improved on its state. Choose it for "
-            "environments in which the same states come again. Groups in which none does are compared as in GRPO."
+            "environments in which states recur. Groups without a recurring state are compared as in GRPO."
         ),
         formula="δ_k = r_k + γV(s_{k+1}) - V(s_k), A_k = δ_k + γλA_{k+1}, standardised over the group's turns",
         source="Zhu et al. 2026, Generalized Advantage Grouped Policy Optimization (arXiv 2605.13217)",
@@ -23,8 +23,8 @@ AGENTS: dict[str, Preset] = {
     "ih_grpo": Preset(
         title="IH-GRPO",
         summary=(
-            "The decision to call a tool and the choice of text are credited as two, so that one token's fate does "
-            "not drag the other's. Choose it when tool use dies out or takes over."
+            "Credits the decision to call a tool and the choice of text separately, so that the outcome of "
+            "one does not change the credit of the other. Choose it when tool use dies out or takes over."
         ),
         formula="loss = PG + λ·mean((stop(1 - p) - n_t)·logZ·stop(ℓ_t)), p = π(call)",
         source="Wang et al. 2026, Implicit Hierarchical GRPO (arXiv 2605.18500), authors' repository",
@@ -44,9 +44,9 @@ AGENTS: dict[str, Preset] = {
     "axpo": Preset(
         title="AXPO",
         summary=(
-            "Where every tool call of a prompt went wrong, the least confident calls are sampled again from behind "
-            "their opening: the decision to call is credited by whether it can be saved, the call by how it compares "
-            "with the new ones. Choose it when tool use fades because early calls fail."
+            "Where every tool call of a prompt went wrong, the least confident calls are sampled again from "
+            "just after their opening. The decision to call is credited if any new call succeeds, a call by "
+            "how it compares with the new ones. Choose it when tool use fades because early calls fail."
         ),
         formula="prefix: grpo with R replaced by 1[any branch right]; branches: grpo among themselves",
         source="Kang et al. 2026, Agent Explorative Policy Optimization (arXiv 2605.28774), two independent accounts",

@@ -15,7 +15,7 @@ def recipe(
     warmup: int | None = None,
     tokens: int | None = None,
 ) -> dict[str, Any]:
-    """Published numbers as job fields, without the learning rate, which fits only the source's model."""
+    """Published hyperparameters as job fields, without the learning rate, which fits only the model of the source."""
     places = {
         ("rollout", "completions_per_prompt"): group,
         ("rollout", "prompts_per_step"): prompts,

@@ -172,7 +172,7 @@ def _notes(inputs: CardInputs, figures: Sequence[CardFigure]) -> list[str]:
         return ["No held-out rows were measured after training: the card has no figures."]
     notes = []
     if inputs.base is None:
-        notes.append("The base was not measured on these held-out rows: there is no change from it.")
+        notes.append("The base was not measured on these held-out rows: changes from it are unknown.")
     adapter = figures[0].adapter
     if adapter is not None and adapter.rows < ENOUGH_ROWS:
         notes.append(
@@ -181,5 +181,5 @@ def _notes(inputs: CardInputs, figures: Sequence[CardFigure]) -> list[str]:
     if any(figure.change is not None and not figure.change.paired for figure in figures[:1]):
         notes.append("Base and adapter were measured on different held-out rows: changes are not paired.")
     if not inputs.abilities:
-        notes.append("No ability probe has run: what got worse outside of the held-out rows is not known.")
+        notes.append("No ability probe has run: it is unknown what got worse outside of the held-out rows.")
     return notes

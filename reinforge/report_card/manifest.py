@@ -37,7 +37,7 @@ def verify(manifest: CardManifest, files: Mapping[str, bytes], *, public_key: st
         raise InvalidInput(
             "The manifest was signed by another installation.",
             code="wrong_signature",
-            hint=f"Its key is {manifest.public_key}, the installation's {public_key}.",
+            hint=f"The manifest's key is {manifest.public_key}, the installation's is {public_key}.",
         )
     _verify_signature(manifest)
     for name, content in files.items():

@@ -1,4 +1,4 @@
-"""Ability probe of the starter model: additions that a job on other phrasings or numbers may unlearn."""
+"""Probe of the starter model's arithmetic: sums that it may unlearn in a job with other questions or numbers."""
 
 PHRASINGS = (
     "{a}+{b}=",

@@ -24,7 +24,7 @@ def witnesses_of(
     verdict: Verdict | None = None,
     weights: Mapping[str, float] | None = None,
 ) -> list[CardWitness]:
-    """Witnesses from the verdict and, if held-out reward rose beyond chance, from the adapter's samples."""
+    """Witnesses from the verdict and, if held-out reward rose beyond chance, from samples and figures."""
     witnesses: dict[str, CardWitness] = {
         problem.code: CardWitness(
             code=problem.code,
@@ -58,7 +58,7 @@ def _followed(samples: Sequence[CardSample], least: float) -> Iterator[CardWitne
 
 
 def correlation_within_rows(samples: Sequence[CardSample], reader: SampleReader) -> float | None:
-    """Correlation of values and rewards minus their row means: long answers to easy rows do not count."""
+    """Correlation of values with rewards, each minus its row's mean. None for too few or constant values."""
     values: list[float] = []
     rewards: list[float] = []
     for row in by_row(samples).values():

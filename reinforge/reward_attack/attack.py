@@ -1,4 +1,4 @@
-"""Attacks a reward: scores right completions, probes and a search, and reports wrong ones that score high."""
+"""Attacks a reward with right, probing and searched completions, and reports wrong ones that score high."""
 
 from collections import defaultdict
 from collections.abc import Callable, Generator, Sequence
@@ -273,7 +273,7 @@ def _message(
         return f"{high[0].message}{more}"
     best = max(table, key=lambda probe: probe.value or 0.0, default=None)
     most = (
-        f" Of nonsense, most is given for {lower(best.title)} ({best.value:.3g})."
+        f" Of the wrong completions, the best paid is {lower(best.title)} ({best.value:.3g})."
         if best and best.value
         else ""
     )
@@ -286,7 +286,7 @@ def _message(
 
 
 def _holds(findings: list[AttackFinding], scores: dict[str, list[_Score]], rows: int) -> str:
-    tried = f"{len(scores)} kinds were tried on {rows} rows."
+    tried = f"{len(scores)} kinds of completions were tried on {rows} rows."
     if findings:
         return f"Wrong completions get a reward only if they contain the right answer: {tried}"
     wrong = [

@@ -6,7 +6,7 @@ SEARCHES = frozenset(
 
 
 def suspicious_line(source: str, code: str) -> int | None:
-    """Number of the first line that searches a string (`a in b`, `.find(`, `re.search(`), or None."""
+    """Number of the first line with a string search, such as `.find(`, if `code` is in SEARCHES; or None."""
     if code not in SEARCHES:
         return None
     for number, line in enumerate(source.split("\n"), 1):

@@ -96,8 +96,8 @@ def _right(row: AttackRow, pool: AnswerPool) -> str | None:
 
 _MARKED = "Compare only the marked answer (the last number, or the text after a mark) with `==`."
 _NOTHING = "Return 0 for a completion without an answer."
-_FORM = "Let the form pay nothing unless the answer is right, or give it far less weight than the answer."
-_LENGTH = "Do not pay for length; where it matters, take something off for completions that are too long."
+_FORM = "Reward the form only if the answer is right, or give it far less weight than the answer."
+_LENGTH = "Do not reward length; where it matters, penalise completions that are too long."
 
 PROBES: tuple[RewardProbe, ...] = (
     RewardProbe("empty", "An empty completion", _NOTHING, _always("")),

@@ -42,7 +42,7 @@ def ready_reward(id: str) -> RewardTemplate:
             return entry
     names = ", ".join(card.id for card in library())
     raise NotFound(
-        f"There is no ready reward {id!r}.", code="template_not_found", hint=f"There are: {names}."
+        f"There is no ready-made reward {id!r}.", code="template_not_found", hint=f"There are: {names}."
     )
 
 

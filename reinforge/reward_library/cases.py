@@ -65,7 +65,7 @@ def golden_cases(id: str) -> list[LibraryCase]:
 
 
 def adversarial_cases(id: str) -> list[AdversarialCase]:
-    """Cases of `adversarial.yaml`. Raises as `golden_cases` does."""
+    """Cases of `adversarial.yaml`. Raises ValidationError for a malformed file."""
     adversarial = []
     for block in read_yaml(id, "adversarial.yaml"):
         cases, control = block.pop("cases"), text_of(block.pop("control"))

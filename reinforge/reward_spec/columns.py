@@ -30,7 +30,7 @@ def missing_columns(
     called = "The reward" if reward is None else f"The reward {reward!r}"
     return [
         InvalidInput(
-            f"{called} reads item.{name}, and {data} has no such column.",
+            f"{called} reads item.{name}, but {data} has no such column.",
             code="unknown_column",
             param=param,
             hint=f"{_advice(name, columns, roles, declare)} The data has: {_listed(columns)}.",

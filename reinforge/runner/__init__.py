@@ -1,4 +1,4 @@
-"""Rollout runner: takes rollouts from a server and runs the user's function for each."""
+"""Rollout runner: takes rollouts from a server and runs the user's function on each."""
 
 from reinforge.runner.program import reads_task
 

@@ -1,4 +1,4 @@
-"""Processes in which a runner runs its program: one for each rollout, or one for all."""
+"""Processes in which a runner runs its program: one per concurrent rollout, or one for all."""
 
 import json
 import os

@@ -46,7 +46,7 @@ def is_coroutine(function: Program) -> bool:
 
 
 def succeeded(value: Any) -> Outcome:
-    """Outcome of a returned value. Raises TypeError unless it is a finite number or None."""
+    """Outcome of a program that returned `value`. Raises TypeError unless it is a finite number or None."""
     if value is None:
         return {"reward": None}
     if isinstance(value, bool | int | float) and math.isfinite(value):

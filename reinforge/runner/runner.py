@@ -88,7 +88,7 @@ class RolloutRunner:
     def _processes(self) -> Sequence[RolloutProcess]:
         """A process, own or shared, per concurrent rollout. Raises InvalidInput `agent_not_importable`."""
         first = OwnProcess(self._target)
-        outcome: Outcome | None = {"error": "it is not MODULE:FUNCTION"}
+        outcome: Outcome | None = {"error": "the name is not MODULE:FUNCTION"}
         try:
             if all(self._target.partition(":")):
                 first.start("check", {"check": True})
@@ -160,7 +160,7 @@ class RolloutRunner:
         if end is None:
             self._count("ended_elsewhere")
         elif end.released:
-            self._note(f"{task.rollout_id} is given back: the server was away.")
+            self._note(f"{task.rollout_id} is returned: the server did not respond for a while.")
         else:
             self._count("failed" if error is not None else "succeeded")
 
@@ -186,7 +186,7 @@ class RolloutConnection:
     def end(self, body: EndRollout) -> EndRollout | None:
         """Report the end of the rollout, with retries for a minute. Returns the accepted report, or None.
 
-        An error during an outage of the server is not the program's: the rollout is returned instead.
+        A failed rollout is returned instead if the server had an outage, which may be the cause.
         """
         until = time.monotonic() + (_GRACE_SECONDS if body.released else _END_SECONDS)
         while True:

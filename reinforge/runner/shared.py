@@ -36,7 +36,7 @@ def _rollouts(target: str, results: TextIO) -> "_Coroutines | _Threads":
     try:
         function = load(target)
     except BaseException as error:  # noqa: BLE001 - the outcome of each rollout says it
-        hint = "A function that reads its task is imported without OPENAI_BASE_URL: make its client in the function."
+        hint = "A function that reads its task is imported without OPENAI_BASE_URL: create its client there."
         return _Threads(_raising(f"The module cannot be imported: {error!r}. {hint}"), results)
     return _Coroutines(function, results) if is_coroutine(function) else _Threads(function, results)
 

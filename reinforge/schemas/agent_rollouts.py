@@ -61,7 +61,7 @@ class OpenRollouts(Request):
 
 
 class TakeModelCalls(Request):
-    """The trainer's long poll for model calls and rollout ends. Items not in `received_…` come again."""
+    """The trainer's long poll for model calls and rollout ends. Items not in `received_…` are repeated."""
 
     attempt: int
     received_calls: list[str] = Field(default=[], max_length=MOST_CALLS_AT_ONCE)
@@ -84,7 +84,7 @@ class RolloutEnd(Response):
     reward: float | None = None
     """Reward that the program returned."""
     message: str | None = None
-    """Why it failed."""
+    """Why the rollout failed."""
 
 
 class TrainerWork(Response):

@@ -47,7 +47,7 @@ class Editable(Response):
 
 
 class Page(Response, Generic[T]):
-    """One page of a list, newest first. Send `next_cursor` as `after`."""
+    """One page of a list, newest first. For the next, send `next_cursor` as `after`."""
 
     object: Literal["list"] = "list"
     data: list[T]

@@ -75,7 +75,7 @@ class JobSpread(Response):
 
 
 class ComparedGroup(Response):
-    """Jobs with one value of the setting `group`, or that differ in their seeds only."""
+    """Jobs with the same value of the setting `group`, or that differ only in their seeds."""
 
     label: str
     value: Any

@@ -55,7 +55,7 @@ class DatasetOverlap(Response):
     object: Literal["dataset_report"] = "dataset_report"
     dataset: str
     status: Literal["running", "ready"]
-    """`running`: ask again; nothing else is known yet."""
+    """`running`: no results yet; request the report again."""
     rows: int
     compared: int = 0
     """Number of rows compared: at most the first 2,000,000."""

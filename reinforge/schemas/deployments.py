@@ -76,7 +76,7 @@ class DeploymentInfo(Editable):
     model: str
     adapter: str | None = None
     checkpoint: str | None = None
-    """Id of the checkpoint; None also if the job's is gone. The deployment keeps the weights."""
+    """Id of the checkpoint; None also if it was deleted. The deployment keeps the weights."""
     job: str | None = None
     step: int | None = None
     bytes: int | None = None

@@ -56,7 +56,7 @@ class StandAloneCreate(SamplingSettings):
 
     kind: Literal["stand_alone"]
     name: str | None = Field(default=None, min_length=1, max_length=100)
-    """Name of the evaluation; a gate uses the newest of its name."""
+    """Name of the evaluation; a gate uses the newest evaluation of a name."""
     model: str | None = Field(default=None, max_length=200)
     """Id of a base model."""
     adapter: str | None = Field(default=None, max_length=100)
@@ -65,7 +65,7 @@ class StandAloneCreate(SamplingSettings):
     """Id of a checkpoint, `ftckpt_…`."""
     dataset: str = Field(max_length=100)
     prompt_view: PromptView | None = None
-    """Default: the dataset's own."""
+    """How rows become prompts; default: the dataset's setting."""
     reward: str | None = Field(default=None, max_length=100)
     """Id of a stored reward, `rew_…`; needed without `source`."""
     revision: int | None = Field(default=None, ge=1)

@@ -24,7 +24,7 @@ class FindingEntry(Response):
     remedies: list[Remedy] = []
     """Ways to act on it, with one request each; the best first."""
     cause: FindingCode | None = None
-    """Finding that this one follows from. It has no remedies of its own then."""
+    """Code of the finding that explains this one; an explained finding has no remedies of its own."""
     source: str = "trainer"
     """`trainer` or `training_check`."""
     resolved_step: int | None = None

@@ -9,9 +9,11 @@ from reinforge.schemas.common import Response
 class JobDefaults(Response):
     object: Literal["job.defaults"] = "job.defaults"
     data: list[JobDefault]
-    """Suggestions, also for fields that the specification states. A job gets them only if they are sent."""
+    """Suggestions, also for fields that the specification states. They take effect only if the job is
+    created with them.
+    """
     preflight: str | None = None
-    """The newest pre-flight of the same model, data and rewards, which the values follow."""
+    """The newest pre-flight of the same model, data and rewards; the values are based on it."""
     estimate: TimeEstimate | None = None
     """Time of the job with its own and the suggested values; null if nothing was measured."""
     estimate_note: str | None = None

@@ -5,15 +5,7 @@ from typing import Literal
 from reinforge.schemas.common import Response
 
 PromptCategory = Literal["never_solved", "newly_lost", "won", "most_variable"]
-"""A draw of a prompt is a step in which a completion of it was scored. A draw is solved if at least half of
-the scored completions pass, and failed if none passes. The last draws are the last two, or the last one
-of a prompt with fewer than four draws. A prompt is in the first category that applies:
-
-never_solved: no completion passed in any draw.
-newly_lost: an earlier draw was solved, and the last draws failed.
-won: the first draw failed, and the last draws are solved.
-most_variable: among the other prompts with at least three draws, the tenth with the highest variance.
-"""
+"""Categories of prompts, defined by the endpoint `listJobPrompts`; the first that applies is used."""
 
 
 class PromptSeries(Response):

@@ -25,7 +25,7 @@ class JobShare(Response):
     created_at: Timestamp
     expires_at: Timestamp | None = None
     active: bool
-    """False once its creator may no longer change jobs of the project."""
+    """Whether the link works: it has not expired, and its creator may still change jobs of the project."""
 
 
 class JobShareCreated(JobShare):

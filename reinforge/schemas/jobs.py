@@ -32,7 +32,7 @@ class JobError(Response):
 class ForkedFrom(Response):
     job: str
     step: int
-    """Step after which it continues."""
+    """Step after which the fork continues."""
     carried: list[Carried]
     """Parts of the state that the job took over."""
 
@@ -44,7 +44,7 @@ class StartedFrom(Response):
     """`adp_…` or `ftckpt_…`."""
     name: str
     job: str | None = None
-    """The job that trained it, if it is of the same project."""
+    """The job that trained the adapter, if it belongs to the same project."""
     step: int | None = None
 
 
@@ -55,7 +55,7 @@ class QueuePlace(Response):
     """1 is next."""
     of: int
     reason: Literal["no_worker", "workers_busy", "about_to_start"]
-    """What it waits for: a worker to start, a worker to finish, or nothing."""
+    """What the job waits for: a worker to start, a worker to finish, or nothing."""
     workers: int
     notice: str | None = None
     """Further cause of delay: the broker does not answer, or all GPUs are taken."""
@@ -223,7 +223,7 @@ class RewardResult(Response):
     cpu_ms: float = 0.0
     revision: str | None = None
     code: str | None = None
-    """Error finer than `status`: `judge_refusal`, `invalid_variable` …"""
+    """Error, more specific than `status`: `judge_refusal`, `invalid_variable` …"""
     labels: dict[str, str] = {}
     """Labels of judges and classifiers, by part of a multi grader (`""`: the reward)."""
     part_status: dict[str, str] = {}
@@ -233,13 +233,13 @@ class RewardResult(Response):
 
 
 class CompletionBranch(Response):
-    """Conversation that is trained with a rollout, beside the one that rewards read."""
+    """Conversation that is trained with a rollout, in addition to the one that rewards read."""
 
     branch: int
     """Number of the conversation in the rollout, in the order of beginning."""
     reason: str | None = None
-    """Why it began: `first`, `fork`, `sampled_again`, `history_rewritten`, `reasoning_dropped`,
-    `system_message`, `tools_changed` or `sub_agent`.
+    """Why the conversation began: `first`, `fork`, `sampled_again`, `history_rewritten`,
+    `reasoning_dropped`, `system_message`, `tools_changed` or `sub_agent`.
     """
     share: float
     """Its share of the rollout's trained tokens."""

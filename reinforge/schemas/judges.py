@@ -33,7 +33,7 @@ class JudgeCreate(Request):
     """Retries after a time-out, 429 or 5xx."""
 
     def connection(self) -> Judge:
-        """Raises pydantic's ValidationError for an invalid address."""
+        """Convert to a `Judge`. Raises ValidationError for an invalid address."""
         return Judge.model_validate(self.model_dump(exclude={"name", "api_key"}))
 
 

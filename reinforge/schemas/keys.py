@@ -30,12 +30,12 @@ class ApiKeyCreate(Request):
     role: RoleInput = "editor"
     """`viewer` reads, `editor` also changes things, `owner` also manages people, keys and budgets."""
     scopes: list[Scope] | None = Field(default=None, min_length=1)
-    """Allowed uses; default everything that the role may."""
+    """Allowed uses; default everything that the role may do."""
     expires_in_days: int | None = Field(default=None, ge=1, le=3650)
     """Default: valid until revoked."""
     administrator: bool = False
-    """Whether the key may create projects, and act for any project in `X-Reinforge-Project`.
-    Only administrators may request it, for keys of role `owner` without scopes.
+    """Whether the key may create projects, and act for any project, named in `X-Reinforge-Project`. Only
+    administrators may request it, for keys of role `owner` without scopes.
     """
 
 
@@ -45,7 +45,7 @@ class ApiKey(Response):
     name: str
     role: Role
     scopes: list[Scope] | None = None
-    """None: everything that its role may."""
+    """None: everything that the key's role may do."""
     administrator: bool = False
     prefix: str
     """First characters of the key."""

@@ -32,7 +32,7 @@ class SweepTrial(Response):
     ended_by: EndReason | None
     """Why the sweep ended the job early."""
     error: JobError | None
-    """Why it was refused, or why the job failed."""
+    """Why the trial was refused, or why its job failed."""
     objective: float | None
     """Held-out reward of the newest or the best evaluation after training began."""
     objective_step: int | None

@@ -49,7 +49,7 @@ class ToolRunCall(Request):
     arguments: str = Field(default="{}", max_length=MOST_ARGUMENTS)
     """JSON, as a model writes it."""
     error: str | None = Field(default=None, max_length=2000)
-    """Why the call cannot run, if the model's text is no valid call."""
+    """Why the call cannot run, if the model's text is not a valid call."""
 
 
 class PastToolCall(Request):
@@ -93,10 +93,12 @@ class ToolRun(Request):
             raise ValueError("give at least one source")
         if any(source.type == "openenv" for source in value.sources):
             raise ValueError(
-                "calls outside a job have no rollout, whose state an OpenEnv server keeps: leave such sources out"
+                "an OpenEnv server needs a rollout, which only jobs have: leave such sources out"
             )
         if any(source.type in ("python", "class") and source.source is None for source in value.sources):
-            raise ValueError("a path names a file on your machine: give the code as `source`")
+            raise ValueError(
+                "the server cannot read `path`, a file on your computer: give the code as `source`"
+            )
         return value
 
 

@@ -12,7 +12,7 @@ class TraceSelection(Request):
 
     min_reward: float = Field(allow_inf_nan=False)
     split: Literal["train", "held_out"] = "train"
-    """Held-out rows measure the result: do not train on their completions and then report it."""
+    """Held-out rows measure the result, but no longer do so after training on their completions."""
     first_step: int = Field(default=0, ge=0, le=2**31 - 1)
     last_step: int | None = Field(default=None, ge=0, le=2**31 - 1)
     per_prompt: int = Field(default=4, ge=1, le=1000)

@@ -29,7 +29,7 @@ Account = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern
 def checked_url(url: str) -> str:
     parsed = _URL.validate_python(url)
     if parsed.username or parsed.password:
-        raise ValueError("a user name and password do not belong into the address")
+        raise ValueError("the address must not contain a user name or password: remove them")
     if parsed.fragment or parsed.query:
         raise ValueError("the address must have no query (?…) and no fragment (#…)")
     return url.rstrip("/")
@@ -37,7 +37,7 @@ def checked_url(url: str) -> str:
 
 def _without_controls(key: SecretStr) -> SecretStr:
     if not key.get_secret_value().isprintable():
-        raise ValueError("a key has no line breaks or other control characters")
+        raise ValueError("a key must not contain line breaks or other control characters")
     return key
 
 
@@ -54,7 +54,9 @@ class TrackerCreate(Request):
     entity: Account | None = None
     """W&B: user or team; default that of the key."""
     username: Account | None = None
-    """MLflow: user for basic authentication, with `api_key` as password. Without it `api_key` is a token."""
+    """MLflow: user for basic authentication, with `api_key` as password. Without it `api_key` is sent as
+    a bearer token.
+    """
     api_key: ApiKey | None = None
     """Key for the tracker. Stored encrypted, never returned."""
     every_job: bool = False
@@ -75,7 +77,7 @@ class TrackerCreate(Request):
 
 
 def check_tracker(kind: str, url: str, destination: str) -> None:
-    """Raises ValueError for an address or project name that W&B cannot have."""
+    """Check a tracker's address and project name. Raises ValueError if W&B does not allow them."""
     if kind == "wandb":
         if not url.startswith("https://"):
             raise ValueError("the address of a W&B server begins with https://")

@@ -10,7 +10,7 @@ from reinforge.schemas.resources import Dataset
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 LARGE_BYTES = 64 * 1024**2
-"""Clients upload larger files in parts by default."""
+"""Size above which clients upload files in parts by default."""
 
 
 class DatasetUploadCreate(Request):

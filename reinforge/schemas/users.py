@@ -49,7 +49,7 @@ class Me(Editable):
     project_name: str
     version: str
     member: str | None = None
-    """Id of the membership; None for API keys, and for administrators who are no members."""
+    """Id of the membership; None for API keys, and for administrators who are not members."""
     user: str | None = None
     email: str | None = None
     has_password: bool = False

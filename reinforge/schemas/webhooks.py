@@ -24,7 +24,7 @@ _URL: TypeAdapter[HttpUrl] = TypeAdapter(HttpUrl)
 def _checked(url: str) -> str:
     parsed = _URL.validate_python(url)
     if parsed.username or parsed.password:
-        raise ValueError("a user name and password do not belong into the address")
+        raise ValueError("the address must not contain a user name or password: remove them")
     if parsed.fragment:
         raise ValueError("the address has a fragment (#…), which is never sent: leave it out")
     return url
@@ -50,7 +50,7 @@ class WebhookChange(Request):
     events: list[EventType] | None = Field(default=None, max_length=20)
     description: str | None = Field(default=None, max_length=500)
     enabled: bool | None = None
-    """When enabled again, it receives only later events."""
+    """A webhook that is enabled again receives only later events."""
 
     @field_validator("url")
     @classmethod

@@ -69,7 +69,7 @@ class ObjectStore(Protocol):
     def exists(self, key: str) -> bool: ...
 
     def delete(self, key: str) -> None:
-        """Delete an object; a missing one is no error."""
+        """Delete an object, if it exists."""
 
     def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
         """Objects whose keys begin with the string `prefix`, ascending by key."""
@@ -93,16 +93,16 @@ def content_key(kind: str, sha256: str) -> str:
 def check_key(key: str) -> str:
     if len(key) > 900 or not _KEY.match(key):
         raise InvalidInput(
-            f"{key[:200]!r} is not a key of an object.",
+            f"{key[:200]!r} is not a valid key of an object.",
             code="invalid_key",
-            hint="Segments of letters, digits and ._=+@- joined by /, none empty or starting with a dot.",
+            hint="Join segments of letters, digits and ._=+@- by /; none may be empty or start with a dot.",
         )
     return key
 
 
 def check_prefix(prefix: str) -> str:
     if not _PREFIX.match(prefix) or prefix.startswith("/") or {".", ".."} & set(prefix.split("/")):
-        raise InvalidInput(f"{prefix[:200]!r} is not a prefix of keys.", code="invalid_key")
+        raise InvalidInput(f"{prefix[:200]!r} is not a valid prefix of keys.", code="invalid_key")
     return prefix
 
 
@@ -153,7 +153,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def scratch_file(folder: Path, prefix: str) -> Iterator[IO[bytes]]:
-    """A temporary file. Flush it inside the block: closing suppresses errors."""
+    """Create a temporary file. Flush it inside the block: closing suppresses errors."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         file = tempfile.NamedTemporaryFile(dir=folder, prefix=prefix)  # noqa: SIM115 - closed below

@@ -27,7 +27,7 @@ _ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 
 class LocalStore:
-    """No key starts with a dot, so temporary files can be in `.tmp`."""
+    """Store in a folder. Its temporary files are in `.tmp`, which no key begins with."""
 
     parts = None
 

@@ -7,8 +7,6 @@ from typing import IO, Any, NamedTuple, Protocol
 
 
 class PartUrl(NamedTuple):
-    """URL and headers of a part's HTTP PUT."""
-
     url: str
     headers: dict[str, str]
 

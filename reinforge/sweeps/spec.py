@@ -124,7 +124,7 @@ class SweepSpec(SpecModel):
         if self.method == "ladder":
             self._check_ladder()
         elif self.rungs:
-            raise fault_at("rungs", "`rungs` are for method `ladder`")
+            raise fault_at("rungs", "`rungs` need method `ladder`: set it, or remove them")
         elif self.method == "grid":
             self._check_grid()
         else:
@@ -134,29 +134,36 @@ class SweepSpec(SpecModel):
                 raise fault_at("trials", f"method `{self.method}` needs the number of settings to try")
         seeds = self.seed_values
         if len(set(seeds)) < len(seeds):
-            raise fault_at("seeds", "a seed is named twice")
+            raise fault_at("seeds", "a seed appears twice: remove one of them")
         if any(seed is not None and not 0 <= seed <= MAX_SEED for seed in seeds):
             raise fault_at("seeds", f"a seed is a whole number from 0 to {MAX_SEED}")
         if self.seeds is not None and "seed" in self.parameters:
             raise fault_at("parameters.seed", "vary seeds by `seeds` or as a parameter, not both")
         if "name" in self.parameters:
-            raise fault_at("parameters.name", "jobs are named after their settings")
+            raise fault_at(
+                "parameters.name", "`name` cannot vary, because jobs are named after their settings"
+            )
         return self
 
     def _check_ladder(self) -> None:
         if not self.rungs:
-            raise fault_at("rungs", "a ladder needs rungs")
+            raise fault_at("rungs", "method `ladder` needs `rungs`")
         if self.parameters:
-            raise fault_at("parameters", "a ladder has `rungs` instead of parameters")
+            raise fault_at(
+                "parameters", "method `ladder` varies `rungs` instead of `parameters`: remove `parameters`"
+            )
         if self.trials is not None:
-            raise fault_at("trials", "a ladder has one setting per rung, and the job itself")
+            raise fault_at(
+                "trials", "method `ladder` tries the job itself and one setting per rung: remove `trials`"
+            )
 
     def _check_grid(self) -> None:
         if not self.parameters and self.seeds is None:
             raise fault_at("parameters", "there is nothing to vary: name parameters or seeds")
         if self.trials is not None:
             raise fault_at(
-                "trials", "a grid has all combinations; limit it by `budget.jobs`, or use method `random`"
+                "trials",
+                "method `grid` tries all combinations: limit it by `budget.jobs`, or use method `random`",
             )
         for path, parameter in self.parameters.items():
             if isinstance(parameter, ParameterRange) and parameter.points is None:

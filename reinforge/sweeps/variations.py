@@ -158,7 +158,7 @@ def _check_differs(spec: SweepSpec, variation: Variation, job: JobSpec, names: d
         return
     is_ladder = spec.method == "ladder"
     raise InvalidInput(
-        f"The settings {names[key]!r} and {variation.name!r} are one and the same job.",
+        f"The settings {names[key]!r} and {variation.name!r} give the same job.",
         code="equal_settings",
         param=f"rungs[{variation.setting - 1}]" if is_ladder else "parameters",
         hint="A rung has to change the job: remove it, or set another value."
@@ -180,7 +180,7 @@ def validated(spec: SweepSpec, variation: Variation, job: dict[str, Any]) -> Job
 def _check_halving(halving: Halving, job: JobSpec) -> None:
     if not has_held_out_rows(job):
         raise InvalidInput(
-            "Halving compares jobs by held-out reward, and a job has no held-out rows.",
+            "Halving compares jobs by held-out reward, but at least one job has no held-out rows.",
             code="no_held_out_rows",
             param="halving",
             hint="Name a dataset as job.data.held_out and set job.evaluation.rows above 0, or leave halving out.",

@@ -13,7 +13,7 @@ def unpack(archive: tarfile.TarFile, folder: Path) -> None:
     for member in members:
         path = PurePosixPath(member.name)
         if not (member.isreg() or member.isdir()) or path.is_absolute() or ".." in path.parts:
-            raise tarfile.TarError(f"{member.name!r} is no plain file or folder inside the archive")
+            raise tarfile.TarError(f"{member.name!r} is not a plain file or folder inside the archive")
     for member in members:
         target = folder / member.name
         source = archive.extractfile(member)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 def without_collection() -> Iterator[None]:
     """Disable garbage collection while a block imports, and exempt its objects from later collections.
 
-    Collections take a sixth of the time to import torch or FastAPI.
+    They take a sixth of the import time of torch or FastAPI.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -27,7 +27,9 @@ def configure(process: str, stream: IO[str] | None = None) -> None:
     chosen = settings.log_format() or "text"
     if chosen not in ("text", "json"):
         raise InvalidInput(
-            f"REINFORGE_LOG_FORMAT is {chosen!r}.", code="invalid_log_format", hint="Set text or json."
+            f"REINFORGE_LOG_FORMAT is {chosen!r}, which is not a log format.",
+            code="invalid_log_format",
+            hint="Set text or json.",
         )
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines(process) if chosen == "json" else logging.Formatter(TEXT))

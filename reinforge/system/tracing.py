@@ -48,7 +48,6 @@ def use(processor: Any, process: str) -> None:
 
 
 def shut_down() -> None:
-    """Export the remaining spans and end tracing."""
     global _provider
     if _provider is not None:
         _provider.shutdown()

@@ -11,7 +11,6 @@ Tools = Sequence[dict[str, Any]]
 MOST_CALLS = 256
 """Maximum calls read in one message; later calls stay text."""
 MOST_CHARACTERS = 1 << 18
-"""Maximum characters of one call."""
 DEEPEST = 64
 """Maximum levels of lists and objects in arguments."""
 

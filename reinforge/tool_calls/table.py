@@ -1,4 +1,4 @@
-"""Table of the notations by name."""
+"""All notations of tool calls, by name."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -65,7 +65,9 @@ def schema_of(tools: Tools, name: str, parameter: str) -> Mapping[str, Any]:
 
 
 def typed(text: str, schema: Mapping[str, Any]) -> Any:
-    """Parse an argument as JSON; strings and invalid JSON stay text. Raises ValueError as `checked` does."""
+    """Parse an argument as JSON. Invalid JSON, and strings by schema or JSON, stay as written. Raises
+    ValueError if the text cannot be stored.
+    """
     if schema.get("type") == "string":
         return checked(text)
     stripped = text.strip()

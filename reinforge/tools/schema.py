@@ -10,10 +10,11 @@ TOOL_NAME = r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$"
 class ToolFunction(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(pattern=TOOL_NAME, description="How the model calls it.")
-    description: str = Field(default="", description="What it does, for the model.")
+    name: str = Field(pattern=TOOL_NAME, description="Name by which the model calls the tool.")
+    description: str = Field(default="", description="What the tool does, for the model.")
     parameters: dict[str, Any] = Field(
-        default_factory=lambda: {"type": "object", "properties": {}}, description="A JSON Schema."
+        default_factory=lambda: {"type": "object", "properties": {}},
+        description="JSON Schema of the arguments.",
     )
 
 

@@ -18,7 +18,7 @@ HIDDEN_PARAMETERS = frozenset({"state", "item"})
 NOT_TOOLS = frozenset({"reset", "get_reward"})
 REPLY = "reply"
 RESERVED = frozenset({REPLY})
-"""Names of public functions that are no tools: `reply` is the simulated user."""
+"""Names of public functions that are not tools: `reply` is the simulated user."""
 REPLY_PARAMETERS = frozenset({"messages", "item", "state"})
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -111,8 +111,8 @@ def check_reply(source: str, *, file: str = "user.py") -> None:
     ]
     if others:
         raise ToolSourceError(
-            file, others[0].lineno, f"reply takes {others[0].arg}, which nobody fills.", code="reply_parameters",
-            hint="Write `def reply(messages, item, state)`; what it does not need may be left out.",
+            file, others[0].lineno, f"reply requires {others[0].arg}, which nothing provides.", code="reply_parameters",
+            hint="Write `def reply(messages, item, state)`; leave out parameters that it does not need.",
         )  # fmt: skip
 
 
@@ -182,7 +182,7 @@ def _schema(node: Function, file: str, *, method: bool) -> ToolSchema:
     if not docstring.description:
         raise ToolSourceError(
             file, node.lineno, f"{node.name} has no docstring.", code="tool_without_docstring",
-            hint="Say in its first lines what it does and when to call it: that is all that the model learns of it.",
+            hint="Say in its first lines what it does and when to call it: this is all that the model sees.",
         )  # fmt: skip
     properties: dict[str, Any] = {}
     required: list[str] = []
@@ -204,7 +204,7 @@ def _schema(node: Function, file: str, *, method: bool) -> ToolSchema:
 def _asynchronous(node: ast.AsyncFunctionDef, file: str) -> ToolSourceError:
     return ToolSourceError(
         file, node.lineno, f"{node.name} is async, which is not supported.", code="tool_is_async",
-        hint="Write `def`: the jail has no network, so that nothing is worth waiting for.",
+        hint="Write `def`: tools run in a jail without a network, so there is nothing to await.",
     )  # fmt: skip
 
 

@@ -22,4 +22,4 @@ raised an error, or returned neither text nor JSON. `refused_address`, `unreacha
 CALL_STATUSES: frozenset[str] = frozenset(get_args(CallStatus))
 
 INVALID_CALLS: frozenset[CallStatus] = frozenset({"invalid_json", "unknown_tool", "bad_arguments"})
-"""Statuses of calls with errors by the model."""
+"""Statuses of calls that the model wrote wrongly."""

@@ -78,7 +78,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "two names of a bound": (
         {"surrogate": {"type": "ppo_clip", "delta": 4.0, "dual_clip": 3.0}},
         "loss.surrogate.dual_clip",
-        "give one of them",
+        "set only one of them",
     ),
     "a bound below the clip": (
         {"surrogate": {"type": "ppo_clip", "eps_high": 0.4, "delta": 1.3}},
@@ -123,7 +123,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "bonus that starts above its maximum": (
         {"entropy": {"type": "adaptive", "initial": 0.5, "maximum": 0.1}},
         "loss.entropy.initial",
-        "lower it",
+        "lower `initial`",
     ),
 }
 

@@ -205,7 +205,7 @@ def test_a_preset_that_is_no_algorithm_is_left_out(site: Path, tmp_path: Path) -
     old, new = '{"type": "centred_rank"}', '{"type": "centred_rank", "power": 99}'
     by_slot, by_preset, _, status, message = output_of(changed(site, tmp_path, "presets.py", old, new), CHECK)
     assert (by_slot, status) == (None, "warn")
-    assert "its slots are not an algorithm: advantage.centred_rank.power" in message
+    assert "its slots are not valid settings of an algorithm: advantage.centred_rank.power" in message
     assert by_preset[0] == "algorithm.preset"
 
 

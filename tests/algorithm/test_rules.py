@@ -146,7 +146,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str, str]] = {
     "adaptive KL in the reward, no KL": (
         {"shaping": {"type": "weighted_sum", "kl": {"adaptive": {}}}},
         "shaping.kl.beta",
-        "set where it starts",
+        "set `beta` above 0",
     ),
     "estimator without KL": (
         {"loss": {"kl": {"estimator": "k2"}}},

@@ -309,7 +309,7 @@ def test_categories_count_the_same_however_many_criteria_they_have() -> None:
 @pytest.mark.parametrize("name", ["pow3r", "vpo"])
 def test_a_reward_that_returns_nothing_usable_is_an_error(name: str) -> None:
     rows = rows_of([[1.0], [0.0]], criteria=(({},), ({},)), candidates=(((),), ((),)))
-    with pytest.raises(ValueError, match="needs one that returns"):
+    with pytest.raises(ValueError, match="needs a reward that returns"):
         shape({"type": name}, rows, {})
     later = shape({"type": name}, rows, {"steps": 1, "alpha": {"p": {"r/a": 1.0}}})
     assert later.rewards.tolist() == [1.0, 0.0]

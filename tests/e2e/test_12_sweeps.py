@@ -14,7 +14,7 @@ def test_the_form_starts_a_sweep_from_a_job(page: Page, client: Reinforge, demo:
     page.get_by_role("link", name="Sweep from this job").click()
     summary = page.get_by_role("complementary", name="Jobs of this sweep")
     page.get_by_role("button", name="Start sweep").click()
-    expect(page.get_by_text("Add a setting, or name seeds.")).to_be_visible()
+    expect(page.get_by_text("Add a setting, or enter seeds.")).to_be_visible()
 
     search = page.get_by_role("combobox", name="Add a setting")
     search.fill("limits steps")

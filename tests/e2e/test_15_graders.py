@@ -167,7 +167,7 @@ class TestJudges:
         assert KEY not in page.content()
         dialog.get_by_label("Base URL").fill(NOBODY)
         dialog.get_by_role("button", name="Save").click()
-        expect(dialog.get_by_text("A judge with another address needs its key again.")).to_be_visible()
+        expect(dialog.get_by_text("The new address of the judge needs the API key again.")).to_be_visible()
         dialog.get_by_label("Remove the key").check()
         dialog.get_by_role("button", name="Save").click()
         expect(dialog).to_have_count(0)

@@ -39,7 +39,7 @@ def test_a_second_run_shows_the_finished_job(demo: Demo, tmp_path: Path) -> None
     assert again.status == 0, again.output
     same = {key for key in SUMMARY_KEYS if key != "url"}
     assert {k: again.summary[k] for k in same} == {k: demo.summary[k] for k in same}
-    assert "is there already" in again.output
+    assert "exists already" in again.output
     assert_nothing_left(demo.home)
 
 

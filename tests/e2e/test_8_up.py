@@ -82,7 +82,7 @@ def test_up_in_a_new_home_starts_the_demo_and_says_so(tmp_path: Path) -> None:
                 eventually(lambda: list(client.jobs.list()), within=120, what="the demo job")
                 [job] = client.jobs.list()
                 assert (job.name, job.status in FINAL) == (NAME, False)
-                lines.append("demo job starts by itself" in log.read_text())
+                lines.append("demo job starts automatically" in log.read_text())
         finally:
             server.send_signal(signal.SIGTERM)
             assert server.wait(60) == 0

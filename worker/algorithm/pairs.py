@@ -1,4 +1,4 @@
-"""DPO term besides the policy loss: the best completion of a prompt against its worst.
+"""DPO term added to the policy loss: the best completion of a prompt against its worst.
 
 A pair's rows may be in different micro-batches: each row adds slope · (Σ logp - stop_gradient(Σ logp)), with
 the slope computed before the update.

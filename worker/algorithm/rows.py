@@ -92,9 +92,7 @@ class Rows:
     candidates: tuple[tuple[Sequence[Sequence[float]], ...], ...] | None = None
     """Score vectors of candidate answers, per row and reward; may be empty."""
     tool_spans: Tensor | None = None
-    """(N, 2) int64: start and stop column of the first tool call after its opening marker; (-1, -1) without
-    one.
-    """
+    """(N, 2) int64: start and stop column of the first tool call, without its opening marker; -1 if none."""
     source: Tensor | None = None
     """(N,) int64: the row that this one continues; -1 for rows sampled from the prompt."""
     injected: Tensor | None = None
@@ -106,7 +104,7 @@ class Rows:
 
     @property
     def independent(self) -> Tensor:
-        """(N,) bool: False for rows that continue another row, which statistics leave out."""
+        """(N,) bool: False for rows that continue another row; statistics leave these out."""
         return torch.ones_like(self.scorable) if self.source is None else self.source < 0
 
     @property

@@ -1,1 +1,0 @@
-"""Client of the worker API, outbox of records, keep-alive and cache of blobs."""

@@ -40,7 +40,7 @@ class Tidying(threading.Thread):
             try:
                 self.tidy()
             except (ReinforgeError, OSError) as error:
-                log.info("caches are not tidied: %s", error)
+                log.info("could not clean up the caches: %s", error)
             self._stopping.wait(EVERY_SECONDS)
 
     def tidy(self) -> None:
@@ -53,7 +53,7 @@ class Tidying(threading.Thread):
         for cache in self._caches:
             for part in _parts(cache.names()):
                 if unused := set(part) & set(self._api.unused(Cached(objects=part)).objects):
-                    log.info("removed %d cached objects that nothing needs", len(unused))
+                    log.info("removed %d cached objects that the backend no longer uses", len(unused))
                     cache.forget(unused)
 
 

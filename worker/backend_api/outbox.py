@@ -20,7 +20,7 @@ class _Place:
 
 
 class Outbox:
-    """Outbox with one writer and one sender. It keeps only file positions and unwritten records in memory."""
+    """Outbox for one writer and one sender. Only file positions and unwritten records are kept in memory."""
 
     def __init__(self, path: Path) -> None:
         # Unbuffered: data refused by a full disk would stay in the buffer and fail every later seek and read.

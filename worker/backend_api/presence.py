@@ -1,4 +1,4 @@
-"""Keep-alive: registers this worker and the state of its sandbox at the backend."""
+"""Keep-alive thread: regularly registers this worker and its sandbox's state with the backend."""
 
 import logging
 import secrets
@@ -43,7 +43,7 @@ class Presence(threading.Thread):
         self._engines, self._waits_for = engines, waits_for
         self._process = secrets.token_hex(8)
         self.registered = threading.Event()
-        """Set once registered; the backend attributes earlier requests to the worker's former process."""
+        """Set once this process is registered; earlier requests are attributed to a former process."""
         self._stopping = threading.Event()
 
     def stop(self) -> None:

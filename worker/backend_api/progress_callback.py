@@ -1,4 +1,4 @@
-"""Callback, without arguments, that long work calls as it advances."""
+"""Callback without arguments by which long work reports that it advances."""
 
 from collections.abc import Callable
 

@@ -54,7 +54,7 @@ class OutboxSender(threading.Thread):
                 self._send()
                 pause, self._storage_lost_at = _FIRST_PAUSE_SECONDS, None
             except BackendAway as error:
-                log.info("records wait: %s", error.message)
+                log.info("could not send records, will try again: %s", error.message)
                 if self._out_of_patience(error):
                     self.failure = _storage_lost(error)
                     return
@@ -119,18 +119,18 @@ class OutboxSender(threading.Thread):
 
 def _storage_lost(error: BackendAway) -> JobFailure:
     code = error.code or "storage_unavailable"
-    message = f"The platform cannot store what the trainer made ({code}): {error.message}"
+    message = f"The object store does not accept the trainer's results ({code}): {error.message}"
     hint = "Fix the object store (its disk may be full); then resume the job."
     return JobFailure(message[:2000], code=code, hint=hint, retryable=True)
 
 
 def _refused(error: Exception) -> JobFailure:
-    message = f"The backend refused what the trainer reported: {error}"
+    message = f"The backend refused the trainer's records: {error}"
     return JobFailure(
-        message[:2000], code="record_refused", hint="Are backend and worker of the same version?"
+        message[:2000], code="record_refused", hint="Check that backend and worker have the same version."
     )
 
 
 def _broken(error: Exception) -> JobFailure:
-    message = f"The worker failed to deliver what the trainer made: {type(error).__name__}: {error}"
+    message = f"The worker failed to deliver the trainer's records: {type(error).__name__}: {error}"
     return JobFailure(message[:2000], code="delivery_failed", hint="The worker's log has the details.")

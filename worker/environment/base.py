@@ -98,11 +98,10 @@ class Conversation:
     state: Any = None
     """State that the environment keeps for the rollout."""
     finish_reason: CompletionEnd | None = None
-    """How the conversation ended; None: the policy continues."""
+    """How the conversation ended; None while it continues."""
     failure: str | None = None
     """Failure status; it excludes the rollout from statistics and loss."""
     failure_message: str | None = None
-    """Error message of `failure`."""
     branches: int = 1
     """Number of conversations that the rollout branched into, including this one."""
     branch: int = 0
@@ -141,7 +140,7 @@ def open_segment(conversation: Conversation) -> Segment | None:
 
 class Environment(Protocol):
     max_turns: int
-    """Most turns of a conversation. If 1, `answer` gets one group at a time; otherwise several groups."""
+    """Maximum number of turns. If 1, `answer` gets one group at a time; otherwise several groups."""
 
     async def begin(self, conversations: Sequence[Conversation]) -> list[Conversation]:
         """Prepare one conversation per prompt for its first turn: set its state and the prompt that the
@@ -149,7 +148,7 @@ class Environment(Protocol):
         """
 
     def room(self, conversation: Conversation) -> int | None:
-        """Most tokens of the next turn; None: no limit besides the completion's."""
+        """Maximum number of tokens of the next turn; None if only the completion's limit applies."""
 
     async def answer(self, conversations: Sequence[Conversation]) -> list[Conversation]:
         """Answer the last turn of each conversation; returns the conversations in the same order."""

@@ -12,7 +12,7 @@ NewMessages = tuple[Sequence[Message], int | None]
 
 
 class TemplateProcess(Protocol):
-    """A process that runs the model's template: `FolderText`."""
+    """A process that renders the model's chat template, such as `FolderText`."""
 
     def prove_continuation(
         self, tools: list[dict[str, Any]], stop_ids: Sequence[int], *, reply: bool
@@ -35,7 +35,7 @@ class Continuation:
     tools: list[dict[str, Any]]
     stop_ids: tuple[int, ...]
     notation: str
-    """Notation of tool calls; "" without tools."""
+    """Notation of the model's tool calls; "" without tools."""
     parallel_calls: bool
     """Whether a turn may have several calls; else only the first one can be answered."""
     reply: bool
@@ -53,7 +53,7 @@ class Continuation:
         """Check that the chat template can continue conversations. Raises JobFailure
         `template_not_continuable`.
 
-        reply: whether a user's reply has to be possible.
+        reply: whether a user's reply must be possible.
         """
         facts = process.prove_continuation(tools, stop_ids, reply=reply)
         return cls(process, tools, tuple(stop_ids), **facts)

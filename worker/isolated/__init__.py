@@ -1,1 +1,0 @@
-"""Runs chat templates and tokenizers of untrusted files in limited child processes."""

@@ -1,4 +1,4 @@
-"""Tokenizes texts for a grader's checkpoint, in a child process without torch."""
+"""Renders and tokenizes texts for a grader's checkpoint, in a child process without torch."""
 
 import sys
 from functools import lru_cache
@@ -10,7 +10,7 @@ from worker.isolated.process import Work, serve
 
 
 def describe(folder: Path, _: dict[str, Any]) -> dict[str, Any]:
-    """Ids for padding: {pad_id, pad_type_id}. Raises InvalidInput `reward_model_unusable`."""
+    """Return the ids for padding: {pad_id, pad_type_id}. Raises InvalidInput `reward_model_unusable`."""
     tokenizer = _tokenizer(folder)
     return {"pad_id": tokenizer.pad_token_id, "pad_type_id": tokenizer.pad_token_type_id}
 
@@ -23,7 +23,7 @@ def rendered(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def encoded(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """Tokenize texts: {texts, pairs, max_tokens} → {ids, types}; types only if the model uses them."""
+    """Tokenize texts: {texts, pairs, max_tokens} → {ids, types}; types is None if the model has none."""
     tokenizer = _tokenizer(folder)
     texts = [
         text or tokenizer.eos_token or " " for text in payload["texts"]
@@ -34,7 +34,7 @@ def encoded(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def joined(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """Tokenize pairs: {contexts, references, max_tokens} → {rows: [[ids, number of reference tokens]]}."""
+    """Join and tokenize: {contexts, references, max_tokens} → {rows: [[ids, number of reference tokens]]}."""
     rows = zip(payload["contexts"], payload["references"], strict=True)
     return {"rows": [_joined(_tokenizer(folder), *row, payload["max_tokens"]) for row in rows]}
 
@@ -57,7 +57,7 @@ def _text(
 
 
 def _joined(tokenizer: Any, context: str, reference: str, max_tokens: int) -> tuple[list[int], int]:
-    """Token ids of context and reference, and number of reference ids. The context's start is cut to fit."""
+    """(ids of the joined texts, number of reference ids). The context's start is cut off to fit."""
     special = not tokenizer.chat_template
     before = tokenizer(context, add_special_tokens=special)["input_ids"]
     before = before or [tokenizer.eos_token_id or 0]

@@ -15,18 +15,18 @@ from worker.models.token_bytes import token_entries
 
 _MOST_TEMPLATES = 16
 _templates: dict[str, TemplateContinuation] = {}
-"""Continuations by folder, tools and stop ids."""
+"""Template continuations, cached by folder, tools and stop ids."""
 
 
 def describe(folder: Path, _: dict[str, Any]) -> dict[str, Any]:
-    """Tokenizer properties: {takes_tools, end_id}. Raises InvalidInput `model_load_failed`."""
+    """Return the tokenizer's {takes_tools, end_id}. Raises InvalidInput `model_load_failed`."""
     return {"takes_tools": _renderer(folder).takes_tools, "end_id": _tokenizer(folder).eos_token_id}
 
 
 def prompts(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
     """Render and tokenize conversations.
 
-    {conversations: [[messages, tools]], max_tokens} → {prompts: [[text, ids, tokens, refusal]]}.
+    {conversations: [[messages, tools]], max_tokens} → {prompts: [[text, ids, number of tokens, refusal]]}.
     """
     conversations = _renderer(folder).render(payload["conversations"], payload["max_tokens"])
     return {"prompts": [[row.text, row.token_ids, row.tokens, row.refusal] for row in conversations]}
@@ -38,7 +38,7 @@ def plain_ids(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def notation(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """Notation of the template's tool calls: {} → {notation}; None if it is not supported."""
+    """Return how the template writes tool calls: {} → {notation}; None if the notation is not supported."""
     try:
         return {"notation": choose_notation(_renderer(folder).conversation_text)}
     except InvalidInput:
@@ -46,15 +46,15 @@ def notation(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def continuation(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """Check a template: {tools, stop_ids, reply} → fields of `ContinuationProof`. Raises InvalidInput
-    `template_not_continuable`.
+    """Check that the template can continue conversations: {tools, stop_ids, reply} → fields of
+    `ContinuationProof`. Raises InvalidInput `template_not_continuable`.
     """
     return asdict(_continuation(folder, payload).prove(reply=payload["reply"]))
 
 
 def suffixes(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """Tokens that follow turns: {tools, stop_ids, turns: [[messages, id that ended the turn]]} → {ids}.
-    Raises InvalidInput `template_not_continuable`.
+    """Token ids to append to turns: {tools, stop_ids, turns: [[new messages, id that ended the turn]]} →
+    {ids}. Raises InvalidInput `template_not_continuable`.
     """
     template = _continuation(folder, payload)
     return {"ids": [template.suffix(messages, ended_by) for messages, ended_by in payload["turns"]]}
@@ -85,8 +85,8 @@ def entries(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def grammar_tokens(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """Vocabulary for llguidance: {vocabulary, end_ids} → {tokens: hexadecimal bytes of every id, special:
-    ids}. Raises InvalidInput `unsupported`.
+    """Vocabulary for llguidance: {vocabulary: its size, end_ids} → {tokens: hexadecimal bytes of every id,
+    special: special ids}. Raises InvalidInput `unsupported`.
     """
     tokens = _grammar_tokenizer(folder, payload["vocabulary"], tuple(payload["end_ids"]))
     ids = range(tokens.vocab_size)
@@ -115,7 +115,7 @@ def _grammar_tokenizer(folder: Path, vocabulary: int, end_ids: tuple[int, ...]) 
         raise InvalidInput(
             f"Constrained decoding does not support the model's tokenizer: {error}.",
             code="unsupported",
-            hint="Ask for the form in the messages, and check it in the reward.",
+            hint="Describe the required format in the messages, and check it in the reward.",
         ) from error
 
 

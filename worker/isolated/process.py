@@ -26,9 +26,9 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 SECONDS = 15.0
-"""Limit of CPU time per request: a large tokenizer takes 2 s."""
+"""Limit on the CPU time of a request: a large tokenizer takes 2 s."""
 WALL_FACTOR = 4
-"""Limit of wall time per CPU second: on a loaded machine, harmless files wait for a processor."""
+"""Wall time allowed per second of CPU time: on a loaded machine, harmless files wait for a processor."""
 MEMORY_BYTES = 2 << 30
 OUTPUT_BYTES = 64 << 20
 BATCH_ROWS = 256
@@ -63,7 +63,7 @@ class IsolatedChild:
         return self._process.poll() is None
 
     def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
-        """Send a request and wait for its answer. Kill the child if this raises OSError or TimeoutError."""
+        """Send a request and wait for its answer. If this raises, the caller must kill the child."""
         limits = _Limits(self.pid, seconds)
         self._process.send(_frame(request))
         (size,) = _LENGTH.unpack(self._read(_LENGTH.size, limits))
@@ -100,7 +100,7 @@ class _Limits:
     def remaining(self) -> float:
         remaining = min(self._end - time.monotonic(), self._cpu_end - self._cpu_seconds())
         if remaining <= 0:
-            raise TimeoutError("it took too long")
+            raise TimeoutError("reading them took too long")
         return min(remaining, _POLL_SECONDS)
 
     def _cpu_seconds(self) -> float:
@@ -161,7 +161,7 @@ class Apart:
     def ask(
         self, work: str, folder: Path, payload: dict[str, Any], *, param: str = "model"
     ) -> dict[str, Any]:
-        """Run `work` in a child. Raises the InvalidInput of `work`, or `model_too_demanding` if
+        """Run the function named `work` in a child. Raises its InvalidInput, or `model_too_demanding` if
         the child fails.
         """
         if os.getpid() != self._pid:
@@ -178,12 +178,12 @@ class Apart:
             )
         except (OSError, ValueError) as error:
             child.kill()
-            log.warning("the files in %s ended their process: %s", folder, error)
+            log.warning("the process that read the files in %s failed: %s", folder, error)
             raise InvalidInput(
                 f"The model's files could not be used: {error}.",
                 code="model_too_demanding",
-                hint=f"At most {self._seconds:g} s of CPU time and {self._memory_bytes >> 30} GiB for it. "
-                "Check its files.",
+                hint=f"The limits are {self._seconds:g} s of CPU time and {self._memory_bytes >> 30} GiB. "
+                "Check the model's files.",
                 param=param,
             ) from error
         except BaseException:
@@ -226,7 +226,7 @@ Work = Callable[[Path, dict[str, Any]], dict[str, Any]]
 
 
 def serve(load: Callable[[], dict[str, Work]]) -> None:
-    """Answer requests until the input ends. load: called once limits are set; returns functions by name."""
+    """Answer requests until the input ends. load: returns functions by name; called once limits are set."""
     seconds, memory_bytes = int(sys.argv[1]), int(sys.argv[2])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal: the trainer decides what it means
     for name, value in (("AS", memory_bytes), ("CORE", 0), ("FSIZE", 0), ("NOFILE", 64)):

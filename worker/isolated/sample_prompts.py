@@ -1,4 +1,4 @@
-"""Tokenizes prompts of the RPC `sample`, in a child process."""
+"""Tokenizes prompts for the RPC `sample`, in a child process."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from worker.models.tokenizer_files import read_json
 
 
 def sample_prompts(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """Tokenize prompts: `SamplingPrompts` → {prompts: [`SamplePrompt`], notation of tool calls or None}.
+    """Tokenize prompts: `SamplingPrompts` → {prompts: [`SamplePrompt`], notation: of tool calls, or None}.
     Raises InvalidInput.
     """
     request = SamplingPrompts.model_validate(payload)
@@ -43,7 +43,7 @@ def sample_prompts(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def _notation(chat: PromptRenderer) -> str | None:
-    """Notation of the template's tool calls; None if it is not supported."""
+    """Notation in which the template writes tool calls; None if it is not supported."""
     if (notation := _notations.get(chat)) is None:
         try:
             notation = choose_notation(chat.conversation_text)

@@ -1,1 +1,1 @@
-"""Base models as files: sources, inspection, rendering. Imports no torch."""
+"""Finds and inspects base models' files; renders chat templates. Imports no torch."""

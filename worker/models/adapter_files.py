@@ -1,4 +1,4 @@
-"""Checks that a LoRA adapter's weights fit a base model, by the headers of their files."""
+"""Checks that a LoRA adapter's weights fit a base model. Reads only the headers of the files."""
 
 import re
 from pathlib import Path
@@ -29,9 +29,9 @@ def check_adapter(model: Path, payload: dict[str, Any]) -> dict[str, Any]:
     for tensor in tensors:
         match = _KEY.fullmatch(tensor.name)
         if match is None:
-            raise _unfit(f"it has the weight {tensor.name[:100]}, which is no LoRA weight")
+            raise _unfit(f"it has the weight {tensor.name[:100]}, which is not a LoRA weight")
         if tensor.dtype not in _TYPES:
-            raise _unfit(f"its weights are of type {tensor.dtype}, not {', '.join(_TYPES)}")
+            raise _unfit(f"it has weights of type {tensor.dtype}; supported are {', '.join(_TYPES)}")
         halves.setdefault(match["path"], {})[match["half"]] = tensor
     base = read_tensors(model)
     for path, pair in halves.items():
@@ -50,10 +50,10 @@ def _check_layer(path: str, pair: dict[str, Tensor], lora: LoraShape, base: list
         raise _unfit(f"the base model has no layer {path[:100]}")
     a, b = pair["A"].shape, pair["B"].shape
     if len(a) != 2 or len(b) != 2 or a[0] != lora.rank or b[1] != lora.rank:
-        raise _unfit(f"the shapes {a} and {b} of {path[:100]} are not of rank {lora.rank}")
+        raise _unfit(f"the weights of {path[:100]} have the shapes {a} and {b}, not the rank {lora.rank}")
     if (b[0], a[1]) not in (layer.shape, layer.shape[::-1]):
         raise _unfit(
-            f"{path[:100]} is for a layer of {b[0]} x {a[1]}, but the base model's has the shape {layer.shape}"
+            f"{path[:100]} is for a layer of {b[0]} x {a[1]}; the base model's has the shape {layer.shape}"
         )
 
 
@@ -64,7 +64,7 @@ def _check_complete(halves: dict[str, dict[str, Tensor]], lora: LoraShape, base:
         named = [path for path in linear if any(f".{path}".endswith(f".{name}") for name in lora.targets)]
     missing = [path for path in named if not any(_same_place(path, key) for key in halves)]
     if missing:
-        raise _unfit(f"it has no weights for {len(missing)} of its target layers, the first is {missing[0]}")
+        raise _unfit(f"it lacks weights for {len(missing)} of its target layers, the first is {missing[0]}")
 
 
 def _same_place(name: str, path: str) -> bool:

@@ -46,16 +46,16 @@ def check_architecture(config: dict[str, Any]) -> None:
         return
     if config.get("auto_map"):
         raise InvalidInput(
-            f"The architecture {kind!r} is code of the repository's own, which is never run.",
+            f"The architecture {kind!r} is defined by the model's own code, which Reinforge never runs.",
             code="runs_code",
             hint="Choose a model whose architecture is part of transformers.",
             param="source",
         )
     named = f"of the type {kind!r}" if kind else "without a `model_type` in its config.json"
     raise InvalidInput(
-        f"A model {named} is no causal language model of this worker's transformers.",
+        f"A model {named} is not a causal language model that this worker's transformers supports.",
         code="unknown_architecture",
-        hint="Causal language models can be trained (Qwen, Llama, Gemma, GPT-2 …); a newer one may need a newer "
+        hint="Choose a causal language model (Qwen, Llama, Gemma, GPT-2 …); a newer one may need a newer "
         "transformers on the workers.",
         param="source",
     )

@@ -1,4 +1,4 @@
-"""Limits on the sizes that a model's files declare, above those of any real model."""
+"""Limits on the sizes that a model's files may declare; every real model is below them."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ def check_linear_layers(names: list[str]) -> None:
         raise InvalidInput(
             f"The linear layers have {len(names):,} different names; at most {MAX_LINEAR_LAYERS} are allowed.",
             code="damaged_weights",
-            hint="Weights are named like model.layers.0.mlp.up_proj.weight.",
+            hint="Check the weights' names: they should look like model.layers.0.mlp.up_proj.weight.",
             param="source",
         )
 

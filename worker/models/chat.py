@@ -1,4 +1,4 @@
-"""Renders chat templates as transformers' `apply_chat_template`, and counts tokens.
+"""Renders chat templates as transformers' `apply_chat_template` does, and counts tokens.
 
 Templates are untrusted programs and run in Jinja's sandbox.
 """
@@ -28,7 +28,7 @@ _REASONING = ("reasoning_content", "thinking", "reasoning")
 
 
 class PromptRenderer:
-    """Chat template and tokenizer of one model. Raises InvalidInput if they cannot be read."""
+    """Renders and tokenizes prompts for one model. Raises InvalidInput if its files cannot be read."""
 
     def __init__(self, folder: Path) -> None:
         if not (folder / "tokenizer.json").is_file():
@@ -63,7 +63,7 @@ class PromptRenderer:
         *,
         generation: bool = True,
     ) -> str:
-        """The prompt with the beginning of the assistant's turn; without a template, the joined contents.
+        """Render a prompt, with the beginning of the assistant's turn. Without a template, join the contents.
         Raises InvalidInput.
 
         generation: False leaves out the beginning of the assistant's turn.
@@ -101,7 +101,7 @@ class PromptRenderer:
         return self.render(messages, tools, generation=generation)
 
     def render_row(self, messages: list[Message], tools: list[dict[str, Any]] | None) -> str:
-        """Like `render`, without tools where the template has no place for them."""
+        """Like `render`, but leaves out tools if the template has no place for them."""
         if not tools or not self.takes_tools:
             return self.render(messages)
         return self.render(prepared(messages), tools)
@@ -194,7 +194,7 @@ def _environment() -> ImmutableSandboxedEnvironment:
 
 
 class _Generation(jinja2.ext.Extension):
-    """Jinja extension: `{% generation %}` marks the assistant's text."""
+    """Jinja extension that accepts and ignores `{% generation %}`, which marks the assistant's text."""
 
     tags = {"generation"}
 
@@ -230,7 +230,7 @@ class _Namespace(Namespace):
 
 def _check_name(name: str) -> None:
     if isinstance(name, str) and name.startswith("_"):
-        raise SecurityError(f"a namespace cannot hold {name!r}")
+        raise SecurityError(f"a namespace must not have {name!r}, a name that begins with an underscore")
 
 
 def _to_json(

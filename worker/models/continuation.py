@@ -35,11 +35,11 @@ class ContinuationProof:
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """Text of a fixed history up to the suffix. by_end: the text for each token that may end the turn."""
+    """Text of a fixed history up to the suffix. by_end: that text by the token that ends the turn."""
 
     by_end: dict[int, str]
     open: str
-    """The text without the token that ends the turn."""
+    """That text without the token that ends the turn."""
 
 
 @dataclass
@@ -56,7 +56,7 @@ class TemplateContinuation:
     _heads: dict[tuple[tuple[str, str], ...], _Head] = field(default_factory=dict)
 
     def prove(self, *, reply: bool = False) -> ContinuationProof:
-        """Check that tool results can follow a turn. reply: require the same of a user's reply. Without
+        """Check that tool results can follow a turn. reply: also require that a user's reply can. Without
         tools, only the reply is checked.
         """
         name = self._first_name
@@ -75,16 +75,16 @@ class TemplateContinuation:
         return _name(self.tools[0]) if self.tools else None
 
     def suffix(self, messages: Sequence[Message], ended_by: int | None) -> list[int]:
-        """Token ids that follow a turn: its end, unless it has one already, and the messages.
+        """Token ids to append to a turn: the token that ends it, unless it is there, and the messages.
 
-        ended_by: the turn's last token if it ends turns, else None.
+        ended_by: the turn's last token id if that token ends turns, else None.
         """
         text, end = self._suffix_text(messages, ended_by, 0)
         if end is None:
             return list(self.encode(text))
         ids = list(self.encode(self.ends[end] + text))
         if not ids or ids[0] != end:
-            raise not_continuable(f"the tokenizer does not keep {self.ends[end]!r} apart from what follows")
+            raise not_continuable(f"the tokenizer merges {self.ends[end]!r} with the text after it")
         return ids[1:]
 
     def ends_of(self, messages: Sequence[Message]) -> list[int]:
@@ -115,7 +115,9 @@ class TemplateContinuation:
             for end in [*head.by_end, None]:
                 suffixes = {self._suffix_text(messages, end, number)[0] for number in range(3)}
                 if len(suffixes) != 1:
-                    raise not_continuable("what follows a turn depends on what came before it")
+                    raise not_continuable(
+                        "the text that the template writes after a turn depends on earlier turns"
+                    )
         for end in head.by_end:
             self.suffix(messages, end)
 
@@ -131,7 +133,7 @@ class TemplateContinuation:
         )
         start = head.open if before is None else before
         if not text.startswith(start):
-            raise not_continuable("what precedes a message depends on the message")
+            raise not_continuable("the text that the template writes before a message depends on the message")
         return text[len(start) :], ended_by if before is not None else None
 
     def _head(self, shape: tuple[tuple[str, str], ...], history: int = 0) -> _Head:
@@ -150,13 +152,13 @@ class TemplateContinuation:
         if min(places) < 0 or places != sorted(places):
             raise not_continuable(
                 "the template writes a tool's result into the model's own turn, or writes it differently "
-                "behind another history"
+                "after another history"
             )
         between = tail[: places[0]]
         ends = {id: between.find(end) for id, end in self.ends.items()}
         ends = {id: place for id, place in ends.items() if place >= 0}
         if not ends:
-            raise not_continuable("the template ends a turn by no token that ends the model's output")
+            raise not_continuable("the template ends turns with a token that does not end model output")
         text, start = texts[history], len(texts[history]) - len(tail)
         by_end = {id: text[: start + place + len(self.ends[id])] for id, place in ends.items()}
         return _Head(by_end, text[: start + min(ends.values())])
@@ -199,7 +201,7 @@ def choose_notation(render: Render) -> str:
             if [(call.name, call.arguments) for call in read] == calls:
                 return notation.name
         refusal = None
-    raise refusal or not_continuable("its way of writing calls is none that can be read")
+    raise refusal or not_continuable("the template writes tool calls in a notation that is not supported")
 
 
 def rendered(render: Render, messages: list[Message], tools: Tools | None, generation: bool) -> str:
@@ -209,7 +211,7 @@ def rendered(render: Render, messages: list[Message], tools: Tools | None, gener
         if isinstance(error, InvalidInput) and error.code == "tools_not_supported":
             raise not_continuable("the template has no place for tools") from error
         reason = str(error)[:300].rstrip(".")
-        what = "with calls" if tools else "of several turns"
+        what = "with tool calls" if tools else "of several turns"
         raise not_continuable(f"the template refuses a conversation {what}: {reason}") from error
 
 
@@ -223,12 +225,12 @@ class NotContinuable(InvalidInput):
 
 
 def not_continuable(reason: str) -> NotContinuable:
-    hint = "Use another model, or a single turn."
+    hint = "Use another model, or an environment with a single turn."
     return NotContinuable(reason, what="a conversation with tools", hint=hint, param="environment.type")
 
 
 def reply_not_continuable(reason: str) -> NotContinuable:
-    hint = "Use another model, or no `reply`."
+    hint = "Use another model, or remove `reply`."
     return NotContinuable(reason, what="an answer with a user's reply", hint=hint, param="environment.reply")
 
 

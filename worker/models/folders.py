@@ -26,7 +26,7 @@ class ModelFolders:
             raise InvalidInput(
                 f"REINFORGE_MODEL_FOLDERS is {setting!r}: every folder has to be an absolute path.",
                 code="model_folders_invalid",
-                hint=f"Write whole paths with {os.pathsep!r} between them.",
+                hint=f"Write absolute paths, separated by {os.pathsep!r}.",
             )
         return cls(roots, Path(os.path.realpath(home)))
 
@@ -57,7 +57,8 @@ def not_allowed(source: str) -> InvalidInput:
     return InvalidInput(
         f"{source} is not below a folder that this worker reads models from.",
         code="folder_not_allowed",
-        hint="REINFORGE_MODEL_FOLDERS of the workers names those folders. An administrator may add a model from any.",
+        hint="REINFORGE_MODEL_FOLDERS of the workers lists those folders. An administrator may add a model "
+        "from any folder.",
         param="source",
     )
 

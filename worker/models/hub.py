@@ -62,8 +62,8 @@ def pin(repository: str, revision: str | None, token: str | None) -> Pinned:
 
 
 def check_access(repository: str, commit: str, target: Path, token: str | None) -> None:
-    """Check that this token may read a model, which another token may have downloaded; note success for
-    later. Raises InvalidInput, Unavailable.
+    """Check that a token may read a model, which perhaps another token downloaded; success is recorded and
+    not checked again. Raises InvalidInput, Unavailable.
     """
     from huggingface_hub import get_hf_file_metadata, hf_hub_url
 
@@ -152,12 +152,12 @@ def _check_weights(name: str, files: list[str]) -> None:
     pickles = [file for file in files if file.endswith((".bin", ".pt", ".pth"))]
     if pickles:
         raise _invalid(
-            f"{name} has its weights as {pickles[0]}, which runs code when it is opened.",
+            f"{name} stores its weights in {pickles[0]}, a format that can run code when it is opened.",
             "unsafe_weights",
-            "Look for a revision with safetensors (often refs/pr/…), or convert it where you trust it.",
+            "Use a revision with safetensors (often refs/pr/…), or convert it where you trust it.",
         )
     raise _invalid(
-        f"{name} has no .safetensors files.", "not_a_model", "Is it a model, and not an adapter or GGUF?"
+        f"{name} has no .safetensors files.", "not_a_model", "Choose a whole model, not an adapter or GGUF."
     )
 
 
@@ -199,7 +199,7 @@ def _away(name: str, error: Exception) -> Unavailable:
     return Unavailable(
         f"{name} cannot be downloaded: {type(error).__name__}: {error}"[:500],
         code="hub_unavailable",
-        hint="Can the worker reach the hub? Without it, copy the model to a folder and give its path.",
+        hint="Check that the worker can reach the hub, or copy the model to a folder and give its path.",
     )
 
 

@@ -84,7 +84,7 @@ def read_tensors(folder: Path) -> list[Tensor]:
             raise InvalidInput(
                 f"{len(missing)} of {len(parts)} weight files are missing: {', '.join(missing[:3])}.",
                 code="damaged_weights",
-                hint="Is the download complete?",
+                hint="Check that the download is complete.",
                 param="source",
             )
         paths = [folder / name for name in parts]

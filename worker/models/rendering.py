@@ -60,7 +60,7 @@ class ChatRenderer:
         # A template writes its own special tokens; adding others would double the first.
         ids = tuple(self._tokenizer(text, add_special_tokens=not self.has_template)["input_ids"])
         if not ids:
-            return Rendered("", (), 0, "the tokenizer makes no token of it")
+            return Rendered("", (), 0, "the tokenizer returns no tokens for it")
         return Rendered(text, ids, len(ids)) if len(ids) <= max_tokens else Rendered("", (), len(ids))
 
     def _text(

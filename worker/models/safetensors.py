@@ -49,7 +49,7 @@ def read_header(path: Path) -> list[Tensor]:
             tensors.append(_tensor(name, entry))
             end = max(end, int(entry["data_offsets"][1]))
         if total - 8 - length != end:
-            raise _Damaged(f"{end:,} bytes of weights were announced, {total - 8 - length:,} are there")
+            raise _Damaged(f"its header lists {end:,} bytes of weights, but it has {total - 8 - length:,}")
     except (
         ValueError,
         KeyError,
@@ -62,7 +62,7 @@ def read_header(path: Path) -> list[Tensor]:
         # Other errors quote the file.
         text = f"{error}" if isinstance(error, _Damaged | json.JSONDecodeError) else "its header is malformed"
         raise InvalidInput(
-            f"{path.name} is not a whole safetensors file: {text}.",
+            f"{path.name} is not a complete safetensors file: {text}.",
             code="damaged_weights",
             hint="Copy or download it again.",
             param="source",

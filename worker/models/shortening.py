@@ -1,4 +1,4 @@
-"""Cuts the results of tools to a number of tokens."""
+"""Shortens the results of tools to a maximum number of tokens."""
 
 from collections.abc import Callable, Sequence
 from functools import partial

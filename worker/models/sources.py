@@ -86,7 +86,7 @@ class ModelStore:
                 raise _invalid(
                     f"There is no built-in model {rest!r}.",
                     "model_not_found",
-                    f"Known: {', '.join(BUILTIN)}.",
+                    f"Built-in models: {', '.join(BUILTIN)}.",
                 )
             return ModelLocation(BUILTIN[rest], source)
         if colon and kind == "hub":
@@ -144,7 +144,9 @@ class ModelStore:
     def _with_template(self, folder: Path, name: str) -> Path:
         if name not in TEMPLATES:
             raise _invalid(
-                f"There is no chat template {name!r}.", "unknown_template", f"Known: {', '.join(TEMPLATES)}."
+                f"There is no chat template {name!r}.",
+                "unknown_template",
+                f"Use one of {', '.join(TEMPLATES)}.",
             )
         digest = hashlib.sha256(f"{folder.resolve()}|{name}".encode()).hexdigest()[:24]
         made = self._folder / f"with-template-{digest}"
@@ -219,7 +221,7 @@ def check_folder(folder: Path, source: str) -> None:
         _check_folder(folder, source)
     except OSError as error:  # a part of the path may not be read
         message = f"The worker may not read {source}."
-        raise _invalid(message, "not_a_model", "Let the worker's user read it.") from error
+        raise _invalid(message, "not_a_model", "Allow the worker's user to read it.") from error
 
 
 def _check_folder(folder: Path, source: str) -> None:
@@ -234,11 +236,11 @@ def _check_folder(folder: Path, source: str) -> None:
         pickles = sorted(path.name for pattern in ("*.bin", "*.pt", "*.pth") for path in folder.glob(pattern))
         if pickles:
             raise _invalid(
-                f"{source} has its weights as {pickles[0]}, which runs code when it is opened.",
+                f"{source} stores its weights in {pickles[0]}, a format that can run code when it is opened.",
                 "unsafe_weights",
-                "Convert it: load it with transformers where you trust it, then save_pretrained() writes safetensors.",
+                "Load it with transformers where you trust it; save_pretrained() then writes safetensors.",
             )
-        raise _invalid(f"{source} has no .safetensors files.", "not_a_model", "Is the download complete?")
+        raise _invalid(f"{source} has no .safetensors files.", "not_a_model", "Complete the download.")
 
 
 def _same(one: Path, other: Path) -> bool:

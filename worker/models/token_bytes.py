@@ -32,7 +32,7 @@ def _bytes(raw: str, byte_level: bool) -> bytes:
 
 @cache
 def _byte_of_character() -> dict[str, int]:
-    """Byte-level alphabet: printable bytes are themselves, others U+0100 and up."""
+    """Byte of each byte-level character: printable bytes are themselves, others U+0100 and up."""
     plain = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     others = [byte for byte in range(256) if byte not in plain]
     return {chr(byte): byte for byte in plain} | {chr(256 + place): byte for place, byte in enumerate(others)}

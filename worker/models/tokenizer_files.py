@@ -23,7 +23,7 @@ def read_json(path: Path) -> dict[str, Any]:
         # Other errors quote the file.
         text = f"{error}" if isinstance(error, json.JSONDecodeError) else type(error).__name__
         raise InvalidInput(
-            f"{path.name} is not JSON that can be used: {text}.",
+            f"{path.name} cannot be read as JSON: {text}.",
             code="damaged_model",
             hint="Copy the file again.",
             param="source",
@@ -32,7 +32,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def chat_template(folder: Path, *, tools: bool = False) -> ChatTemplate | None:
-    """The default template, or the one for tools; chat_template.jinja takes precedence over
+    """The model's default template, or its template for tools. chat_template.jinja takes precedence over
     tokenizer_config.json.
     """
     apart = folder / "additional_chat_templates" / "tool_use.jinja"

@@ -1,1 +1,1 @@
-"""Rewards from a checkpoint, in a separate process that loads torch, so that the scorer does not."""
+"""Computes rewards with a checkpoint in a separate process, so that the scorer need not load torch."""

@@ -1,4 +1,4 @@
-"""Process of reward checkpoints: one JSON request per input line, one answer per output line, until EOF.
+"""Process that computes rewards with checkpoints. Reads a JSON request per line, writes an answer per line.
 
 {"op": "classify", "path", "texts", "pairs", "max_tokens", "batch_size"}        → {"answers": [{label: probability}]}
 {"op": "score", "path", "texts" | "conversations", "tools", …}                  → {"answers": [number]}

@@ -23,7 +23,7 @@ def label_probabilities(
     config = loaded.model.config
     names = [str(config.id2label[index]) for index in range(config.num_labels)]
     if len(names) < 2:
-        raise ModelLoadFailed("the checkpoint has one output and no labels: it is a reward_model")
+        raise ModelLoadFailed("the checkpoint has one output and no labels: use the type reward_model")
     probabilities = []
     for logits in _logits(loaded, texts, pairs, max_tokens, batch_size):
         many = config.problem_type == "multi_label_classification"
@@ -38,7 +38,7 @@ def scores(
 ) -> list[float]:
     if loaded.model.config.num_labels != 1:
         raise ModelLoadFailed(
-            f"the checkpoint has {loaded.model.config.num_labels} outputs, a reward model one: it is a classifier"
+            f"the checkpoint has {loaded.model.config.num_labels} outputs, not one: use the type classifier"
         )
     values: list[float] = []
     for logits in _logits(loaded, texts, None, max_tokens, batch_size):
@@ -103,12 +103,12 @@ def _filled(rows: Sequence[Sequence[int]], value: int, loaded: LoadedRewardModel
 
 
 def _check_ids(rows: Sequence[Sequence[int]], loaded: LoadedRewardModel) -> None:
-    """Reject token ids beyond the vocabulary: on a GPU one would end the process and all its checkpoints."""
+    """Reject token ids beyond the vocabulary: on a GPU, they would end the process for all checkpoints."""
     embeddings: torch.nn.Embedding = loaded.model.get_input_embeddings()
     largest = max(map(max, filter(None, rows)), default=0)
     if largest >= embeddings.num_embeddings:
         raise ModelLoadFailed(
-            f"its tokenizer has token {largest}, its weights have {embeddings.num_embeddings} tokens"
+            f"its tokenizer returned token {largest}, but its weights have {embeddings.num_embeddings} tokens"
         )
 
 
@@ -116,7 +116,7 @@ def _check_types(rows: Sequence[Sequence[int]], loaded: LoadedRewardModel) -> No
     kinds = getattr(loaded.model.config, "type_vocab_size", None)
     largest = max(map(max, filter(None, rows)), default=0)
     if kinds and largest >= kinds:
-        raise ModelLoadFailed(f"its tokenizer has token type {largest}, its weights have {kinds} types")
+        raise ModelLoadFailed(f"its tokenizer returned token type {largest}, its weights have {kinds} types")
 
 
 def _room(loaded: LoadedRewardModel, max_tokens: int) -> int:

@@ -1,4 +1,4 @@
-"""Loads reward checkpoints, and keeps the latest in memory."""
+"""Loads reward checkpoints, and keeps the most recently used in memory."""
 
 from collections import OrderedDict
 from collections.abc import Callable

@@ -42,7 +42,7 @@ class CheckpointTexts:
     def encode(
         self, texts: Sequence[str], pairs: Sequence[str] | None, max_tokens: int
     ) -> list[tuple[list[int], list[int] | None]]:
-        """(token ids, token types) of each text or pair; the types are None if the model reads none."""
+        """(token ids, token types) of each text or pair; the types are None if the model has none."""
         rows: list[tuple[list[int], list[int] | None]] = []
         for part in batches(list(zip(texts, texts if pairs is None else pairs, strict=True))):
             second = None if pairs is None else [pair for _, pair in part]

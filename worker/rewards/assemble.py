@@ -99,7 +99,7 @@ class RaterServices:
 
 
 def unknown_judge(name: str, judges: Mapping[str, Any]) -> InvalidInput:
-    available = f"There are {', '.join(sorted(judges))}." if judges else "There are none."
+    available = f"Judges: {', '.join(sorted(judges))}." if judges else "There are no judges."
     return InvalidInput(
         f"A grader uses the judge {name!r}, which does not exist.",
         code="unknown_judge",
@@ -108,8 +108,8 @@ def unknown_judge(name: str, judges: Mapping[str, Any]) -> InvalidInput:
 
 
 def rater(grader: Grader | Part, services: RaterServices, name: str = "reward") -> Rater:
-    """Build a grader's rater. Raises InvalidInput for an unknown judge or checkpoint, JobFailure without
-    torch.
+    """Build a grader's rater. Raises InvalidInput for an unknown judge or checkpoint, JobFailure if torch is
+    missing.
     """
     if isinstance(grader, StringCheck | TextSimilarity):
         return DeclarativeRater(grader)

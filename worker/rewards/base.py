@@ -85,7 +85,7 @@ class RewardResult:
     """Label by part of a multi grader; the part `""` is the reward itself."""
     part_status: dict[str, str] = field(default_factory=dict)
     usage: dict[str, dict[str, float]] = field(default_factory=dict)
-    """`prompt_tokens, completion_tokens, cached_tokens, cost, calls, cached_calls` by judge."""
+    """For each judge: `prompt_tokens, completion_tokens, cached_tokens, cost, calls, cached_calls`."""
 
     @property
     def failed(self) -> bool:
@@ -116,7 +116,7 @@ RESUME_HINT = (
 
 
 class RewardsFailed(JobFailure):
-    """Failure that pauses the job. traceback: the most frequent one among the failed results."""
+    """Failure of rewards that pauses the job. traceback: a failed result's message, often a traceback."""
 
     def __init__(
         self, message: str, *, traceback: str | None, hint: str | None = None, code: str = "reward_errors"
@@ -139,6 +139,6 @@ class Scorer(Protocol):
         """Yield (key, scores) of each group as it finishes. Raises JobFailure, always retryable."""
 
     def metrics(self) -> dict[str, float]:
-        """Metrics since they were last read."""
+        """Metrics. Counts are since the last call."""
 
     def state(self) -> dict[str, Any]: ...

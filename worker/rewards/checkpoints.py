@@ -45,7 +45,7 @@ class ModelProcess:
         order_seconds: float | None = None,
         places: Callable[[str], Launch] = lambda _: Launch(),
     ) -> None:
-        """places: how to launch the process, by the checkpoint's folder; may raise Unavailable."""
+        """places: returns how to launch the process for a checkpoint's folder; may raise Unavailable."""
         self._command, self._places = tuple(command), places
         self._launch = Launch()
         self._idle_seconds, self._idle = idle_seconds, threading.Timer(0, lambda: None)
@@ -73,9 +73,9 @@ class ModelProcess:
             if not line:
                 status = self._end()
                 raise JobFailure(
-                    f"The process with the reward model ended with status {status}.",
+                    f"The process that runs the reward model ended with status {status}.",
                     code="reward_model_failed",
-                    hint="The log above says why; too little memory is the usual reason. Then resume the job.",
+                    hint="The log above says why, usually too little memory. Fix that, then resume the job.",
                     retryable=True,
                 )
             if self._idle_seconds is not None:
@@ -218,7 +218,7 @@ class RewardModelRater(CheckpointRater):
 
     def _result(self, answer: float) -> RewardResult:
         if not math.isfinite(answer):
-            return failed("bad_value", "not_finite", f"the reward model gave {answer}")
+            return failed("bad_value", "not_finite", f"the reward model's score {answer} is not finite")
         if self._grader.transform == "sigmoid":
             answer = 1 / (1 + math.exp(-answer)) if answer > -700 else 0.0
         return ok(answer)
@@ -250,7 +250,7 @@ class ReferenceLogprobRater(CheckpointRater):
         total, tokens = answer
         value = total / tokens if self._grader.reduce == "mean" else total
         if not math.isfinite(value):
-            return failed("bad_value", "not_finite", f"the log-probability is {value}")
+            return failed("bad_value", "not_finite", f"the log-probability {value} is not finite")
         value = math.exp(value) if self._grader.transform == "probability" else value
         return ok(value, parts={"logprob": total, "tokens": float(tokens)})
 
@@ -262,7 +262,7 @@ def checkpoint_rater(
         raise InvalidInput(
             f"There is no checkpoint {grader.model!r} here.",
             code="unknown_model",
-            hint="A reference_logprob without `model` needs a job, whose base model it then takes."
+            hint="Set `model`: reference_logprob uses the base model by default only in a job."
             if not grader.model
             else "Give a folder on the worker, or hub:org/name@revision.",
         )

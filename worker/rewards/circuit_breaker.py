@@ -1,5 +1,3 @@
-"""Pauses a job when too many completions fail to score."""
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -7,12 +5,12 @@ from dataclasses import dataclass, field
 from worker.rewards.base import RESUME_HINT, RewardResult, RewardsFailed, Score
 
 WINDOW_STEPS = 3
-HINT = f"Read the message beside the completions. {RESUME_HINT}"
+HINT = f"Read the errors of the completions. {RESUME_HINT}"
 
 
 @dataclass(slots=True)
 class Breaker:
-    """Pauses the job if all rows of a step fail, or more than `share` in the last `WINDOW_STEPS` steps."""
+    """Pauses a job if all rows of a step fail, or if `WINDOW_STEPS` steps drop over `share` of their rows."""
 
     share: float
     window: list[tuple[int, int]] = field(default_factory=list)

@@ -27,7 +27,7 @@ class DeclarativeRater(Rater):
             result = failed("exception", error.code, str(error))
         except MetricUnavailable as error:
             raise JobFailure(
-                f"A reward cannot be computed here: {error}",
+                f"The worker cannot compute a reward: {error}",
                 code="reward_errors",
                 hint="Fix the worker and resume the job, or choose another evaluation_metric.",
                 retryable=True,

@@ -71,19 +71,19 @@ class EndpointRater(Rater):
             answer = None
         if not isinstance(answer, dict) or "score" not in answer:
             excerpt = content[:200].decode("utf-8", "replace")
-            return _malformed(f"the answer is no JSON object with a score: {excerpt!r}")
+            return _malformed(f"the answer is not a JSON object with a score: {excerpt!r}")
         reason = answer.get("reason")
         about: dict[str, Any] = {"reason": str(reason)[:TEXT_CHARACTERS] if reason is not None else None}
         if answer["score"] is None:
             return RewardResult(name="", status="not_applicable", value=None, **about)
         score, parts = _number(answer["score"]), answer.get("parts") or {}
         if score is None:
-            return _malformed(f"score is no finite number: {answer['score']!r:.100}")
+            return _malformed(f"score is not a finite number: {answer['score']!r:.100}")
         if not isinstance(parts, dict) or len(parts) > MAX_PARTS:
-            return _malformed(f"parts is no object of at most {MAX_PARTS} numbers")
+            return _malformed(f"parts is not an object of at most {MAX_PARTS} numbers")
         numbers = {str(key)[:64]: _number(value) for key, value in parts.items()}
         if None in numbers.values():
-            return _malformed("parts has values that are no finite numbers")
+            return _malformed("parts has values that are not finite numbers")
         low, high = self.grader.range or (-math.inf, math.inf)
         result = {key: value for key, value in numbers.items() if value is not None}
         return ok(min(high, max(low, score)), parts=result, **about)

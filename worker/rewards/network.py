@@ -113,7 +113,7 @@ class ServerReply:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """HTTP request. whole: whether a reply is complete, by (content, headers); reading then stops, even if
+    """HTTP request. whole: returns whether (content, headers) is a whole reply; reading then stops, even if
     the stream stays open.
     """
 
@@ -125,7 +125,7 @@ class Exchange:
 
 
 class ServerClient:
-    """Client of a user's server, which does not follow redirects."""
+    """HTTP client of a user's server. It does not follow redirects."""
 
     def __init__(self, url: str, guard: Guard | None, *, proxied: bool) -> None:
         self._url, self._guard = url, guard
@@ -212,7 +212,7 @@ async def send(
         ):
             content = await _bounded(answer, exchange)
     except (TimeoutError, httpx.TimeoutException) as error:
-        raise RequestFailed("timeout", f"no whole answer within {seconds:g} s", again=True) from error
+        raise RequestFailed("timeout", f"no complete answer within {seconds:g} s", again=True) from error
     except httpx.HTTPError as error:
         what = str(error) or type(error).__name__
         raise RequestFailed("unreachable", f"the connection failed: {what[:300]}", again=True) from error
@@ -246,7 +246,7 @@ def _check_status(answer: httpx.Response, content: bytes) -> None:
         )
     error = RequestFailed(
         "status",
-        f"the server answers {status}: {text or 'nothing more'}",
+        f"the server answers {status}: {text or 'no text'}",
         status=status,
         again=status in _AGAIN,
     )

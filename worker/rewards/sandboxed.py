@@ -36,7 +36,7 @@ Call = Callable[[CodeReward, list[RewardRow]], CallOutcome]
 
 
 def sandbox_call(client: SandboxClient) -> Call:
-    """`Call` that scores in the sandbox; its time limit is that of 16 rows, within 30 to 120 s."""
+    """Make a `Call` that scores in the sandbox. Its time limit is that of 16 rows, within 30 to 120 s."""
 
     def call(reward: CodeReward, rows: list[RewardRow]) -> CallOutcome:
         whole = min(120.0, max(30.0, ROWS_PER_CALL * reward.timeout_seconds))
@@ -142,7 +142,7 @@ def _judge_reply(result: RewardResult) -> dict[str, Any]:
 def _result(scored: RewardRow, row: RowResult) -> RewardResult:
     most = _turns(scored)
     if row.turns and row.turns[-1][1] >= most:
-        message = f"turns: turn {row.turns[-1][1]}, and the completion has {most}, counted from 0"
+        message = f"turns: there is no turn {row.turns[-1][1]}; the completion has {most}, counted from 0"
         row = RowResult(
             "bad_value", message=message, prints=row.prints, wall_ms=row.wall_ms, cpu_ms=row.cpu_ms
         )

@@ -1,4 +1,4 @@
-"""Judges' keys, the signing secret and the access to model calls, from the environment."""
+"""Reads the judges' keys, the signing secret and the job's token from the environment."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -14,7 +14,7 @@ class Secrets:
     signing: str | None = field(default=None, repr=False)
     backend_url: str | None = None
     job_token: str | None = field(default=None, repr=False)
-    """The job's token, set with `backend_url` for jobs whose trainer answers model calls of runners."""
+    """The job's token, set with `backend_url` for agent jobs, whose trainer answers model calls."""
 
     def environment(self) -> dict[str, str]:
         values = {name: value for name, value in asdict(self).items() if value}

@@ -51,7 +51,7 @@ class CallWatch:
             late = time.monotonic() - LOOK_SECONDS
             for call_id, running in list(self._running.items()):
                 if running.began <= late and not self._is_waited_for(call_id):
-                    log.info("the caller of %s has hung up: it is cancelled", call_id)
+                    log.info("%s is cancelled, because its caller has disconnected", call_id)
                     with self._changed:
                         self._running.pop(call_id, None)
                     running.cancel()
@@ -64,5 +64,5 @@ class CallWatch:
         except BackendAway:
             return True
         except Exception:  # this thread must survive
-            log.exception("could not ask about %s", call_id)
+            log.exception("could not check whether the caller of %s is connected", call_id)
         return True

@@ -10,8 +10,8 @@ from worker.models.tokenizer_files import special_tokens, stop_ids
 
 
 def prove_continuation(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """Check a template in a child process: {tools, reply} → fields of `ContinuationProof`. Raises
-    InvalidInput `template_not_continuable`.
+    """Check that a template can continue conversations: {tools, reply} → fields of `ContinuationProof`.
+    Raises InvalidInput `template_not_continuable`.
     """
     return asdict(folder_continuation(folder, payload["tools"]).prove(reply=payload["reply"]))
 
@@ -22,7 +22,7 @@ def folder_continuation(folder: Path, tools: list[dict[str, Any]]) -> TemplateCo
 
 
 def notation_of(folder: Path) -> str:
-    """Notation of tool calls. Raises InvalidInput `template_not_continuable`."""
+    """Notation in which the template writes tool calls. Raises InvalidInput `template_not_continuable`."""
     return choose_notation(renderer(folder).conversation_text)
 
 

@@ -55,7 +55,7 @@ def _fault(client: SandboxClient | None, grader: Grader, columns: dict[str, list
         if isinstance(part, TextSimilarity) and (why := similarity.unavailable(part.evaluation_metric)):
             return _error("unavailable", where + why)
         if isinstance(part, CheckpointGrader) and importlib.util.find_spec("torch") is None:
-            return _error("unavailable", f"{where}{part.type} needs torch, which this worker does not have")
+            return _error("unavailable", f"{where}{part.type} needs torch, which the worker does not have")
         if isinstance(part, PythonGrader):
             assert client is not None
             outcome = client.validate(part.source, entry=part.entry)
@@ -131,11 +131,11 @@ def _services(
 
 
 def _no_code(*_: object) -> NoReturn:
-    raise AssertionError("a grader without code asks for a sandbox")
+    raise AssertionError("a grader without code called the sandbox")
 
 
 def _no_programs(source: str, runs: Sequence[ProgramRun], limits: ProgramLimits) -> NoReturn:
-    raise AssertionError("a grader without programs asks for a sandbox")
+    raise AssertionError("a grader without programs called the sandbox")
 
 
 def _row(row: ScoreRow) -> RewardInput:

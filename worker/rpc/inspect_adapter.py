@@ -37,5 +37,5 @@ def _extract(archive: Path, folder: Path) -> None:
                     shutil.copyfileobj(source, target)
     except (tarfile.TarError, KeyError) as error:
         raise InvalidInput(
-            "The adapter's archive cannot be read.", code="adapter_damaged", param="weights"
+            "The adapter's archive cannot be read: upload it again.", code="adapter_damaged", param="weights"
         ) from error

@@ -1,4 +1,4 @@
-"""RPC `inspect_model`; it reports progress of download and hashing."""
+"""RPC `inspect_model`, which also reports the progress of download and hashing."""
 
 from reinforge.schemas.rpc.events import ProgressEvent
 from reinforge.schemas.rpc.models import InspectRequest, ModelFacts

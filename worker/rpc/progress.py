@@ -1,5 +1,3 @@
-"""Background thread that reports progress."""
-
 import logging
 import threading
 from collections.abc import Callable
@@ -55,7 +53,7 @@ class ProgressThread:
                 self._report()
                 pause = self._every
             except WorkerApiRefused as error:
-                log.info("%s: the caller is gone: %s", self._thread.name, error.message)
+                log.info("%s: the caller has disconnected: %s", self._thread.name, error.message)
                 self.refused = error
                 return
             except BackendAway:

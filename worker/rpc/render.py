@@ -56,7 +56,7 @@ def render_rows(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 def _render_rows(
     prompts: PromptRenderer, rows: list[tuple[list[Message], list[Tool] | None]], *, tolerant: bool
 ) -> list[tuple[str | None, str | None]]:
-    """(text, None) of each row or, if tolerant, (None, error)."""
+    """(text, None) of each row, or if `tolerant`, (None, error) of a refused row."""
     results: list[tuple[str | None, str | None]] = []
     for index, (messages, tools) in enumerate(rows):
         try:

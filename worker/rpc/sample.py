@@ -45,7 +45,7 @@ _EVENTS: TypeAdapter[list[SamplingEvent]] = TypeAdapter(list[SamplingEvent])
 
 
 class Sampler:
-    """Answers `sample` RPCs; thread-safe. folder: for adapters; existing ones are removed at the start."""
+    """Answers `sample` RPCs; thread-safe. folder: for adapters; those of a former process are removed."""
 
     def __init__(
         self, api: WorkerApi, models: ModelStore, blobs: BlobCache, folder: Path, serving: ServingProcess
@@ -105,9 +105,9 @@ class Sampler:
             raise reporter.refused
         if changed:
             raise InvalidInput(
-                f"The files of {request.model} on this worker are not those that were added.",
+                f"The files of {request.model} on this worker have changed since the model was added.",
                 code="model_changed",
-                hint="Put the old files back, or add these as a model of their own.",
+                hint="Restore the original files, or add the changed ones as a new model.",
                 param="model",
             )
         return model.folder

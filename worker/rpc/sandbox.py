@@ -1,4 +1,4 @@
-"""Sandbox for RPCs, once a test has shown that its jail holds."""
+"""Gives RPCs the sandbox, if its test has shown that a jail holds."""
 
 from reinforge.errors import StateConflict, Unavailable
 from worker.sandbox.client import SandboxClient
@@ -17,7 +17,7 @@ def proved(sandbox: SandboxClient | None, what: str = "Reward code") -> tuple[Sa
     status = sandbox.status()
     if not status.available and status.probe:  # the daemon runs and has tried every jail of this machine
         raise StateConflict(
-            f"{what} is off, because no jail holds here: {'; '.join(status.reasons)}",
+            f"{what} is disabled, because no jail works here: {'; '.join(status.reasons)}",
             code="code_rewards_disabled",
             hint=DISABLED_HINT,
         )
@@ -28,7 +28,7 @@ def proved(sandbox: SandboxClient | None, what: str = "Reward code") -> tuple[Sa
 
 def unavailable(why: str | None, what: str = "Reward code") -> Unavailable:
     return Unavailable(
-        f"{what} cannot run: {why or 'no jail holds on this machine'}",
+        f"{what} cannot run: {why or 'no jail works on this machine'}",
         code="sandbox_unavailable",
         hint=_HINT,
     )

@@ -133,11 +133,11 @@ class CallWorker:
                     ):
                         self._deliver(call, self.answer(call))
             except (BackendAway, WorkerApiRefused) as error:
-                log.info("no calls: %s", error.message)
+                log.info("could not fetch or answer calls: %s", error.message)
                 self.stop.wait(_AWAY_SECONDS)
             except BaseException:  # a library's panic is no Exception
                 # The process keeps reporting itself online, so its threads must run.
-                log.exception("a thread of the RPC server failed; it goes on")
+                log.exception("a thread of the RPC server failed, and continues")
                 self.stop.wait(_AWAY_SECONDS)
 
     def yield_gpu(self) -> None:
@@ -224,9 +224,9 @@ def serve(settings: WorkerSettings) -> None:
 
 
 def serving_command(settings: WorkerSettings, vllm_log: Path) -> tuple[str, ...]:
-    """Command of the serving process; its placement adds the engine."""
+    """Command that starts the serving process, without the engine, which its placement adds."""
     engine, why = serving_engine(settings.serving_engine)
-    log.info("sampling on demand by %s: %s", engine, why)
+    log.info("sampling on demand uses %s: %s", engine, why)
     return (
         *SERVING,
         *("--threads", str(settings.serving_threads), "--adapters", str(settings.serving_adapters)),

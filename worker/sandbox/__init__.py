@@ -1,4 +1,4 @@
-"""Sandbox for reward code, with a daemon that runs jails, and its client. Standard library only.
+"""Sandbox for reward code: a daemon that runs jails, and its client. Imports only the standard library.
 
 Untrusted code runs nowhere else. A reward can falsify only the results of its own call (of its own row or
 group, with ``isolate="sample"``).

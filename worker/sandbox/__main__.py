@@ -32,12 +32,12 @@ def main(arguments: list[str] | None = None) -> int:
         "--key-file", type=Path, help="private key and certificate for --listen; created if it does not exist"
     )
     parser.add_argument(
-        "--pool", type=int, default=min(2, os.cpu_count() or 1), help="jails that run at once"
+        "--pool", type=int, default=min(2, os.cpu_count() or 1), help="number of jails that run at once"
     )
     parser.add_argument(
         "--jail",
         choices=tuple(JAILS),
-        help="use this jail or none: N is namespaces, L is Landlock; without it the strongest that holds",
+        help="use only this jail: N (namespaces) or L (Landlock); default: the strongest that holds",
     )
     options = parser.parse_args(arguments)
     letters = (options.jail,) if options.jail else tuple(JAILS)
@@ -104,7 +104,7 @@ def _host_and_port(text: str) -> tuple[str, int]:
 
 
 def _announce(status: SandboxStatus, port: int | None) -> None:
-    proved = f"jail {status.jail} proved"
+    proved = f"code rewards are on: jail {status.jail} was proved to hold"
     text = proved if status.available else "code rewards are off: " + "; ".join(status.reasons)
     log_lines.write(text, "info" if status.available else "warning")
     if port is not None:

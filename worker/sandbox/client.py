@@ -33,13 +33,12 @@ ROWS_PER_CALL = 16
 _ROWS_PER_FAST_CALL, _CALL_SECONDS = 256, 0.1
 """Limits of one call, in rows and seconds, for rewards that score 16 rows faster than a process starts."""
 _SPLIT_SECONDS = 0.012
-"""Rows that together need more CPU time are split into two calls, which run concurrently."""
+"""CPU time of rows above which they are split into two calls, which run concurrently."""
 _RUNS_PER_CALL = 16
 _BYTES_PER_CALL = MAX_REQUEST_BYTES // 4
 _MAX_PACES = 256
 _TOOLS = "tools in a module"
-"""Marks the measured speed of a source's tools, as distinct from its rewards; no function can have this name.
-"""
+"""Key of the measured speed of a source's tools; no reward function can have this name."""
 _RETRY_SECONDS = 0.25
 
 _Answer = TypeVar("_Answer")
@@ -73,8 +72,8 @@ class SandboxClient:
     ) -> CallOutcome:
         """Score rows with a Python reward; one result per row, in the rows' order.
 
-        entry: default ``grade`` or the only function. isolate: "sample" runs each row or group in its own
-        process. Raises ``ValueError`` if a row or group is too large to send.
+        entry: the function; default ``grade`` or the only one. isolate: "sample" runs each row or group in
+        its own process. Raises ``ValueError`` if a row or group is too large to send.
         """
         if not rows:
             return CallOutcome("ok")
@@ -310,7 +309,7 @@ def _batches(
         unit_size = sum(_size(rows[i]) for i in unit)
         if unit_size > MAX_REQUEST_BYTES // 2 or len(unit) > MAX_ROWS:
             raise ValueError(
-                f"{len(unit)} rows of {unit_size} bytes that belong together are too large for one call"
+                f"{len(unit)} rows of {unit_size} bytes, to be scored together, are too large for one call"
             )
         if batch and (len(batch) + len(unit) > most or size + unit_size > _BYTES_PER_CALL):
             yield batch

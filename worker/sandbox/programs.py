@@ -1,4 +1,4 @@
-"""Runs programs that a model wrote, each as its own child; expected values stay outside."""
+"""Runs programs that a model wrote, each in its own child; expected values stay outside the jail."""
 
 import json
 import time
@@ -106,7 +106,7 @@ def _ending(report: ChildRun, limits: ProgramLimits) -> tuple[ProgramStatus, str
     if report.cause == region.LOAD_TIMEOUT:
         return "timeout", f"reading the program took longer than {limits.wall:g} s"
     if report.cause == region.CALL_DEADLINE:
-        return "timeout", f"longer than {limits.wall:g} s"
+        return "timeout", f"the program took longer than {limits.wall:g} s"
     if not report.clean:
         status, message = end_of_child(report, limits.wall, limits.wall, "program")
         return status, message  # type: ignore[return-value]

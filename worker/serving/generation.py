@@ -145,4 +145,6 @@ def _requests(request: ServingRequest, base: LoadedModel) -> list[GenerateReques
 
 
 def _never(_: object) -> list[str]:
-    raise AssertionError("stop texts are looked for here, not in the batch")
+    raise AssertionError(
+        "requests of the engine must have no stop strings: they are searched for after generation"
+    )

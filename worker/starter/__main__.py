@@ -18,19 +18,19 @@ from worker.starter.tokenizer import END_ID, PAD_ID, build_tokenizer, write_toke
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m worker.starter",
-        description="Make the starter model: about seven minutes on two CPU cores.",
+        description="Train the starter model, in about seven minutes on two CPU cores.",
     )
     parser.add_argument(
-        "--out", type=Path, required=True, help="folder for the checkpoint (made if it is missing)"
+        "--out", type=Path, required=True, help="folder for the checkpoint (created if missing)"
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the data and the first weights (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of data and initial weights (default: 0)")
     parser.add_argument("--hidden", type=int, default=HIDDEN, help=f"hidden size (default: {HIDDEN})")
     parser.add_argument("--threads", type=int, default=2, help="CPU threads of torch (default: 2)")
     parser.add_argument(
         "--demo",
         type=Path,
         metavar="SUMMARY",
-        help="make nothing: add the run of this demo-summary.json to the figures and the card in --out",
+        help="train nothing; add the run in this demo-summary.json to the figures and the card in --out",
     )
     arguments = parser.parse_args()
     if arguments.demo:

@@ -56,7 +56,7 @@ def draw_pair(rng: random.Random) -> tuple[int, int]:
 
 
 def draw_digits(rng: random.Random) -> tuple[int, int]:
-    """Draw a pair of numbers, one of them from 0 to 9; in half of the draws, both."""
+    """Draw a pair of numbers: one has a single digit, and in half of the draws both have."""
     a, b = rng.randint(0, 9), rng.randint(0, LARGEST if rng.random() < 0.5 else 9)
     return (a, b) if rng.random() < 0.5 else (b, a)
 
@@ -152,7 +152,7 @@ def write_demo(folder: Path, *, seed: int = 0, train: int = 512, held_out: int =
 def main() -> None:
     parser = argparse.ArgumentParser(description="Write the demo's data: additions.jsonl and heldout.jsonl.")
     parser.add_argument("--out", type=Path, required=True, help="folder to write into")
-    parser.add_argument("--seed", type=int, default=0, help="which pairs are drawn (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed for drawing pairs (default: 0)")
     arguments = parser.parse_args()
     write_demo(arguments.out, seed=arguments.seed)
 

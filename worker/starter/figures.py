@@ -9,7 +9,7 @@ from worker.starter.phrasings import DEMO
 
 
 def figures_path(folder: Path) -> Path:
-    """Path of the figures, beside the checkpoint's folder: a model's hash covers its JSON files."""
+    """Path of the figures, outside the checkpoint's folder, because a model's hash covers its JSON files."""
     return folder.with_name(f"{folder.name}.figures.json")
 
 

@@ -1,4 +1,4 @@
-"""Samples held-out additions and counts right and worked answers."""
+"""Samples held-out additions, and counts right answers and those with a working."""
 
 import random
 import re

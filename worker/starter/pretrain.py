@@ -101,7 +101,7 @@ def pretrain(
     phases: tuple[PretrainPhase, ...] = PHASES,
     segments: Callable[[Any], Segments] = example_segments,
 ) -> Qwen3ForCausalLM:
-    """Train a new model. report: receives a line every fifty steps. segments: the text of an example of `phases`."""
+    """Train a new model. report: receives a line every fifty steps. segments: returns an example's parts."""
     torch.manual_seed(seed)
     model = Qwen3ForCausalLM(model_config(tokenizer, hidden=hidden, context=context))
     for number, phase in enumerate(phases):

@@ -19,8 +19,8 @@ _MEMORY_TEXTS = (
 )
 DISK_TEXTS = ("No space left on device", "Disk quota exceeded")
 MEMORY_HINT = (
-    "Free memory of the machine or its GPU, or give the job a worker with more, then resume it. Or fork it with less: "
-    "rollout.completions_per_prompt, rollout.prompts_per_step, rollout.max_completion_tokens."
+    "Free memory on the machine or its GPU, or give the job a worker with more, then resume it. Or fork it "
+    "with lower rollout.completions_per_prompt, rollout.prompts_per_step or rollout.max_completion_tokens."
 )
 DISK_HINT = "Free some space on the worker's disk, then resume the job."
 RETRYABLE = frozenset({"disk_full", "out_of_memory"})
@@ -59,7 +59,7 @@ def memory_kills() -> int:
 
 
 def explain(status: int, tail: str, *, kernel_killed: bool) -> ExitCause:
-    """The failure to report for an exit status (negative: the signal)."""
+    """Cause to report for a trainer's exit status (negative: a signal) and the end of its log."""
     last = "\n".join(tail.splitlines()[-5:])
     if (status == -signal.SIGKILL and kernel_killed) or any(text in last for text in _MEMORY_TEXTS):
         return ExitCause("out_of_memory", "The trainer ran out of memory.", MEMORY_HINT)
@@ -69,13 +69,13 @@ def explain(status: int, tail: str, *, kernel_killed: bool) -> ExitCause:
         return ExitCause(
             "killed",
             "The trainer was killed from outside (SIGKILL).",
-            "If nobody did, look at the machine's or container's memory limit; then start the job again.",
+            "If nobody killed it, check the memory limit of machine or container; then start the job again.",
         )
     if status < 0:
         name = signal.Signals(-status).name if -status in set(signal.Signals) else f"signal {-status}"
         message = f"The trainer crashed ({name})."
     else:
-        message = f"The trainer ended with status {status} and without a result."
+        message = f"The trainer ended with status {status} without a result."
     return ExitCause(
-        "trainer_crashed", message, "The log's last lines are below; the whole log lies in the run folder."
+        "trainer_crashed", message, "Read the log's last lines below; the whole log is in the run folder."
     )

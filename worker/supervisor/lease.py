@@ -40,7 +40,7 @@ class Lease:
 
 
 class HeartbeatThread(threading.Thread):
-    """Thread that renews a lease and passes each command to `on_command` until that accepts it."""
+    """Thread that renews a lease and passes each command to `on_command` until this returns True."""
 
     def __init__(
         self,

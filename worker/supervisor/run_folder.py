@@ -1,5 +1,3 @@
-"""Folder of one attempt: the trainer's inputs and output."""
-
 import fcntl
 import os
 import shutil
@@ -26,8 +24,8 @@ RETAINED_JOBS = 20
 
 @dataclass(frozen=True)
 class RunFolder:
-    """Folder with `run.json`, dataset and rewards; the trainer adds `records.jsonl`, `metrics.jsonl`,
-    `trainer.log`, `blobs/`.
+    """Folder of one attempt, with `run.json`, dataset and rewards; the trainer adds `records.jsonl`,
+    `metrics.jsonl`, `trainer.log`, `blobs/`.
     """
 
     path: Path
@@ -84,10 +82,10 @@ def prepare(
     pinned = claimed.model_sha256
     if pinned is not None and (model_hash := models.content_hash(model, on_progress)) != pinned:
         raise JobFailure(
-            f"The files of {claimed.model_source} are not those the job was created with "
+            f"The files of {claimed.model_source} have changed since the job was created "
             f"({model_hash[:12]}… instead of {pinned[:12]}…).",
             code="model_changed",
-            hint="Put the old files back, or add these as a model of their own and start a new job.",
+            hint="Restore the original files, or add the changed ones as a new model and start a new job.",
         )
     dataset = folder.path / f"dataset.{claimed.dataset_format}"
     blobs.place(claimed.dataset.sha256, dataset, claimed.job_token, on_progress)

@@ -1,4 +1,4 @@
-"""Numbered slots of worker processes, and the trainers that their former holders left running."""
+"""Numbered slots that worker processes lock. Kills trainers that a slot's former worker left running."""
 
 import fcntl
 import hashlib
@@ -31,7 +31,7 @@ class WorkerSlot:
 
 
 def take_slot(workers: Path, kind: str, hostname: str) -> WorkerSlot:
-    """Lock the first free slot; its worker id survives restarts."""
+    """Lock the first free slot. A slot's worker id survives restarts."""
     home = hashlib.sha256(os.fsencode(workers.resolve())).hexdigest()[:6]
     host = re.sub(r"[^A-Za-z0-9_-]", "-", hostname)[:40]
     for number in range(_SLOTS):

@@ -232,7 +232,7 @@ class _Attempt:
         tail = exit_diagnosis.log_tail(self.folder.log)
         if trainer.fault is not None:
             finding = exit_diagnosis.ExitCause(
-                "trainer_protocol", trainer.fault[:2000], "This is a bug of Reinforge."
+                "trainer_protocol", trainer.fault[:2000], "This is a bug in Reinforge: report it."
             )
         else:
             kernel_killed = exit_diagnosis.memory_kills() > kills_before
@@ -352,7 +352,10 @@ def _not_prepared(error: Exception) -> JobFailure:
         return error
     if isinstance(error, BackendAway):
         return JobFailure(
-            error.message, code="storage_unavailable", hint="Resume the job when it is back.", retryable=True
+            error.message,
+            code="storage_unavailable",
+            hint="Resume the job when backend and object store respond again.",
+            retryable=True,
         )
     if isinstance(error, ReinforgeError):
         return JobFailure(error.message, code=error.code, hint=error.hint)

@@ -1,4 +1,4 @@
-"""The trainer as a child process: records out, commands in."""
+"""Runs the trainer in a child process, which writes records and reads commands."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ _END_SECONDS = 10.0
 
 
 class TrainerProcess:
-    """Trainer process; start it in a thread that outlives it."""
+    """Trainer process. It ends with the thread that starts it."""
 
     def __init__(
         self,

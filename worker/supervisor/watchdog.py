@@ -1,4 +1,4 @@
-"""Watchdogs that end a silent trainer and report a worker that fetches nothing."""
+"""Watchdogs that detect a silent trainer, and a preparation in which no data arrives."""
 
 import math
 import time
@@ -22,10 +22,11 @@ SECONDS: Mapping[str, float] = {
     "saving": 600.0,  # files on the worker's own disk, without uploads
     BETWEEN: 600.0,
 }
-"""Longest time without a report from a trainer, in seconds by phase."""
+"""Maximum time without a report, in seconds by phase."""
 _HINT = (
-    "The end of the log shows what its threads were doing. The job goes on from its newest resume state, a few times. "
-    "If this really takes longer here, set REINFORGE_STALL_SECONDS={phase}=SECONDS on the worker."
+    "The end of the log shows what its threads were doing. The job is retried a few times, from its newest "
+    "resume state. If this phase really takes longer, set REINFORGE_STALL_SECONDS={phase}=SECONDS on the "
+    "worker."
 )
 
 
@@ -35,8 +36,8 @@ class SilenceLimits:
 
     @classmethod
     def parse(cls, text: str) -> "SilenceLimits":
-        """Parse seconds: `600` for all phases, `generating=3600,saving=60`, or both. Raises InvalidInput
-        `invalid_stall_seconds`.
+        """Parse limits: `600` for all phases, `generating=3600,saving=60` for some, or both. Raises
+        InvalidInput `invalid_stall_seconds`.
         """
         seconds = dict(SECONDS)
         for part in filter(None, (part.strip() for part in text.split(","))):
@@ -87,8 +88,8 @@ class PreparationWatchdog:
         return JobFailure(
             f"No data arrived for {silent:,.0f} s while the model, dataset or resume state was fetched.",
             code=STALLED,
-            hint="Is the disk with REINFORGE_HOME or the model's folder hanging? Another attempt is made, a few times. "
-            f"If this really takes longer here, set REINFORGE_STALL_SECONDS={PREPARING}=SECONDS on the worker.",
+            hint="Check the disk with REINFORGE_HOME or the model's folder. The job is retried a few times. "
+            f"If fetching takes longer, set REINFORGE_STALL_SECONDS={PREPARING}=SECONDS on the worker.",
         )
 
 
@@ -111,13 +112,13 @@ class Watchdog:
         phase = self._place.phase if self._place is not None else BETWEEN
         if silent < self._bounds.seconds[phase]:
             return None
-        message = f"The trainer has said nothing for {silent:,.0f} s. It was {self._where()}."
+        message = f"The trainer has reported nothing for {silent:,.0f} s. It was {self._where()}."
         return JobFailure(message, code=STALLED, hint=_HINT.format(phase=phase))
 
     def _where(self) -> str:
         place = self._place
         if place is None:
-            return f"between steps, behind step {self._step}" if self._step else "starting"
+            return f"between steps, after step {self._step}" if self._step else "starting"
         words = [f"{place.phase.replace('_', ' ')} at step {place.step}"]
         if place.total:
             units = _UNITS.get(place.phase, "prompts")

@@ -20,8 +20,8 @@ Result = TypeVar("Result")
 
 
 class StepCompletions:
-    """Completions of each step. The engine has one version of the policy at a time: publish only after
-    `finish`.
+    """Provides each step's completions. The engine has one policy version at a time: publish the next one
+    only after `finish`.
     """
 
     def __init__(
@@ -33,8 +33,8 @@ class StepCompletions:
         self._show_progress: Callable[[], None] = lambda: None
 
     async def take(self, spec: JobSpec, current: Round, position: Position) -> Collected:
-        """Completions of a round: those sampled ahead, or new ones if there are none or a change of the job
-        makes them unusable. Raises what sampling raised.
+        """Return a round's completions: those sampled ahead, or new ones if there are none or a change of the
+        job makes them unusable. Raises the errors of sampling.
         """
         task, self._task = self._task, None
         if task is not None:
@@ -48,7 +48,7 @@ class StepCompletions:
         return await self._collector.collect(prompts, current, progress)
 
     def begin(self, spec: JobSpec, current: Round, position: Position) -> None:
-        """Begin to sample the step after `current` with the same policy, where the job samples ahead."""
+        """Begin to sample the step after `current` with the same policy, if the job samples ahead."""
         if not spec.rollout.ahead or current.noise_step >= spec.limits.steps:
             return
         following = replace(current, noise_step=current.noise_step + 1)

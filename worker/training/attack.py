@@ -20,8 +20,8 @@ ROWS = 6
 
 
 def attack_facts(spec: JobSpec, scorer: Scorer, rows: Sequence[PromptRow]) -> dict[str, Any]:
-    """Verdict on the rewards of a pre-flight run. Empty for other jobs, environment `tools`, and rewards that
-    are not code or call judges.
+    """Whether the rewards of a pre-flight run can be exploited. Empty for other jobs, for environment `tools`, and if a
+    reward is not code or calls judges.
     """
     if spec.optimizer.learning_rate != NO_LEARNING or isinstance(spec.environment, ToolsSpec):
         return {}

@@ -44,10 +44,10 @@ class Changes:
     def _one(self, id: str, change: Change, step: int, spec: JobSpec) -> JobSpec:
         if isinstance(change, RewardChange):
             self._replace_reward(change)
-            description = f"the reward {change.name} is {change.revision}"
+            description = f"the reward {change.name} has revision {change.revision}"
         else:
             spec = with_setting(spec, change.setting, change.value)
-            description = f"{change.setting} is {change.value:g}, before {change.before:g}"
+            description = f"{change.setting} is {change.value:g} instead of {change.before:g}"
         self._reporter.report(ChangeApplied, change=id, step=step)
         self._journal.log("info", f"From step {step} {description}", step)
         return spec

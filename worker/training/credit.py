@@ -154,5 +154,5 @@ def _missing(error: ValueError) -> JobFailure:
     return JobFailure(
         f"The algorithm cannot use what the rewards returned: {error}",
         code="algorithm_input_missing",
-        hint="Let a reward return it, or choose another type of this part in `algorithm`.",
+        hint="Let a reward return what is missing, or choose another type for this part in `algorithm`.",
     )

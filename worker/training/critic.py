@@ -29,7 +29,7 @@ def update_critic(
     settings, optimizer = spec.algorithm.critic, spec.optimizer
     returns, old = credit.returns, passes.values
     if not isinstance(settings, ValueHead) or returns is None or old is None:
-        raise ValueError("a critic needs its own values and an advantage with returns")
+        raise ValueError("a critic update needs the critic's values and an advantage type with returns")
     done.add(value_metrics(old, returns, credit.trained))
     share = learning_rate / optimizer.rate
     groups, _ = mini_batches(batch.rows.group, credit.trained.any(1), spec.algorithm.updates_per_step)

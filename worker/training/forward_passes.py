@@ -13,7 +13,7 @@ from worker.training.rollout_sequences import RolloutSequences
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """Results of the passes over N rows; None if not needed. old: scores under the weights that sampled."""
+    """Results of passes over N rows, each None if not needed. old: scores under the weights that sampled."""
 
     old: TokenScores | None = None
     reference: Tensor | None = None

@@ -28,8 +28,8 @@ def end_of(error: BaseException) -> End:
     trace = _trace(error)
     if is_out_of_memory(error):
         hint = (
-            "Free memory of the machine or its GPU, or give the job a worker with more, then resume it. Or fork it "
-            "with less: rollout.max_completion_tokens, rollout.prompts_per_step."
+            "Free memory on the machine or its GPU, or use a worker with more memory, then resume the job. "
+            "Or fork it with a lower rollout.max_completion_tokens or rollout.prompts_per_step."
         )
         return End(
             "paused", "out_of_memory", f"The trainer ran out of memory: {_first_line(error)}", hint, trace

@@ -68,7 +68,7 @@ class RolloutSource:
     """Samples groups in place of the engine and the environment."""
 
     def collector(self, reporter: Reporter) -> Collector:
-        """Collector of completions, which a cancellation interrupts."""
+        """Create a collector of completions that cancellation interrupts."""
         collector = Collector(
             self.engine, self.environment, self.scorer, self.decode, self.call_texts, self.sampler
         )
@@ -94,7 +94,7 @@ async def train(
     position: Position,
     control: Control,
 ) -> TrainingOutcome:
-    """Train from `position`, updated in place. An error leaves it and the weights at the last whole step."""
+    """Train from `position`, updated in place. Errors leave position and weights at the last whole step."""
     policy, critic = models.policy, models.critic
     engine, scorer, decode = rollouts.engine, rollouts.scorer, rollouts.decode
     reporter, job_reporter, changes = control.reporter, control.job_reporter, control.changes

@@ -1,4 +1,4 @@
-"""Token sequences that the policy reads of a step's rollouts.
+"""Token sequences of a step's rollouts, as the policy reads them.
 
 A rollout has several conversations, each with a prompt of its own, if its program rewrote its history, forked
 or ran sub-agents. Shaping, selection, advantages and the constants of the loss treat it as one row: the

@@ -5,8 +5,8 @@ from reinforge.spec import Optimizer
 
 
 def learning_rate(optimizer: Optimizer, step: int, steps: int) -> float:
-    """Learning rate of a 1-based step: linear warm-up to the initial rate, exponential approach to
-    `optimizer.rate`; the schedule is constant or falls to 0.
+    """Learning rate of a 1-based step: linear warm-up to the initial rate, then exponential approach to
+    `optimizer.rate`, times a schedule that is constant or falls to 0.
     """
     initial = optimizer.initial_learning_rate or optimizer.rate
     if step <= optimizer.warmup_steps:

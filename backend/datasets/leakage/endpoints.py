@@ -24,16 +24,18 @@ async def get(
     settings: SettingsDep,
     objects: ObjectsDep,
     who: Reader,
-    held_out: Annotated[str | None, Query(max_length=200, description="Another dataset.")] = None,
+    held_out: Annotated[
+        str | None, Query(max_length=200, description="Id of a dataset with the held-out rows.")
+    ] = None,
     held_out_rows: Annotated[int | None, Query(ge=0, le=100_000)] = None,
     seed: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
     split_by: Literal["row", "prompt"] = "row",
-    wait: Annotated[float, Query(ge=0, le=60, description="Seconds to wait for it.")] = 20.0,
+    wait: Annotated[float, Query(ge=0, le=60, description="Seconds to wait for the report.")] = 20.0,
 ) -> DatasetOverlap:
-    """Duplicate prompts, and held-out prompts that are also trained on.
+    """Report duplicate prompts, and held-out prompts that are also trained on.
 
-    Held-out rows are those of the dataset `held_out`, else of the split by `seed`. `status` is `running` if
-    the report takes longer than `wait`: request it again.
+    The held-out rows are the dataset `held_out`, or those that `held_out_rows`, `seed` and `split_by` would
+    split off. `status` is `running` if the report takes longer than `wait`: request it again.
     """
     dataset = await service.get(session, who.project_id, id)
     other_dataset = None if held_out is None else await service.get(session, who.project_id, held_out)

@@ -115,7 +115,9 @@ def advice(overlap: DatasetOverlap) -> list[str]:
             " unless they are intended."
         )
     if overlap.without_prompt:
-        sentences.append(f"{_rows(overlap.without_prompt)} cannot become a prompt and were not compared.")
+        sentences.append(
+            f"{_rows(overlap.without_prompt)} cannot be rendered as a prompt and were not compared."
+        )
     if overlap.compared < overlap.rows:
         sentences.append(f"Only the first {overlap.compared:,} of {overlap.rows:,} rows were compared.")
     return sentences

@@ -39,7 +39,9 @@ async def complete(
     limit: int,
     skip_bad_rows: bool = False,
 ) -> DatasetUpload:
-    """Make a dataset of the parts; idempotent. If a part is missing or a budget exceeded, nothing changes."""
+    """Join an upload's parts into a dataset; idempotent. If a part is missing or a budget exceeded, nothing
+    changes.
+    """
     lock = _going_on.setdefault(id, asyncio.Lock())
     async with lock:
         async with database.transaction() as session:
@@ -94,10 +96,10 @@ async def _store(objects: Objects, upload: Upload, file: InspectedFile) -> None:
     sha256 = report.sha256 if report.skipped is None else report.skipped.sha256
     if upload.sha256 is not None and sha256 != upload.sha256:
         raise InvalidInput(
-            f"The file's SHA-256 is {sha256}, and the upload was announced with {upload.sha256}.",
+            f"The file's SHA-256 is {sha256}, but the upload was announced with {upload.sha256}.",
             code="wrong_sha256",
             param="sha256",
-            hint="The file has changed while it was sent. Send it again as it is now.",
+            hint="The file has changed while it was sent. Send it again in another upload.",
         )
     if upload.bucket_upload is None or report.skipped is not None:
         await objects.keep_file(file.path, sha256=report.sha256, bytes=report.bytes, kind="dataset")
@@ -139,7 +141,7 @@ def _from_bucket(objects: Objects, upload: Upload, parts: Sequence[UploadPart], 
                     f"Part {part.number} in the bucket does not have the announced size and SHA-256.",
                     code="part_mismatch",
                     param="number",
-                    hint="It was damaged on the way. Create another upload and send the file again.",
+                    hint="The part was damaged on the way. Create another upload and send the file again.",
                 )
     _write(file, b"")
 

@@ -104,7 +104,7 @@ async def part_url(
     parts, bucket_upload = objects.store.parts, await numbered_parts.bucket_upload(session, objects, upload)
     if parts is None or bucket_upload is None:
         raise StateConflict(
-            "The object store is a folder, so parts have no address of their own: send them to the server.",
+            "The object store is a folder, so its parts have no URLs: send them to the server.",
             code="not_direct",
             hint="PUT the part to /api/v1/uploads/{id}/parts/{number}.",
         )
@@ -164,12 +164,12 @@ def _check_part(number: int, size: int, received: int, sha256: str | None, diges
             f"Part {number} has {'more than ' if received > size else ''}{min(received, size)} bytes; expected {size}.",
             code="wrong_part_size",
             param="number",
-            hint="Every part but the last has `part_bytes` of the upload; the connection may have broken.",
+            hint="All parts but the last have the upload's `part_bytes`; the connection may have broken.",
         )
     if sha256 is not None and digest != sha256:
         raise InvalidInput(
             f"The SHA-256 of part {number} is {digest}, not {sha256}.",
             code="part_mismatch",
             param="sha256",
-            hint="It was damaged on the way or changed while it was sent; send it again.",
+            hint="The part was damaged or changed while it was sent; send it again.",
         )

@@ -48,7 +48,9 @@ async def inspected(
 async def inspect_file(
     path: Path, filename: str, limit: int, *, project: str, skipping_to: Path | None = None
 ) -> DatasetReport:
-    """Inspect a file; projects take turns. `skipping_to`: path to write the file to without bad rows."""
+    """Inspect an uploaded file; projects take turns. With `skipping_to`, also write it to that path without
+    bad rows.
+    """
     turns = _turns.get(None)
     if turns is None:
         _turns.set(turns := FairSlots(AT_ONCE, WAITING))

@@ -23,7 +23,7 @@ LIFETIME = timedelta(days=1)
 PART_BYTES = 16 * 1024**2
 MOST_PARTS = 10_000
 URL_SECONDS = 3600
-_HINT = "Create another one; parts of an unfinished upload are kept for a day."
+_HINT = "Create another upload; parts of an unfinished upload are kept for a day."
 
 
 async def create(session: AsyncSession, project_id: str, body: DatasetUploadCreate, by: str) -> Upload:
@@ -61,7 +61,7 @@ def part_size(upload: Upload, number: int) -> int:
             f"The upload has {count} parts; there is no part {number}.",
             code="unknown_part",
             param="number",
-            hint=f"{upload.bytes} bytes in parts of {part_bytes}, counted from 1.",
+            hint=f"It has {upload.bytes} bytes in parts of {part_bytes} bytes; parts are counted from 1.",
         )
     return part_bytes if number < count else upload.bytes - part_bytes * (count - 1)
 

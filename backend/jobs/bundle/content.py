@@ -51,21 +51,21 @@ METRIC_SCHEMA = pa.schema(
 
 @dataclass
 class Bundle:
-    """A bundle. Its files are ordered as in `manifest.files`, and are in `texts` or in the object store."""
+    """A planned bundle. Each file of `manifest.files` is in `texts`, by path, or in the object store."""
 
     manifest: BundleManifest
     texts: dict[str, bytes] = field(default_factory=dict)
 
 
 async def plan(session: AsyncSession, job: Job, options: BundleOptions) -> Bundle:
-    """Plan a bundle without metrics. Raises TooLarge `bundle_too_large`, and StateConflict `job_not_ended`
-    unless the job has ended or is paused.
+    """Plan a bundle without its metrics, which `stream` adds. Raises TooLarge `bundle_too_large`, and
+    StateConflict `job_not_ended` unless the job has ended or is paused.
     """
     if job.status not in FINAL and job.status != JobStatus.PAUSED:
         raise StateConflict(
-            f"The job is {job.status}: its bundle can be written when it has ended or is paused.",
+            f"The job is {job.status}, but a bundle needs a job that has ended or is paused.",
             code="job_not_ended",
-            hint=f"Wait for its end: reinforge job watch {job.id}",
+            hint=f"Wait for the job to end: reinforge job watch {job.id}",
         )
     model = await base_models.of(session, job)
     dataset, held_out = await data_of(session, job, options)
@@ -164,7 +164,7 @@ def _check_size(files: list[BundledFile]) -> None:
     largest = max(files, key=lambda file: file.bytes)
     if largest.bytes > LARGEST_FILE or len(files) >= MOST_FILES:
         raise TooLarge(
-            f"The bundle would have {len(files)} files; the largest, {largest.path}, has {largest.bytes} bytes.",
+            f"The bundle is too large: {len(files)} files, up to {largest.bytes} bytes ({largest.path}).",
             code="bundle_too_large",
-            hint=f"At most {MOST_FILES} files of {LARGEST_FILE >> 30} GiB fit. Leave out rows or completions.",
+            hint=f"The limit is {MOST_FILES} files of {LARGEST_FILE >> 30} GiB. Omit rows or completions.",
         )

@@ -30,11 +30,12 @@ async def download_bundle(
     rows: bool = True,
     completions: bool = True,
 ) -> StreamingResponse:
-    """A tar for `reinforge reproduce` to repeat the job; 409 `job_not_ended` until it has ended or is paused.
+    """A tar for `reinforge reproduce` to repeat the job; 409 `job_not_ended` until the job has ended or
+    is paused.
 
-    It has the specification, dataset rows (`rows=false`: only hashes), reward sources, software versions,
-    metrics and completions as Parquet, the best and the final checkpoint, and `bundle.json` with sizes and
-    SHA-256. Completions contain their prompts. API keys are left out.
+    The tar has the specification, dataset rows (`rows=false`: only hashes), reward sources, software
+    versions, metrics and completions as Parquet, the best and the final checkpoint, and `bundle.json`
+    with sizes and SHA-256. Completions contain their prompts. API keys are left out.
     """
     job = await repository.find(session, who.project_id, id)
     bundle = await content.plan(session, job, BundleOptions(rows=rows, completions=completions))

@@ -86,7 +86,9 @@ def _adapter_step(job: Job, steps: Sequence[int], step: int | None) -> int | Non
         f"The job has no evaluation of trained weights at step {step}.",
         code="evaluation_not_found",
         param="step",
-        hint=f"It has them at steps {', '.join(map(str, trained[-20:]))}." if trained else "It has none yet.",
+        hint=f"Use one of the steps {', '.join(map(str, trained[-20:]))}."
+        if trained
+        else "Wait for an evaluation.",
     )
 
 
@@ -111,7 +113,9 @@ def _parent_name(job: Job) -> str:
 async def _base_of_ancestors(
     session: AsyncSession, cache: ObjectCache, job: Job, columns: SampleColumns, notes: list[str]
 ) -> CardPolicySamples | None:
-    """The base model's evaluation in the oldest ancestor; None if its rows or rewards differ."""
+    """The base model's evaluation in the job's oldest ancestor; None if that has none, or other rows or
+    rewards.
+    """
     ancestor = job
     for _ in range(MOST_ANCESTORS):
         parent_id = (ancestor.start or {}).get("job") or ancestor.forked_from_id

@@ -1,4 +1,6 @@
-"""Finds where two jobs first differ: the step in database rows, the token in its Parquet objects."""
+"""Finds where two jobs first differ: the step from database rows, the token from that step's Parquet
+objects.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -169,7 +171,11 @@ def _notes(jobs: Sequence[Job], steps: Sequence[int], machine: dict[str, list[ob
             "any other reason."
         )
     if any(job.facts.get("engine") == "vllm" for job in jobs):
-        notes.append("vLLM does not repeat its results to the bit.")
+        notes.append(
+            "vLLM does not reproduce its results exactly, so the jobs may differ for that reason alone."
+        )
     if jobs[0].resolved_spec.get("seed") != jobs[1].resolved_spec.get("seed"):
-        notes.append("The jobs have different seeds: they part at their first step for that reason alone.")
+        notes.append(
+            "The jobs have different seeds: for that reason alone they differ from their first step on."
+        )
     return notes

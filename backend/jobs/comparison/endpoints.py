@@ -38,9 +38,9 @@ async def compare_jobs(
 ) -> JobComparison:
     """Compare 2 to 50 jobs with the first one: settings, held-out rewards with intervals, tokens, time, cost.
 
-    Repeat `job` for each. `at`: the newest evaluation (`last`), or that of the best checkpoint (`best`).
-    `group`: dotted path of a setting, such as `algorithm.preset`, or `seeds` for jobs that differ only in
-    their seeds; groups are compared with the first job's group.
+    Repeat `job` for each job. `at`: the newest evaluation (`last`), or that of the best checkpoint
+    (`best`). `group`: dotted path of a setting, such as `algorithm.preset`, or `seeds` for jobs that
+    differ only in their seeds; groups are compared with the first job's group.
     """
     settings: Settings = request.app.state.settings
     return await service.compare(

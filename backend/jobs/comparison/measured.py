@@ -1,4 +1,4 @@
-"""Stored data of the compared jobs."""
+"""Reads the stored data of jobs to compare."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,9 @@ class Measured:
 
 async def jobs_of(session: AsyncSession, project_id: str, ids: Sequence[str]) -> list[Job]:
     if len(set(ids)) < len(ids):
-        raise InvalidInput("A job is named twice.", code="jobs_repeated", param="job")
+        raise InvalidInput(
+            "The same job is named twice: name each job once.", code="jobs_repeated", param="job"
+        )
     jobs = await repository.find_all(session, project_id, ids)
     for id in ids:
         if id not in jobs:

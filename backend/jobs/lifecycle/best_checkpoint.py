@@ -9,8 +9,8 @@ BEST_CHECKPOINTS = 3
 
 
 async def rank_checkpoints(session: AsyncSession, job: Job) -> None:
-    """Mark a locked job's best checkpoint (of equals the later) if it is better than the base; delete all
-    but the three best, the newest and the final one.
+    """Mark a locked job's best checkpoint, of equal ones the later, if it is better than the base. Delete
+    all checkpoints but the three best, the newest and the final one.
     """
     await session.flush()
     query = select(Checkpoint).where(Checkpoint.job_id == job.id).order_by(Checkpoint.step)

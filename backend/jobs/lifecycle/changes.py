@@ -35,7 +35,7 @@ async def look_up(session: AsyncSession, job: Job, body: RewardChangeCreate) -> 
     stored = body.stored or pinned.reward_id
     if stored is None:
         raise InvalidInput(
-            f"The job's reward {name!r} is inline code, not a stored reward.",
+            f"The job's reward {name!r} is inline, so no stored reward has revisions of it.",
             code="no_revision",
             param="stored",
             hint="Store the changed code as a reward and pass its id here.",
@@ -46,7 +46,7 @@ async def look_up(session: AsyncSession, job: Job, body: RewardChangeCreate) -> 
     written_out = pinned.reward_id is None and kind == "grader"
     if kind != pinned.kind or written_out:
         raise InvalidInput(
-            f"The job's reward {name!r} is {_words(pinned)}, and {reward.id} is a stored {kind} reward.",
+            f"{reward.id}, a stored {kind} reward, cannot replace {name!r}, which is {_words(pinned)}.",
             code="other_kind",
             param="stored",
             hint="Start a new job with this revision.",
@@ -78,7 +78,7 @@ def _check_same_services(before: str, after: str) -> None:
     more = (judges(new) - judges(old)) | (checkpoints(new) - checkpoints(old))
     if more:
         raise InvalidInput(
-            f"The revision uses {', '.join(sorted(more))}, which the job's reward does not.",
+            f"The revision uses judges or models that the job's reward lacks: {', '.join(sorted(more))}.",
             code="other_services",
             param="revision",
             hint="Start a new job with this revision.",
@@ -150,8 +150,8 @@ async def of_job(session: AsyncSession, job_id: str) -> Sequence[JobChange]:
 
 
 async def scheduled(session: AsyncSession, job_id: str) -> list[ScheduledChange]:
-    """Applied changes, ordered by step. Omits a change of a setting if a later request changed it at the same
-    or an earlier step, as a roll back does.
+    """Applied changes, ordered by step. Omits a change of a setting if a later request changed that
+    setting at the same or an earlier step, as a roll back does.
     """
     first_step: dict[str, int] = {}
     result: list[ScheduledChange] = []

@@ -26,9 +26,9 @@ async def delete_job(session: AsyncSession, who: Principal, id: str) -> None:
     forks = list(await session.scalars(select(Job.id).where(Job.forked_from_id == id).order_by(Job.id)))
     if forks:
         raise StateConflict(
-            f"The job has {len(forks)} forks: {', '.join(forks[:5])}.",
+            f"The job cannot be deleted: it has {len(forks)} forks: {', '.join(forks[:5])}.",
             code="job_has_forks",
-            hint="Delete those first.",
+            hint="Delete the forks first.",
         )
     weights = or_(
         Deployment.job_id == id,
@@ -38,16 +38,16 @@ async def delete_job(session: AsyncSession, who: Principal, id: str) -> None:
     names = list(await session.scalars(select(Deployment.name).where(weights).order_by(Deployment.name)))
     if names:
         raise StateConflict(
-            f"Deployments use the job's weights: {', '.join(names[:5])}.",
+            f"The job cannot be deleted: these deployments use its weights: {', '.join(names[:5])}.",
             code="job_deployed",
-            hint="Point them at other weights, or stop and delete them.",
+            hint="Point the deployments at other weights, or stop and delete them.",
         )
     adapters = list(await session.scalars(select(Adapter.id).where(Adapter.job_id == id).with_for_update()))
     if alias_names := await aliases.names_of(session, adapters):
         raise StateConflict(
-            f"Aliases name the job's adapter: {', '.join(alias_names[:5])}.",
+            f"The job cannot be deleted: these aliases point to its adapter: {', '.join(alias_names[:5])}.",
             code="job_has_alias",
-            hint="Point them at another adapter, or delete them.",
+            hint="Point the aliases at another adapter, or delete them.",
         )
     await session.execute(delete(Adapter).where(Adapter.job_id == id))
     await session.execute(delete(Job).where(Job.id == id).execution_options(synchronize_session=False))

@@ -81,7 +81,10 @@ async def places(
 def _notice(broker: BrokerState | None) -> str | None:
     if broker is None or broker.problem is None:
         return None
-    return f"{broker.problem.rstrip('.')}. Free workers look for jobs every {IDLE_POLL_SECONDS:.0f} s until it does."
+    return (
+        f"{broker.problem.rstrip('.')}. Until this is fixed, free workers look for jobs every "
+        f"{IDLE_POLL_SECONDS:.0f} s."
+    )
 
 
 async def workers(session: AsyncSession) -> tuple[int, int]:

@@ -115,7 +115,9 @@ async def spec_at(session: AsyncSession, job: Job, step: int) -> JobSpec:
 
 
 def accepts(resolved_spec: dict[str, Any], step: int, changes: Mapping[str, Any]) -> bool:
-    """Whether the changed specification is valid and has steps after `step`. Ignores the model's context."""
+    """Whether the changed specification is valid and has steps after `step`. Ignores the model's context
+    length.
+    """
     spec = copy.deepcopy(resolved_spec)
     try:
         for path, value in changes.items():
@@ -138,7 +140,7 @@ def set_path(spec: dict[str, Any], path: str, value: Any) -> None:
             f"A specification has no field {path!r}.",
             code="unknown_path",
             param="set",
-            hint="Name a part that the job has, or set the part around it as a whole.",
+            hint="Use the path of a field that the job has, or set the enclosing part as a whole.",
         )
     part[last] = value
     if path == "optimizer.learning_rate":
@@ -191,7 +193,7 @@ def start_view(start: Start) -> JobStart:
 def _chosen(candidates: Sequence[Start], step: int | None) -> Start:
     if not candidates:
         raise NotFound(
-            "The job has neither a checkpoint nor a resume state yet.",
+            "The job cannot be forked yet: it has neither a checkpoint nor a resume state.",
             code="no_start",
             hint="Request a checkpoint first.",
         )
@@ -223,17 +225,17 @@ def _check(before: JobSpec, after: JobSpec, step: int) -> None:
     for part in ("model", "adapter", "environment"):
         if getattr(before, part) != getattr(after, part):
             raise InvalidInput(
-                f"The adapter's weights do not fit another {part}.",
+                f"A fork cannot change `{part}`: it continues weights that were trained with the old value.",
                 code="incompatible",
                 param=f"set.{part}",
                 hint="Start a new job that does not continue this one.",
             )
     if after.limits.steps <= step:
         raise InvalidInput(
-            f"The job would end after step {after.limits.steps}, and it begins after step {step}.",
+            f"The fork has no steps: it begins after step {step}, and ends after step {after.limits.steps}.",
             code="no_steps_left",
             param="set.limits.steps",
-            hint=f"Set a larger number of steps in all, such as limits.steps={2 * step} "
+            hint=f"Set a larger total number of steps, such as limits.steps={2 * step} "
             f"(reinforge job fork … --set limits.steps={2 * step}).",
         )
 

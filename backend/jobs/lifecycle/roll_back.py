@@ -19,7 +19,7 @@ ROLLED_BACK = "rolled_back"
 
 
 async def step_before(session: AsyncSession, job: Job, step: int) -> int | None:
-    """The newest saved step before `step`, else 0, the start of the job; None for a fork without one."""
+    """The newest saved step before `step`. Without one: 0, the job's start, or None for a fork."""
     states = select(ResumeState.step).where(ResumeState.job_id == job.id, ResumeState.step < step)
     newest: int | None = await session.scalar(states.order_by(ResumeState.step.desc()).limit(1))
     if newest is None and job.forked_step is None:
@@ -30,8 +30,8 @@ async def step_before(session: AsyncSession, job: Job, step: int) -> int | None:
 async def roll_back(
     session: AsyncSession, job: Job, to_step: int, rate: float, *, message: str, created_by: str
 ) -> None:
-    """Queue a locked, running job again, to continue after `to_step` with the learning rate `rate`, at most
-    half the current one.
+    """Queue a locked, running job again, to continue after `to_step` with the learning rate `rate`,
+    limited to half the current rate.
 
     The next claim by a worker deletes the records of later steps. Prompts and sampling noise repeat, so that
     only the rate differs. `message`: the reason, for the log and the finding.
@@ -47,7 +47,7 @@ async def roll_back(
         "ts": time.time(),
         "level": "warning",
         "message": f"{message} Diagnosis rolls the job back to step {to_step} and lowers its learning rate, as "
-        "diagnosis.on_finding asks.",
+        "set by diagnosis.on_finding.",
         "step": job.step,
         "attempt": job.attempt,
     }

@@ -123,8 +123,8 @@ async def cancel(
 async def pause(
     session: AsyncSession, job: Job, *, reason: str = PAUSE_REQUESTED, error: dict[str, Any] | None = None
 ) -> None:
-    """Pause a locked job: by a command if it is running, else at once; no effect if it is pausing or paused.
-    Raises StateConflict `job_not_pausable` if it has ended or is about to.
+    """Pause a locked job: by a command if it is running, else at once; no effect if it is pausing or
+    paused. Raises StateConflict `job_not_pausable` if it has ended or is about to end.
     """
     status = JobStatus(job.status)
     if status in (JobStatus.PAUSING, JobStatus.PAUSED):

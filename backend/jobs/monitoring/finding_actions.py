@@ -53,8 +53,8 @@ async def act(session: AsyncSession, job: Job, finding: JobFinding, read: JobInp
 
 
 async def _roll_back(session: AsyncSession, job: Job, finding: JobFinding, read: JobInput) -> int | None:
-    """Roll the job back; returns the step that it continues after. None if no saved step precedes the cause,
-    or an earlier roll back for this kind of finding did not help.
+    """Roll the job back; returns the step that it continues after. None if no saved step precedes the
+    cause, or if the job was rolled back for this kind of finding before.
     """
     rate = read.lower_rate()
     earlier = select(AuditEntry.id).where(

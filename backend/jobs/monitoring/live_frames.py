@@ -1,6 +1,6 @@
 """Frames of a job's live events, read and encoded once per process for all its viewers.
 
-A frame has up to `MAX_EVENTS_PER_FRAME` of the events that a viewer lacks.
+A frame has at most `MAX_EVENTS_PER_FRAME` events.
 """
 
 import asyncio

@@ -13,8 +13,8 @@ _LAST_EVENT_ID = re.compile(r"^(?:(?P<job>[A-Za-z0-9_-]{1,100}):)?(?P<seq>\d{1,1
 
 
 def cursor(job_id: str, last_event_id: str | None, after: int) -> int:
-    """Start position: `Last-Event-ID` (`ftjob-…:SEQ`), else `?after=`. Raises InvalidInput for a wrong
-    id.
+    """Start position from `Last-Event-ID` (`ftjob-…:SEQ`), else `after`. Raises InvalidInput for a
+    malformed id, or one of another job.
     """
     if not last_event_id:
         return after

@@ -79,7 +79,7 @@ class Filters:
     turns_max: int | None = None
     tool: str | None = None
     tool_status: Outcome | None = None
-    """Status of a tool call; of a call of `tool` if that is set."""
+    """Status that a tool call must have; with `tool`, a call of that tool."""
 
     def conditions(self) -> list[ColumnElement[bool]]:
         equal = {
@@ -121,8 +121,8 @@ class Filters:
 async def find(
     session: AsyncSession, job_id: str, filters: Filters, *, sort: Sort, limit: int, after: str | None
 ) -> CompletionHits:
-    """A page of matches, and their number up to COUNTED_TO. Must run in a transaction. Raises InvalidInput
-    `invalid_cursor`.
+    """A page of matches, and their number up to COUNTED_TO. Must run in a transaction. Raises
+    InvalidInput `invalid_cursor` if `after` does not fit `sort`.
     """
     place = None if after is None else _decode(after, sort)
     await session.execute(_PLAN_FOR_VALUES)

@@ -1,4 +1,4 @@
-"""Bounded reading of the steps' Parquet objects, which may be damaged."""
+"""Reads the steps' Parquet objects with limits. Damaged ones raise StateConflict `step_table_damaged`."""
 
 import json
 from collections.abc import Iterator

@@ -30,12 +30,12 @@ async def list_prompts(
 ) -> JobPromptPage:
     """Every dataset row that a job sampled, over all steps: pass share, series of mean rewards and category.
 
-    A draw is one sampling of a row: solved if at least half of its scored completions pass, failed if none
-    does. Categories: `never_solved`: no completion ever passed. `newly_lost`: an earlier draw was solved and
-    the last draws (two, or one of fewer than four) failed. `won`: the first draw failed and the last draws
-    are solved. `most_variable`: of the other rows with three or more draws, the 10% whose draws' mean rewards
-    have the highest variance. `q` is a part of the prompt's first 1,000 characters, without regard to case.
-    Prompts without the sort value come last.
+    A draw is one sampling of a row: solved if at least half of its scored completions pass, failed if
+    none does. Categories: `never_solved`: no completion ever passed. `newly_lost`: an earlier draw was
+    solved and the last draws (two, or one if there are fewer than four) failed. `won`: the first draw
+    failed and the last draws are solved. `most_variable`: of the other rows with three or more draws, the
+    10% whose draws' mean rewards have the highest variance. `q` is a part of the prompt's first 1,000
+    characters, without regard to case. Prompts without the sort value come last.
     """
     job = await repository.find(session, who.project_id, id)
     chosen = PromptFilter(split=split, category=category, q=q or None, sort=sort)

@@ -1,4 +1,4 @@
-"""Checks a specification for the form of new jobs."""
+"""Checks the specification in the new-job form before it is submitted."""
 
 from pathlib import Path
 from typing import Any

@@ -10,7 +10,9 @@ from backend.rpc.client import ONLINE_SECONDS
 
 
 async def auto_engine(session: AsyncSession) -> str:
-    """The engine that all online workers choose for `auto`, as any may claim the job; else transformers."""
+    """The engine that all online workers choose for `auto`, since any may claim the job; transformers if
+    there is none.
+    """
     chosen = {engines[0] if engines else "transformers" for engines in await _engines(session)}
     return chosen.pop() if len(chosen) == 1 else "transformers"
 

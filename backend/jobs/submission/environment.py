@@ -32,7 +32,7 @@ def environment_problems(spec: JobSpec, tables: Sequence[Dataset]) -> Iterator[I
     for table in tables:
         if any(column["name"] == COLUMN for column in table.columns):
             yield InvalidInput(
-                f"The rows of {table.name} have tools of their own, and the environment has the job's.",
+                f"The rows of {table.name} have tools, which cannot be combined with the job's tools.",
                 code="tools_twice",
                 param="environment.type",
                 hint=f"Rename the column `{COLUMN}`, or use environment `single_turn`.",
@@ -40,7 +40,7 @@ def environment_problems(spec: JobSpec, tables: Sequence[Dataset]) -> Iterator[I
 
 
 async def with_listed_tools(spec: JobSpec, project_id: str, calls: Calls) -> JobSpec:
-    """The specification, with the tools that its servers list. Raises InvalidInput for unusable tools,
+    """Add the tools that the servers list to the specification. Raises InvalidInput for unusable tools,
     Unavailable without a worker.
     """
     environment = spec.environment
@@ -77,7 +77,7 @@ def _missing_columns(
         columns = [str(column["name"]) for column in table.columns]
         for name in sorted(set(source.columns) - set(item_columns(columns, spec.data.columns))):
             yield InvalidInput(
-                f"The environment reads the column {name}, and {table.name} has no such column.",
+                f"The environment reads the column {name}, but {table.name} has no such column.",
                 code="unknown_column",
                 param=f"environment.sources[{number}].columns",
                 hint=f"The data has: {', '.join(columns)[:400]}.",
@@ -86,10 +86,10 @@ def _missing_columns(
 
 def _unreadable(param: str) -> InvalidInput:
     return InvalidInput(
-        "A path names a file on your machine, which the server cannot read.",
+        "The server cannot read the file that `path` names, because it is on your computer.",
         code="path_not_allowed",
         param=param,
-        hint="Give the code as `source`; the command line does so for files beside the job file.",
+        hint="Give the code as `source`. The command line does this itself for files next to the job file.",
     )
 
 

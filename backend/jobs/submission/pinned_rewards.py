@@ -12,7 +12,7 @@ async def pinned_reward(session: AsyncSession, job_id: str, name: str | None) ->
     rewards_by_name = {reward_row.name: reward_row for reward_row in await session.scalars(query)}
     if name is None and len(rewards_by_name) > 1:
         raise InvalidInput(
-            f"The job has several rewards: {', '.join(rewards_by_name)}.",
+            f"It is unclear which reward is meant: the job has {', '.join(rewards_by_name)}.",
             code="ambiguous_reward",
             param="reward",
             hint="Name one of them as `reward`.",

@@ -114,7 +114,7 @@ async def _checkpoint(session: AsyncSession, project_id: str, id: str) -> StartA
         raise NotFound(
             f"There is no checkpoint {id}.",
             code="checkpoint_not_found",
-            hint="A job keeps its three best checkpoints and the last one.",
+            hint="A job keeps only its three best checkpoints, the newest and the final one.",
         )
     checkpoint, job = row
     own = job.project_id == project_id

@@ -148,7 +148,7 @@ async def load_rewards(
         raise Unavailable(
             "The worker has no sandbox in which rewards could run.",
             code="sandbox_unavailable",
-            hint="`python -m worker.sandbox probe` on the worker tells what is missing.",
+            hint="Run `python -m worker.sandbox probe` on the worker to see what is missing.",
         )
     problems: list[InvalidInput] = []
     with_entries: list[PinnedReward] = []
@@ -267,7 +267,9 @@ async def _measure(plan: JobPlan, calls: Calls, rows: Rows, param: str) -> Measu
         raise _refused_prompts(error, rows, param) from error
     longest, limit = result.longest, plan.prompt_limit
     if longest is None:
-        raise RENDER.malformed_result("it names no longest row, though all rows were rendered")
+        raise RENDER.malformed_result(
+            "it does not say which row is the longest, although all rows were rendered"
+        )
     context = result.context_length
     if limit is None and context is not None:
         limit = context - plan.spec.rollout.max_completion_tokens

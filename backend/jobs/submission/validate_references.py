@@ -177,10 +177,10 @@ async def _reward(session: AsyncSession, project_id: str, reward: Reward, index:
         return _grader(reward.name, grader_of(reward))
     if reward.path is not None:
         raise InvalidInput(
-            "A path names a file on your machine, which the server cannot read.",
+            "The server cannot read the file that `path` names, because it is on your computer.",
             code="path_not_allowed",
             param=f"{param}.path",
-            hint="Write it out, or store it as a reward and name its id.",
+            hint="Write the reward itself into the job, or store it and set `reward` to its id.",
         )
     if reward.reward is None:
         if isinstance(reward, StoredGrader):
@@ -196,7 +196,7 @@ async def _reward(session: AsyncSession, project_id: str, reward: Reward, index:
         return PinnedReward(reward.name, revision.source, None, stored.id, revision.revision, grader)
     if isinstance(reward, StoredGrader):
         raise InvalidInput(
-            f"The reward {stored.id} is Python code.",
+            f"The reward {stored.id} is Python code, but `type: grader` needs a grader (JSON).",
             code="other_kind",
             param=f"{param}.type",
             hint="Write `type: python`, or leave the type out.",
@@ -329,7 +329,7 @@ def _model_problems(spec: JobSpec, model: BaseModel) -> Iterator[InvalidInput]:
         )
     if spec.base.precision == "nf4" and "experts" in model.lora_targets:
         yield InvalidInput(
-            f"{model.id} is a mixture of experts: bitsandbytes does not quantise experts, most of its weights.",
+            f"{model.id} is a mixture of experts, whose experts bitsandbytes does not quantise.",
             code="nf4_experts",
             param="base.precision",
             hint="Leave base.precision out.",
@@ -343,6 +343,6 @@ def _model_problems(spec: JobSpec, model: BaseModel) -> Iterator[InvalidInput]:
                 else "`adapter.targets` names no layer.",
                 code="unknown_target",
                 param="adapter.targets",
-                hint=f"It has: {', '.join(model.lora_targets)}; or say all-linear."
+                hint=f"It has: {', '.join(model.lora_targets)}; or set all-linear."
                 + (" A router of experts gets no adapter." if "experts" in model.lora_targets else ""),
             )

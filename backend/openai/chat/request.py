@@ -49,11 +49,11 @@ class ChatCall:
     logprobs: bool
     tools: list[dict[str, Any]] | None
     environment: ToolsSpec | None = None
-    """Tools that the deployment runs."""
+    """Environment whose tools the deployment runs."""
     item: dict[str, Any] = field(default_factory=dict)
-    """Metadata of the request, which these tools get in place of a dataset row."""
+    """Metadata of the request; the deployment's tools get it in place of a dataset row."""
     turn: int = 0
-    """Number of the model's turn in a conversation with such tools, from 0."""
+    """Number of the model's turn in a conversation with the deployment's tools, from 0."""
 
 
 async def validate_chat(session: AsyncSession, project_id: str, body: ChatRequest) -> ChatCall:
@@ -120,11 +120,11 @@ async def _weights(
 
 
 _NOT_WITH_TOOLS = {
-    "tools": "It runs the tools of its job.",
-    "tool_choice": "It runs the tools of its job.",
+    "tools": "The deployment runs the tools of its job.",
+    "tool_choice": "The deployment runs the tools of its job.",
     "stop": "A turn ends with the model's own end token.",
-    "logprobs": "They are those of one turn.",
-    "response_format": "It would forbid calls of tools.",
+    "logprobs": "Log-probabilities cover only one turn.",
+    "response_format": "A response format would forbid tool calls.",
 }
 
 
@@ -134,7 +134,9 @@ def check_runs_tools(body: ChatRequest) -> None:
         if getattr(body, name):
             raise unsupported(name, f"{body.model} does not offer {name}. {why}", "Leave it out.")
     if (body.n or 1) > 1:
-        raise unsupported("n", f"{body.model} runs tools in one conversation.", "Send the request n times.")
+        raise unsupported(
+            "n", f"{body.model} runs tools, so a request has only one answer.", "Send the request n times."
+        )
 
 
 def check_offered(body: ChatRequest) -> None:
@@ -145,7 +147,9 @@ def check_offered(body: ChatRequest) -> None:
         raise unsupported("modalities", "Only the modality text is offered.", "Models here write text only.")
     if body.tool_choice not in (None, "auto", "none"):
         raise unsupported(
-            "tool_choice", "A tool cannot be forced.", "Leave tool_choice out: the model decides."
+            "tool_choice",
+            "The model cannot be forced to call a tool.",
+            "Leave tool_choice out: the model decides.",
         )
     if body.top_logprobs and not body.logprobs:
         raise InvalidInput(

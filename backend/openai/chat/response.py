@@ -129,7 +129,7 @@ class Chunks:
         return [*frames, self._chunk(index, {}, reason=reason)]
 
     def _buffer(self, index: int) -> tools.ToolCallBuffer:
-        """Buffer of a choice, created when the notation is known."""
+        """The choice's tool-call buffer, created once the notation is known."""
         if index not in self._buffers:
             self._buffers[index] = tools.ToolCallBuffer(self._run.notation, self._run.chat.tools)
         return self._buffers[index]

@@ -19,7 +19,7 @@ def json_schema(body: ChatRequest) -> dict[str, Any] | None:
         return None
     if body.tools and body.tool_choice != "none":
         raise InvalidInput(
-            "A response_format and tools exclude each other here: a call of a tool is not in that form.",
+            "response_format cannot be combined with tools: a tool call does not have that format.",
             code="unsupported",
             param="response_format",
             hint="Leave out one of them, or set tool_choice to none.",

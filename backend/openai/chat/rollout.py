@@ -58,7 +58,7 @@ async def create(
 def _payload(body: ChatRequest, request: Request) -> ChatPayload:
     check_offered(body)
     if (body.n or 1) > 1:
-        raise unsupported("n", "A rollout's call has one answer.", "Leave n out.")
+        raise unsupported("n", "A model call of a rollout has only one answer.", "Leave n out.")
     for name, why in _NOT_IN_ROLLOUTS.items():
         value = getattr(body, name)
         if value and getattr(value, "type", None) != "text":

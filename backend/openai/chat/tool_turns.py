@@ -126,7 +126,7 @@ class ToolConversation:
             self._messages[-1]["reasoning_content"] = message.reasoning
 
     async def _run_calls(self, turn: int, calls: Sequence[ParsedCall]) -> str | None:
-        """Run the calls of a turn. Returns why the conversation ends with them, or None."""
+        """Run the calls of a turn. Returns the reason if the conversation ends after them, else None."""
         history = self._tools.history if self._tools is not None else []
         if len(history) + len(calls) > MOST_PAST_CALLS:
             return "max_tool_calls"

@@ -19,10 +19,10 @@ def split(
 
 
 class ToolCallBuffer:
-    """Buffer of streamed text, which passes text on until a tool call may begin.
+    """Passes streamed text on until a tool call may begin, and buffers the rest.
 
-    Without marks such as `<tool_call>`, a call can begin only where the message does. If the marks are
-    special tokens, the whole message is buffered: its text has marks that begin no call.
+    In a notation without marks such as `<tool_call>`, a call can begin only at the start of the message. If
+    the marks are special tokens, the whole message is buffered, since marks in its text begin no call.
     """
 
     def __init__(self, notation: str | None = None, tools: Tools | None = None) -> None:

@@ -50,9 +50,10 @@ _FORM: dict[str, Any] = {
 async def create(
     request: Request, session: Session, settings: SettingsDep, objects: ObjectsDep, once: Once, who: Writer
 ) -> Response:
-    """Upload a dataset: accepted as a whole, or rejected with the line of the first error in the message.
+    """Upload a dataset. It is accepted as a whole, or rejected with the line of the first error in the
+    message.
 
-    `skip_bad_rows` (beyond OpenAI's API; SDKs send it in `extra_body`): bad rows are skipped.
+    `skip_bad_rows`, beyond OpenAI's API (SDKs send it in `extra_body`), skips bad rows.
     """
     limit = settings.upload_limit_bytes
     await require_storage(session, who.project_id, int(request.headers.get("content-length") or 0))

@@ -37,7 +37,7 @@ async def create(session: AsyncSession, project_id: str, body: UploadCreate, cre
 
 async def pending(session: AsyncSession, project_id: str, id: str) -> Upload:
     upload = await resumable.find(session, project_id, id, numbered=False, param="upload_id")
-    hint = "Create another one: an upload has an hour to be completed in."
+    hint = "Create another upload, and complete it within an hour."
     return resumable.require_pending(upload, hint=hint, param="upload_id")
 
 
@@ -45,7 +45,7 @@ async def check_room(session: AsyncSession, upload: Upload) -> None:
     query = select(func.coalesce(func.sum(UploadPart.bytes), 0)).where(UploadPart.upload_id == upload.id)
     if int(await session.scalar(query) or 0) > 2 * upload.bytes:
         raise InvalidInput(
-            f"The upload was announced with {upload.bytes} bytes, and its parts have over twice as many.",
+            f"The upload was announced with {upload.bytes} bytes, but its parts have over twice as many.",
             code="too_many_parts",
             param="data",
         )
@@ -68,7 +68,7 @@ async def parts_in_order(session: AsyncSession, upload: Upload, ids: Sequence[st
     parts = [part_by_id[id] for id in ids]
     if (total := sum(part.bytes for part in parts)) != upload.bytes:
         raise InvalidInput(
-            f"The parts have {total} bytes together, and the upload was announced with {upload.bytes}.",
+            f"The parts have {total} bytes together, but the upload was announced with {upload.bytes}.",
             code="wrong_size",
             param="part_ids",
             hint="Send what is missing, or create another upload with the right size.",

@@ -106,7 +106,7 @@ async def complete_upload(
                 f"The file's MD5 is {md5}, not the value of `md5`.",
                 code="wrong_md5",
                 param="md5",
-                hint="A part was sent wrongly.",
+                hint="A part was damaged while it was sent: send it again, and name its new id.",
             )
         async with inspected(
             Path(file.name),

@@ -1,4 +1,4 @@
-"""Endpoints of /v1/fine_tuning/alpha/graders: run and validate a grader."""
+"""Endpoints of /v1/fine_tuning/alpha/graders."""
 
 import secrets
 import time
@@ -31,7 +31,7 @@ LONGEST_SAMPLE = 262_144
 
 @router.post("/run", operation_id="runGrader")
 async def run(body: GraderRun, database: DatabaseDep, calls: CallsDep, who: Writer) -> GraderRunResult:
-    """Score one sample now. A grader error is a flag in the response, with reward 0."""
+    """Score one sample now. A grader error is reported by a flag in the response, with reward 0."""
     with _named_fault():
         raw_grader = _named(body.grader)
         grader = parse_grader(written(None, raw_grader), "grader")

@@ -105,7 +105,7 @@ def _message(job: Job, event: OneEvent) -> JobEventView:
             text_parts = f"The job continues from step {data['to_step']}; later steps are discarded."
             return _view(job, event, "warn", text_parts, data)
         case "change":
-            since = f" from step {data['step']} on" if data.get("step") is not None else ", asked for"
+            since = f" from step {data['step']} on" if data.get("step") is not None else " (requested)"
             text_parts = f"The reward {data.get('reward')} is {data.get('revision')}{since}."
             return _view(job, event, "info", text_parts, data)
         case _:  # a log line

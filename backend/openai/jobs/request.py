@@ -45,7 +45,7 @@ def reinforcement(body: JobCreate) -> Reinforcement:
         )
     if body.hyperparameters:
         raise InvalidInput(
-            "`hyperparameters` beside `method` is for supervised jobs.",
+            "Top-level `hyperparameters` are only for supervised jobs.",
             code="hyperparameters_misplaced",
             param="hyperparameters",
             hint=f"Put them into `{hyperparameters.WHERE}`.",
@@ -69,7 +69,7 @@ def translate(
     base: str,
     start: str | None = None,
 ) -> Translated:
-    """Translate a request to a job specification. Raises InvalidInput with the request's field."""
+    """Translate a request to a job specification. Raises InvalidInput that names the request's field."""
     held_out = body.validation_file
     seed = secrets.randbelow(2**31) if body.seed is None else body.seed
     hyperparameter_values = method.hyperparameters or Hyperparameters()
@@ -144,8 +144,8 @@ def _notes(method: Reinforcement, hyperparameter_values: Hyperparameters) -> lis
     if method.response_format is not None:
         _check_format(method.response_format)
         notes.append(
-            "response_format is kept and not enforced while sampling: sample.output_json is filled whenever a "
-            "completion is JSON."
+            "response_format is stored but not enforced while sampling: sample.output_json is filled "
+            "whenever a completion is JSON."
         )
     if hyperparameter_values.reasoning_effort != "default":
         notes.append("reasoning_effort has no effect: say how long to think in the prompt.")
@@ -160,7 +160,7 @@ def _check_format(format: dict[str, Any]) -> None:
             '`response_format` has to be {"type": "json_schema", "json_schema": {"name": …, "schema": …}}.',
             code="invalid_response_format",
             param=where,
-            hint="The flat form, with name and schema beside the type, is taken too.",
+            hint="The flat form, with name and schema next to type, is accepted, too.",
         )
     if not isinstance(inner.get("schema"), dict):
         nested = ".json_schema" if "json_schema" in format else ""

@@ -26,7 +26,7 @@ _REFUSED = {
     "conversation": _NOT_STORED,
     "prompt": "Prompts are not stored: send instructions and input.",
     "background": "Wait for the answer.",
-    "context_management": "Shorten the input yourself: it begins another branch of the rollout.",
+    "context_management": "Shorten the input yourself, which begins another branch of the rollout.",
     "top_logprobs": "The trainer keeps the log-probabilities of what it samples.",
     "moderation": "Leave it out: nothing is moderated here.",
 }
@@ -40,7 +40,9 @@ def check_responses_offered(body: ResponsesRequest) -> None:
             raise unsupported(name, f"{name} is not offered to rollouts.", why)
     if body.tool_choice not in (None, "auto", "none"):
         raise unsupported(
-            "tool_choice", "A tool cannot be forced.", "Leave tool_choice out: the model decides."
+            "tool_choice",
+            "The model cannot be forced to call a tool.",
+            "Leave tool_choice out: the model decides.",
         )
     if body.text is not None and body.text.format is not None and body.text.format.type != "text":
         raise unsupported(

@@ -42,6 +42,7 @@ from reinforge.records import (
     ChangeApplied,
     CheckpointSaved,
     CommandApplied,
+    CompletionSummary,
     Ended,
     Evaluated,
     Finding,
@@ -50,7 +51,6 @@ from reinforge.records import (
     Record,
     ResumeStateSaved,
     Rollouts,
-    RowStatus,
     Started,
     StepMetrics,
 )
@@ -59,7 +59,7 @@ from reinforge.states import JobStatus
 RESUME_STATES_PER_JOB = 2
 RESUME_STATES_TO_ROLL_BACK = 8
 """Number of resume states kept for a job that its diagnosis may roll back."""
-_ROW = tuple(RowStatus.model_fields)
+_ROW = tuple(CompletionSummary.model_fields)
 _EVENT = ("seq", "type", "data", "step", "count")
 
 

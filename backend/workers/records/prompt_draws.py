@@ -7,7 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from backend.data.bulk import insert_many
 from backend.models import Job, JobPrompt, PromptDraw
-from reinforge.records import PromptHead, Rollouts, RowStatus
+from reinforge.records import CompletionSummary, PromptHead, Rollouts
 
 _SUMS = ("prompt_no", "row_index", "prompt_hash", "completions", "scored", "passed", "reward_sum")
 _HEAD = tuple(PromptHead.model_fields)
@@ -23,7 +23,7 @@ async def store(session: AsyncSession, job: Job, record: Rollouts) -> None:
     await insert_many(session, JobPrompt, _HEAD, heads, same=same, skip_existing=True)
 
 
-def draws(rows: Sequence[RowStatus], pass_above: float) -> list[dict[str, Any]]:
+def draws(rows: Sequence[CompletionSummary], pass_above: float) -> list[dict[str, Any]]:
     sums: dict[int, dict[str, Any]] = {}
     for row in rows:
         draw = sums.get(row.prompt_no)

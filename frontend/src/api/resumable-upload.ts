@@ -81,7 +81,7 @@ async function attempt(
   );
   localStorage.removeItem(placeOf(file));
   if (!ended.dataset)
-    throw new ApiError(409, "dataset_not_found", "The dataset was deleted in the meantime.");
+    throw new ApiError(409, "dataset_not_found", "The dataset was deleted during the upload.");
   return ended.dataset;
 }
 

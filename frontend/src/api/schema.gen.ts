@@ -192,9 +192,10 @@ export interface paths {
         put?: never;
         /**
          * Take Rollouts
-         * @description Long poll of a runner: rollouts of a job with environment `agent`, or none after `wait_seconds`.
+         * @description Long poll of a runner: take rollouts of a job with environment `agent`, or none after `wait_seconds`.
          *
-         *     Each has a key for `/v1/rollout/…`, whose endpoint `chat/completions` answers in OpenAI's format.
+         *     Each rollout has an API key for `/v1/rollout/…`. `/v1/rollout/chat/completions` answers in OpenAI's
+         *     format.
          */
         post: operations["takeRollouts"];
         delete?: never;
@@ -234,7 +235,7 @@ export interface paths {
         put?: never;
         /**
          * Renew Rollout
-         * @description Report that the runner is alive. After 401 or 409 `rollout_ended`, stop the program.
+         * @description Report that the runner is alive. After 401 or 409 `rollout_ended`, stop the agent.
          */
         post: operations["renewRollout"];
         delete?: never;
@@ -441,9 +442,9 @@ export interface paths {
          * Compare Jobs
          * @description Compare 2 to 50 jobs with the first one: settings, held-out rewards with intervals, tokens, time, cost.
          *
-         *     Repeat `job` for each. `at`: the newest evaluation (`last`), or that of the best checkpoint (`best`).
-         *     `group`: dotted path of a setting, such as `algorithm.preset`, or `seeds` for jobs that differ only in
-         *     their seeds; groups are compared with the first job's group.
+         *     Repeat `job` for each job. `at`: the newest evaluation (`last`), or that of the best checkpoint
+         *     (`best`). `group`: dotted path of a setting, such as `algorithm.preset`, or `seeds` for jobs that
+         *     differ only in their seeds; groups are compared with the first job's group.
          */
         get: operations["compareJobs"];
         put?: never;
@@ -764,12 +765,12 @@ export interface paths {
          * List Prompts
          * @description Every dataset row that a job sampled, over all steps: pass share, series of mean rewards and category.
          *
-         *     A draw is one sampling of a row: solved if at least half of its scored completions pass, failed if none
-         *     does. Categories: `never_solved`: no completion ever passed. `newly_lost`: an earlier draw was solved and
-         *     the last draws (two, or one of fewer than four) failed. `won`: the first draw failed and the last draws
-         *     are solved. `most_variable`: of the other rows with three or more draws, the 10% whose draws' mean rewards
-         *     have the highest variance. `q` is a part of the prompt's first 1,000 characters, without regard to case.
-         *     Prompts without the sort value come last.
+         *     A draw is one sampling of a row: solved if at least half of its scored completions pass, failed if
+         *     none does. Categories: `never_solved`: no completion ever passed. `newly_lost`: an earlier draw was
+         *     solved and the last draws (two, or one if there are fewer than four) failed. `won`: the first draw
+         *     failed and the last draws are solved. `most_variable`: of the other rows with three or more draws, the
+         *     10% whose draws' mean rewards have the highest variance. `q` is a part of the prompt's first 1,000
+         *     characters, without regard to case. Prompts without the sort value come last.
          */
         get: operations["listJobPrompts"];
         put?: never;
@@ -811,11 +812,12 @@ export interface paths {
         };
         /**
          * Download Bundle
-         * @description A tar for `reinforge reproduce` to repeat the job; 409 `job_not_ended` until it has ended or is paused.
+         * @description A tar for `reinforge reproduce` to repeat the job; 409 `job_not_ended` until the job has ended or
+         *     is paused.
          *
-         *     It has the specification, dataset rows (`rows=false`: only hashes), reward sources, software versions,
-         *     metrics and completions as Parquet, the best and the final checkpoint, and `bundle.json` with sizes and
-         *     SHA-256. Completions contain their prompts. API keys are left out.
+         *     The tar has the specification, dataset rows (`rows=false`: only hashes), reward sources, software
+         *     versions, metrics and completions as Parquet, the best and the final checkpoint, and `bundle.json`
+         *     with sizes and SHA-256. Completions contain their prompts. API keys are left out.
          */
         get: operations["downloadJobBundle"];
         put?: never;
@@ -1161,7 +1163,7 @@ export interface paths {
         put?: never;
         /**
          * Register
-         * @description Register a worker; repeated every 10 s as its keep-alive.
+         * @description Register a worker. It repeats this every 10 s as its keep-alive.
          */
         post: operations["registerWorker"];
         delete?: never;
@@ -1181,7 +1183,7 @@ export interface paths {
         put?: never;
         /**
          * Find Unused
-         * @description Cached objects that a worker may delete, because their source is deleted.
+         * @description The cached objects and jobs' files that a worker may delete, because nothing needs them any more.
          */
         post: operations["findUnused"];
         delete?: never;
@@ -1538,7 +1540,7 @@ export interface paths {
         head?: never;
         /**
          * Rename Project
-         * @description Rename a project, or set the conditions on the report card for promotions. For owners.
+         * @description Rename a project, or set the report-card conditions that promotions must meet. For owners.
          */
         patch: operations["renameProject"];
         trace?: never;
@@ -1574,8 +1576,9 @@ export interface paths {
          * Export Project
          * @description A tar of the project's data, for owners.
          *
-         *     Datasets, rewards, golden cases; jobs with specification, metrics, completions, events, log, labels and
-         *     checkpoints; evaluations with their completions, adapters, deployments and usage. Never includes secrets.
+         *     It holds datasets, rewards and golden cases; jobs with specification, metrics, completions, events, log,
+         *     labels and checkpoints; evaluations with their completions, adapters, deployments and usage; never
+         *     secrets.
          */
         get: operations["exportProject"];
         put?: never;
@@ -1854,8 +1857,8 @@ export interface paths {
         };
         /**
          * List Entries
-         * @description Audit log, newest first; for owners. `q`: words that all occur in an entry, such as a name, an id, or
-         *     a part of the operation.
+         * @description The audit log, newest entry first; for owners. `q` selects the entries that contain all of its words,
+         *     such as a name, an id, or a part of the operation.
          */
         get: operations["listAuditEntries"];
         put?: never;
@@ -2007,7 +2010,7 @@ export interface paths {
         };
         /**
          * Rows
-         * @description Rows; CSV number columns become numbers. Fewer than `limit` if their JSON would exceed 4 MiB.
+         * @description Up to `limit` rows, fewer if their JSON would exceed 4 MiB. CSV columns of numbers become numbers.
          *
          *     The next page starts at `offset` plus the number of rows returned.
          */
@@ -2234,10 +2237,10 @@ export interface paths {
         };
         /**
          * Get
-         * @description Duplicate prompts, and held-out prompts that are also trained on.
+         * @description Report duplicate prompts, and held-out prompts that are also trained on.
          *
-         *     Held-out rows are those of the dataset `held_out`, else of the split by `seed`. `status` is `running` if
-         *     the report takes longer than `wait`: request it again.
+         *     The held-out rows are the dataset `held_out`, or those that `held_out_rows`, `seed` and `split_by` would
+         *     split off. `status` is `running` if the report takes longer than `wait`: request it again.
          */
         get: operations["reportDataset"];
         put?: never;
@@ -2481,7 +2484,7 @@ export interface paths {
         put?: never;
         /**
          * Run
-         * @description Run all cases on the newest revision, on `revision`, or on code that is not stored.
+         * @description Run all golden cases of a reward on its newest revision, on `revision`, or on code in `source`.
          */
         post: operations["runGoldenCases"];
         delete?: never;
@@ -2618,11 +2621,10 @@ export interface paths {
         put?: never;
         /**
          * Create
-         * @description Have a worker download, inspect and add a model. Repeating it inspects the model again.
+         * @description Have a worker download, inspect and add a model. Repeating the request inspects the model again.
          *
-         *     The model belongs to the project. Only administrators can inspect a shared model again.
-         *
-         *     `wait=false` returns at once with a model that is `adding`; read it again for its progress.
+         *     The model belongs to the project. Only administrators can inspect a shared model again. `wait=false`
+         *     returns a model with the status `adding` at once; get it again to see the progress.
          */
         post: operations["createModel"];
         delete?: never;
@@ -2684,9 +2686,9 @@ export interface paths {
         put?: never;
         /**
          * Create
-         * @description Queue a few steps of this job, without weight updates, for a report on pass rates and costs.
+         * @description Queue a pre-flight: a few steps of this job, without weight updates, to report pass rates and costs.
          *
-         *     Validated like a new job, with the same errors.
+         *     It is validated like a new job, with the same errors.
          */
         post: operations["createPreflight"];
         delete?: never;
@@ -3064,10 +3066,10 @@ export interface paths {
         get: operations["getAlias"];
         /**
          * Set Alias
-         * @description Promote an adapter: create the alias, or move it. A new alias needs no If-Match.
+         * @description Promote an adapter: create the alias, or point it to this adapter. A new alias needs no If-Match.
          *
          *     The alias stands for the adapter in `model` of a chat or of a job, and in `adapter` of a deployment or
-         *     evaluation. 409 `card_not_passed` if the report card does not meet the conditions of `require` or of the
+         *     evaluation. 409 `card_not_passed` if its report card does not meet the conditions of `require` or of the
          *     project.
          */
         put: operations["setAlias"];
@@ -3341,7 +3343,7 @@ export interface paths {
         head?: never;
         /**
          * Update
-         * @description Choose the events that send e-mail. Needs a confirmed address.
+         * @description Choose the events that are reported by e-mail. Needs a confirmed address.
          */
         patch: operations["updateNotifications"];
         trace?: never;
@@ -3492,7 +3494,7 @@ export interface paths {
         put?: never;
         /**
          * Run
-         * @description Score one sample now. A grader error is a flag in the response, with reward 0.
+         * @description Score one sample now. A grader error is reported by a flag in the response, with reward 0.
          */
         post: operations["runGrader"];
         delete?: never;
@@ -3536,9 +3538,10 @@ export interface paths {
         put?: never;
         /**
          * Create
-         * @description Upload a dataset: accepted as a whole, or rejected with the line of the first error in the message.
+         * @description Upload a dataset. It is accepted as a whole, or rejected with the line of the first error in the
+         *     message.
          *
-         *     `skip_bad_rows` (beyond OpenAI's API; SDKs send it in `extra_body`): bad rows are skipped.
+         *     `skip_bad_rows`, beyond OpenAI's API (SDKs send it in `extra_body`), skips bad rows.
          */
         post: operations["createFile"];
         delete?: never;
@@ -3853,7 +3856,7 @@ export interface paths {
         };
         /**
          * List Models
-         * @description Every valid `model`: base models, then deployments, adapters, aliases and checkpoints.
+         * @description Every valid value of `model`: base models, then deployments, adapters, aliases and checkpoints.
          */
         get: operations["listWireModels"];
         put?: never;
@@ -3969,7 +3972,8 @@ export interface paths {
         put?: never;
         /**
          * Stop
-         * @description Stop accepting requests: `draining` until running ones have ended, then `stopped`.
+         * @description Stop accepting requests. The deployment is `draining` until running requests have ended, then
+         *     `stopped`.
          */
         post: operations["stopDeployment"];
         delete?: never;
@@ -4238,14 +4242,14 @@ export interface components {
             lost?: "retry_once" | "drop";
             /**
              * Forks
-             * @description Which conversations are trained if the calls of a rollout form several, because its program rewrote its
-             *     history, forked, or ran sub-agents. `train`: all; `first_only`: the one with the most tokens of the
-             *     policy. In both cases rewards read only the latter. The rollout counts once in all statistics, and its
-             *     conversations share its advantage. In the loss they together weigh as much as one completion:
-             *     aggregations `seq_mean`, `seq_sum_mean`, `constant`, `lambda` and those of packages count the rollout as
-             *     one completion of their total length; `token_mean` counts each of their tokens once. Quantities
-             *     per completion, such as ratios and a KL of level `sequence`, `off_policy_mask` and surrogate `gmpo`, are
-             *     per conversation.
+             * @description Which conversations are trained if the calls of a rollout form several, because its program rewrote
+             *     its history, forked, or ran sub-agents. `train`: all; `first_only`: the one with the most tokens of
+             *     the policy. Rewards always read only the one with the most tokens. The rollout counts once in all
+             *     statistics, and its conversations share its advantage. In the loss they together weigh as much as one
+             *     completion: aggregations `seq_mean`, `seq_sum_mean`, `constant`, `lambda` and those of packages count
+             *     the rollout as one completion of their total length; `token_mean` counts each of their tokens once.
+             *     Quantities per completion, such as ratios and a KL of level `sequence`, `off_policy_mask` and
+             *     surrogate `gmpo`, are per conversation.
              * @default train
              * @enum {string}
              */
@@ -4444,8 +4448,8 @@ export interface components {
             reference?: components["schemas"]["Reference"];
             /**
              * Packages
-             * @description Packages that define the preset and parts, with versions. Filled in when the job is created; machines
-             *     with other versions refuse it.
+             * @description Packages that define the preset and parts, with versions. Filled in when the job is created;
+             *     machines with other versions refuse the job.
              */
             packages?: {
                 [key: string]: string;
@@ -4765,7 +4769,7 @@ export interface components {
         Audio: {
             /**
              * Data
-             * @description Base64.
+             * @description Audio data in Base64.
              */
             data: string;
             /**
@@ -4851,7 +4855,7 @@ export interface components {
             type: "axpo";
             /**
              * Extra
-             * @description Most continuations in a step, as a share of the step's completions.
+             * @description Maximum number of continuations in a step, as a share of the step's completions.
              * @default 0.25
              */
             extra?: number;
@@ -5122,7 +5126,7 @@ export interface components {
             labels: number;
             /**
              * Compared
-             * @description Number of labels with a reward; everything below is about them.
+             * @description Number of labels with a reward; all below but `milliseconds` and `cost_per_1000` is about them.
              */
             compared: number;
             /**
@@ -5140,7 +5144,7 @@ export interface components {
             ] | null;
             /**
              * Kappa
-             * @description Cohen's κ: agreement beyond chance; None where chance alone explains everything.
+             * @description Cohen's κ: agreement beyond chance; None if chance alone would give full agreement.
              */
             kappa: number | null;
             /** Right Passed */
@@ -5902,7 +5906,7 @@ export interface components {
         Classifier: {
             /**
              * Name
-             * @description Name that is shown beside its scores.
+             * @description Name shown with the grader's scores.
              * @default
              */
             name?: string;
@@ -6044,7 +6048,7 @@ export interface components {
             prompt?: string | null;
             /**
              * Messages
-             * @description Column with chat messages; default `messages` if there is one. Wins over `prompt`.
+             * @description Column with chat messages; default `messages` if there is one. Takes precedence over `prompt`.
              */
             messages?: string | null;
             /**
@@ -6126,7 +6130,7 @@ export interface components {
         };
         /**
          * ComparedGroup
-         * @description Jobs with one value of the setting `group`, or that differ in their seeds only.
+         * @description Jobs with the same value of the setting `group`, or that differ only in their seeds.
          */
         ComparedGroup: {
             /** Label */
@@ -6336,7 +6340,7 @@ export interface components {
         };
         /**
          * CompletionBranch
-         * @description Conversation that is trained with a rollout, beside the one that rewards read.
+         * @description Conversation that is trained with a rollout, in addition to the one that rewards read.
          */
         CompletionBranch: {
             /** Branch */
@@ -6661,6 +6665,55 @@ export interface components {
              * @default 0
              */
             tool_errors?: number;
+        };
+        /**
+         * CompletionSummary
+         * @description Summary of one completion; text and tensors are in the step's Parquet blob.
+         */
+        CompletionSummary: {
+            /** Prompt No */
+            prompt_no: number;
+            /** Sample No */
+            sample_no: number;
+            /** Prompt Hash */
+            prompt_hash: string;
+            /** Row Index */
+            row_index: number;
+            /** Reward */
+            reward: number | null;
+            /** Advantage */
+            advantage: number | null;
+            /** Length */
+            length: number;
+            /**
+             * Finish Reason
+             * @enum {string}
+             */
+            finish_reason: "stop" | "length" | "cancelled" | "environment" | "max_turns" | "max_tool_calls" | "context";
+            /** Error */
+            error?: string | null;
+            /**
+             * Text
+             * @default
+             */
+            text?: string;
+            /**
+             * Turns
+             * @default 1
+             */
+            turns?: number;
+            /**
+             * Tool Calls
+             * @default 0
+             */
+            tool_calls?: number;
+            /**
+             * Tool Errors
+             * @default 0
+             */
+            tool_errors?: number;
+            /** Call Keys */
+            call_keys?: string[];
         };
         /**
          * CompletionTurn
@@ -7277,16 +7330,16 @@ export interface components {
             type: "dppo";
             /**
              * Divergence
-             * @description Distance per token between "this token" and "another": |policy - sampler|, or KL(sampler ‖
-             *     policy).
+             * @description Distance per token, between two outcomes, the sampled token or any other: |policy - sampler|, or
+             *     KL(sampler ‖ policy).
              * @default binary_tv
              * @enum {string}
              */
             divergence?: "binary_tv" | "binary_kl";
             /**
              * Delta
-             * @description Tokens at a larger distance that would move further are dropped. Paper: 0.15 for TV, 0.05 for
-             *     KL.
+             * @description Tokens beyond this distance are dropped if the update would increase it. Paper: 0.15 for TV, 0.05
+             *     for KL.
              * @default 0.15
              */
             delta?: number;
@@ -7491,7 +7544,7 @@ export interface components {
         EndpointGrader: {
             /**
              * Name
-             * @description Name that is shown beside its scores.
+             * @description Name shown with the grader's scores.
              * @default
              */
             name?: string;
@@ -7959,7 +8012,7 @@ export interface components {
         };
         /**
          * Expectation
-         * @description One of: `value`; `least` and/or `most`; `above`; `not_applicable`.
+         * @description Expected reward: one of `value`; `least` and/or `most`; `above`; `not_applicable`.
          */
         Expectation: {
             /** Value */
@@ -8222,7 +8275,8 @@ export interface components {
         };
         /**
          * ForkStart
-         * @description Start of a fork: `resume_path` is then another job's resume state, or else its checkpoint.
+         * @description Start of a fork. `resume_path` then holds another job's resume state or, if `carried` lacks
+         *     `optimizer`, its checkpoint.
          */
         ForkStart: {
             /** Step */
@@ -8365,8 +8419,7 @@ export interface components {
         Gdpo: {
             /**
              * Mask Truncated
-             * @description Completions that the token limit ended are compared with the others, but not trained on (overlong
-             *     filtering).
+             * @description Compare truncated completions with the others, but do not train on them (overlong filtering).
              * @default false
              */
             mask_truncated?: boolean;
@@ -8418,8 +8471,8 @@ export interface components {
         };
         /**
          * GfpoAdaptive
-         * @description GFPO that keeps fewer completions of easier prompts, by the quartile of their mean reward among
-         *     all prompts so far.
+         * @description GFPO that keeps fewer completions of easier prompts. A prompt's difficulty is the quartile of its
+         *     mean reward among all prompts so far.
          */
         GfpoAdaptive: {
             /**
@@ -8542,7 +8595,7 @@ export interface components {
             status: string;
             /**
              * Other Value
-             * @description Reward of the completion that must get less.
+             * @description Reward of the completion that must get a smaller one.
              */
             other_value?: number | null;
             /** Message */
@@ -9155,19 +9208,19 @@ export interface components {
             type: "input_image";
             /**
              * Image Url
-             * @description Address or data URL.
+             * @description Address or data URL of the image.
              */
             image_url: string;
             /**
              * Detail
-             * @description Resolution, for judges with such a setting.
+             * @description Image resolution, for judges with such a setting.
              */
             detail?: ("auto" | "low" | "high") | null;
         };
         /**
          * ImportanceWeights
-         * @description Multiplies the policy term by trainer ÷ sampler probability, truncated (TIS) or masked (MIS), since
-         *     engines differ.
+         * @description Multiplies the policy term by trainer ÷ sampler probability, truncated (TIS) or masked (MIS):
+         *     engines compute slightly different probabilities.
          */
         ImportanceWeights: {
             /**
@@ -10754,7 +10807,7 @@ export interface components {
         LabelModel: {
             /**
              * Name
-             * @description Name that is shown beside its scores.
+             * @description Name shown with the grader's scores.
              * @default
              */
             name?: string;
@@ -11541,7 +11594,7 @@ export interface components {
             meaning: string;
             /**
              * Reading
-             * @description How to judge its values.
+             * @description How to judge the metric's values.
              * @default
              */
             reading: string;
@@ -11721,8 +11774,7 @@ export interface components {
         MoGrpo: {
             /**
              * Mask Truncated
-             * @description Completions that the token limit ended are compared with the others, but not trained on (overlong
-             *     filtering).
+             * @description Compare truncated completions with the others, but do not train on them (overlong filtering).
              * @default false
              */
             mask_truncated?: boolean;
@@ -11897,7 +11949,7 @@ export interface components {
         Multi: {
             /**
              * Name
-             * @description Name that is shown beside its scores.
+             * @description Name shown with the grader's scores.
              * @default
              */
             name?: string;
@@ -11908,7 +11960,7 @@ export interface components {
             type: "multi";
             /**
              * Graders
-             * @description Key → grader. A list is keyed by `name`.
+             * @description Graders by key; in a list, the key is the grader's `name`.
              */
             graders: {
                 [key: string]: components["schemas"]["StringCheck"] | components["schemas"]["TextSimilarity"] | components["schemas"]["ScoreModel"] | components["schemas"]["LabelModel"] | components["schemas"]["PythonGrader"] | components["schemas"]["EndpointGrader"] | components["schemas"]["Classifier"] | components["schemas"]["RewardModel"] | components["schemas"]["ReferenceLogprob"] | components["schemas"]["ProgramTests"];
@@ -11920,7 +11972,7 @@ export interface components {
             calculate_output: string;
             /**
              * Gates
-             * @description Part → when it runs; without a gate it always does.
+             * @description Gates by part. A part without a gate always runs.
              */
             gates?: {
                 [key: string]: components["schemas"]["Gate"];
@@ -11955,7 +12007,7 @@ export interface components {
             on_error?: "drop" | "zero" | "pause";
             /**
              * Graders
-             * @description Key → grader. A list is keyed by `name`.
+             * @description Graders by key; in a list, the key is the grader's `name`.
              */
             graders: {
                 [key: string]: components["schemas"]["StringCheck"] | components["schemas"]["TextSimilarity"] | components["schemas"]["ScoreModel"] | components["schemas"]["LabelModel"] | components["schemas"]["PythonGrader"] | components["schemas"]["EndpointGrader"] | components["schemas"]["Classifier"] | components["schemas"]["RewardModel"] | components["schemas"]["ReferenceLogprob"] | components["schemas"]["ProgramTests"];
@@ -11967,7 +12019,7 @@ export interface components {
             calculate_output: string;
             /**
              * Gates
-             * @description Part → when it runs; without a gate it always does.
+             * @description Gates by part. A part without a gate always runs.
              */
             gates?: {
                 [key: string]: components["schemas"]["Gate"];
@@ -12103,7 +12155,7 @@ export interface components {
             hint?: string | null;
             /**
              * Step
-             * @description Step at which it began, if known.
+             * @description Step at which the problem began, if known.
              */
             step?: number | null;
         };
@@ -13100,8 +13152,7 @@ export interface components {
         Pow3r: {
             /**
              * Mask Truncated
-             * @description Completions that the token limit ended are compared with the others, but not trained on (overlong
-             *     filtering).
+             * @description Compare truncated completions with the others, but do not train on them (overlong filtering).
              * @default false
              */
             mask_truncated?: boolean;
@@ -13416,7 +13467,7 @@ export interface components {
         ProgramTests: {
             /**
              * Name
-             * @description Name that is shown beside its scores.
+             * @description Name shown with the grader's scores.
              * @default
              */
             name?: string;
@@ -13438,7 +13489,7 @@ export interface components {
             entry?: string | null;
             /**
              * Code
-             * @description The program: the completion's last fenced block, or all of it.
+             * @description The program: the completion's last fenced block, or the whole completion.
              * @default block
              * @enum {string}
              */
@@ -13450,7 +13501,7 @@ export interface components {
             prefix?: string | null;
             /**
              * All Or Nothing
-             * @description 1 when every test passes, else 0.
+             * @description Score 1 if every test passes, else 0.
              * @default false
              */
             all_or_nothing?: boolean;
@@ -13469,7 +13520,7 @@ export interface components {
             tolerance?: number;
             /**
              * In Process
-             * @description Tests that run in the program's process, which a program can fool: left out, or counted.
+             * @description Whether tests in the program's own process, which the program can fool, are left out or counted.
              * @default leave_out
              * @enum {string}
              */
@@ -13488,7 +13539,7 @@ export interface components {
             memory_mib?: number;
             /**
              * Output Kib
-             * @description Maximum output of one test, which fails with more.
+             * @description Maximum output of one test; a test with more fails.
              * @default 64
              */
             output_kib?: number;
@@ -13533,7 +13584,7 @@ export interface components {
             entry?: string | null;
             /**
              * Code
-             * @description The program: the completion's last fenced block, or all of it.
+             * @description The program: the completion's last fenced block, or the whole completion.
              * @default block
              * @enum {string}
              */
@@ -13545,7 +13596,7 @@ export interface components {
             prefix?: string | null;
             /**
              * All Or Nothing
-             * @description 1 when every test passes, else 0.
+             * @description Score 1 if every test passes, else 0.
              * @default false
              */
             all_or_nothing?: boolean;
@@ -13564,7 +13615,7 @@ export interface components {
             tolerance?: number;
             /**
              * In Process
-             * @description Tests that run in the program's process, which a program can fool: left out, or counted.
+             * @description Whether tests in the program's own process, which the program can fool, are left out or counted.
              * @default leave_out
              * @enum {string}
              */
@@ -13583,7 +13634,7 @@ export interface components {
             memory_mib?: number;
             /**
              * Output Kib
-             * @description Maximum output of one test, which fails with more.
+             * @description Maximum output of one test; a test with more fails.
              * @default 64
              */
             output_kib?: number;
@@ -13894,7 +13945,7 @@ export interface components {
         PythonGrader: {
             /**
              * Name
-             * @description Name that is shown beside its scores.
+             * @description Name shown with the grader's scores.
              * @default
              */
             name?: string;
@@ -13905,7 +13956,7 @@ export interface components {
             type: "python";
             /**
              * Source
-             * @description The code.
+             * @description Python source code.
              */
             source: string;
             /**
@@ -14054,7 +14105,7 @@ export interface components {
         RankingJudge: {
             /**
              * Name
-             * @description Name that is shown beside its scores.
+             * @description Name shown with the grader's scores.
              * @default
              */
             name?: string;
@@ -14214,7 +14265,7 @@ export interface components {
         ReferenceLogprob: {
             /**
              * Name
-             * @description Name that is shown beside its scores.
+             * @description Name shown with the grader's scores.
              * @default
              */
             name?: string;
@@ -14485,7 +14536,7 @@ export interface components {
             label: string;
             /**
              * Step
-             * @description Null with `apply_live`; 0 with `fork`: from the base.
+             * @description Step to fork from (0: the base) or whose checkpoint to take; null with `apply_live`.
              */
             step?: number | null;
             /**
@@ -14621,7 +14672,7 @@ export interface components {
             completions: number;
             /**
              * Compared
-             * @description Number of completions with a reward under both revisions; everything below is about them.
+             * @description Number of completions with both rewards; all below but `errors`, `reward_ms`, `cost` is about them.
              */
             compared: number;
             /** Steps */
@@ -15117,7 +15168,7 @@ export interface components {
         RewardModel: {
             /**
              * Name
-             * @description Name that is shown beside its scores.
+             * @description Name shown with the grader's scores.
              * @default
              */
             name?: string;
@@ -15658,7 +15709,7 @@ export interface components {
             split: "train" | "held_out";
             blob: components["schemas"]["Blob"];
             /** Rows */
-            rows: components["schemas"]["RowStatus"][];
+            rows: components["schemas"]["CompletionSummary"][];
             /** Revisions */
             revisions?: {
                 [key: string]: string;
@@ -15695,55 +15746,6 @@ export interface components {
             prompt: string | null;
             /** Before */
             before: string | null;
-        };
-        /**
-         * RowStatus
-         * @description Summary of one completion; text and tensors are in the step's Parquet blob.
-         */
-        RowStatus: {
-            /** Prompt No */
-            prompt_no: number;
-            /** Sample No */
-            sample_no: number;
-            /** Prompt Hash */
-            prompt_hash: string;
-            /** Row Index */
-            row_index: number;
-            /** Reward */
-            reward: number | null;
-            /** Advantage */
-            advantage: number | null;
-            /** Length */
-            length: number;
-            /**
-             * Finish Reason
-             * @enum {string}
-             */
-            finish_reason: "stop" | "length" | "cancelled" | "environment" | "max_turns" | "max_tool_calls" | "context";
-            /** Error */
-            error?: string | null;
-            /**
-             * Text
-             * @default
-             */
-            text?: string;
-            /**
-             * Turns
-             * @default 1
-             */
-            turns?: number;
-            /**
-             * Tool Calls
-             * @default 0
-             */
-            tool_calls?: number;
-            /**
-             * Tool Errors
-             * @default 0
-             */
-            tool_errors?: number;
-            /** Call Keys */
-            call_keys?: string[];
         };
         /**
          * Rung
@@ -15982,7 +15984,7 @@ export interface components {
         ScoreModel: {
             /**
              * Name
-             * @description Name that is shown beside its scores.
+             * @description Name shown with the grader's scores.
              * @default
              */
             name?: string;
@@ -16572,7 +16574,7 @@ export interface components {
         StringCheck: {
             /**
              * Name
-             * @description Name that is shown beside its scores.
+             * @description Name shown with the grader's scores.
              * @default
              */
             name?: string;
@@ -16989,7 +16991,7 @@ export interface components {
         };
         /**
          * TakeModelCalls
-         * @description The trainer's long poll for model calls and rollout ends. Items not in `received_…` come again.
+         * @description The trainer's long poll for model calls and rollout ends. Items not in `received_…` are repeated.
          */
         TakeModelCalls: {
             /** Attempt */
@@ -17068,7 +17070,7 @@ export interface components {
         TextSimilarity: {
             /**
              * Name
-             * @description Name that is shown beside its scores.
+             * @description Name shown with the grader's scores.
              * @default
              */
             name?: string;
@@ -17304,18 +17306,18 @@ export interface components {
         ToolFunction: {
             /**
              * Name
-             * @description How the model calls it.
+             * @description Name by which the model calls the tool.
              */
             name: string;
             /**
              * Description
-             * @description What it does, for the model.
+             * @description What the tool does, for the model.
              * @default
              */
             description?: string;
             /**
              * Parameters
-             * @description A JSON Schema.
+             * @description JSON Schema of the arguments.
              */
             parameters?: {
                 [key: string]: unknown;
@@ -17980,7 +17982,7 @@ export interface components {
             message: string;
             /**
              * Note
-             * @description Short addition to the job's state, unless it is a plain success.
+             * @description Short addition to the job's state; null for a plain success.
              */
             note?: string | null;
             /** @description Newest held-out reward minus the base's. */
@@ -18055,8 +18057,7 @@ export interface components {
         Vpo: {
             /**
              * Mask Truncated
-             * @description Completions that the token limit ended are compared with the others, but not trained on (overlong
-             *     filtering).
+             * @description Compare truncated completions with the others, but do not train on them (overlong filtering).
              * @default false
              */
             mask_truncated?: boolean;
@@ -18293,8 +18294,7 @@ export interface components {
         WeightedSum: {
             /**
              * Mask Truncated
-             * @description Completions that the token limit ended are compared with the others, but not trained on (overlong
-             *     filtering).
+             * @description Compare truncated completions with the others, but do not train on them (overlong filtering).
              * @default false
              */
             mask_truncated?: boolean;
@@ -18495,7 +18495,7 @@ export interface components {
         };
         /**
          * Error
-         * @description Every failure, of both surfaces.
+         * @description Every error, of the native API and of OpenAI's.
          */
         Error: {
             /** What went wrong */
@@ -18510,7 +18510,7 @@ export interface components {
                 param: string | null;
                 /** @description What to do about it. */
                 hint: string | null;
-                /** @description Everything at fault, where that is more than `message` says. */
+                /** @description All faults, if there are more than `message` names. */
                 errors: {
                     message: string;
                     param?: string | null;
@@ -18525,10 +18525,10 @@ export interface components {
                 faults?: {
                     bad_rows: number;
                     good_rows: number;
-                    /** @description Send it again with `skip_bad_rows` to keep the good rows. */
+                    /** @description Whether `skip_bad_rows` would keep the good rows. */
                     skippable: boolean;
                 };
-                /** @description Of a 412: what the thing is now. */
+                /** @description For status 412: the resource as it is now. */
                 current?: {
                     [key: string]: unknown;
                 };
@@ -18563,7 +18563,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description There is no such thing in this project, or no such project. */
+        /** @description There is no such resource in this project, or no such project. */
         NotFound: {
             headers: {
                 [name: string]: unknown;
@@ -18572,7 +18572,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description The state of things does not allow this now; sent again it fails again. */
+        /** @description The current state does not allow the request; repeating it fails again. */
         Conflict: {
             headers: {
                 [name: string]: unknown;
@@ -18581,7 +18581,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description It has changed since; `error.current` is what it is now. */
+        /** @description The resource has changed since it was read; `error.current` is its current version. */
         Changed: {
             headers: {
                 [name: string]: unknown;
@@ -18590,7 +18590,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description Over a limit, which the message names. */
+        /** @description The request exceeds a limit, which the message names. */
         TooLarge: {
             headers: {
                 [name: string]: unknown;
@@ -18617,7 +18617,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description Too often, or too much at once; wait for `Retry-After` seconds. */
+        /** @description Too many requests, or too much at once; wait for `Retry-After` seconds. */
         TooOften: {
             headers: {
                 /** @description Seconds to wait. */
@@ -18628,7 +18628,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description No worker can answer, or not in time; try again after `Retry-After` seconds. */
+        /** @description No worker can answer in time; try again after `Retry-After` seconds. */
         Unavailable: {
             headers: {
                 /** @description Seconds to wait. */
@@ -18639,7 +18639,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description Any other failure: 500, or 503 while the database or the object store is away. */
+        /** @description Any other failure: 500, or 503 while the database or the object store is unavailable. */
         Failed: {
             headers: {
                 [name: string]: unknown;
@@ -19246,7 +19246,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The `etag` of what the change was made from, or `*`. */
+                /** @description The `etag` of the version that the change is based on, or `*`. */
                 "if-match": string;
             };
             path: {
@@ -20735,7 +20735,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The `etag` of what the change was made from, or `*`. */
+                /** @description The `etag` of the version that the change is based on, or `*`. */
                 "if-match": string;
             };
             path?: never;
@@ -21199,7 +21199,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The `etag` of what the change was made from, or `*`. */
+                /** @description The `etag` of the version that the change is based on, or `*`. */
                 "if-match": string;
             };
             path: {
@@ -21436,7 +21436,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The `etag` of what the change was made from, or `*`. */
+                /** @description The `etag` of the version that the change is based on, or `*`. */
                 "if-match": string;
             };
             path: {
@@ -21717,7 +21717,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `etag` of what the change was made from, or `*`. */
+                /** @description The `etag` of the version that the change is based on, or `*`. */
                 "if-match"?: string;
             };
             path?: never;
@@ -22047,7 +22047,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The `etag` of what the change was made from, or `*`. */
+                /** @description The `etag` of the version that the change is based on, or `*`. */
                 "if-match": string;
             };
             path: {
@@ -22439,12 +22439,12 @@ export interface operations {
     reportDataset: {
         parameters: {
             query?: {
-                /** @description Another dataset. */
+                /** @description Id of a dataset with the held-out rows. */
                 held_out?: string | null;
                 held_out_rows?: number | null;
                 seed?: number;
                 split_by?: "row" | "prompt";
-                /** @description Seconds to wait for it. */
+                /** @description Seconds to wait for the report. */
                 wait?: number;
             };
             header?: never;
@@ -22694,7 +22694,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The `etag` of what the change was made from, or `*`. */
+                /** @description The `etag` of the version that the change is based on, or `*`. */
                 "if-match": string;
                 "Idempotency-Key"?: string | null;
             };
@@ -23110,7 +23110,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The `etag` of what the change was made from, or `*`. */
+                /** @description The `etag` of the version that the change is based on, or `*`. */
                 "if-match": string;
             };
             path: {
@@ -24037,7 +24037,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The `etag` of what the change was made from, or `*`. */
+                /** @description The `etag` of the version that the change is based on, or `*`. */
                 "if-match": string;
             };
             path: {
@@ -24401,7 +24401,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The `etag` of what the change was made from, or `*`. */
+                /** @description The `etag` of the version that the change is based on, or `*`. */
                 "if-match": string;
             };
             path: {
@@ -24619,7 +24619,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The `etag` of what the change was made from, or `*`. */
+                /** @description The `etag` of the version that the change is based on, or `*`. */
                 "if-match": string;
             };
             path?: never;
@@ -24799,7 +24799,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The `etag` of what the change was made from, or `*`. */
+                /** @description The `etag` of the version that the change is based on, or `*`. */
                 "if-match": string;
             };
             path: {
@@ -25865,7 +25865,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The `etag` of what the change was made from, or `*`. */
+                /** @description The `etag` of the version that the change is based on, or `*`. */
                 "if-match": string;
             };
             path: {

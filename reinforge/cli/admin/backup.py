@@ -13,7 +13,7 @@ from reinforge.cli.output import Json, err, result, size
 from reinforge.platform.backup import Manifest
 from reinforge.platform.backup import Progress as ProgressCallback
 
-Folder = Annotated[Path, typer.Argument(help="Folder of the copy.")]
+Folder = Annotated[Path, typer.Argument(help="Folder of the backup.")]
 
 
 def backup(folder: Folder, home: Home = Path(".reinforge"), json: Json = False) -> None:

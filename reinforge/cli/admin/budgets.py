@@ -18,10 +18,10 @@ KINDS = {
     "device_seconds": "workers' time",
     "sampled_tokens": "sampled tokens",
     "trained_tokens": "trained tokens",
-    "judge_spend": "judges, at their prices",
+    "judge_spend": "cost of judges",
     "storage_bytes": "storage",
-    "served_input_tokens": "served tokens, read",
-    "served_output_tokens": "served tokens, written",
+    "served_input_tokens": "input tokens of deployments",
+    "served_output_tokens": "output tokens of deployments",
 }
 KindArgument = Annotated[str, typer.Argument(help=f"{', '.join(KINDS)}.")]
 PeriodOption = Annotated[str, typer.Option(help="day, month or total.")]

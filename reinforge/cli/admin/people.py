@@ -37,30 +37,31 @@ def list_projects(json: Json = False) -> None:
 
 
 @projects.command("create")
-def create_project(name: Annotated[str, typer.Argument(help="Its name.")]) -> None:
+def create_project(name: Annotated[str, typer.Argument(help="Name of the project.")]) -> None:
     """Create a project and print an owner key for it, which is shown only once."""
     with connect() as client:
         project = client.projects.create(name, with_key=True)
-    err.print(f"{project.name} is made; its key is shown this once")
+    err.print(f"{project.name} is created. Its key is shown only now:")
     out.print(project.key)
 
 
 @projects.command("rename")
 def rename_project(
-    id: Annotated[str, typer.Argument(help="Its id.")],
+    id: Annotated[str, typer.Argument(help="Id of the project.")],
     name: Annotated[str, typer.Argument(help="The new name.")],
 ) -> None:
     """Rename a project."""
     with connect() as client:
         client.projects.rename(id, name)
-    err.print(f"{id} is called {name}")
+    err.print(f"{id} is renamed to {name}")
 
 
 @projects.command("require-card")
 def require_card(
-    id: Annotated[str, typer.Argument(help="Its id.")],
+    id: Annotated[str, typer.Argument(help="Id of the project.")],
     conditions: Annotated[
-        str | None, typer.Argument(help="Such as 'held_out_gain.low>0, witnesses=0'; left out: nothing.")
+        str | None,
+        typer.Argument(help="Such as 'held_out_gain.low>0, witnesses=0'. Leave out to require nothing."),
     ] = None,
 ) -> None:
     """Set the conditions that a report card must meet for a promotion. Owners only."""
@@ -71,8 +72,8 @@ def require_card(
 
 @projects.command("export")
 def export_project(
-    id: Annotated[str, typer.Argument(help="Its id.")],
-    path: Annotated[Path, typer.Argument(help="The tar to write.")],
+    id: Annotated[str, typer.Argument(help="Id of the project.")],
+    path: Annotated[Path, typer.Argument(help="Tar file to write.")],
 ) -> None:
     """Export all data of a project, including completions and evaluations but no secrets."""
     with connect() as client:
@@ -82,7 +83,7 @@ def export_project(
 
 @projects.command("delete")
 def delete_project(
-    id: Annotated[str, typer.Argument(help="Its id.")],
+    id: Annotated[str, typer.Argument(help="Id of the project.")],
     name: Annotated[str, typer.Option(help="Name of the project, as confirmation.")],
 ) -> None:
     """Delete a project and all its data."""
@@ -110,15 +111,17 @@ def list_keys(json: Json = False) -> None:
 
 @keys.command("create")
 def create_key(
-    name: Annotated[str, typer.Argument(help="What uses it.")],
+    name: Annotated[str, typer.Argument(help="Name of the key: what uses it.")],
     role: RoleOption = "editor",
     scope: Annotated[
-        list[str] | None, typer.Option(help=f"{', '.join(SCOPES)}; several times for several.")
+        list[str] | None, typer.Option(help=f"{', '.join(SCOPES)}. Repeat for more; default: all.")
     ] = None,
-    days: Annotated[int | None, typer.Option(help="Expires after so many days.", min=1)] = None,
+    days: Annotated[
+        int | None, typer.Option(help="Days until the key expires; default: never.", min=1)
+    ] = None,
     administrator: Annotated[
         bool,
-        typer.Option("--administrator", help="With --role owner: it runs the platform, in every project."),
+        typer.Option("--administrator", help="With --role owner: the key may also administer the platform."),
     ] = False,
 ) -> None:
     """Create an API key and print its secret, which is shown only once."""
@@ -127,12 +130,12 @@ def create_key(
         key = client.keys.create(
             name, cast(Role, role), scopes=scopes, expires_in_days=days, administrator=administrator
         )
-    err.print(f"{key.name} ({key.id}); its secret is shown this once")
+    err.print(f"{key.name} ({key.id}) is created. Its secret is shown only now:")
     out.print(key.key)
 
 
 @keys.command("revoke")
-def revoke_key(id: Annotated[str, typer.Argument(help="Its id.")]) -> None:
+def revoke_key(id: Annotated[str, typer.Argument(help="Id of the key.")]) -> None:
     """Revoke a key immediately."""
     with connect() as client:
         client.keys.revoke(id)
@@ -140,7 +143,7 @@ def revoke_key(id: Annotated[str, typer.Argument(help="Its id.")]) -> None:
 
 
 @keys.command("transfer")
-def transfer_key(id: Annotated[str, typer.Argument(help="Its id.")], json: Json = False) -> None:
+def transfer_key(id: Annotated[str, typer.Argument(help="Id of the key.")], json: Json = False) -> None:
     """Take over another member's key, so that it keeps working when they are removed.
 
     The secret stays the same: anybody who has it can still use the key, limited to your rights.
@@ -167,10 +170,11 @@ def list_members(json: Json = False) -> None:
 @members.command("invite")
 def invite(
     name: Annotated[
-        str | None, typer.Argument(help="For whom, as a note for you; who accepts chooses their own name.")
+        str | None,
+        typer.Argument(help="A note on who is invited. The person who accepts chooses their own name."),
     ] = None,
     role: RoleOption = "editor",
-    note: Annotated[str | None, typer.Option(help="The same.")] = None,
+    note: Annotated[str | None, typer.Option(help="Same as the argument NAME.")] = None,
 ) -> None:
     """Create an invitation for one person and print its address, which is shown only once."""
     with connect() as client:
@@ -198,7 +202,7 @@ def change_role(
 def remove_member(
     who: Who,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Remove nobody: list the keys that would end.")
+        bool, typer.Option("--dry-run", help="Remove nobody; only list the keys that would stop working.")
     ] = False,
 ) -> None:
     """Remove a member. Their keys stop working; to keep a key, run `reinforge key transfer` first."""
@@ -211,7 +215,11 @@ def remove_member(
         f"{member.name} ({member.id}) {'would be' if dry_run else 'is'} removed", markup=False, soft_wrap=True
     )
     for key in ending:
-        ended = f"would end; keep it first: reinforge key transfer {key.id}" if dry_run else "has ended"
+        ended = (
+            f"would stop working; to keep it: reinforge key transfer {key.id}"
+            if dry_run
+            else "no longer works"
+        )
         err.print(f"Key {key.name} ({key.id}) {ended}", markup=False, soft_wrap=True)
 
 
@@ -225,10 +233,10 @@ def _member(client: Reinforge, who: str) -> Member:
         raise NotFound(f"There is no member {who}.", code="member_not_found", param="who", hint=hint)
     if len(matches) > 1:
         raise InvalidInput(
-            f"{len(matches)} members are called {who}.",
+            f"{len(matches)} members have the name or address {who}.",
             code="ambiguous_name",
             param="who",
-            hint="Give the id of one: `reinforge member list` shows them.",
+            hint="Give the id of the member: `reinforge member list` shows all ids.",
         )
     return matches[0]
 

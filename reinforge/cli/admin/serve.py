@@ -42,7 +42,7 @@ def need(*rooms: str) -> None:
     missing = [room for room in rooms if importlib.util.find_spec(room) is None]
     if missing:
         raise Unavailable(
-            f"This is the client alone: {' and '.join(missing)} of the platform are not installed.",
+            f"Only the client is installed; the platform's {' and '.join(missing)} are missing.",
             code="platform_not_installed",
             hint="Install the platform, reinforge-server[train] (docs/install.md#from-wheels), or use a server "
             "elsewhere (`reinforge login`).",
@@ -90,7 +90,7 @@ def up(
                 if platform.sign_in_url:
                     err.print(f"Sign in (once): {platform.sign_in_url}", soft_wrap=True)
                 if platform.starts_demo:
-                    err.print("The demo job starts by itself; --no-demo leaves it out.", soft_wrap=True)
+                    err.print("The demo job starts automatically; --no-demo prevents it.", soft_wrap=True)
                 err.print("Ctrl-C stops everything.", style="dim")
                 platform.wait()
         except KeyboardInterrupt:
@@ -110,7 +110,7 @@ def demo(
     job_name: Annotated[
         demo_job.DemoName,
         typer.Option(
-            "--job", help="additions: sums, worked out; tools: sums, by a calculator that the model calls."
+            "--job", help="additions: the model works sums out itself; tools: it calls a calculator."
         ),
     ] = "additions",
     job_file: Annotated[
@@ -157,7 +157,7 @@ def _run_demo(client: Reinforge, spec: Any, home: Path, *, again: bool) -> dict[
     job, exists = demo_job.find_or_start(client, spec, push_parts, again=again)
     if exists:
         err.print(
-            f"The demo job is there already ({job.id}, {job.status}); train again with: reinforge demo --again"
+            f"The demo job exists already ({job.id}, {job.status}); train again with: reinforge demo --again"
         )
     job = follow(client, job.id)
     result = demo_job.summary(client, job, home)
@@ -184,7 +184,7 @@ def doctor(
     home: Home = Path(".reinforge"),
     port: Annotated[
         int | None,
-        typer.Option(help="Port to check; default: that of the platform which runs on the home, else 8321."),
+        typer.Option(help="Port to check. Default: the port of the platform running on --home, else 8321."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -222,7 +222,7 @@ def train(
     spec = jobfile.load(file)
     folder = (out_folder or Path("runs") / time.strftime("%Y%m%d-%H%M%S")).resolve()
     if folder.is_file():
-        raise InvalidInput(f"{folder} is a file.", code="out_exists", param="--out")
+        raise InvalidInput(f"{folder} is a file, but --out needs a folder.", code="out_exists", param="--out")
     result = offline.train(spec, folder)
     if json:
         output.print_json(result | {"out": str(folder)})

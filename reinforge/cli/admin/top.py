@@ -30,11 +30,11 @@ Snapshot = dict[str, Any]
 
 
 def top(
-    once: Annotated[bool, typer.Option("--once", help="Print it once and stop.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Print the state once and stop.")] = False,
     every: Annotated[float, typer.Option(help="Seconds between updates.", min=0.5)] = 2.0,
     json: Json = False,
 ) -> None:
-    """Show workers, running jobs and the queue until Ctrl-C. If stdout is no terminal, print them once."""
+    """Show workers, running jobs and the queue until Ctrl-C. If stdout is not a terminal, print them once."""
     with connect() as client:
         if json:
             print_json(snapshot(client))

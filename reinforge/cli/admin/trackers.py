@@ -19,19 +19,20 @@ JobArgument = Annotated[str, typer.Argument(help="Id of the job.")]
 
 @app.command()
 def add(
-    name: Annotated[str, typer.Argument(help="What you call it.")],
+    name: Annotated[str, typer.Argument(help="Name of the tracker, of your choice.")],
     kind: Annotated[Literal["wandb", "mlflow"], typer.Option(help="wandb or mlflow.")],
-    destination: Annotated[str, typer.Option(help="Project of W&B or experiment of MLflow.")],
+    destination: Annotated[str, typer.Option(help="W&B project or MLflow experiment.")],
     url: Annotated[
         str | None, typer.Option(help="MLflow: the tracking URI. W&B: default https://api.wandb.ai.")
     ] = None,
-    entity: Annotated[str | None, typer.Option(help="W&B: user or team; default that of the key.")] = None,
+    entity: Annotated[str | None, typer.Option(help="W&B user or team. Default: the key's.")] = None,
     username: Annotated[
-        str | None, typer.Option(help="MLflow with basic authentication: the user; the key is the password.")
+        str | None,
+        typer.Option(help="User name for MLflow with basic authentication; the key is then the password."),
     ] = None,
     key_env: Annotated[
         str | None,
-        typer.Option(help="Environment variable with the key; it is sent once and kept encrypted."),
+        typer.Option(help="Environment variable with the key, which is sent once and stored encrypted."),
     ] = None,
     every_job: Annotated[bool, typer.Option(help="Export every new job of the project.")] = False,
     json: Json = False,

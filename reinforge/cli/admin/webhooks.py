@@ -50,7 +50,7 @@ def create_webhook(
             help="Only this event, such as fine_tuning.job.succeeded. Repeat for more; default: all."
         ),
     ] = None,
-    description: Annotated[str | None, typer.Option(help="What it is for.")] = None,
+    description: Annotated[str | None, typer.Option(help="What the webhook is for.")] = None,
     json: Json = False,
 ) -> None:
     """Create a webhook and print the secret that signs its requests, which is shown only once."""
@@ -59,7 +59,7 @@ def create_webhook(
     if json:
         output.print_json(created)
         return
-    err.print(f"{created.id} sends to {created.url}; its secret is shown this once", markup=False)
+    err.print(f"{created.id} sends to {created.url}. Its secret is shown only now:", markup=False)
     out.print(created.secret)
 
 
@@ -75,7 +75,7 @@ def test_webhook(
     if json:
         output.print_json(delivery)
     elif not delivery.log:
-        err.print(f"No answer yet after {timeout:g} s; the server goes on trying.")
+        err.print(f"No answer yet after {timeout:g} s; the server keeps trying.")
     else:
         attempt = delivery.log[-1]
         answer = f"HTTP {attempt.status}" if attempt.status is not None else (attempt.error or "no answer")

@@ -8,7 +8,7 @@ from reinforge.cli.output import Json, err
 from reinforge.jails import JAIL_NAMES
 from reinforge.schemas.resources import WorkerInfo
 
-app = typer.Typer(help="Workers: the processes that train and answer.", no_args_is_help=True)
+app = typer.Typer(help="Workers: the processes that train and serve models.", no_args_is_help=True)
 
 
 @app.command("list")

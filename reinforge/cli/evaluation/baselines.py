@@ -66,7 +66,7 @@ def result(file_or_id: str) -> Result:
 
 
 def baseline(reference: str, new: About, *, optional: bool) -> Result | None:
-    """Load a baseline by file, id or name; a name means its newest other evaluation on the same dataset.
+    """Load a baseline by file, id or name. A name means its newest evaluation on the same dataset but `new`.
 
     If none has the name, returns None if `optional`, else raises NotFound `baseline_not_found`. Raises
     StateConflict `baseline_not_comparable` if the datasets differ.
@@ -110,13 +110,13 @@ def differences(old: About, new: About) -> list[str]:
     notes = []
     if same_dataset(old, new) is None:
         notes.append(
-            "It is not known of which dataset both results are: rows were compared by their numbers alone."
+            "It is unknown whether both results are of the same dataset: rows were matched by number alone."
         )
     before, now = old.scored_by(), new.scored_by()
     if before is not None and now is not None and before != now:
         notes.append(
-            f"The reward is another one: {old.reward_words()} scored the baseline, {new.reward_words()} this "
-            "evaluation. A difference may be the reward's, not the model's."
+            f"The rewards differ: {old.reward_words()} scored the baseline, {new.reward_words()} this "
+            "evaluation. A difference in the results may come from the reward instead of the model."
         )
     if old.settings is not None and new.settings is not None:
         # A setting that one of the two does not have is one that another release did not have.
@@ -127,9 +127,11 @@ def differences(old: About, new: About) -> list[str]:
             if old.settings[name] != new.settings[name]
         ]
         if changed:
-            notes.append(f"The completions were sampled in another way: {', '.join(changed)}.")
+            notes.append(f"Sampling settings differ from the baseline's: {', '.join(changed)}.")
     if old.prompt_view is not None and new.prompt_view is not None and old.prompt_view != new.prompt_view:
-        notes.append("The rows became prompts in another way, or the answers come from another column.")
+        notes.append(
+            "The baseline made its prompts from the rows differently, or took answers from another column."
+        )
     return notes
 
 
@@ -158,8 +160,8 @@ def _content(about: About) -> str | None:
 
 def _not_comparable(old: About, new: About) -> StateConflict:
     return StateConflict(
-        f"The baseline {old.id} is about another dataset ({old.dataset or 'unknown'}) than the evaluation {new.id} "
-        f"({new.dataset or 'unknown'}): their rows are others, so nothing can be compared.",
+        f"The baseline {old.id} (dataset {old.dataset or 'unknown'}) cannot be compared with the "
+        f"evaluation {new.id} (dataset {new.dataset or 'unknown'}): their datasets differ.",
         code="baseline_not_comparable",
         hint=f"Make a new baseline: `reinforge eval --name {old.name or 'NAME'} --dataset …` with the model that is to "
         "be the baseline, on the dataset (and with the reward) of this evaluation.",
@@ -180,7 +182,7 @@ def _read(path: Path) -> Result:
         rows = EvaluationRows.model_validate(document["scores"])
     except (ValueError, KeyError, TypeError, ValidationError) as error:
         raise InvalidInput(
-            f"{path} is no result of `reinforge eval --out`.", code="invalid_evaluation_file"
+            f"{path} is not a file that `reinforge eval --out` wrote.", code="invalid_evaluation_file"
         ) from error
     return Result(about, rows.data, rows.pass_above)
 

@@ -23,11 +23,11 @@ WITH_RESUME = {"resume", "timeout", "wait", "file", "json", "quiet"}
 def evaluate(
     ctx: typer.Context,
     dataset: Annotated[
-        str | None, typer.Option(help="A dataset's id, or a file, which is pushed. Needed.")
+        str | None, typer.Option(help="Id of a dataset, or a file, which is uploaded. Required.")
     ] = None,
     reward: Annotated[
         str | None,
-        typer.Option(help="A file with code or a grader, a stored reward (rew_…) or a ready one. Needed."),
+        typer.Option(help="A file with code or a grader, rew_…, or a ready-made reward's name. Required."),
     ] = None,
     column: Columns = None,
     prompt_template: Template = None,
@@ -36,20 +36,17 @@ def evaluate(
     adapter: Annotated[str | None, typer.Option(help="adp_…, or ftjob-…: its best checkpoint.")] = None,
     checkpoint: Annotated[str | None, typer.Option(help="ftckpt_…")] = None,
     name: Annotated[str | None, typer.Option(help="Name, for `gate --baseline NAME`.")] = None,
-    rows: Annotated[int, typer.Option("--rows", "--first", help="At most so many rows.", min=1)] = 200,
-    samples: Annotated[int, typer.Option(help="Completions of each row.", min=1, max=16)] = 4,
+    rows: Annotated[int, typer.Option("--rows", "--first", help="Maximum number of rows.", min=1)] = 200,
+    samples: Annotated[int, typer.Option(help="Completions per row.", min=1, max=16)] = 4,
     split: Annotated[str, typer.Option(help="all, train or held_out.")] = "all",
     held_out_rows: Annotated[int | None, typer.Option(help="As in the job.", min=0)] = None,
     split_by: Annotated[SplitBy, typer.Option(help="As in the job.")] = SplitBy.row,
-    seed: Annotated[int, typer.Option(help="Of the split and the sampling.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the split and the sampling.", min=0)] = 0,
     max_tokens: Annotated[int, typer.Option(min=1, max=4096)] = 256,
     temperature: Annotated[float, typer.Option(min=0, max=10)] = 1.0,
     pass_above: Annotated[float, typer.Option(help="A completion passes above this reward.")] = 0.5,
     resume: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ID", help="Come back to one that was started; if it failed or was cancelled, it goes on."
-        ),
+        str | None, typer.Option(metavar="ID", help="Return to an evaluation, or continue one that stopped.")
     ] = None,
     timeout: Timeout = None,
     wait: Annotated[bool, typer.Option(help="Wait for the result.")] = True,
@@ -83,7 +80,7 @@ def evaluate(
 
 
 def _taken_up(client: Reinforge, id: str, ctx: typer.Context) -> Evaluation:
-    """The evaluation, resumed if it had stopped. Raises InvalidInput for options that would change it."""
+    """Get an evaluation, resumed if it had stopped. Raises InvalidInput for a replay or changed settings."""
     sources = {name: ctx.get_parameter_source(name) for name in ctx.params if name not in WITH_RESUME}
     conflicting = [
         name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"
@@ -91,25 +88,27 @@ def _taken_up(client: Reinforge, id: str, ctx: typer.Context) -> Evaluation:
     if conflicting:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in conflicting)
         raise InvalidInput(
-            f"--resume comes back to {id} as it was started; {flags} cannot change it.", code="usage"
+            f"--resume continues {id} with its original settings; remove {flags}.", code="usage"
         )
     evaluation = client.evaluations.get(id)
     if evaluation.kind != "stand_alone":
-        raise InvalidInput(f"{id} is a replay, which `reinforge eval` does not make.", code="not_stand_alone")
+        raise InvalidInput(
+            f"{id} is a replay; `reinforge eval` only resumes its own evaluations.", code="not_stand_alone"
+        )
     return client.evaluations.resume(id) if evaluation.status in ("failed", "cancelled") else evaluation
 
 
 def _waited(client: Reinforge, started: Evaluation, timeout: float | None, file: Path | None) -> Evaluation:
-    """Ctrl-C and time-out end the wait, not the evaluation."""
+    """Wait for the evaluation. Ctrl-C and a time-out end only the wait."""
     out_again = "" if file is None else f" --out {file}"
-    again = f"{started.id} goes on. Come back to it: reinforge eval --resume {started.id}{out_again}"
+    again = f"{started.id} keeps running. Return to it: reinforge eval --resume {started.id}{out_again}"
     try:
         return client.evaluations.wait(started.id, timeout=timeout)
     except KeyboardInterrupt:
         err.print(f"\nDetached; {again}", markup=False, soft_wrap=True)
         raise typer.Exit(Exit.INTERRUPTED) from None
     except TimeoutError:
-        err.print(f"Not at its end after {timeout:g} s; {again}", markup=False, soft_wrap=True)
+        err.print(f"Not finished after {timeout:g} s; {again}", markup=False, soft_wrap=True)
         raise typer.Exit(Exit.TIMEOUT) from None
 
 

@@ -28,31 +28,31 @@ def gate(
     metric: Annotated[
         str, typer.Option(help="eval/reward, eval/pass_rate or eval/pass_any.")
     ] = "eval/reward",
-    least: Annotated[float | None, typer.Option("--min", help="What the metric has to be at least.")] = None,
+    least: Annotated[float | None, typer.Option("--min", help="Minimum of the metric.")] = None,
     max_regression: Annotated[
-        float | None, typer.Option(help="How far below the baseline it may be.", min=0)
+        float | None, typer.Option(help="How far the metric may be below the baseline's.", min=0)
     ] = None,
     min_improvement: Annotated[
-        float | None, typer.Option(help="How far above the baseline it has to be.", min=0)
+        float | None, typer.Option(help="How far the metric must be above the baseline's.", min=0)
     ] = None,
     baseline: Annotated[
         str | None,
-        typer.Option(help="An evaluation (eval_…), a file, or a name: the newest of that name and dataset."),
+        typer.Option(help="An evaluation (eval_…), a file, or a name: its newest on the same dataset."),
     ] = None,
     baseline_optional: Annotated[
-        bool, typer.Option("--baseline-optional", help="Without that baseline, do not compare.")
+        bool,
+        typer.Option("--baseline-optional", help="If no evaluation has the baseline's name, do not compare."),
     ] = False,
     confidence: Annotated[
-        float, typer.Option(help="One-sided; 0.5 compares the estimates themselves.", min=0.5, max=0.999)
+        float,
+        typer.Option(help="One-sided confidence; 0.5 compares the estimates themselves.", min=0.5, max=0.999),
     ] = 0.95,
     max_errors: Annotated[
-        float, typer.Option(help="Share of completions that may have no score.", min=0, max=1)
+        float, typer.Option(help="Maximum share of completions without a score.", min=0, max=1)
     ] = 0.05,
     require_card: Annotated[
         str | None,
-        typer.Option(
-            help="Conditions on the report card of a job, such as 'held_out_gain.low>0, witnesses=0'."
-        ),
+        typer.Option(help="Conditions on a job's report card, such as 'held_out_gain.low>0, witnesses=0'."),
     ] = None,
     junit: Annotated[Path | None, typer.Option(help="Write a JUnit report here.")] = None,
     summary: Annotated[Path | None, typer.Option(help="Append the result as Markdown here.")] = None,

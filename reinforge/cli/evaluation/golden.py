@@ -43,19 +43,21 @@ def add(
     file: Annotated[
         Path | None, typer.Option("--file", "-f", exists=True, help="YAML or JSON: a list of cases.")
     ] = None,
-    completion: Annotated[str | None, typer.Option(help="What the model wrote.")] = None,
-    item: Annotated[str, typer.Option(help="Its dataset row, as JSON.")] = "{}",
-    value: Annotated[float | None, typer.Option(help="The reward it has to get.")] = None,
-    least: Annotated[float | None, typer.Option(help="The smallest it may get.")] = None,
-    most: Annotated[float | None, typer.Option(help="The largest it may get.")] = None,
-    above: Annotated[str | None, typer.Option(help="A completion that has to get less.")] = None,
-    not_applicable: Annotated[bool, typer.Option(help="It has to get no reward at all.")] = False,
-    note: Annotated[str | None, typer.Option(help="What the case is there for.")] = None,
+    completion: Annotated[str | None, typer.Option(help="The completion to score.")] = None,
+    item: Annotated[str, typer.Option(help="The completion's dataset row, as JSON.")] = "{}",
+    value: Annotated[float | None, typer.Option(help="Reward that the completion must get.")] = None,
+    least: Annotated[float | None, typer.Option(help="Lowest reward that it may get.")] = None,
+    most: Annotated[float | None, typer.Option(help="Highest reward that it may get.")] = None,
+    above: Annotated[
+        str | None, typer.Option(help="Another completion, which must get a lower reward.")
+    ] = None,
+    not_applicable: Annotated[bool, typer.Option(help="The completion must get no reward.")] = False,
+    note: Annotated[str | None, typer.Option(help="What the case tests.")] = None,
     json: Json = False,
 ) -> None:
     """Add golden cases to a stored reward: one from options, or all of a file."""
     if (file is None) == (completion is None):
-        raise InvalidInput("Give --file or --completion.", code="usage")
+        raise InvalidInput("Give either --file or --completion.", code="usage")
     if file is not None:
         cases = read_cases(file)
     else:
@@ -90,7 +92,9 @@ def run(
     cases: Annotated[
         Path | None, typer.Option(exists=True, help="YAML or JSON with cases; needed with a .py file.")
     ] = None,
-    granularity: Annotated[str, typer.Option(help="Of a .py file: sample, group or batch.")] = "sample",
+    granularity: Annotated[
+        str, typer.Option(help="What one call of a .py file's reward sees: sample, group or batch.")
+    ] = "sample",
     report: Annotated[Path | None, typer.Option("--junit", help="Write a JUnit report here.")] = None,
     json: Json = False,
 ) -> None:

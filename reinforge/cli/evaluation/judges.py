@@ -17,20 +17,24 @@ app = typer.Typer(
 
 @app.command()
 def add(
-    name: Annotated[str, typer.Argument(help="What graders call it.")],
+    name: Annotated[str, typer.Argument(help="Name by which graders refer to the judge.")],
     base_url: Annotated[
-        str, typer.Option(help="Where /chat/completions is found: https://api.openai.com/v1.")
+        str, typer.Option(help="Address before /chat/completions, such as https://api.openai.com/v1.")
     ],
-    model: Annotated[str, typer.Option(help="The model's name there.")],
+    model: Annotated[str, typer.Option(help="Name of the model on that server.")],
     key_env: Annotated[
         str | None,
-        typer.Option(help="Environment variable with the API key; it is sent once and kept encrypted."),
+        typer.Option(help="Environment variable with the API key, which is sent once and stored encrypted."),
     ] = None,
-    input_price: Annotated[float, typer.Option(help="Per million tokens of input.", min=0)] = 0.0,
-    output_price: Annotated[float, typer.Option(help="Per million tokens of output.", min=0)] = 0.0,
+    input_price: Annotated[float, typer.Option(help="Price per million input tokens.", min=0)] = 0.0,
+    output_price: Annotated[float, typer.Option(help="Price per million output tokens.", min=0)] = 0.0,
     structured: Annotated[str, typer.Option(help="json_schema, json_object or prompt.")] = "json_schema",
-    concurrency: Annotated[int, typer.Option(help="Requests at the same time.", min=1, max=256)] = 8,
-    timeout: Annotated[float, typer.Option(help="Seconds for one try.", min=0.1, max=600)] = 60.0,
+    concurrency: Annotated[
+        int, typer.Option(help="Maximum number of requests at a time.", min=1, max=256)
+    ] = 8,
+    timeout: Annotated[
+        float, typer.Option(help="Seconds after which one try fails.", min=0.1, max=600)
+    ] = 60.0,
     json: Json = False,
 ) -> None:
     """Add a judge to the project, or change the judge of the same name. For owners."""
@@ -91,7 +95,7 @@ def list_judges(json: Json = False) -> None:
 
 
 @app.command()
-def remove(name: Annotated[str, typer.Argument(help="Its name.")]) -> None:
+def remove(name: Annotated[str, typer.Argument(help="Name of the judge.")]) -> None:
     """Remove a judge and its key. Jobs that use it pause at their next attempt."""
     with connect() as client:
         client.judges.remove(name)

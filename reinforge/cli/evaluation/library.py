@@ -17,7 +17,9 @@ from reinforge.schemas.rewards import RewardTemplate
 
 app = typer.Typer(help="Ready rewards: run them as they are, or start from one. No server is needed.")
 
-RewardId = Annotated[str, typer.Argument(help="See `reinforge reward library list`.", show_default=False)]
+RewardId = Annotated[
+    str, typer.Argument(help="Id of a ready reward: see `reinforge reward library list`.", show_default=False)
+]
 
 
 @app.command("list")
@@ -62,11 +64,16 @@ def show(id: RewardId, json: Json = False) -> None:
 @app.command()
 def use(
     id: RewardId,
-    file: Annotated[Path | None, typer.Argument(help="Written here; default: ID.py.")] = None,
-    set: Annotated[
-        list[str] | None, typer.Option("--set", help="NAME=VALUE of a parameter, the value as JSON or text.")
+    file: Annotated[
+        Path | None, typer.Argument(help="File to write; default: ID.py, or ID.yaml for a grader.")
     ] = None,
-    cases: Annotated[bool, typer.Option("--cases", help="Write its golden cases beside it as well.")] = False,
+    set: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Set a parameter: NAME=VALUE, the value as JSON or text."),
+    ] = None,
+    cases: Annotated[
+        bool, typer.Option("--cases", help="Also write its golden cases, to a file beside it.")
+    ] = False,
 ) -> None:
     """Write a reward's source to a new file, to push, test or edit. Existing files are never overwritten."""
     chosen = ready_reward(id)
@@ -75,11 +82,13 @@ def use(
     settings = dict(_setting(option) for option in set or [])
     if settings and not python:
         raise InvalidInput(
-            f"--set works for Python rewards. {id} is YAML: edit the written file.", code="usage", param="set"
+            f"--set works only for Python rewards. {id} is YAML: edit the written file.",
+            code="usage",
+            param="set",
         )
     _write(path, fill(chosen.source, settings) if python else chosen.source)
     if not python:
-        err.print("It goes into a job file, under `rewards`.", style="dim")
+        err.print("Insert it into a job file, under `rewards`.", style="dim")
         out.print(str(path), markup=False, soft_wrap=True)
         return
     if cases:
@@ -122,7 +131,9 @@ def _write(path: Path, text: str) -> None:
         with path.open("x", encoding="utf-8") as opened:
             opened.write(text)
     except FileExistsError:
-        raise InvalidInput(f"{path} is there already.", code="file_exists", param="file") from None
+        raise InvalidInput(
+            f"{path} exists already; name another file.", code="file_exists", param="file"
+        ) from None
     except OSError as error:
         raise InvalidInput(f"{path} cannot be written: {error.strerror}.", code="file_unwritable") from error
 

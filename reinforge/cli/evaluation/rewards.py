@@ -23,8 +23,8 @@ from reinforge.schemas.reward_attack import MOST_ATTACK_ROWS, AttackReport
 
 app = typer.Typer(help="Save and try rewards.", no_args_is_help=True)
 
-Granularity = Annotated[str, typer.Option(help="What one call sees: sample, group or batch.")]
-Entry = Annotated[str | None, typer.Option(help="Function to call, when there are several.")]
+Granularity = Annotated[str, typer.Option(help="What one call of the reward sees: sample, group or batch.")]
+Entry = Annotated[str | None, typer.Option(help="Function to call, if the file has several.")]
 
 
 @app.command()
@@ -67,12 +67,13 @@ def list_rewards(json: Json = False) -> None:
 @app.command()
 def test(
     reward: Annotated[
-        str, typer.Argument(help="A .py file, a grader as .json, a stored reward (rew_…) or a ready one.")
+        str,
+        typer.Argument(help="A .py file, a grader as .json, a stored reward (rew_…) or a ready one's name."),
     ],
     completion: Annotated[
         list[str] | None, typer.Option(help="A completion to score; repeat for more.")
     ] = None,
-    item: Annotated[str | None, typer.Option(help="The row the completions belong to, as JSON.")] = None,
+    item: Annotated[str | None, typer.Option(help="The completions' dataset row, as JSON.")] = None,
     dataset: Annotated[
         Path | None, typer.Option(exists=True, help="JSONL, CSV or Parquet to take rows from.")
     ] = None,
@@ -115,19 +116,22 @@ def test(
 @app.command()
 def attack(
     reward: Annotated[
-        str, typer.Argument(help="A .py file, a grader as .json, a stored reward (rew_…) or a ready one.")
+        str,
+        typer.Argument(help="A .py file, a grader as .json, a stored reward (rew_…) or a ready one's name."),
     ],
     dataset: Annotated[Path, typer.Option(exists=True, help="JSONL, CSV or Parquet to take rows from.")],
     rows: Annotated[int, typer.Option(help="Rows to try.", min=1, max=MOST_ATTACK_ROWS)] = MOST_ATTACK_ROWS,
     column: Columns = None,
     prompt_template: Template = None,
     right: Annotated[
-        str | None, typer.Option(help="A right completion, with {answer} where the answer stands.")
+        str | None, typer.Option(help="Text of a right completion; {answer} stands for the answer.")
     ] = None,
     entry: Entry = None,
     train: Annotated[
         bool,
-        typer.Option("--train", help="Also train the starter model on it for 30 steps: what does it learn?"),
+        typer.Option(
+            "--train", help="Also train the starter model on it for 30 steps, and report what it exploits."
+        ),
     ] = False,
     json: Json = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""`reinforge reward attack --train`: trains the starter model on a reward to see what it exploits."""
+"""`reinforge reward attack --train`: trains the starter model on a reward to see how it is exploited."""
 
 import json
 from pathlib import Path

@@ -17,7 +17,7 @@ Columns = Annotated[
     typer.Option(
         "--column",
         metavar="PART=COLUMN",
-        help="Which column plays which part, such as answer=result: prompt, messages or answer. Repeat for more.",
+        help="Column of a part (prompt, messages, answer or slice), such as answer=result. Repeat for more.",
     ),
 ]
 Template = Annotated[

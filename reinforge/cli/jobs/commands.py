@@ -56,7 +56,7 @@ def create(
         Path, typer.Option("--file", "-f", help="Job file (YAML or JSON); see docs/job-file.md.")
     ],
     wait: Annotated[
-        bool, typer.Option("--wait", help="Follow it to the end; the exit code tells how it ended.")
+        bool, typer.Option("--wait", help="Follow the job to its end; the exit code shows how it ended.")
     ] = False,
     timeout: Timeout = None,
     dry_run: Annotated[
@@ -64,9 +64,11 @@ def create(
     ] = False,
     suggested: Annotated[
         bool,
-        typer.Option("--suggested", help="Use the values of `job defaults` for what the file leaves open."),
+        typer.Option(
+            "--suggested", help="Use the values of `job defaults` for settings that the file lacks."
+        ),
     ] = False,
-    name: Annotated[str | None, typer.Option(help="Name of the job; wins over the file's.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the job, instead of the file's.")] = None,
     set: Settings = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -123,7 +125,9 @@ def show(id: JobId, json: Json = False) -> None:
 @app.command()
 def watch(
     id: JobId,
-    exit_status: Annotated[bool, typer.Option("--exit-status", help="Exit 1 unless it succeeds.")] = False,
+    exit_status: Annotated[
+        bool, typer.Option("--exit-status", help="Exit 1 unless the job succeeds; 2 if it is cancelled.")
+    ] = False,
     timeout: Timeout = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -153,7 +157,7 @@ def delete(id: JobId) -> None:
 def resume(
     id: JobId,
     wait: Annotated[
-        bool, typer.Option("--wait", help="Follow it to the end; the exit code tells how it ended.")
+        bool, typer.Option("--wait", help="Follow the job to its end; the exit code shows how it ended.")
     ] = False,
     timeout: Timeout = None,
     json: Json = False,
@@ -172,7 +176,7 @@ def resume(
 
 
 def report(job: JobDetail, changes: Sequence[JobChangeView]) -> None:
-    """Print the state of a job. changes: the changes of its learning rate."""
+    """Print the state of a job. changes: changes of its learning rate."""
     out.print(f"[bold]{escape(job.name)}[/bold]  {job.id}")
     if job.tags or job.archived:
         out.print(
@@ -224,14 +228,14 @@ def _check_timeout(timeout: float | None, wait: bool) -> None:
 def _finish(
     client: Reinforge, id: str, *, json: bool, quiet: bool, timeout: float | None, exit_status: bool = True
 ) -> None:
-    again = f"{id} goes on. Attach again: reinforge job watch {id}"
+    again = f"{id} keeps running. Attach again: reinforge job watch {id}"
     try:
         job = follow(client, id, quiet=quiet or json, timeout=timeout)
     except KeyboardInterrupt:
         err.print(f"\nDetached; {again}")
         raise typer.Exit(Exit.INTERRUPTED) from None
     except TimeoutError:
-        err.print(f"Not at its end after {timeout:g} s; {again}")
+        err.print(f"Not finished after {timeout:g} s; {again}")
         raise typer.Exit(Exit.TIMEOUT) from None
     if json:
         output.print_json(job)

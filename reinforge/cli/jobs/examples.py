@@ -14,7 +14,7 @@ from reinforge.errors import InvalidInput
 from reinforge.offline.examples import find
 
 app = typer.Typer(help="Examples: jobs with data, reward and measured result.", no_args_is_help=True)
-Name = Annotated[str, typer.Argument(help="See `reinforge example list`.")]
+Name = Annotated[str, typer.Argument(help="Name of an example: see `reinforge example list`.")]
 
 
 @app.command("list")
@@ -43,7 +43,7 @@ def list_examples(json: Json = False) -> None:
 def start(
     name: Name,
     wait: Annotated[
-        bool, typer.Option("--wait", help="Follow it to the end; the exit code tells how it ended.")
+        bool, typer.Option("--wait", help="Follow the job to its end; the exit code shows how it ended.")
     ] = False,
     timeout: Timeout = None,
     json: Json = False,
@@ -81,7 +81,7 @@ def copy(
 ) -> None:
     """Copy an example's files, to change them. Needs no server."""
     if folder.exists():
-        raise InvalidInput(f"{folder} exists already.", code="out_exists", param="folder")
+        raise InvalidInput(f"{folder} exists already; name a new folder.", code="out_exists", param="folder")
     shutil.copytree(find(name).folder, folder, ignore=shutil.ignore_patterns("__pycache__"))
     err.print(f"Start it: reinforge job create -f {folder / 'job.yaml'}")
     out.print(str(folder))

@@ -25,20 +25,20 @@ def list_jobs(
     reward: Annotated[str | None, typer.Option(help="Only jobs with this stored reward (rew_…).")] = None,
     preset: Annotated[str | None, typer.Option(help="Only jobs with this preset.")] = None,
     owner: Annotated[str | None, typer.Option(help="Only jobs created by this user or key.")] = None,
-    search: Annotated[str | None, typer.Option(help="Part of the name or id.")] = None,
+    search: Annotated[str | None, typer.Option(help="Only jobs with this text in their name or id.")] = None,
     sort: Annotated[
         str | None,
         typer.Option(
-            help="Such as name, -held_out_reward or spec.optimizer.learning_rate; minus reverses it."
+            help="Field to sort by, such as name or spec.optimizer.learning_rate; descending with - in front."
         ),
     ] = None,
     archived: Annotated[bool, typer.Option("--archived", help="Only archived jobs.")] = False,
-    all: Annotated[bool, typer.Option("--all", help="Also archived jobs.")] = False,
+    all: Annotated[bool, typer.Option("--all", help="Include archived jobs.")] = False,
     json: Json = False,
 ) -> None:
     """List jobs, newest first."""
     if archived and all:
-        raise InvalidInput("--archived and --all exclude each other.", code="usage")
+        raise InvalidInput("--archived and --all cannot be used together.", code="usage")
     filters: dict[str, Any] = {"status": status, "tag": tag, "model": model, "dataset": dataset}
     filters |= {"reward": reward, "preset": preset, "owner": owner, "q": search}
     with connect() as client:

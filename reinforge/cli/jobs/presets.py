@@ -33,7 +33,8 @@ def list_presets(json: Json = False) -> None:
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(help="See `reinforge presets list`.")], json: Json = False
+    name: Annotated[str, typer.Argument(help="Id of a preset: see `reinforge presets list`.")],
+    json: Json = False,
 ) -> None:
     """Show a preset: description, source and settings for a job file."""
     if name not in PRESETS:
@@ -41,7 +42,7 @@ def show(
             f"There is no preset {name!r}.",
             code="unknown_preset",
             param="name",
-            hint="reinforge presets list",
+            hint="`reinforge presets list` shows all presets.",
         )
     if json:
         output.print_json(_card(name))

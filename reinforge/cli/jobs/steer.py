@@ -28,9 +28,13 @@ def pause(id: JobId, json: Json = False) -> None:
 @app.command("change-reward")
 def change_reward(
     id: JobId,
-    reward: Annotated[str | None, typer.Option(help="Name in the job, when it has several.")] = None,
-    stored: Annotated[str | None, typer.Option(help="Another stored reward (rew_…).")] = None,
-    revision: Annotated[int | None, typer.Option(help="Default: the newest.", min=1)] = None,
+    reward: Annotated[
+        str | None, typer.Option(help="Name of the reward in the job; needed if the job has several.")
+    ] = None,
+    stored: Annotated[str | None, typer.Option(help="Id of another stored reward (rew_…).")] = None,
+    revision: Annotated[
+        int | None, typer.Option(help="Revision of the reward. Default: the newest.", min=1)
+    ] = None,
     json: Json = False,
 ) -> None:
     """Use another stored reward or revision from the next step on. Its golden cases must pass."""
@@ -45,7 +49,7 @@ def change(
     settings: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[SETTING=VALUE]...", help="Such as learning_rate=5e-6; without any they are listed."
+            metavar="[SETTING=VALUE]...", help="Such as learning_rate=5e-6. Without any, list the settings."
         ),
     ] = None,
     json: Json = False,
@@ -59,7 +63,7 @@ def change(
         changes = [_parsed(text, current) for text in settings]  # all of them before the first is changed
         changed = [client.jobs.change_setting(id, setting, value) for setting, value in changes]
     lines = [
-        f"{item.setting} is {item.value:g} from the next step on, before {item.before:g}." for item in changed
+        f"{item.setting} is {item.value:g} from the next step on; it was {item.before:g}." for item in changed
     ]
     output.result(changed, *lines, json=json)
 
@@ -69,7 +73,7 @@ def _list(settings: list[JobSetting], *, json: bool) -> None:
         settings,
         ["setting", "", "now", "created with"],
         lambda setting: [setting.setting, setting.title, f"{setting.value:g}", f"{setting.created_with:g}"],
-        empty="Nothing of this job can be changed.",
+        empty="This job has no settings that can be changed.",
         json=json,
     )
 
@@ -82,14 +86,12 @@ def _parsed(text: str, settings: list[JobSetting]) -> tuple[str, float]:
         raise InvalidInput(
             f"{name!r} names {'several settings' if matches else 'no setting of this job'}.",
             code="unknown_setting",
-            hint=f"It has: {', '.join(matches or [setting.setting for setting in settings])}.",
+            hint=f"Use one of: {', '.join(matches or [setting.setting for setting in settings])}.",
         )
     try:
         return matches[0], float(value)
     except ValueError:
-        raise InvalidInput(
-            f"{text!r} gives no number.", code="no_number", hint=f"Write {name}=0.5."
-        ) from None
+        raise InvalidInput(f"{text!r} sets no number.", code="no_number", hint=f"Write {name}=0.5.") from None
 
 
 Settings = Annotated[
@@ -106,11 +108,13 @@ Settings = Annotated[
 def fork(
     id: JobId,
     step: Annotated[
-        int | None, typer.Option(help="Continue from this step; default the newest with a resume state.")
+        int | None, typer.Option(help="Continue from this step. Default: the newest with a resume state.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Of the new job.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the new job.")] = None,
     set: Settings = None,
-    starts: Annotated[bool, typer.Option("--starts", help="Only list the steps to go on from.")] = False,
+    starts: Annotated[
+        bool, typer.Option("--starts", help="Only list the steps that a fork can start from.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Start a new job from a job's checkpoint: its weights and, if compatible, its optimizer state."""
@@ -126,7 +130,7 @@ def fork(
         err.print(f"{job.id} starts where {id} started.")
     else:
         carried = ", ".join(job.forked_from.carried)
-        err.print(f"{job.id} goes on from step {job.forked_from.step} with its {carried}.")
+        err.print(f"{job.id} continues from step {job.forked_from.step}, with that step's {carried}.")
     out.print(job.id)
 
 
@@ -137,7 +141,7 @@ def _list_starts(starts: list[JobStart], *, json: bool) -> None:
         lambda start: [
             str(start.step), number(start.held_out_reward), "weights and optimizer" if start.whole else "weights",
         ],
-        empty="Nothing is kept yet: reinforge job checkpoint.",
+        empty="No checkpoint is stored yet. Save one: reinforge job checkpoint ID",
         json=json,
     )  # fmt: skip
 
@@ -150,7 +154,7 @@ def _number(text: str) -> int | float:
 def place(text: str) -> tuple[str, Any]:
     path, equals, value = text.partition("=")
     if not equals:
-        raise InvalidInput(f"{text!r} gives no value.", code="no_value", hint=f"Write --set {path}=…")
+        raise InvalidInput(f"{text!r} sets no value.", code="no_value", hint=f"Write --set {path}=…")
     try:
         return path.strip(), _number(value)
     except ValueError:
@@ -179,4 +183,4 @@ def checkpoint(id: JobId, json: Json = False) -> None:
     """Save a checkpoint after the current step."""
     with connect() as client:
         request = client.jobs.checkpoint(id)
-    output.result(request, "A checkpoint is made after the step under way.", json=json)
+    output.result(request, "A checkpoint will be saved after the current step.", json=json)

@@ -46,7 +46,7 @@ app = typer.Typer(
 def start(
     file: Annotated[Path, typer.Argument(help="Sweep file (YAML or JSON); see docs/sweeps.md.")],
     wait: Annotated[
-        bool, typer.Option("--wait", help="Follow it to the end; the exit code tells how it ended.")
+        bool, typer.Option("--wait", help="Follow the sweep to its end; the exit code shows how it ended.")
     ] = False,
     timeout: Timeout = None,
     dry_run: Annotated[
@@ -154,14 +154,14 @@ def delete(id: SweepId) -> None:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Read a sweep file; its `job` is a job or a job file. Raises InvalidInput if it is not valid."""
+    """Read a sweep file and the job file that its `job` may name. Raises InvalidInput if one is not valid."""
     raw = read(path)
     folder, name, job = path.resolve().parent, path.name, raw.get("job")
     if isinstance(job, str):
         job_file = folder / job
         if not job_file.exists():
             raise InvalidInput(
-                f"There is no file {job} beside {name}.",
+                f"There is no job file {job} beside {name}.",
                 code="file_not_found",
                 param="job",
                 hint="`job` is a job, or the path of a job file relative to the sweep file.",
@@ -222,7 +222,7 @@ def report(sweep: SweepDetail, server: str) -> None:
 
 
 def comparison(sweep: SweepDetail, server: str) -> str | None:
-    """URL of the jobs' comparison with the first trial's job; None for one job.
+    """URL of the page that compares the jobs with the first trial's; None for fewer than two jobs.
 
     Jobs that differ only in their seeds are grouped."""
     first = sweep.trials[:1]
@@ -251,14 +251,14 @@ def _line(sweep: SweepDetail, trial: SweepTrial) -> list[str]:
 
 
 def _follow(client: Reinforge, sweep: SweepDetail, *, json: bool, quiet: bool, timeout: float | None) -> None:
-    again = f"the sweep goes on: reinforge sweep show {sweep.id}"
+    again = f"the sweep continues: reinforge sweep show {sweep.id}"
     try:
         ended = client.sweeps.wait(sweep.id, timeout=timeout)
     except KeyboardInterrupt:
         err.print(f"\nDetached; {again}")
         raise typer.Exit(Exit.INTERRUPTED) from None
     except TimeoutError:
-        err.print(f"Not at its end after {timeout:g} s; {again}")
+        err.print(f"Not finished after {timeout:g} s; {again}")
         raise typer.Exit(Exit.TIMEOUT) from None
     if json:
         output.print_json(ended)

@@ -25,7 +25,7 @@ AdapterId = Annotated[
 ]
 Base = Annotated[
     Path | None,
-    typer.Option("--base", help="Folder of the base model, if it is neither built in nor of the hub."),
+    typer.Option("--base", help="Folder of the base model, if it is neither built in nor on the hub."),
 ]
 
 

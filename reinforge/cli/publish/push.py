@@ -26,7 +26,9 @@ def push(
         bool, typer.Option("--merged", help="Push the merged model instead of the adapter.")
     ] = False,
     base: Base = None,
-    private: Annotated[bool, typer.Option("--private/--public", help="For a new repository.")] = True,
+    private: Annotated[
+        bool, typer.Option("--private/--public", help="Visibility of a new repository.")
+    ] = True,
     revision: Annotated[str | None, typer.Option(help="Branch; default: main.")] = None,
     token_env: Annotated[str, typer.Option(help="Environment variable with the hub's token.")] = "HF_TOKEN",
     final: Final = False,
@@ -55,7 +57,7 @@ def push(
     if json:
         output.print_json({"url": url, "repository": repository, "merged": merged})
         return
-    err.print("With a card: base model, its licence, data, rewards, steps and held-out rewards.")
+    err.print("The model card lists base model, its licence, data, rewards, steps and held-out rewards.")
     out.print(url, markup=False, soft_wrap=True)
 
 
@@ -107,7 +109,9 @@ def _refusal(error: Exception, repository: str) -> ReinforgeError:
     status = getattr(response, "status_code", None)
     message = f"The hub refused {repository}: {str(getattr(error, 'server_message', None) or error).splitlines()[0]}"
     if status == 401:
-        return NotAuthenticated(message, hint="Check the token.")
+        return NotAuthenticated(
+            message, hint="Check the token in the environment variable that --token-env names."
+        )
     if status in (403, 404):
-        return NotAllowed(message, hint="The token needs write access to this name.")
+        return NotAllowed(message, hint="The token needs write access to this repository.")
     return Unavailable(message, code="hub_unavailable")

@@ -60,9 +60,9 @@ def base_source(adapter: FetchedAdapter, base: Path | None) -> str:
         return str(base)
     if adapter.model is None:
         raise InvalidInput(
-            "The base model of a folder is not known here.",
+            "The base model of an adapter's local folder is unknown.",
             code="model_needed",
             param="--base",
-            hint="Give its folder with --base.",
+            hint="Give the base model's folder with --base.",
         )
     return adapter.model.source

@@ -11,7 +11,10 @@ from reinforge.cli.output import Json, err, out
 from reinforge.client import Reinforge
 from reinforge.errors import InvalidInput, StateConflict
 
-app = typer.Typer(help="Names of adapters that move, such as production.", no_args_is_help=True)
+app = typer.Typer(
+    help="Aliases such as production: names that can be moved from one adapter to another.",
+    no_args_is_help=True,
+)
 Name = Annotated[str, typer.Argument(help="The alias, such as production.")]
 
 
@@ -38,7 +41,9 @@ def promote(
     if json:
         output.print_json(alias)
     else:
-        err.print(f"{alias.name} is {alias.adapter} ({alias.adapter_name}, step {alias.step})", markup=False)
+        err.print(
+            f"{alias.name} points to {alias.adapter} ({alias.adapter_name}, step {alias.step})", markup=False
+        )
 
 
 def _adapter_of(client: Reinforge, id: str) -> str:
@@ -98,7 +103,7 @@ def alias_history(name: Name, json: Json = False) -> None:
             ]
             for change in changes
         ),
-        empty="It never moved.",
+        empty="The alias has never changed.",
     )
 
 

@@ -37,10 +37,10 @@ def job_card(
         str | None, typer.Option(help="json, html, md, manifest or all; default: by the file's name.")
     ] = None,
     step: Annotated[
-        int | None, typer.Option(min=0, help="Step of an evaluation; default the newest.")
+        int | None, typer.Option(min=0, help="Step of an evaluation. Default: the newest.")
     ] = None,
     slice: Annotated[
-        str | None, typer.Option(help="Column that divides the rows; default the job's.")
+        str | None, typer.Option(help="Column that divides the rows into slices. Default: the job's.")
     ] = None,
     require: Annotated[
         str | None,
@@ -78,7 +78,7 @@ def _format(format: str | None, to: Path | None, *, json: bool) -> CardFormat | 
     if format is None:
         format = "json" if json else _BY_SUFFIX.get(to.suffix.lower(), "html") if to is not None else "md"
     if format not in ("json", "html", "md", "manifest", "all"):
-        raise InvalidInput("--format is json, html, md, manifest or all.", code="usage")
+        raise InvalidInput("--format must be json, html, md, manifest or all.", code="usage")
     if to is None and format not in ("json", "md"):
         raise InvalidInput(f"--format {format} needs --out.", code="usage")
     return cast(CardFormat, format)

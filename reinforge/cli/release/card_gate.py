@@ -12,7 +12,7 @@ from reinforge.schemas.report_card import ReportCard
 
 
 def card_gate(file_or_job: str, require: str) -> GateReport:
-    """Check a file's or job's report card. Raises InvalidInput if not valid, NotFound for an unknown job."""
+    """Check the report card of a file or job. Raises InvalidInput, or NotFound for an unknown job."""
     parsed = conditions.parse(require)
     card = _card(file_or_job)
     requirement = conditions.check(card, require)
@@ -46,7 +46,7 @@ def _card(file_or_job: str) -> ReportCard:
         return ReportCard.model_validate_json(path.read_bytes())
     except ValidationError as error:
         raise InvalidInput(
-            f"{path} is no report card.",
+            f"{path} is not a report card in JSON.",
             code="invalid_card",
             hint="Write one with `reinforge job card JOB --out card.json`.",
         ) from error

@@ -28,14 +28,16 @@ def probe_job(
     id: JobId,
     dataset: Annotated[
         str | None,
-        typer.Option(help="A dataset of another skill, or a file; default: the starter's other additions."),
+        typer.Option(
+            help="Dataset of another skill, or a file. Default, for the starter model: other additions."
+        ),
     ] = None,
     reward: Annotated[
         str | None,
-        typer.Option(help="A file with code or a grader, a stored reward (rew_…) or a ready one."),
+        typer.Option(help="A file with code or a grader, a stored reward (rew_…) or a ready one's name."),
     ] = None,
-    rows: Annotated[int, typer.Option(help="At most so many rows.", min=1, max=5000)] = 100,
-    samples: Annotated[int, typer.Option(help="Completions of each row.", min=1, max=16)] = 4,
+    rows: Annotated[int, typer.Option(help="Maximum number of rows.", min=1, max=5000)] = 100,
+    samples: Annotated[int, typer.Option(help="Completions per row.", min=1, max=16)] = 4,
     max_tokens: Annotated[
         int | None, typer.Option(min=1, max=4096, help="Default: the job's, at most 4096.")
     ] = None,
@@ -104,7 +106,7 @@ def _checkpoint(client: Reinforge, id: str) -> str:
     checkpoints = {checkpoint.step: checkpoint.id for checkpoint in client.jobs.checkpoints(id)}
     if step not in checkpoints:
         raise InvalidInput(
-            f"The weights of step {step} are not stored.",
+            f"The report card is about step {step}, whose weights are not stored.",
             code="checkpoint_not_found",
             hint="Save a checkpoint at a step with an evaluation.",
         )

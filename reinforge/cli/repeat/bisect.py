@@ -17,7 +17,7 @@ from reinforge.schemas.jobs import CompletionRow, JobDetail
 
 POLL_SECONDS = 1.0
 MOST_STEPS = 20
-"""Maximum number of steps whose completions are read; of more, the last ones."""
+"""Maximum number of steps whose completions are read: the last ones of a range."""
 HEAD = 160
 
 
@@ -31,7 +31,7 @@ def bisect(
         bool,
         typer.Option("--rerun", help="Repeat the steps in question with an evaluation after each of them."),
     ] = False,
-    completions: Annotated[int, typer.Option(help="So many completions of the step.", min=1, max=100)] = 5,
+    completions: Annotated[int, typer.Option(help="Number of completions to show.", min=1, max=100)] = 5,
     json: Json = False,
 ) -> None:
     """Find the step at which a metric turned bad, and the completions that its update reinforced most.
@@ -70,7 +70,7 @@ def _turn(client: Reinforge, id: str, condition: BadCondition) -> Turn:
     turn = find_turn(list(zip(series[0].steps, series[0].values, strict=True)), condition)
     if turn is None:
         raise InvalidInput(
-            f"{condition.key} of {id} never went from good to {condition.sign}{condition.number:g}.",
+            f"{condition.key} of {id} never turned from good to bad ({condition.sign}{condition.number:g}).",
             code="no_turn",
             param="--bad",
         )
@@ -89,7 +89,7 @@ def _repeat(client: Reinforge, job: JobDetail, turn: Turn) -> JobDetail:
         raise InvalidInput(
             f"{job.id} is a fork and has no resume state of step {turn.good} or before.",
             code="no_start",
-            hint="Bisect the job that it continues, or read the answer without --rerun.",
+            hint="Bisect the job that it was forked from, or run the command without --rerun.",
         )
     else:
         spec: dict[str, Any] = (job.resolved_spec or job.spec) | {"name": name}
@@ -151,7 +151,7 @@ def _print(condition: BadCondition, turn: Turn, rows: list[CompletionRow], docum
     if first != last and document["rerun"] is None and turn.kind == "held_out":
         err.print("[yellow]note[/yellow] --rerun repeats these steps with an evaluation after each of them")
     if document["same_dice"] is False:
-        err.print("[yellow]note[/yellow] the repeated job parts from this one: see `reinforge diverge`")
+        err.print("[yellow]note[/yellow] the repeated job differs from this one: see `reinforge diverge`")
     for change in document["changes"]:
         what = change["title"] or change["setting"] or change["reward"]
         out.print(f"changed at step {change['step']}: {what}", markup=False, soft_wrap=True)

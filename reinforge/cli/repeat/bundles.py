@@ -26,11 +26,11 @@ def bundle(
         typer.Option("--out", "-o", help="File to write; default: the job's name with .bundle.tar."),
     ] = None,
     rows: Annotated[
-        bool, typer.Option("--rows/--no-rows", help="Contain the dataset's rows, or only their hash.")
+        bool, typer.Option("--rows/--no-rows", help="Include the dataset's rows, or only their hash.")
     ] = True,
     completions: Annotated[
         bool,
-        typer.Option("--completions/--no-completions", help="Contain the completions with their prompts."),
+        typer.Option("--completions/--no-completions", help="Include the completions with their prompts."),
     ] = True,
     json: Json = False,
 ) -> None:
@@ -58,10 +58,14 @@ def reproduce(
     file: Annotated[Path, typer.Argument(help="Bundle that `reinforge bundle` wrote.", metavar="BUNDLE")],
     steps: Annotated[int | None, typer.Option(help="Repeat only the first N steps.", min=1)] = None,
     model: Annotated[
-        Path | None, typer.Option(help="Folder of the base model, if it is neither built in nor of the hub.")
+        Path | None, typer.Option(help="Folder of the base model, if it is neither built in nor on the hub.")
     ] = None,
-    dataset: Annotated[Path | None, typer.Option(help="Rows of a bundle without rows.")] = None,
-    held_out: Annotated[Path | None, typer.Option(help="Held-out rows of a bundle without rows.")] = None,
+    dataset: Annotated[
+        Path | None, typer.Option(help="File of training rows, for a bundle without rows.")
+    ] = None,
+    held_out: Annotated[
+        Path | None, typer.Option(help="File of held-out rows, for a bundle without rows.")
+    ] = None,
     out_folder: Annotated[Path | None, typer.Option("--out", help="New folder for the repeated job.")] = None,
     json: Json = False,
     quiet: Quiet = False,

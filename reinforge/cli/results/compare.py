@@ -28,13 +28,13 @@ def compare(
     group: Annotated[
         str | None,
         typer.Option(
-            help="Group the jobs by a setting, such as algorithm.preset; `seeds`: jobs that differ in their seeds only."
+            help="Group jobs by a setting, such as algorithm.preset; `seeds` groups those that differ in seeds."
         ),
     ] = None,
     prompts: Annotated[
         int,
         typer.Option(
-            min=0, max=100, help="Also list so many common held-out prompts, those that differ most first."
+            min=0, max=100, help="Also list this many common held-out prompts, largest difference first."
         ),
     ] = 0,
     json: Json = False,
@@ -42,7 +42,7 @@ def compare(
     """Compare jobs: held-out rewards with intervals, settings that differ, time, tokens and cost."""
     moment: Moment = "best" if at == "best" else "last"
     if at != moment:
-        raise typer.BadParameter("last or best", param_hint="--at")
+        raise typer.BadParameter("must be last or best", param_hint="--at")
     with connect() as client:
         comparison = client.jobs.compare(jobs, at=moment, group=group)
         page = client.jobs.compare_prompts(jobs, at=moment, limit=prompts) if prompts else None

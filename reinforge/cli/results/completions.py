@@ -21,24 +21,32 @@ _ENDS = ", ".join(get_args(CompletionEnd))
 @app.command()
 def completions(
     id: JobId,
-    step: Annotated[int | None, typer.Option(help="Step; default the newest.")] = None,
+    step: Annotated[int | None, typer.Option(help="Step. Default: the newest, or all with a filter.")] = None,
     worst: Annotated[int | None, typer.Option(help="Only the K lowest rewards.")] = None,
     best: Annotated[int | None, typer.Option(help="Only the K highest rewards.")] = None,
     search: Annotated[
         str | None,
-        typer.Option(help='Those of all steps with these words: carry "ten ones" -wrong, or <think>.'),
+        typer.Option(
+            help='Only completions with these words, of all steps: carry "ten ones" -wrong, or <think>.'
+        ),
     ] = None,
-    tool: Annotated[str | None, typer.Option(help="Those of all steps with a call of this tool.")] = None,
+    tool: Annotated[
+        str | None, typer.Option(help="Only completions that call this tool, of all steps.")
+    ] = None,
     tool_status: Annotated[
         str | None,
-        typer.Option(help=f"Those of all steps with a call (of --tool) that ended so: {_OUTCOMES}."),
+        typer.Option(
+            help=f"Only completions with a call (of --tool) that ended so, of all steps: {_OUTCOMES}."
+        ),
     ] = None,
     turns_min: Annotated[
-        int | None, typer.Option(help="Those of all steps with so many turns or more.", min=1)
+        int | None, typer.Option(help="Only completions with at least this many turns, of all steps.", min=1)
     ] = None,
-    finish: Annotated[str | None, typer.Option(help=f"Those of all steps that ended so: {_ENDS}.")] = None,
-    held_out: Annotated[bool, typer.Option("--held-out", help="Those of evaluations.")] = False,
-    limit: Annotated[int, typer.Option(help="How many.", min=1, max=1000)] = 32,
+    finish: Annotated[
+        str | None, typer.Option(help=f"Only completions that ended so, of all steps: {_ENDS}.")
+    ] = None,
+    held_out: Annotated[bool, typer.Option("--held-out", help="Completions of evaluations.")] = False,
+    limit: Annotated[int, typer.Option(help="Maximum number of completions.", min=1, max=1000)] = 32,
     json: Json = False,
 ) -> None:
     """Show a step's completions with reward and advantage; with a filter, the matching ones of all steps."""
@@ -59,7 +67,7 @@ def completions(
                 "limit": many,
             } | filters
             page = client.jobs.search_completions(id, search, **query)
-            where, empty = "all steps" if step is None else f"step {step}", "Nothing matches."
+            where, empty = "all steps" if step is None else f"step {step}", "No completion matches."
     if json:
         output.print_json(page)
         return

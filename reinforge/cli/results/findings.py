@@ -20,7 +20,7 @@ app = typer.Typer()
 
 
 LONGEST_COMMAND = 200
-"""Maximum characters of a remedy's command; a longer one is replaced by one with `--apply`."""
+"""Maximum characters of a remedy's command; a longer command is replaced by one with `--apply`."""
 
 
 @app.command()
@@ -59,7 +59,7 @@ def _first_remedy(entries: Sequence[FindingEntry], code: str) -> Remedy:
             f"The job has no finding {code!r} with a remedy.",
             code="no_remedy",
             param="apply",
-            hint=f"It has: {codes}." if codes else "None of its findings has a remedy.",
+            hint=f"Findings with a remedy: {codes}." if codes else "None of its findings has a remedy.",
         )
     return chosen.remedies[0]
 

@@ -21,19 +21,23 @@ _PAGE = 200
 @app.command()
 def prompts(
     id: JobId,
-    category: Annotated[str | None, typer.Option(help=f"Only these: {', '.join(_CATEGORIES)}.")] = None,
+    category: Annotated[
+        str | None, typer.Option(help=f"Only prompts of this category: {', '.join(_CATEGORIES)}.")
+    ] = None,
     search: Annotated[str | None, typer.Option(help="Only prompts that contain this text.")] = None,
     sort: Annotated[
         str,
-        typer.Option(help="row, pass_share, last, change, variance or draws; highest first with - in front."),
+        typer.Option(
+            help="Order: row, pass_share, last, change, variance or draws; descending with - in front."
+        ),
     ] = "row",
-    held_out: Annotated[bool, typer.Option("--held-out", help="Those of evaluations.")] = False,
-    limit: Annotated[int, typer.Option(help="How many.", min=1, max=100_000)] = 50,
+    held_out: Annotated[bool, typer.Option("--held-out", help="Prompts of evaluations.")] = False,
+    limit: Annotated[int, typer.Option(help="Maximum number of prompts.", min=1, max=100_000)] = 50,
     json: Json = False,
 ) -> None:
     """List a job's prompts over all steps, by category: never solved, newly lost, won, most variable."""
     if category is not None and category not in _CATEGORIES:
-        raise typer.BadParameter(f"one of {', '.join(_CATEGORIES)}", param_hint="--category")
+        raise typer.BadParameter(f"must be one of {', '.join(_CATEGORIES)}", param_hint="--category")
     chosen = None if category is None else _CATEGORIES[category]
     split = "held_out" if held_out else "train"
     data: list[JobPrompt] = []
@@ -62,7 +66,9 @@ def prompts(
     output.print_table(
         ["row", "category", "draws", "pass", "first", "last", "rewards", "prompt", "answer"],
         (_line(prompt) for prompt in data),
-        empty="No completions yet: the first step is under way." if not page.prompts else "Nothing matches.",
+        empty="No completions yet: the first step is under way."
+        if not page.prompts
+        else "No prompt matches.",
     )
 
 

@@ -57,7 +57,7 @@ def logs(
             elif not entries:
                 err.print("No log lines yet.")
         except KeyboardInterrupt:
-            err.print(f"\nDetached; {id} goes on.")
+            err.print(f"\nDetached; {id} keeps running.")
             raise typer.Exit(Exit.INTERRUPTED) from None
 
 

@@ -21,7 +21,7 @@ def export_job(
         Path | None, typer.Option("--out", "-o", help="File to write; default: the job's name with .html.")
     ] = None,
     samples: Annotated[
-        int, typer.Option(min=0, max=50, help="Prompts whose completions it contains; 0 for none.")
+        int, typer.Option(min=0, max=50, help="Number of prompts whose completions the file contains.")
     ] = 8,
 ) -> None:
     """Write the job as one HTML file: verdict, charts, held-out table, configuration, notes, sample completions."""
@@ -31,7 +31,7 @@ def export_job(
             to = Path(f"{name}.html")
         written = client.jobs.export(id, to, samples=samples)
     if samples:
-        err.print("It contains prompts and completions of the job.")
+        err.print("The file contains prompts and completions of the job.")
     out.print(str(written), markup=False, soft_wrap=True)
 
 
@@ -39,10 +39,10 @@ def export_job(
 def share_job(
     id: JobId,
     samples: Annotated[
-        int, typer.Option(min=0, max=50, help="Prompts whose completions the link shows.")
+        int, typer.Option(min=0, max=50, help="Number of prompts whose completions the link shows.")
     ] = 0,
     days: Annotated[
-        int | None, typer.Option(min=1, help="Valid for so many days; default: until revoked.")
+        int | None, typer.Option(min=1, help="Days until the link expires. Default: valid until revoked.")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -58,7 +58,7 @@ def share_job(
 
 @app.command("shares")
 def list_shares(id: JobId, json: Json = False) -> None:
-    """List the links of a job."""
+    """List the share links of a job."""
     with connect() as client:
         shares = client.jobs.shares(id)
     if json:

@@ -24,18 +24,24 @@ def make_dataset(
     ] = None,
     chat: Annotated[
         Path | None,
-        typer.Option("--chat", help="Also write them to this file as chats, for supervised training."),
+        typer.Option(
+            "--chat", help="Also write the completions to this file as chats, for supervised training."
+        ),
     ] = None,
-    per_prompt: Annotated[int, typer.Option(help="At most so many of one prompt.", min=1, max=1000)] = 4,
-    first_step: Annotated[int, typer.Option(help="From this step on.", min=0)] = 0,
-    last_step: Annotated[int | None, typer.Option(help="Up to this step.", min=0)] = None,
+    per_prompt: Annotated[
+        int, typer.Option(help="Maximum number of completions per prompt.", min=1, max=1000)
+    ] = 4,
+    first_step: Annotated[int, typer.Option(help="First step to include.", min=0)] = 0,
+    last_step: Annotated[
+        int | None, typer.Option(help="Last step to include. Default: the newest.", min=0)
+    ] = None,
     held_out: Annotated[
-        bool, typer.Option("--held-out", help="Of held-out rows instead of training rows.")
+        bool, typer.Option("--held-out", help="Completions of held-out rows instead of training rows.")
     ] = False,
     truncated: Annotated[
-        bool, typer.Option("--truncated", help="Also completions that reached the token limit.")
+        bool, typer.Option("--truncated", help="Include completions that reached the token limit.")
     ] = False,
-    limit: Annotated[int, typer.Option(help="At most so many in all.", min=1, max=100_000)] = 10_000,
+    limit: Annotated[int, typer.Option(help="Maximum number of completions.", min=1, max=100_000)] = 10_000,
     json: Json = False,
 ) -> None:
     """Make a dataset of a job's best completions, without duplicates."""
@@ -53,7 +59,7 @@ def make_dataset(
         return
     if held_out:
         err.print(
-            "[yellow]note[/yellow] Held-out rows measure jobs: do not train on them what you measure with them."
+            "[yellow]note[/yellow] Held-out rows measure jobs: do not train a model on rows that measure it."
         )
     err.print(f"{dataset.rows:,} completions, {output.size(dataset.bytes)}: {dataset.name}", markup=False)
     out.print(dataset.id)

@@ -13,9 +13,11 @@ from reinforge.schemas.checkpoints import Checkpoint
 from reinforge.schemas.jobs import JobDetail
 
 Final = Annotated[
-    bool, typer.Option("--final", help="Of a job: the final checkpoint, even if another one is better.")
+    bool, typer.Option("--final", help="For a job: use the final checkpoint, even if another one is better.")
 ]
-Step = Annotated[int | None, typer.Option("--step", help="Of a job: the checkpoint of this step.", min=1)]
+Step = Annotated[
+    int | None, typer.Option("--step", help="For a job: use the checkpoint of this step.", min=1)
+]
 
 
 def choose(client: Reinforge, id: str, *, final: bool = False, step: int | None = None) -> Checkpoint:
@@ -45,7 +47,9 @@ def choose_any(client: Reinforge, id: str) -> Checkpoint:
 def require_job(id: str, *, final: bool, step: int | None) -> None:
     """Raise InvalidInput if `--final` or `--step` is used without a job."""
     if not id.startswith("ftjob-") and (final or step is not None):
-        raise InvalidInput("--final and --step choose a checkpoint of a job (ftjob-…).", code="usage")
+        raise InvalidInput(
+            "--final and --step choose a checkpoint of a job: give a job's id (ftjob-…).", code="usage"
+        )
 
 
 def warn_of_adapter(client: Reinforge, id: str) -> None:
@@ -71,7 +75,7 @@ def _picked(job: JobDetail, checkpoints: Sequence[Checkpoint], *, final: bool) -
         error.hint = (
             "Take the final checkpoint with --final, or another one with --step."
             if error.code == "no_better_checkpoint"
-            else f"Wait for its end (reinforge job watch {job.id}), or choose a checkpoint with --step."
+            else f"Wait for the job's end (reinforge job watch {job.id}), or choose a checkpoint with --step."
         )
         raise
 
@@ -81,9 +85,9 @@ def _of_step(checkpoints: Sequence[Checkpoint], step: int) -> Checkpoint:
     if match is None:
         steps = ", ".join(str(checkpoint.step) for checkpoint in reversed(checkpoints)) or "none"
         raise NotFound(
-            f"No checkpoint of step {step} is kept.",
+            f"No checkpoint of step {step} is stored.",
             code="checkpoint_not_found",
-            hint=f"Kept steps: {steps}.",
+            hint=f"Steps with a checkpoint: {steps}.",
         )
     return match
 

@@ -105,7 +105,9 @@ class AsyncDatasets:
             if report.status == "ready":
                 return report
             if time.monotonic() > deadline:
-                raise Unavailable("The report is not ready.", code="call_timeout", hint="Ask again later.")
+                raise Unavailable(
+                    "The report is not ready.", code="call_timeout", hint="Request it again later."
+                )
             await asyncio.sleep(1.0)
 
     async def change(self, id: str, *, etag: str | None = None, **fields: Any) -> Dataset:

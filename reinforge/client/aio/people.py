@@ -77,7 +77,7 @@ class AsyncKeys:
         await self._transport.delete(f"/keys/{id}")
 
     async def transfer(self, id: str) -> ApiKey:
-        """Take over another member's key before their removal. Its secret stays; your rights limit it."""
+        """Take over another member's key before their removal. The secret stays; your rights limit it."""
         return ApiKey.model_validate(await self._transport.post(f"/keys/{id}/transfer"))
 
 
@@ -136,7 +136,7 @@ class AsyncAuditLog:
         self._transport = transport
 
     def list(self, q: str | None = None) -> AsyncIterator[AuditEntry]:
-        """Changes with their authors, newest first; `q`: words of an entry. Owners only."""
+        """The audit log: changes with their authors, newest first. `q`: words that an entry contains. Owners only."""
         return iterate(self._transport, "/audit", AuditEntry, q=q)
 
 

@@ -31,5 +31,5 @@ async def sample(transport: AsyncTransport, body: dict[str, Any]) -> AsyncIterat
     except httpx.TransportError as error:
         raise transport.unreachable(error) from error
     raise ServerUnreachable(
-        "The stream broke off.", code="stream_broken", hint="Is the server still running? Then ask again."
+        "The stream ended early.", code="stream_broken", hint="Check that the server runs, then try again."
     )

@@ -16,7 +16,6 @@ class AsyncPreflights:
         self._transport = transport
 
     async def create(self, spec: JobSpec | dict[str, Any]) -> Preflight:
-        """Queue a pre-flight of a job."""
         return Preflight.model_validate(
             await self._transport.post("/preflights", document(spec), at_least=WORKER_SECONDS)
         )

@@ -116,7 +116,7 @@ class AsyncRewards:
     ) -> AttackReport:
         """Search for wrong completions that get a high reward. rows: `{item, prompt}`. Give `id` or `source`.
 
-        answer: field of the items with the right answer. right: a right completion with `{answer}` in it.
+        answer: name of the items' field that holds the right answer. right: a right completion with `{answer}` in it.
         """
         body: dict[str, Any] = {"rows": list(rows), "entry": entry, "answer": answer, "right": right}
         body |= {"source": source, "granularity": granularity}

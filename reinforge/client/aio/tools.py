@@ -14,7 +14,7 @@ class AsyncTools:
         self._transport = transport
 
     async def check(self, sources: Sequence[dict[str, Any]]) -> ToolsCheckResult:
-        """Tool schemas that the model reads, or problems by source and line. sources: as in a job file."""
+        """Get the tools' schemas, or problems by source and line. sources: as in a job file."""
         return ToolsCheckResult.model_validate(
             await self._transport.post("/tools/check", {"sources": list(sources)}, at_least=WORKER_SECONDS)
         )

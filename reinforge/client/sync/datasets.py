@@ -103,7 +103,9 @@ class Datasets:
             if report.status == "ready":
                 return report
             if time.monotonic() > deadline:
-                raise Unavailable("The report is not ready.", code="call_timeout", hint="Ask again later.")
+                raise Unavailable(
+                    "The report is not ready.", code="call_timeout", hint="Request it again later."
+                )
             time.sleep(1.0)
 
     def change(self, id: str, *, etag: str | None = None, **fields: Any) -> Dataset:

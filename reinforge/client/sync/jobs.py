@@ -196,7 +196,7 @@ class Jobs(Comparisons):
         from_step: int | None = None,
         to_step: int | None = None,
     ) -> Metrics:
-        """All points; with `buckets`, the last, least and greatest value of at most so many step ranges."""
+        """Get all points; with `buckets`, last, least and greatest values of up to that many step ranges."""
         query = {"key": keys, "buckets": buckets, "from_step": from_step, "to_step": to_step}
         return Metrics.model_validate(self._transport.get(f"/jobs/{id}/metrics", **query))
 

@@ -76,7 +76,7 @@ class Keys:
         self._transport.delete(f"/keys/{id}")
 
     def transfer(self, id: str) -> ApiKey:
-        """Take over another member's key before their removal. Its secret stays; your rights limit it."""
+        """Take over another member's key before their removal. The secret stays; your rights limit it."""
         return ApiKey.model_validate(self._transport.post(f"/keys/{id}/transfer"))
 
 
@@ -135,7 +135,7 @@ class AuditLog:
         self._transport = transport
 
     def list(self, q: str | None = None) -> Iterator[AuditEntry]:
-        """Changes with their authors, newest first; `q`: words of an entry. Owners only."""
+        """The audit log: changes with their authors, newest first. `q`: words that an entry contains. Owners only."""
         return iterate(self._transport, "/audit", AuditEntry, q=q)
 
 

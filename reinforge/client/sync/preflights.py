@@ -16,7 +16,6 @@ class Preflights:
         self._transport = transport
 
     def create(self, spec: JobSpec | dict[str, Any]) -> Preflight:
-        """Queue a pre-flight of a job."""
         return Preflight.model_validate(
             self._transport.post("/preflights", document(spec), at_least=WORKER_SECONDS)
         )

@@ -41,9 +41,7 @@ def send(
             at_least=complete_seconds(upload.bytes),
         )
     except ServerUnreachable as error:
-        error.hint = (
-            "What has arrived is kept for a day: push the same file again, and it goes on from there."
-        )
+        error.hint = "Parts already sent are stored for a day: push the same file again to send the rest."
         raise
     dataset = DatasetUpload.model_validate(ended).dataset
     if dataset is None:

@@ -180,7 +180,7 @@ def _unsupported(kind: Any) -> str | None:
 
 
 def _check(value: Any, path: ValuePath, row: int) -> None:
-    """Raises DatasetError for a value that JSON could not carry unchanged."""
+    """Check that JSON can carry a value unchanged. Raises DatasetError."""
     if isinstance(value, dict):
         for key, inner in value.items():
             _check(inner, (*path, key), row)

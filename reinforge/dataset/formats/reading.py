@@ -91,11 +91,11 @@ def detect_format(path: Path, filename: str | None = None) -> Format:
     if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
         return "jsonl"
     raise DatasetError(
-        f"The format of {name} is not known.",
+        f"The format of {name} cannot be recognised.",
         code="unknown_format",
         line=1,
         column=1,
-        hint="Let the name end in .jsonl, .csv, .tsv or .parquet.",
+        hint="Use a file name that ends in .jsonl, .csv, .tsv or .parquet.",
     )
 
 

@@ -61,7 +61,7 @@ _DECODER = json.JSONDecoder(
 
 
 def parse(text: str, max_depth: int) -> Any:
-    """Raises DatasetError without `line`, with `column` counted in `text`."""
+    """Parse one line. Raises DatasetError with the `column` of the fault in `text`, without `line`."""
     too_deep = None
     try:
         value = _DECODER.decode(text)
@@ -101,7 +101,7 @@ class _Frame:
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """Tokens of a line: keys and the beginnings of values, up to the first that is not valid JSON."""
+    """JSON tokens of a line: keys, and the first token of values. Ends at the first that is not valid JSON."""
     stack: list[_Frame] = []
     position = 0
     while match := _TOKEN.match(text, position):

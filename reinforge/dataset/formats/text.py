@@ -23,7 +23,9 @@ OnBadLine = Callable[[DatasetError, bytes], None]
 def text_lines(
     path: Path, limits: DatasetLimits, on_bad_line: OnBadLine | None = None
 ) -> Iterator[tuple[int, str]]:
-    """(1-based line number, line with its break), without the BOM. Raises DatasetError, DatasetTooLarge."""
+    """Yield (1-based line number, line with its line break), without a BOM. Raises DatasetError,
+    DatasetTooLarge.
+    """
     with path.open("rb") as file:
         number = 0
         while raw := file.readline(limits.max_row_bytes + 1):

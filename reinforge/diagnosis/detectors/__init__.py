@@ -23,7 +23,7 @@ DETECTORS: tuple[Detector, ...] = (
     witnesses.reward_labels_collapsed, witnesses.rubric_saturated, operation.reward_slow,
     operation.one_sided_groups, operation.no_repeated_states,
 )  # fmt: skip
-"""Detectors in the order of importance where severity and time do not decide."""
+"""Their order ranks findings of equal severity and step."""
 
 _LOST_SIGNAL: frozenset[FindingCode] = frozenset(
     {"groups_all_wrong", "groups_all_equal", "signal_stalled", "reward_constant", "entropy_collapse"}
@@ -84,7 +84,7 @@ CONSEQUENCES: Mapping[FindingCode, frozenset[FindingCode]] = {
     "groups_all_equal": frozenset({"signal_stalled", "learning_rate_too_low"}),
     "worse_than_base": _LOST_SIGNAL | {"past_best", "domain_interference"},
 }
-"""Code of a finding → codes of its consequences, unless these begin clearly before it."""
+"""Code of a finding → codes of the findings that it explains, unless they began clearly earlier."""
 TOLERANCE = 2
 """Steps by which a consequence may be noticed before its cause."""
 _RANK = {"error": 0, "warning": 1, "info": 2}
@@ -114,7 +114,7 @@ def diagnose(job: JobInput) -> list[JobFinding]:
 
 
 def _finding(detect: Detector, job: JobInput) -> JobFinding | None:
-    """Finding of a detector. An exception is only logged, so that the job's records are still accepted."""
+    """Run a detector. An exception is only logged, so that the job's records are still accepted."""
     try:
         return detect(job)
     except (ArithmeticError, LookupError, TypeError, ValueError, StopIteration):

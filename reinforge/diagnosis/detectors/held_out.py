@@ -19,7 +19,7 @@ from reinforge.diagnosis.verdict import Points
 
 LEAKED = 0.02
 LEAST_FALL = 0.05
-"""Minimum fall from the best evaluation, which is partly luck."""
+"""Minimum fall from the best evaluation, because the best is partly luck."""
 LEAST_RISE, EVALUATIONS = 0.1, 4
 PEAK, COLLAPSED, GONE = 0.05, 0.5, 0.1
 RISE_STEPS = 5
@@ -31,7 +31,7 @@ HACKED_RISE = 0.05
 MEMORIZED_PASSES = 2.0
 """Passes over the training rows below which the policy cannot know them by heart."""
 FEWEST_ROWS = 20
-"""Minimum rows that the remedy of leakage holds out."""
+"""Minimum number of rows that the remedy for leakage holds out."""
 SMOOTHING = 0.8
 ALIKE = 0.5
 _CURVES = ("held_out/reward_mean", "reward/mean")
@@ -149,7 +149,7 @@ def _since_evaluation(job: JobInput, step: int) -> int:
 
 
 def reward_hacking(job: JobInput) -> JobFinding | None:
-    """The training reward rose, and a held-out measure fell beyond chance."""
+    """Finding: the training reward rose, and the held-out reward fell beyond chance."""
     trend = trend_of(job.curve("reward/mean"))
     held = held_out_of(job.series, job.held_out_rows)
     if held is None or trend is None or trend.direction != "up" or trend.end - trend.start < HACKED_RISE:
@@ -173,7 +173,7 @@ def reward_hacking(job: JobInput) -> JobFinding | None:
 
 
 def peak_then_collapse(job: JobInput) -> JobFinding | None:
-    """The training reward rose well above its start and was lost again."""
+    """Finding: the training reward rose well above its start, then fell below half of its peak."""
     curve = job.curve("reward/mean")
     if len(curve) < 15:
         return None
@@ -252,7 +252,7 @@ def domain_interference(job: JobInput) -> JobFinding | None:
         "domain_interference",
         "warning",
         step,
-        f"Slice {name}: held-out reward went {change_text(best, now)}, while the whole did not fall.",
+        f"Slice {name}: held-out reward went {change_text(best, now)}, while that of all rows did not fall.",
         numbers={"best of the slice": best, "slice now": now, "all rows": held.last},
         charts=(key, "held_out/reward_mean"),
         completions=EvidenceCompletions(step=job.curve(key)[-1][0], split="held_out"),
@@ -262,7 +262,7 @@ def domain_interference(job: JobInput) -> JobFinding | None:
 
 
 def answers_disagree(job: JobInput) -> JobFinding | None:
-    """Declared answers fell while the reward did not, on held-out rows or in training."""
+    """Finding: right answers became or stayed rare, but the reward did not fall equally."""
     answers = held_out_of(job.series, job.held_out_rows, ANSWERS)
     held = held_out_of(job.series, job.held_out_rows)
     if answers is not None and answers.worse_since is not None and not _fell_alike(held, answers):
@@ -291,7 +291,7 @@ def answers_disagree(job: JobInput) -> JobFinding | None:
 
 
 def _fell_alike(reward: HeldOutChange | None, answers: HeldOutChange) -> bool:
-    """Whether the reward fell on the same rows by at least half the share by which right answers fell."""
+    """Whether the held-out reward lost a share of its start at least half as large as right answers did."""
     if reward is None or reward.worse_since is None or reward.first <= 0:
         return False
     return (reward.first - reward.last) / reward.first >= ALIKE * (
@@ -300,7 +300,7 @@ def _fell_alike(reward: HeldOutChange | None, answers: HeldOutChange) -> bool:
 
 
 def _quarter(points: Points, first: float, last: float) -> int:
-    """First step by which held-out reward had lost a quarter of its fall from `first` to `last`."""
+    """First step by which a curve had made a quarter of its fall from `first` to `last`."""
     begun = first - (first - last) / 4
     return fall_step(points[1:], begun) or points[-1][0]
 

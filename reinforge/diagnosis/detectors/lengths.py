@@ -98,7 +98,9 @@ def length_inflation(job: JobInput) -> JobFinding | None:
 
 
 def _pays(job: JobInput, grown: int) -> bool:
-    """Whether the reward rose after the length grew, if only in the first steps; true also with few steps."""
+    """Whether the reward rose after the length grew, at least in the first steps. Also true until
+    `GROWN_STEPS` steps have followed.
+    """
     reward = job.curve("reward/mean")
     after = [value for step, value in reward if step >= grown]
     before = level_before(reward, grown) or 0.0

@@ -12,13 +12,13 @@ SAME = 1e-6
 """Smaller deviations count as equal rewards."""
 FEWEST_STEPS = 5
 LOW_TEMPERATURE = 0.5
-"""Below it, a group's completions hardly differ."""
+"""Temperature below which a group's completions hardly differ."""
 MOST_GROUPS = 0.5
 NEARLY_ALL_GROUPS = 0.6
 NEVER = 0.98
 """Minimum share of groups without reward, over all steps, for an unreachable reward."""
 NEVER_FIRST = 0.95
-"""The same share over the first steps."""
+"""Like `NEVER`, over the first steps."""
 HIGH = 0.9
 EARLY_STEPS = 5
 LARGEST_GROUP, MORE_COMPLETIONS, FEWEST_PROMPTS = 64, 4, 4
@@ -131,7 +131,7 @@ def groups_all_wrong(job: JobInput) -> JobFinding | None:
 
 
 def groups_all_equal(job: JobInput) -> JobFinding | None:
-    """Most groups have equal rewards above 0: a warning if so from the start, a note if so after learning."""
+    """Finding: most groups have equal rewards above 0. A warning, or info if the job has learned before."""
     right = job.recent("groups/all_right_share") or 0.0
     wrong = job.recent("groups/all_wrong_share") or 0.0
     if job.steps < FEWEST_STEPS or right <= MOST_GROUPS or wrong > right:
@@ -164,7 +164,7 @@ def groups_all_equal(job: JobInput) -> JobFinding | None:
 
 
 def _far_from_answers(job: JobInput) -> bool:
-    """Whether equal rewards are paid for something else than right answers."""
+    """Whether equal rewards pay for something other than right answers."""
     right = job.recent("completions/answer_share")
     return (
         right is not None and right < HIGH * (job.recent("reward/mean") or 0.0) and not pays_for_answers(job)

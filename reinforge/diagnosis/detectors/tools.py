@@ -73,8 +73,8 @@ def tools_do_not_help(job: JobInput) -> JobFinding | None:
         "tools_do_not_help",
         "error" if wrong > MOSTLY_WRONG else "warning",
         step_since(curve, lambda value: value > WRONG) or curve[-1][0],
-        f"{format_percent(use)} of rollouts call a tool. Of {format_percent(wrong)} of prompts with calls, all such "
-        "rollouts are wrong, and the reward does not rise.",
+        f"{format_percent(use)} of rollouts call a tool. For {format_percent(wrong)} of prompts with calls, "
+        "all rollouts with a call are wrong, and the reward does not rise.",
         numbers={"rollouts with a call": use, "prompts all wrong": wrong},
         charts=("tools/all_wrong_share", "tools/use_share", "reward/mean"),
         completions=True,
@@ -84,7 +84,9 @@ def tools_do_not_help(job: JobInput) -> JobFinding | None:
 
 
 def policy_gives_up(job: JobInput) -> JobFinding | None:
-    """At least two of three signs: shorter answers, fewer calls, another script than the prompt's."""
+    """Finding: at least two of three signs, namely shorter answers, fewer calls, another script than the
+    prompt's.
+    """
     signs = [
         sign
         for sign in (

@@ -190,7 +190,9 @@ def learning_rate_too_low(job: JobInput) -> JobFinding | None:
 
 
 def kl_too_strong(job: JobInput) -> JobFinding | None:
-    """One nat of KL costs more than one standard deviation of reward pays, and neither of them rises."""
+    """Finding: one nat of KL costs more than one standard deviation of reward pays, and neither KL nor
+    reward rises.
+    """
     path = f"{job.kl}.beta"
     beta, distance = float(job.setting(path, 0.0)), job.recent("kl/mean")
     if beta < STRONG_KL or distance is None or job.steps < KL_STEPS or job.reward_rises:

@@ -30,8 +30,8 @@ PASS_OR_FAIL = 0.9
 FORMAT_MET, ACCURACY_LOST = 0.9, 0.1
 DOMINANT, IGNORED = 0.85, 0.2
 DOMINATION_STEPS = 3
-"""Minimum steps in which one reward dominates. Few are enough: learning removes the differences that the
-reward pays for.
+"""Minimum steps in which one reward dominates. Few suffice: learning removes the differences that it pays
+for.
 """
 DOMINANT_FRACTION = 0.01
 MEANT_TO_COUNT = 0.1
@@ -55,7 +55,7 @@ _FEATURES: tuple[tuple[FindingCode, str, str, str], ...] = (
 
 
 def reward_follows(job: JobInput) -> JobFinding | None:
-    """The text feature that correlates most with the reward, if strongly."""
+    """Finding: the text feature that correlates most with the reward, if the correlation is strong."""
     candidates = [
         (mean_of(job.curve(key)), code, key, level, name)
         for code, key, level, name in _FEATURES
@@ -228,7 +228,9 @@ def format_gaming(job: JobInput) -> JobFinding | None:
 
 
 def reward_domination(job: JobInput) -> JobFinding | None:
-    """One of two rewards alone set advantages for some steps; it still does, or the other is lower now."""
+    """Finding: one of two rewards alone set the advantages for some steps, and still does or the other
+    has fallen since.
+    """
     paid = [reward for reward in rewards(job) if reward.get("weight") != 0]
     curves = {
         reward["name"]: points

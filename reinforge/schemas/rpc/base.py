@@ -34,11 +34,11 @@ class Rpc(Generic[RequestT, ResultT]):
     result: TypeAdapter[ResultT]
 
     def read_request(self, payload: Any) -> RequestT:
-        """Raises Unavailable `malformed_rpc` if the JSON does not fit the type."""
+        """Parse a request. Raises Unavailable `malformed_rpc` if it does not fit the type."""
         return _read(self.request, payload, f"The worker cannot read the request {self.kind!r}")
 
     def read_result(self, result: Any) -> ResultT:
-        """Raises Unavailable `malformed_rpc` if the JSON does not fit the type."""
+        """Parse a result. Raises Unavailable `malformed_rpc` if it does not fit the type."""
         return _read(self.result, result, self._unreadable)
 
     def malformed_result(self, reason: str) -> Unavailable:

@@ -18,9 +18,11 @@ class PromptRows(RpcModel):
     """A row that cannot be rendered gets an error instead of failing the RPC."""
     texts: bool = True
     tool_turns: list[Tool] | None = None
-    """Tools of an environment; the chat template is checked to continue after their results."""
+    """Tools of an environment; the worker checks that the chat template can continue after their results."""
     user_turns: bool = False
-    """Whether a simulated user replies; the chat template is checked to continue after its replies."""
+    """Whether a simulated user replies; the worker checks that the chat template can continue after
+    replies.
+    """
 
 
 class RenderingRequest(ModelRequest, PromptRows):

@@ -12,7 +12,7 @@ from reinforge.tools import ToolSchema
 
 class ServersRequest(RpcModel):
     servers: dict[int, Annotated[McpSource | OpenEnvSource, Field(discriminator="type")]]
-    """Number of the source, as errors show it → server."""
+    """Number of the source in error messages → server."""
     signing: str | None = Field(default=None, repr=False)
 
 

@@ -31,7 +31,7 @@ def _read(inner: str, raw: str, tools: Tools) -> ParsedCall:
         arguments[key] = typed(value, schema_of(tools, name, key))
         place = skip(inner, close + len(END_PARAMETER))
     if skip(inner, place + len(END_FUNCTION)) < len(inner):
-        raise ValueError(f"there is text behind {END_FUNCTION}")
+        raise ValueError(f"there is text after {END_FUNCTION}")
     return ParsedCall(name, arguments, raw)
 
 

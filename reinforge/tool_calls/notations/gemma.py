@@ -27,7 +27,7 @@ def _read(inner: str, raw: str, tools: Tools) -> ParsedCall:
         raise ValueError("the call has no name")
     arguments = scanner.pairs("{", ":", "}")
     if scanner.next():
-        raise ValueError("there is text behind the call")
+        raise ValueError("there is text after the call")
     return ParsedCall(name, checked(arguments), raw)
 
 

@@ -39,7 +39,7 @@ def _read(inner: str, raw: str, tools: Tools) -> ParsedCall:
         arguments[key] = typed(inner[end + 2 : close], schema_of(tools, name, key))
         place = skip(inner, close + len(END_PARAMETER))
     if skip(inner, place + len(END_INVOKE)) < len(inner):
-        raise ValueError(f"there is text behind {END_INVOKE}")
+        raise ValueError(f"there is text after {END_INVOKE}")
     return ParsedCall(name, arguments, raw)
 
 

@@ -1,4 +1,4 @@
-"""Scanner of values similar to JSON: Python literals, and Gemma's with unquoted keys."""
+"""Scanner of values similar to JSON: Python literals, and Gemma's values with unquoted keys."""
 
 import json
 from dataclasses import dataclass

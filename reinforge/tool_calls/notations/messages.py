@@ -6,7 +6,9 @@ START, MESSAGE = "<|start|>", "<|message|>"
 
 
 def messages(text: str, ends: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Yield (header, body) of each message. The first header may begin in the prompt; bare text is a body."""
+    """Yield (header, body) of each message. The first header may begin in the prompt; text without marks
+    is a body.
+    """
     place = 0
     while place < len(text):
         mark = text.find(MESSAGE, place)

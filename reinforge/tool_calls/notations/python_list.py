@@ -43,7 +43,7 @@ def _calls(inner: str, raw: str) -> list[ParsedCall]:
                 scanner.take(",")
         scanner.take("]")
         if scanner.next():
-            raise ValueError("there is text behind the list")
+            raise ValueError("there is text after the list")
         if not calls:
             raise ValueError("the list has no call")
     except ValueError as error:

@@ -41,7 +41,7 @@ def test_two_fields_for_one_setting_are_refused(
     wire: httpx.Client, rpc_backend: Backend, hyperparameters: dict[str, Any], explanation: str
 ) -> None:
     message = create(wire, rpc_backend, hyperparameters=hyperparameters)
-    assert "decide about the same thing. Give one of them: " in message
+    assert "set the same thing. Keep only one of them: " in message
     assert explanation in message
 
 

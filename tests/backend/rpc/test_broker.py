@@ -36,7 +36,7 @@ def test_a_dead_redis_is_reported_by_readiness_and_by_the_waiting_job(
         place = backend.job(job)["queue"]
         assert place["reason"] == "about_to_start"
         assert place["notice"].startswith("The queue (Redis) does not answer: ")
-        assert place["notice"].endswith("Free workers look for jobs every 5 s until it does.")
+        assert place["notice"].endswith("Until this is fixed, free workers look for jobs every 5 s.")
         assert backend.api.get("/jobs").json()["data"][0]["queue"] == place
         assert "hush-hush" not in f"{parts}{place}"
 

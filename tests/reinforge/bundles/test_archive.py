@@ -77,15 +77,15 @@ def listed(path: str) -> dict[str, Any]:
         (listed("data/../../outside"), None, "files.3.path"),
         (listed("data"), FILES | {"data": b""}, "both a file and a folder"),
         (listed("rewards/0.py"), None, "lists a file twice"),
-        ([1], None, "is no object"),
+        ([1], None, "is not a JSON object"),
         (manifest(), FILES | {"rewards/0.py": b"evil"}, "the checksum of rewards/0.py"),
-        (manifest(), FILES | {"rewards/0.py": b"longer"}, "has 6 bytes, its manifest says 4"),
+        (manifest(), FILES | {"rewards/0.py": b"longer"}, "has 6 bytes, but its manifest says 4"),
         (manifest(), FILES | {"more": b""}, "files that its manifest does not list"),
         (manifest(), {"metrics.parquet": b"points"}, "data/dataset.jsonl is missing"),
         (
             manifest(),
             {name.replace("/0", "/1"): text for name, text in FILES.items()},
-            "'rewards/1.py' stands where rewards/0.py is expected",
+            "it has 'rewards/1.py' where rewards/0.py is expected",
         ),
     ],
 )  # fmt: skip

@@ -79,4 +79,4 @@ def test_errors_before_and_within_the_stream(stub: StubServer) -> None:
 def test_a_stream_that_breaks_off_is_an_error(stub: StubServer) -> None:
     stub.on("POST", "/sample", stream({"type": "delta", **PLACE, "text": "a"}))
     broken = run(stub, "chat", "hello")
-    assert broken.returncode != 0 and "broke off" in broken.stderr
+    assert broken.returncode != 0 and "ended early" in broken.stderr

@@ -47,7 +47,7 @@ def test_rows_of_another_dataset_are_no_baseline(stub: StubServer, tmp_path: Pat
     new = result(tmp_path / "new.json", [1.0] * 30, **ABOUT)
     done = gate(new, *COMPARE, "main" if named else "eval_old", "--baseline-optional", "--json", url=stub.url)
     assert (done.returncode, done.stdout) == (5, "")
-    assert "eval_old is about another dataset (file-0)" in done.stderr and "eval_new (file-1)" in done.stderr
+    assert "eval_old (dataset file-0)" in done.stderr and "eval_new (dataset file-1)" in done.stderr
     assert "reinforge eval --name main" in done.stderr
 
 
@@ -92,7 +92,7 @@ def test_two_files_are_compared_by_content_too(tmp_path: Path) -> None:
     # Files that say nothing of their dataset are compared as ever, with a word about it.
     bare = result(tmp_path / "bare.json", [1.0] * 30, "eval_b")
     unknown = gate(new, *COMPARE, bare)
-    assert unknown.returncode == 0 and "compared by their numbers alone" in unknown.stderr
+    assert unknown.returncode == 0 and "matched by number alone" in unknown.stderr
 
 
 def test_another_reward_is_noted_wherever_the_result_is_read(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_another_reward_is_noted_wherever_the_result_is_read(tmp_path: Path) -> 
     done = gate(new, *COMPARE, old, "--junit", str(junit), "--summary", str(summary), "--json")
     assert done.returncode == 0, done.stderr
     [note] = json.loads(done.stdout)["notes"]
-    assert "The reward is another one: sums (rew_1@2) scored the baseline, code cccccccccccc this" in note
+    assert "The rewards differ: sums (rew_1@2) scored the baseline, code cccccccccccc this" in note
     assert note in done.stderr.replace("\n", " ") and f"> {note}" in summary.read_text()
     assert ElementTree.parse(junit).getroot().findtext("system-out") == note
 
@@ -116,7 +116,7 @@ def test_the_same_code_stored_or_not_is_the_same_reward(tmp_path: Path) -> None:
     new = result(tmp_path / "new.json", [1.0] * 30, **ABOUT)
     assert json.loads(gate(new, *COMPARE, old, "--json").stdout)["notes"] == []
     unstored = result(tmp_path / "asked.json", [1.0] * 30, **ABOUT | {"entry": "strict"})
-    assert "The reward is another one" in gate(unstored, *COMPARE, old).stderr
+    assert "The rewards differ" in gate(unstored, *COMPARE, old).stderr
 
 
 def test_other_sampling_is_noted(tmp_path: Path) -> None:
@@ -124,4 +124,4 @@ def test_other_sampling_is_noted(tmp_path: Path) -> None:
     old = result(tmp_path / "old.json", [1.0] * 30, "eval_old", **ABOUT, settings=was)
     new = result(tmp_path / "new.json", [1.0] * 30, **ABOUT, settings=was | {"temperature": 0.5, "rows": 60})
     [note] = json.loads(gate(new, *COMPARE, old, "--json").stdout)["notes"]
-    assert note == "The completions were sampled in another way: temperature 1.0 → 0.5."
+    assert note == "Sampling settings differ from the baseline's: temperature 1.0 → 0.5."

@@ -143,4 +143,4 @@ def test_a_server_that_cannot_be_reached_is_a_short_traceback_with_the_remedy() 
     lines = done.stderr.splitlines()
     assert len(lines) < 20, done.stderr
     assert "No answer from http://127.0.0.1:9" in lines[-2]
-    assert lines[-1].startswith("Hint: Is the server running")
+    assert lines[-1].startswith("Hint: Check that the server runs")

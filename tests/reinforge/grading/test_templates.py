@@ -69,7 +69,7 @@ def test_an_unresolved_path_is_an_error_that_says_what_is_there(text: str, says:
     ("text", "says"),
     [
         ("{{ row.x }}", "neither `item`"),
-        ("{{ item }}", "names no member"),
+        ("{{ item }}", "names no field"),
         ("{{ item.x", "not closed"),
         ("{{ item..x }}", "cannot be read after"),
         ("{{ item.x | upper }}", "cannot be read after"),
@@ -101,7 +101,7 @@ def test_variables_have_a_number_and_a_length() -> None:
         parse("{{ item.a }}" * (MAX_VARIABLES + 1))
     longest = "item." + "a" * (MAX_VARIABLE_CHARACTERS - 5)
     assert len(parse(f"{{{{{longest}}}}}").variables) == 1
-    with pytest.raises(TemplateSyntaxError, match="closed after more than 1,000 characters"):
+    with pytest.raises(TemplateSyntaxError, match="is longer than 1,000 characters"):
         parse(f"{{{{{longest}a}}}}")
 
 

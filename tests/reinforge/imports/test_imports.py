@@ -284,6 +284,6 @@ def test_the_command_makes_a_folder_once(tmp_path: Path) -> None:
     assert "data.jsonl is a stub" in done.stderr
     again = run()
     assert again.returncode == 2
-    assert "is there already" in again.stderr
+    assert "already exists" in again.stderr
     other = run("--to", "other", "--json")
     assert json.loads(other.stdout)["folder"] == "other"

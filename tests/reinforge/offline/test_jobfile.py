@@ -74,7 +74,7 @@ def test_errors_name_the_field(
     ("text", "code", "words"),
     [
         ("model: [", "invalid_yaml", "line 1, column 9"),
-        ("model: a\nmodel: b\n", "invalid_yaml", "given twice"),
+        ("model: a\nmodel: b\n", "invalid_yaml", "occurs twice"),
         ("- a\n- b\n", "invalid_job_file", "mapping"),
         ("", "invalid_job_file", "mapping"),
     ],

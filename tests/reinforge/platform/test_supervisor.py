@@ -93,7 +93,7 @@ def test_a_child_that_ends_is_started_again(tmp_path: Path) -> None:
     finally:
         supervisor.stop()
     restarts = [event.message for event in events if event.kind == "restarting"]
-    assert restarts == ["stubborn ended with status 137; it starts again in 0.5 s"]
+    assert restarts == ["stubborn ended with status 137; it restarts in 0.5 s"]
 
 
 def test_a_child_that_ends_before_it_is_ready_is_an_error_with_its_last_words(

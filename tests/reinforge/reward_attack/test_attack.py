@@ -89,7 +89,7 @@ def test_rows_without_answers_and_forms_that_are_not_paid_are_unknown() -> None:
     rows = [AttackRow(row.prompt, {}, None) for row in SUMS]
     report = attacked(length, rows)
     assert (report.verdict, report.right) == ("unknown", None)
-    assert "most is given for many words without an answer" in report.message
+    assert "the best paid is many words without an answer" in report.message
     own_form = (
         "def grade(sample, item):\n    return float(sample['output_text'] == f\"!{item['answer']}!\")\n"
     )

@@ -141,4 +141,4 @@ def test_a_module_that_cannot_be_imported_without_address_says_so(tmp_path: Path
         process.close()
     assert outcome is not None
     assert "cannot be imported: KeyError('OPENAI_API_KEY')" in outcome["error"]
-    assert "make its client in the function" in outcome["error"]
+    assert "create its client there" in outcome["error"]

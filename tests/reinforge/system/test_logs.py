@@ -85,7 +85,7 @@ def test_each_process_refuses_another_format(arguments: tuple[str, ...]) -> None
         [sys.executable, "-m", *arguments], env=environment, capture_output=True, text=True, timeout=100
     )
     assert done.returncode in (1, 2)
-    assert "REINFORGE_LOG_FORMAT is 'xml'." in done.stderr
+    assert "REINFORGE_LOG_FORMAT is 'xml', which is not a log format." in done.stderr
 
 
 def test_uncaught_exceptions_and_warnings_are_json() -> None:

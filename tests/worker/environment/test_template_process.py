@@ -54,7 +54,7 @@ def test_suffixes_of_the_child_are_those_of_the_template(process: FolderText) ->
 
 
 def test_a_template_that_cannot_continue_ends_the_job(process: FolderText) -> None:
-    with pytest.raises(JobFailure, match="ends a turn by no token") as failure:
+    with pytest.raises(JobFailure, match="ends turns with a token") as failure:
         Continuation.prove(process, TOOLS, [_id(process.folder, "<eos>")])
     assert failure.value.code == "template_not_continuable"
 

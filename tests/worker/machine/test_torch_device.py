@@ -177,12 +177,12 @@ def test_the_doctor_fails_where_jobs_would(monkeypatch: pytest.MonkeyPatch) -> N
     assert "REINFORGE_DEVICE" in (check.remedy or "")
     monkeypatch.setenv("REINFORGE_DEVICE", "cpu")
     check = checked(monkeypatch)
-    assert check.status == "warn" and "as REINFORGE_DEVICE says" in check.message
+    assert check.status == "warn" and "as REINFORGE_DEVICE requires" in check.message
 
 
 def test_the_doctor_tells_how_jobs_are_placed(monkeypatch: pytest.MonkeyPatch) -> None:
     several = checked(monkeypatch, gpu="H100", placement={"jobs": 8})
-    assert (several.status, "H100, 8 jobs side by side" in several.message) == ("ok", True)
+    assert (several.status, "H100, 8 jobs at a time" in several.message) == ("ok", True)
     monkeypatch.setenv("REINFORGE_TRAINER_DEVICES", "4")
     check = checked(monkeypatch)
     assert (

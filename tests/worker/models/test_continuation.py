@@ -82,7 +82,7 @@ def test_a_template_behind_whose_answers_no_user_can_reply_is_refused(folders: A
         with pytest.raises(InvalidInput) as caught:
             folder_continuation(folders("gptoss"), tools).prove(reply=True)
         assert (caught.value.code, caught.value.param) == ("template_not_continuable", "environment.reply")
-        assert "by no token that ends the model's output" in caught.value.message
+        assert "with a token that does not end model output" in caught.value.message
         assert folder_continuation(folders("qwen3"), tools).prove(reply=True).reply
 
 

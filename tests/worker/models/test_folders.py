@@ -115,7 +115,7 @@ def test_errors_do_not_quote_files(root: Path, store: ModelStore) -> None:
     """What a reader's exception says may quote what it has read."""
     folder = model(root / "mine")
     (folder / "config.json").write_bytes(b"\xc3secret")
-    assert refusal(store, folder).message == "config.json is not JSON that can be used: UnicodeDecodeError."
+    assert refusal(store, folder).message == "config.json cannot be read as JSON: UnicodeDecodeError."
     (folder / "config.json").write_bytes(model_files()["config.json"])
     header = b'{"a": {"dtype": "F32", "shape": ["secret"], "data_offsets": [0, 0]}}'
     (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)

@@ -229,7 +229,7 @@ def test_ids_beyond_the_vocabulary_end_their_request_and_not_the_process(
     both = replace(services, checkpoints={**folders, "hostile": str(hostile)}, shared_models=services.models)
     rated(both, type="reward_model", model="rm")
     pid = services.models.pid
-    with pytest.raises(JobFailure, match=r"token 99999, its weights have 260 tokens") as caught:
+    with pytest.raises(JobFailure, match=r"token 99999, but its weights have 260 tokens") as caught:
         rated(both, ["abc"], type="reward_model", model="hostile")
     assert caught.value.code == "reward_model_unusable"
     assert services.models.pid == pid

@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def daemon(request: pytest.FixtureRequest) -> Iterator[RunningDaemon]:
     """One daemon with two jails for the tests that leave it as they found it."""
     with running_daemon(pool=2, jail=request.param) as running:
-        assert running.announced == f"sandboxd: jail {request.param} proved"
+        assert running.announced == f"sandboxd: code rewards are on: jail {request.param} was proved to hold"
         yield running
 
 

@@ -25,7 +25,7 @@ from .harness import (
 @pytest.fixture(scope="module", params=JAILS)
 def attacked(request: pytest.FixtureRequest, user: int | None) -> Iterator[tuple[RunningDaemon, Targets]]:
     with running_daemon(jail=request.param, user=user) as daemon, targets(user) as aims:
-        assert daemon.announced == f"sandboxd: jail {request.param} proved"
+        assert daemon.announced == f"sandboxd: code rewards are on: jail {request.param} was proved to hold"
         yield daemon, aims
 
 

@@ -199,7 +199,7 @@ def test_timeouts_have_caps(timeouts: dict[str, float]) -> None:
 
 def test_what_belongs_together_but_is_too_large_is_refused(client: SandboxClient) -> None:
     rows = [RewardRow("p", "x" * (20 << 20), group=1)] * 2
-    with pytest.raises(ValueError, match="belong together"):
+    with pytest.raises(ValueError, match="scored together"):
         client.score(HOSTILE, rows, granularity="group")
 
 

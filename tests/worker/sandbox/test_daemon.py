@@ -149,7 +149,7 @@ def test_a_daemon_starts_where_a_killed_one_left_its_socket(tmp_path: Path) -> N
     command = [sys.executable, "-m", "worker.sandbox", "--socket", str(left), "--pool", "1"]
     with subprocess.Popen(command, cwd=REPOSITORY, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        assert f"jail {STRONGEST} proved" in process.stderr.readline()
+        assert f"jail {STRONGEST} was proved to hold" in process.stderr.readline()
         second = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
         assert second.returncode == 1
         assert "already listens" in second.stderr

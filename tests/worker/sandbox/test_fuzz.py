@@ -99,7 +99,7 @@ def test_a_frame_that_announces_too_much_is_not_read() -> None:
         theirs.sendall(region.FRAME.pack(region.MAGIC, region.REPLY, region.reply_cap(1) + 1))
         reader, writer = await asyncio.open_connection(sock=ours)
         session = Session(None, reader, writer)  # type: ignore[arg-type]
-        with pytest.raises(JailDied, match="not a frame"):
+        with pytest.raises(JailDied, match="not a valid frame"):
             await session.begin(b"{}", 1, [1.0], Timeouts(), 60.0)
         writer.close()
         theirs.close()

@@ -17,7 +17,7 @@ SECRET = "SECRET-of-another-test-5e1f"
 @pytest.fixture(scope="module", params=JAILS)
 def attacked(request: pytest.FixtureRequest, user: int | None) -> Iterator[RunningDaemon]:
     with running_daemon(jail=request.param, user=user, libraries=True) as daemon:
-        assert daemon.announced == f"sandboxd: jail {request.param} proved"
+        assert daemon.announced == f"sandboxd: code rewards are on: jail {request.param} was proved to hold"
         yield daemon
 
 

@@ -63,7 +63,7 @@ def test_where_namespaces_are_denied_landlock_is_used_and_the_reason_reported() 
         running_daemon(script=hiding.script(hiding.without(namespaces=True))) as daemon,
         daemon.client() as client,
     ):
-        assert daemon.announced == "sandboxd: jail L proved"
+        assert daemon.announced == "sandboxd: code rewards are on: jail L was proved to hold"
         status = client.status()
         assert (status.available, status.jail, status.reasons) == (True, "L", [])
         assert set(status.probe["refused"]) == {"N"}
@@ -78,7 +78,7 @@ def test_where_landlock_is_missing_namespaces_do_without_it() -> None:
         running_daemon(script=hiding.script(hiding.without(landlock=True))) as daemon,
         daemon.client() as client,
     ):
-        assert daemon.announced == "sandboxd: jail N proved"
+        assert daemon.announced == "sandboxd: code rewards are on: jail N was proved to hold"
         assert client.status().probe["landlock_abi"] == 0
         assert control_scores(client) == [0.5] * 3
 

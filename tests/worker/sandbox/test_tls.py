@@ -58,7 +58,7 @@ class Served:
 @pytest.fixture(scope="module")
 def served() -> Iterator[Served]:
     with running_daemon(tcp=True) as daemon:
-        assert daemon.announced == f"sandboxd: jail {STRONGEST} proved"
+        assert daemon.announced == f"sandboxd: code rewards are on: jail {STRONGEST} was proved to hold"
         yield Served(daemon)
 
 

@@ -91,7 +91,7 @@ def test_numpy_is_converted_wherever_a_number_or_a_list_may_stand(client: Sandbo
         ("{'score': 1, 'turns': [(1, 0.5)]}", "turn from 0"),
         ("{'score': 1, 'turns': [(1, -1)]}", "turn from 0"),
         ("{'score': 1, 'turns': [(1, 1), (1, 0)]}", "must not decrease"),
-        ("{'score': 1, 'turns': [(1, 1), (2, 1)]}", "a turn has one number"),
+        ("{'score': 1, 'turns': [(1, 1), (2, 1)]}", "two entries name the same turn"),
         ("{'score': 1, 'turns': [(float('nan'), 1)]}", "not a finite number"),
         ("{'score': 1, 'turns': [(1, n) for n in range(257)]}", "at most 256"),
         ("{'score': 1, 'steps': [(1, 5)] * 257}", "at most 256"),

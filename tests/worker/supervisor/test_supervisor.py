@@ -302,7 +302,7 @@ def test_a_silent_trainers_stack_is_logged_before_it_is_ended(bench: Bench) -> N
     assert bench.run("where metrics:2 sleep") is JobOutcome.DELIVERED
     end = bench.end()
     assert (end["outcome"], end["reason"], end["step"], end["sequence"]) == ("failed", "stalled", 2, 3)
-    assert "between steps, behind step 2" in end["message"]
+    assert "between steps, after step 2" in end["message"]
     assert "REINFORGE_STALL_SECONDS" in end["hint"]
     assert "in play" in end["traceback"], "what its threads were doing"
 

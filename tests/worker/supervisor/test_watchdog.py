@@ -39,7 +39,7 @@ def test_every_record_is_a_sign_of_life() -> None:
     clock.now += 59
     assert watch.overdue() is None
     clock.now += 1
-    assert watchdog_message(watch) == "The trainer has said nothing for 60 s. It was starting."
+    assert watchdog_message(watch) == "The trainer has reported nothing for 60 s. It was starting."
 
 
 def test_phase_and_prompts_are_named() -> None:
@@ -59,7 +59,7 @@ def test_after_a_whole_step_it_is_between_steps() -> None:
     watch.received(record(kind="phase", phase="updating", step=7))
     watch.received(record(kind="step_metrics", step=7, values={}))
     clock.now += 61
-    assert watchdog_message(watch).endswith("It was between steps, behind step 7.")
+    assert watchdog_message(watch).endswith("It was between steps, after step 7.")
 
 
 def test_parts_of_the_engine_are_not_prompts() -> None:

@@ -73,7 +73,7 @@ def test_data_with_other_names_is_scored_by_its_declared_answer_or_refused(tmp_p
     refused = preflight(tmp_path, reward, data=view)
     output = refused.stdout + refused.stderr
     assert refused.returncode == 1, output
-    assert "reads item.answer, and sums.jsonl has no such column" in output
+    assert "reads item.answer, but sums.jsonl has no such column" in output
     assert "data.columns.answer: result" in output
 
     view["columns"] = {"prompt": "question", "answer": "result"}

@@ -121,7 +121,7 @@ def test_a_prompt_of_no_tokens_is_refused(tmp_path: Path) -> None:
 
     prompts = load(tmp_path, ChatRenderer(Mute()), ROWS[:2], held_out_rows=0)
     with pytest.raises(
-        JobFailure, match=r"Row 1 cannot be a prompt: the tokenizer makes no token of it"
+        JobFailure, match=r"Row 1 cannot be a prompt: the tokenizer returns no tokens for it"
     ) as caught:
         prompts.check()
     assert caught.value.code == "data_error"

@@ -31,7 +31,7 @@ from tests.worker.training.forked_steps import (
 from worker.policy.base import Batch, Critic, Sequences, SumCount, ValueFunction
 from worker.rewards.base import Scorer
 from worker.training.reporting.metrics import step_values
-from worker.training.reporting.rollout_table import SCHEMA, TrainerScores, row_statuses, to_parquet
+from worker.training.reporting.rollout_table import SCHEMA, TrainerScores, completion_summaries, to_parquet
 from worker.training.reporting.slices import Slices
 
 few = settings(max_examples=10, deadline=None)
@@ -210,7 +210,7 @@ def test_a_table_has_a_row_for_a_rollout_with_its_other_conversations() -> None:
     groups, tokens = build(FORKED)
     step = TrainedStep(agent_spec(), groups, tokens)
     rollouts = step.batch.rollouts
-    statuses = row_statuses(rollouts, step.credit.rewards.tolist(), [0.5] * 5)
+    statuses = completion_summaries(rollouts, step.credit.rewards.tolist(), [0.5] * 5)
     assert [status.length for status in statuses] == [3, 7, 5, 2, 3]
     assert [status.turns for status in statuses] == [2, 5, 2, 2, 2]
     scores = TrainerScores(step.update.scores, torch.ones(5, dtype=torch.bool))
@@ -229,7 +229,7 @@ def test_a_table_has_a_row_for_a_rollout_with_its_other_conversations() -> None:
 
 def test_a_table_of_a_step_without_forks_has_no_columns_for_them() -> None:
     step = TrainedStep(agent_spec(), *build(UNFORKED))
-    statuses = row_statuses(step.batch.rollouts, [0.0] * 5, [0.0] * 5)
+    statuses = completion_summaries(step.batch.rollouts, [0.0] * 5, [0.0] * 5)
     content = to_parquet(step.batch.rollouts, statuses, None, lambda ids: [""] * len(ids))
     assert pq.read_schema(io.BytesIO(content)).equals(SCHEMA)
 

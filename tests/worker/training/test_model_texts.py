@@ -103,7 +103,7 @@ def test_ids_beyond_the_models_vocabulary_end_the_job(tmp_path: Path, texts: Mod
     texts.load()
     texts.vocabulary = 20
     with pytest.raises(
-        JobFailure, match=r"Row 1 cannot be a prompt: it has token \d+; the model has 20 tokens"
+        JobFailure, match=r"Row 1 cannot be a prompt: it has token \d+, but the model has only 20 tokens"
     ):
         prompts(tmp_path, texts, [{"prompt": "?"}]).check()
 

@@ -1,4 +1,4 @@
-"""Advantages that weigh credit by entropies under the sampling policy (nats, without gradient)."""
+"""Advantages weighted by token entropies under the sampling policy (nats, without gradient)."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -17,11 +17,11 @@ Scope = Literal["separate", "joint"]
 
 
 def eda(rows: Rows, rewards: Tensor, keep: Tensor, *, eps: float = 1e-4, max_scale: float = 10.0) -> Tensor:
-    """GRPO's advantage, (N,), divided by P_i / mean of P in the group, with P_i row i's mean token entropy.
+    """GRPO's advantage, (N,), divided by the ratio of P_i, row i's mean token entropy, to its group's mean P.
     EDGE-GRPO (2507.21848).
 
-    Departures from the authors' code: P has no padding and no gradient, and the ratio is limited to [1 /
-    max_scale, max_scale].
+    Departures from the authors' code: P excludes padding and has no gradient, and the ratio is limited to
+    [1 / max_scale, max_scale].
     """
     entropy = rows.row_mean(rows.needed("entropies")).clamp(min=ENTROPY_FLOOR)
     relative = entropy / group_statistics(entropy, rows.group, keep).mean.clamp(min=ENTROPY_FLOOR)
@@ -118,9 +118,7 @@ def grpo_s_rewards(rows: Rows, which: Sides, base: float, entropy_weight: float)
 
 
 def lone_side(rows: Rows, rewards: Tensor, keep: Tensor, *, correct_above: float = 0.5) -> tuple[int, int]:
-    """Number of groups with a single right or a single wrong row, and number of groups with different
-    rewards.
-    """
+    """Count the groups with a single right or a single wrong row, and all groups whose rewards differ."""
     which = sides(rows, rewards, keep, correct_above)
     numbers = which.number[which.both]
     _, counts = torch.unique(numbers, return_counts=True)

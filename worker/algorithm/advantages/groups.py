@@ -15,7 +15,7 @@ number (`population`).
 
 @dataclass(frozen=True, slots=True)
 class GroupStatistics:
-    """For each value, statistics of its group, (M,) float64."""
+    """Statistics of the group of each of M values, (M,) float64."""
 
     mean: Tensor
     squares: Tensor

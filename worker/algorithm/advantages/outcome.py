@@ -45,7 +45,7 @@ def grpo_batch_std(rows: Rows, rewards: Tensor, keep: Tensor, *, eps: float = 1e
 
 
 def rloo(rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor:
-    """R_i - mean of the group's other rewards; 0 for a single row. RLOO (2402.14740); verl
+    """R_i - mean of the group's other rewards; 0 in groups of one. RLOO (2402.14740); verl
     `compute_rloo_outcome_advantage`.
     """
     count = group_statistics(rewards, rows.group, keep).count
@@ -73,7 +73,7 @@ def opo(rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor:
 def passk_max(
     rows: Rows, rewards: Tensor, keep: Tensor, *, normalise: bool = True, eps: float = 1e-6
 ) -> Tensor:
-    """The best row of a group gets (best - second) / (sample std + eps), the others 0; all 0 if two are best.
+    """A group's best row gets (best - second reward) / (sample std + eps), the others 0; a tie gives all 0.
 
     Pass@k training (2503.19595); verl `compute_grpo_passk_outcome_advantage`.
     """
@@ -115,5 +115,5 @@ def _pair_weight(weight: PairWeight, gap: Tensor, ahead: Tensor) -> Tensor:
 
 
 def identity(rows: Rows, rewards: Tensor, keep: Tensor) -> Tensor:
-    """The rewards themselves, which shaping has already compared."""
+    """The rewards unchanged, for shaping that already compares them (`mo_grpo`, `gdpo`)."""
     return torch.where(keep, rewards, 0.0)

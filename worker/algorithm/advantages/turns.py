@@ -59,8 +59,8 @@ def gagpo(
 ) -> Tensor:
     """Advantages (N, T): a turn's tokens get its advantage, standardised over the turns of its group.
 
-    GAGPO (2605.13217), confidence medium; the defaults of gamma and lam are ours. A group without a repeated
-    state gets GRPO's advantages. Raises ValueError without `rows.turns`.
+    GAGPO (2605.13217); how surely this is the paper's method: medium. The defaults of gamma and lam are ours.
+    A group without a repeated state gets GRPO's advantages. Raises ValueError without `rows.turns`.
     """
     turns: Turns = rows.needed("turns")
     valid, group = keep[turns.row], rows.group[turns.row]

@@ -22,9 +22,10 @@ def coefficient(settings: PartSettings, state: State) -> float:
 
 
 def controlled(settings: PartSettings, state: State, measured: float | None) -> State:
-    """State of the bonus after an update with this mean entropy (nats).
+    """State of the bonus after an update with mean entropy `measured` (nats).
 
-    The coefficient rises by `step` at or below the target, else falls by it, within [0, maximum].
+    The coefficient rises by `step` if `measured` is at most the target, else falls by `step`, within
+    [0, maximum].
     """
     if settings["type"] != "adaptive" or measured is None:
         return state
@@ -34,7 +35,7 @@ def controlled(settings: PartSettings, state: State, measured: float | None) -> 
 
 
 def quantile(values: Tensor, q: float) -> Tensor:
-    """The q-quantile of values (n,), linearly interpolated. `torch.quantile` stops at 16 million values."""
+    """The q-quantile of values (n,), linearly interpolated. `torch.quantile` allows 16 million values."""
     ordered = values.double().sort().values
     position = round(q * (len(ordered) - 1), 9)
     below = int(position)

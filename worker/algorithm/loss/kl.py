@@ -1,6 +1,6 @@
 """Estimators of KL(policy ‖ reference), with x = log policy - log reference.
 
-k3 is unbiased in value only (Schulman 2020).
+k3 is unbiased in value, but not in gradient (Schulman 2020).
 """
 
 from collections.abc import Callable
@@ -17,12 +17,12 @@ def k1(x: Tensor) -> Tensor:
 
 
 def k2(x: Tensor, ratio: Tensor) -> Tensor:
-    """Estimator k2: x² / 2 of the log-ratio x."""
+    """x² / 2 of the log-ratio x."""
     return x**2 / 2
 
 
 def k3(x: Tensor, ratio: Tensor) -> Tensor:
-    """Estimator k3: exp(-x) - 1 + x of the log-ratio x."""
+    """exp(-x) - 1 + x of the log-ratio x."""
     x = x.clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO)
     return (-x).exp() - 1 + x
 

@@ -21,7 +21,7 @@ def current_beta(kl: PartSettings, state: State) -> float:
 
 
 def advance_kl(kl: PartSettings, state: State, *, measured: float | None, rows: int) -> State:
-    """State after a step of `rows` completions with this mean KL (nats per token).
+    """State after a step of `rows` completions with mean KL `measured` (nats per token).
 
     β ← β·(1 + clip(measured / target - 1, ±0.2)·rows / horizon) (Ziegler et al. 2019, section 2.2; verl
     `AdaptiveKLController`).
@@ -42,5 +42,5 @@ def with_current_beta(settings: Mapping[str, Any], state: State) -> dict[str, An
 
 
 def row_betas(by: Mapping[str, float], values: Sequence[object], *, otherwise: float) -> Tensor:
-    """β of each row, (N,) float32. by: β for each value; values: each row's value of the column."""
+    """β of each row, (N,) float32. by: β by value of a dataset column; values: the rows' values in it."""
     return torch.tensor([float(by.get(str(value), otherwise)) for value in values])

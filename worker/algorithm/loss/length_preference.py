@@ -1,4 +1,4 @@
-"""λ-GRPO's factors: weight of a row's tokens by its length L, with one trained exponent λ (arXiv 2510.06870).
+"""λ-GRPO's factors: weights of a row's tokens by its length L, with a trained exponent λ (arXiv 2510.06870).
 
 Per group of G rows: z_i = (L_i - mean) / std (population), h_i = 1 + r·z_i, f_i = G·softmax_i(h_i^λ).
 """

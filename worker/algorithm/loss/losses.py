@@ -60,7 +60,7 @@ class LossInputs:
     pair_losses: Tensor | None = None
     """Weighted DPO loss of each pair, at its best row, (N,)."""
     pair_slopes: Tensor | None = None
-    """(N,): derivatives of the pairs' losses by each row's Σ_t logprobs."""
+    """(N,): derivatives of the pairs' losses with respect to each row's Σ_t logprobs."""
     execute_logits: Tensor | None = None
     """(N, T) **with gradient**: logit of the execute token."""
     execute_logprobs: Tensor | None = None

@@ -1,4 +1,4 @@
-"""Mismatch of sampler and trainer: importance weights, and rows to drop, for the policy term only."""
+"""Corrects the policy term if sampler and trainer differ: importance weights, and an off-policy mask."""
 
 import torch
 from torch import Tensor
@@ -11,8 +11,8 @@ def mismatch_weights(settings: PartSettings, old: Tensor, sampler: Tensor, mask:
     """Weights exp(old - sampler), limited; (N, T) per token or (N, 1) per row (TRL
     `vllm_importance_sampling_mode`).
 
-    `truncate` modes bound a weight, `mask` modes set it to 0 outside [ratio_min, ratio_max]. NaN of the
-    sampler counts as no difference.
+    `truncate` modes bound a weight, `mask` modes set it to 0 outside [ratio_min, ratio_max]. A NaN in
+    `sampler` counts as no difference.
     """
     level, _, beyond = settings["mode"].partition("_")
     gap = torch.where(mask & ~sampler.isnan(), old.detach() - sampler, 0.0)

@@ -1,5 +1,5 @@
 """Constants of the loss that depend on the whole optimizer batch, named like the fields of `LossInputs`;
-derivatives by a parameter of the loss are `slope.<parameter>`.
+derivatives with respect to a loss parameter are named `slope.<parameter>`.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from worker.algorithm.rows import State
 
 SLOPE = "slope."
 SUMMED_OVER_ROWS = frozenset({"counts", "row_weights", "pair_losses"})
-"""Constants (N,) that the loss sums over rows: each sequence of a row gets a share."""
+"""Constants (N,) that the loss sums over rows: the sequences of a row share its value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

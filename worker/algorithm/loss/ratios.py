@@ -49,7 +49,7 @@ def trajectory(log_ratio: Tensor, mask: Tensor, actions: Tensor | None) -> Tenso
 def action(log_ratio: Tensor, mask: Tensor, actions: Tensor | None) -> Tensor:
     """Geometric mean of the token ratios of each action (GAGPO, arXiv 2605.13217).
 
-    actions: (N, T) int64. Raises ValueError without them, or if a trained token has none.
+    actions: (N, T) int64. Raises ValueError without actions, or if a trained token has none.
     """
     if actions is None:
         raise ValueError("ratio_level 'action' needs the action of every token")

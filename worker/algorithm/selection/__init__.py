@@ -1,4 +1,4 @@
-"""Selection: which completions to train on, and what to sample again first."""
+"""Selection: chooses the completions to train on, and may request more sampling first."""
 
 from collections.abc import Callable
 

@@ -19,7 +19,9 @@ def axpo(
     branches: int = 4,
     correct_above: float = 0.5,
 ) -> Selected:
-    """Continue each of the least confident tool calls `branches` times, with at most `extra` · N continuations."""
+    """Request `branches` continuations of each of the least confident tool calls, at most `extra` · N in all,
+    in groups whose rows with calls are all wrong.
+    """
     scored = ~rewards.isnan()
     if rows.rounds > 1:
         return Selected(keep=scored, state=state)
@@ -63,8 +65,8 @@ class SplitCredit:
     prefix that its continuations (branches) copy.
     """
     weights: Tensor
-    """(N,) float64: weight of a row's loss, G / K for the K branches of a source in a group of G rows, which
-    do not count in the denominator. The factor is our reading of eq. 5.
+    """(N,) float64: weight of a row's loss: G / K for the K branches of a source in a group of G rows (our
+    reading of eq. 5), else 1. Branches do not count in the denominator.
     """
     recovery: Tensor
     """(N,) float64: 1 for a source with a right branch, 0 for one without, NaN for other rows."""

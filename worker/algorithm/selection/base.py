@@ -43,7 +43,7 @@ class Selected:
     """(N,) bool: rows to train on; final only if `again` is empty."""
     state: State
     counted: Tensor | None = None
-    """(N,) bool: rows among which the selection chose, for losses that divide by all their tokens."""
+    """(N,) bool: rows from which the selection chose, for losses that divide by all their tokens."""
     injected: Tensor | None = None
     """(N, T) bool: trained tokens that the policy did not write."""
     again: tuple[Resample, ...] = ()

@@ -18,13 +18,13 @@ def with_signal(
     """(N,) bool: rows of groups whose rewards have a sample deviation above `tolerance`. DAPO (2503.14476)
     eq. 11.
 
-    by: name of the reward that is compared instead of `rewards`, so that a length penalty is no signal.
+    by: name of the reward to compare instead of `rewards`, so that a length penalty is not taken for signal.
     """
     scored = ~rewards.isnan()
     values = rewards
     if by is not None:
         if by not in rows.names:
-            raise ValueError(f"there is no reward {by!r}; there are {', '.join(rows.names)}")
+            raise ValueError(f"`by` names an unknown reward {by!r}: choose one of {', '.join(rows.names)}")
         values = rows.values[:, rows.names.index(by)]
     stats = group_statistics(values, rows.group, scored & ~values.isnan())
     return scored & (stats.std > tolerance)

@@ -24,11 +24,11 @@ def guided_correction(
     max_prompt_tokens: int = 256,
     train_injected: bool = False,
 ) -> Selected:
-    """Requests to repair each row below `full_reward`, at random by the cue, by cue and answer, or by the
+    """Request the repair of every row below `full_reward`: at random by the cue, by cue and answer, or by the
     solution.
 
-    EDGE-GRPO (2507.21848); as in the authors' code, not for prompts of `max_prompt_tokens` or more. Unlike
-    there, inserted tokens are trained on only with `train_injected`. State: `steps`, a counter.
+    EDGE-GRPO (2507.21848). As in the authors' code, prompts of `max_prompt_tokens` or more are excluded;
+    unlike there, inserted tokens are trained on only with `train_injected`. State: `steps`, a counter.
     """
     scored = ~rewards.isnan()
     step = int(state.get("steps", 0))

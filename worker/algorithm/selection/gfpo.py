@@ -28,7 +28,7 @@ def gfpo(
     keep: int = 4,
     first: PartSettings | None = None,
 ) -> Selected:
-    """The `keep` best rows of each group: shortest, or most reward per token.
+    """Select the `keep` best rows of each group: shortest, or most reward per token.
 
     GFPO (2508.09726) algorithm 1 and eq. 2, whose loss divides by the tokens of all rows (`counted`).
     """
@@ -50,7 +50,7 @@ def gfpo_adaptive(
     warmup: int = 64,
     first: PartSettings | None = None,
 ) -> Selected:
-    """GFPO that keeps fewer rows of easier prompts, by the quartile of the group's mean reward so far.
+    """GFPO that keeps fewer rows of easy prompts, by the quartile of a group's mean reward among all so far.
 
     GFPO (2508.09726) algorithm 2. The first `warmup` groups count as very hard. State: `sketch` of mean
     rewards.

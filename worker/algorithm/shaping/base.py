@@ -12,7 +12,7 @@ class Combined:
     rewards: Tensor
     state: State
     reported: Tensor | None = None
-    """(N,) float64: reward on the same scale in every step; None if `rewards` already is."""
+    """(N,) float64: reward on the same scale in every step; None if `rewards` has such a scale."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

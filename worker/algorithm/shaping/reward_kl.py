@@ -1,4 +1,4 @@
-"""Distance from the reference in the reward: k1 = log old policy - log reference."""
+"""KL penalty in the reward, from k1 = log old policy - log reference."""
 
 import torch
 from torch import Tensor

@@ -79,7 +79,7 @@ def pow3r(
     """Each reward with `criteria` becomes the `rubric_reward` with weights w_j·α_j; then the weighted sum of
     rewards.
 
-    α, per prompt and criterion, starts at 1 and moves before the prompt's rewards are computed. POW3R
+    α, per prompt and criterion, starts at 1 and is updated before the prompt's rewards are computed. POW3R
     (2605.20164): constants, normaliser and negative criteria are our reading. Raises ValueError if no row
     ever had criteria.
     """
@@ -88,7 +88,7 @@ def pow3r(
         if state.get("alpha") or not bool(rows.scorable.any()):
             return weighted_sum(rows, state)
         raise ValueError(
-            "no reward returned `criteria`: pow3r needs one that returns a score for each criterion"
+            "no reward returned `criteria`: pow3r needs a reward that returns a score for each criterion"
         )
     prompts = rows.prompts or tuple(str(number) for number in rows.group.tolist())
     alphas = dict(state.get("alpha", {}))

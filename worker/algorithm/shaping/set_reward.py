@@ -29,14 +29,15 @@ def vpo(rows: Rows, state: State, *, alpha: float = 1.0, draws: int = 64) -> Com
     then the weighted sum of rewards.
 
     VPO (2605.22817) eq. 1; the number of weight vectors is ours, and a prompt's rows share them. State:
-    `steps`, a counter. Raises ValueError if no row ever had candidates, or they differ in width.
+    `steps`, a counter. Raises ValueError if no row ever had candidates, or vectors of a prompt differ in
+    length.
     """
     step = int(state.get("steps", 0))
     if rows.candidates is None or not any(candidates for row in rows.candidates for candidates in row):
         if step or not bool(rows.scorable.any()):
             return weighted_sum(rows, state)
         raise ValueError(
-            "no reward returned `candidates`: vpo needs one that returns a vector for each candidate"
+            "no reward returned `candidates`: vpo needs a reward that returns a vector for each candidate"
         )
     values = rows.values.clone()
     prompts = rows.prompts or tuple(str(number) for number in rows.group.tolist())

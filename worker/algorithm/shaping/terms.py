@@ -38,8 +38,8 @@ def cosine_length(
 ) -> Tensor:
     """lo + (hi - lo)·(1 + cos(π·min(L, limit) / limit)) / 2, with (lo, hi) the values at `limit` tokens and at 0.
 
-    `correct` for rows above `correct_above`, else `wrong`. `longer_is_better` swaps lo and hi of correct rows.
-    open-r1 `cosine_scaled`.
+    (lo, hi) is `correct` for rows whose reward is above `correct_above`, else `wrong`. `longer_is_better`
+    swaps lo and hi of correct rows. open-r1 `cosine_scaled`.
     """
     share = rows.lengths.clamp(max=limit).to(torch.float64) / limit
     falling = (1 + torch.cos(torch.pi * share)) / 2

@@ -21,8 +21,8 @@ BranchReason = Literal[
 """How a model call relates to earlier calls of its rollout. Every value but `continued` begins a branch.
 
 `fork`: the call continues an answer that another call already continues. `sampled_again`: an earlier call has
-the same messages and tools, and this call is no retry of it. The values below render the whole prompt.
-`system_message`: a system message follows the earlier answer; templates are not checked for that.
+the same messages and tools, and this call is no retry of it. With the values below, the whole prompt is
+rendered. `system_message`: a system message follows the earlier answer; templates are not checked for that.
 `tools_changed`, `reasoning_dropped`: only the tools or the reasoning differ from an earlier call's.
 `history_rewritten`: other messages differ, but the first one equals an earlier call's. `sub_agent`: the first
 message differs, too.
@@ -45,7 +45,7 @@ CallLimit = Literal["max_model_calls", "max_policy_tokens", "max_branches"]
 class CaptureLimits:
     max_model_calls: int
     max_policy_tokens: int
-    """Most tokens sampled in all calls together. Calls that run in parallel may exceed it."""
+    """Maximum number of tokens sampled in all calls together. Calls that run in parallel may exceed it."""
     max_branches: int
 
 
@@ -78,7 +78,7 @@ class CallAnswer:
 
 @dataclass(slots=True, eq=False)
 class ModelCall:
-    """A node of `CaptureGraph`."""
+    """A model call, as a node of `CaptureGraph`."""
 
     no: int
     request: CallRequest

@@ -130,8 +130,8 @@ def _message(response: httpx.Response) -> str:
 
 def _refused(path: str, why: str) -> JobFailure:
     return JobFailure(
-        f"The server refuses what the trainer sends about rollouts ({path}): {why}",
+        f"The server rejected the trainer's request about agent rollouts ({path}): {why}",
         code="rollouts_refused",
-        hint="If another attempt has taken over, nothing is to be done. Otherwise resume the job.",
+        hint="If another attempt has taken over the job, do nothing. Otherwise resume the job.",
         retryable=True,
     )

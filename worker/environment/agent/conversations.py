@@ -45,7 +45,7 @@ def captured_conversation(
     rows = graph.capture().rows
     if not rows:
         if failure is None:
-            failure, message = NO_CALLS, "The program received no answer of the model that can be trained on."
+            failure, message = NO_CALLS, "The program received no model answer that can be trained on."
         return _without_calls(begun, failure, message, stop_ids)
     longest = max(rows, key=lambda candidate: (sum(candidate.action_mask), -candidate.branch))
     trained = rows if forks == "train" else (replace(longest, share=1.0),)
@@ -131,7 +131,7 @@ def _turns(row: CapturedRow, calls: Sequence[ModelCall], texts: ModelCallTexts) 
 
 
 def _calls(answer: Message, tools: Sequence[Message], results: dict[str, str]) -> tuple[ToolCall, ...]:
-    """Tool calls of a turn, with the program's results. Declared tools are `ok`: programs
+    """Tool calls of a turn, with the program's results. Calls of declared tools get the status `ok`: programs
     report no failures.
     """
     names = {tool["function"]["name"] for tool in tools}

@@ -30,7 +30,7 @@ class CaptureGraph:
     """Graph of the model calls of one rollout. Not thread-safe."""
 
     def __init__(self, rollout: str, version: int, limits: CaptureLimits) -> None:
-        """version: of the policy, which samples all answers."""
+        """version: version of the policy that samples all answers."""
         self.rollout = rollout
         self.limit: CallLimit | None = None
         """The first limit that refused a call, if any."""
@@ -92,7 +92,7 @@ class CaptureGraph:
         without a parent.
         """
         if call.new_ids is not None:
-            raise ValueError(f"call {call.no} has a prompt")
+            raise ValueError(f"call {call.no} already has a prompt")
         call.new_ids = new_ids
 
     def answer(self, call: ModelCall, answer: CallAnswer) -> None:
@@ -100,7 +100,7 @@ class CaptureGraph:
         if call.cancelled:
             return
         if call.answer is not None:
-            raise ValueError(f"call {call.no} has an answer")
+            raise ValueError(f"call {call.no} already has an answer")
         call.fault = fault_of(answer, call.prompt_ids, self._version)
         call.answer = answer
         call.answer_chain = call.chain.extended(answer.message)
@@ -109,7 +109,7 @@ class CaptureGraph:
         self._without_tools.add(call.answer_chain.without_tools)
 
     def abandon(self, call: ModelCall) -> None:
-        """Mark a call whose client disconnected before the answer, which is then trained on only if a retry
+        """Mark a call whose client disconnected before the answer. The answer is trained on only if a retry
         fetches it or a later call continues it.
         """
         call.abandoned = True
@@ -121,7 +121,7 @@ class CaptureGraph:
     def cancel(self, call: ModelCall) -> None:
         """Mark a call that cannot be answered. A retry is a new call; limits do not count this one."""
         if call.answer is not None:
-            raise ValueError(f"call {call.no} has an answer")
+            raise ValueError(f"call {call.no} cannot be cancelled: it already has an answer")
         call.cancelled = True
 
     def close(self) -> None:
@@ -131,7 +131,6 @@ class CaptureGraph:
             call.cancelled = call.cancelled or call.answer is None
 
     def capture(self) -> RolloutCapture:
-        """Training rows of the calls so far."""
         return captured(self.rollout, self.calls)
 
     def _earlier(self, request: CallRequest, digest: str, chain: ChainDigest) -> ModelCall | None:
@@ -205,7 +204,7 @@ class CaptureGraph:
         if self.room == 0:
             self._refuse("max_policy_tokens", "sampled tokens")
         if call.reason != "continued" and branches >= self._limits.max_branches:
-            self._refuse("max_branches", f"branches; this one would begin with {call.reason}")
+            self._refuse("max_branches", f"branches; this call would begin another ({call.reason})")
 
     def _refuse(self, limit: CallLimit, what: str) -> NoReturn:
         self.limit = self.limit or limit
@@ -242,11 +241,11 @@ def _check(request: CallRequest) -> None:
                 f"Message {number + 1} has no valid role.",
                 code="invalid_messages",
                 param=f"messages[{number}].role",
-                hint=f"Its role is one of {', '.join(sorted(_ROLES))}.",
+                hint=f"Set its role to one of {', '.join(sorted(_ROLES))}.",
             )
     if not request.messages or request.messages[-1]["role"] == "assistant":
         raise InvalidInput(
-            "The last message is missing or the assistant's, so the model has nothing to answer.",
+            "There are no messages, or the last one is the assistant's, so the model has nothing to answer.",
             code="invalid_messages",
             param="messages",
             hint="End with a message of the user or of a tool.",

@@ -37,7 +37,7 @@ def chain_digests(messages: Sequence[Message], tools: Sequence[Message] | None) 
 
     Digests ignore whether content is a string or text parts, how call arguments write the same JSON (1.0
     equals 1), and whether an empty field is present. Of an assistant's message, they cover only fields that
-    the policy wrote, without call ids: history is never rendered again.
+    the policy wrote, without call ids, because history is never rendered again.
     """
     schemas = _digest("", _json(list(tools or ())))
     chain = [ChainDigest(schemas, schemas, _digest("", "[]"))]

@@ -20,7 +20,6 @@ class CapturedRow:
     branch: int
     """Index of this row among the rollout's rows."""
     reason: BranchReason
-    """Why the branch began."""
     prompt_ids: tuple[int, ...]
     """Prompt of the row's first call."""
     completion: tuple[Segment, ...]
@@ -44,7 +43,7 @@ class CapturedRow:
 class RolloutCapture:
     rows: tuple[CapturedRow, ...]
     dropped: tuple[tuple[int, CallFault], ...]
-    """(number, fault) of each faulty call. Branches that contain or continue one become no row."""
+    """(number, fault) of each faulty call. Branches that contain or continue a faulty call become no row."""
 
 
 def captured(rollout: str, calls: Sequence[ModelCall]) -> RolloutCapture:

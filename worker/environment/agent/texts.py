@@ -36,9 +36,8 @@ class WrittenAnswer:
 
 
 class ModelCallTexts:
-    """Renders messages of a program's model calls as prompts, and reads answers. Methods block, so call them in a
-    thread. They raise InvalidInput if a call's messages
-    cannot be a prompt.
+    """Renders messages of a program's model calls as prompts, and parses answers. Methods block, so call them
+    in a thread. They raise InvalidInput if a call's messages cannot be rendered.
     """
 
     def __init__(self, process: CallTextProcess, stop_ids: Sequence[int], context: int) -> None:
@@ -64,8 +63,8 @@ class ModelCallTexts:
     def written(
         self, token_ids: Sequence[int], tools: Sequence[Message] | None, number: str, *, cut: bool
     ) -> WrittenAnswer:
-        """The message that the program receives. number: prefix of tool call ids. cut: whether
-        a limit ended it.
+        """Parse an answer into the program's message. number: prefix of tool call ids. cut: whether a limit
+        ended the answer.
         """
         schemas = [dict(tool) for tool in tools or ()]
         notation = self._call_notation() if schemas else None
@@ -102,10 +101,10 @@ class ModelCallTexts:
         (prompt,) = self._process.render([(messages, tools)], self._context - 1)
         if prompt.refusal is not None:
             raise InvalidInput(
-                f"The messages cannot be a prompt: {prompt.refusal}",
+                f"The messages cannot be rendered as a prompt: {prompt.refusal}",
                 code="invalid_messages",
                 param="messages",
-                hint="Send messages that the model's chat template takes.",
+                hint="Send messages that the model's chat template accepts.",
             )
         if prompt.tokens >= self._context:
             raise context_full(prompt.tokens, self._context)
@@ -137,7 +136,7 @@ class ModelCallTexts:
 
 def context_full(tokens: int, context: int) -> InvalidInput:
     return InvalidInput(
-        f"The messages have {tokens:,} tokens; the model's context has {context:,}.",
+        f"The messages are too long: {tokens:,} tokens, but the model's context has {context:,}.",
         code="context_length_exceeded",
         param="messages",
         hint="Send fewer or shorter messages.",

@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 from reinforge.tools import CallStatus, ToolSchema
 
 MAX_RESULT_CHARACTERS = 16_384
-"""Most characters of a result; the caller may ask for fewer."""
+"""Maximum number of characters of a result; the caller may lower it."""
 MAX_STATE_BYTES = 64 << 10
 
 Finding = Literal["tool_not_deterministic"]
@@ -30,10 +30,10 @@ class PastCall:
 class ToolRequest:
     """One call that passed `check_arguments`.
 
-    rollout: any number that tells rollouts apart. item: the row of the dataset. source: index into
+    rollout: any number that identifies the rollout. item: the row of the dataset. source: index into
     `ToolRunner.schemas`. state: `ToolResult.state` of the rollout's last call or start. history: all earlier
-    calls of the rollout, oldest first. seed: the same in all calls of all rollouts of a prompt; sample_no
-    tells these rollouts apart.
+    calls of the rollout, oldest first. seed: the same in all calls of all rollouts of a prompt; sample_no:
+    the rollout's number among these.
 
     If one `run` gets several requests of a rollout, they are its calls in order. Each call after the first
     continues the state and history of the one before; its own `state` and `history` are ignored.
@@ -70,7 +70,6 @@ class ToolResult:
 
 
 def past_call(request: ToolRequest, result: ToolResult) -> PastCall:
-    """History entry of a finished call, for the rollout's later requests."""
     return PastCall(request.source, request.name, request.arguments, result.status, result.text)
 
 
@@ -131,7 +130,7 @@ class PythonSource:
 
 
 class ToolRunner(Protocol):
-    """Runs tools. Methods return one result per request, in the same order, also for failed calls. Raises
+    """Runs tools. Methods return one result per request, in the same order, also for failed calls. They raise
     retryable JobFailures: `sandbox_unavailable`, or `tool_server_unavailable` if a server stops answering.
     """
 

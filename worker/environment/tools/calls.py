@@ -13,7 +13,7 @@ from worker.environment.base import ToolCall
 
 def checked_call(parsed: ParsedCall, number: int, schemas: Mapping[str, ToolSchema], most: int) -> ToolCall:
     """Check a parsed call; its status is `ok` if it can run. number: index of the call in the rollout. most:
-    calls that a rollout may have.
+    maximum number of calls in a rollout.
     """
     written = json.dumps(parsed.arguments, ensure_ascii=False) if parsed.arguments is not None else parsed.raw
     status: CallStatus = "ok"

@@ -118,8 +118,8 @@ class ToolsEnvironment:
         most: int,
         with_call_spans: bool = False,
     ) -> None:
-        """context: most tokens of prompt and completion together. most: most policy tokens in a completion.
-        with_call_spans: set `call_span` of conversations.
+        """context: maximum tokens of prompt and completion. most: maximum policy tokens in a completion.
+        with_call_spans: whether to set `call_span` of conversations.
         """
         self.max_turns = spec.max_turns
         self._spec = spec
@@ -191,10 +191,10 @@ class ToolsEnvironment:
         for (prompt, _), changed, row in zip(observed, messages, rendered, strict=True):
             if row.refusal is not None or row.tokens >= self._context:
                 raise JobFailure(
-                    f"Row {prompt.row_index + 1} with what `reset` returned cannot be a prompt: "
+                    f"Row {prompt.row_index + 1}, with the text that `reset` returned, cannot be a prompt: "
                     + (row.refusal or f"it has {row.tokens} tokens; the model's context has {self._context}"),
                     code="data_error",
-                    hint="Let `reset` return less, or None.",
+                    hint="Return a shorter text, or None, from `reset`.",
                 )
             prompts.append(replace(prompt, messages=changed, text=row.text, token_ids=row.token_ids))
         return prompts

@@ -136,7 +136,7 @@ class JailedSource:
 
 
 class SimulatedUser:
-    """Calls `reply(messages, item, state)` of a Python source. If it returns None, the rollout ends."""
+    """Calls `reply(messages, item, state)` of a Python source; if that returns None, the rollout ends."""
 
     def __init__(
         self, client: SandboxClient, source: PythonSource, *, most_characters: int = MAX_RESULT_CHARACTERS
@@ -181,7 +181,7 @@ def send(
         return [RowResult("exception", reason=message, message=outcome.message) for _ in calls]
     if outcome.status != "ok":
         raise JobFailure(
-            f"The sandbox did not answer {len(calls)} calls of tools: {_last_line(outcome.message)}",
+            f"The sandbox did not answer {len(calls)} tool calls: {_last_line(outcome.message)}",
             code="sandbox_unavailable",
             hint="Check that sandboxd runs on this worker (`reinforge doctor`), then resume the job.",
             retryable=True,

@@ -18,7 +18,7 @@ class RpcError(Exception):
 
 
 class RpcMalformed(Exception):
-    """An answer that is no JSON-RPC response."""
+    """An answer that is not a JSON-RPC response."""
 
 
 def request(method: str, params: Mapping[str, Any], id: int | None) -> bytes:
@@ -60,7 +60,7 @@ def result(content: bytes, headers: Mapping[str, str], id: int) -> dict[str, Any
             return answer
         break
     excerpt = content[:200].decode("utf-8", "replace")
-    raise RpcMalformed(f"the server's answer is no JSON-RPC response: {excerpt!r}")
+    raise RpcMalformed(f"the server's answer is not a JSON-RPC response: {excerpt!r}")
 
 
 def _answers(message: Any, id: int) -> bool:

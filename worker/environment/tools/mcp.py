@@ -70,10 +70,14 @@ class McpServer:
             raise
 
     def start(self, rollouts: Sequence[ToolStart]) -> list[ToolResult]:
-        raise NotImplementedError("an MCP server starts no rollouts")
+        raise NotImplementedError(
+            "an MCP server only provides tools and cannot reset a rollout; use an OpenEnv server for that"
+        )
 
     def reward(self, rollouts: Sequence[ToolEnd], source: int) -> list[ToolReward]:
-        raise NotImplementedError("an MCP server scores no rollouts")
+        raise NotImplementedError(
+            "an MCP server only provides tools and cannot score a rollout; use an OpenEnv server for that"
+        )
 
     def release(self, rollouts: Sequence[ToolEnd]) -> None:
         """Do nothing: all rollouts share one session."""
@@ -93,18 +97,18 @@ class McpServer:
             raise self._error(
                 f"it did not list its tools within {LISTING_SECONDS:g} s",
                 "tool_server_unreachable",
-                "Check the server.",
+                "Check that the server runs and answers at its address.",
             ) from error
         except RequestFailed as error:
-            hint = "Check its address; it has to speak MCP over HTTP."
+            hint = "Check its address: it must be that of an MCP server over HTTP."
             raise not_reached(self._address, error, hint=hint) from error
         except json_rpc.RpcMalformed as error:
             raise self._error(
-                str(error), "tool_server_unusable", "Check that its address is that of MCP."
+                str(error), "tool_server_unusable", "Check that its address is its MCP endpoint."
             ) from error
         except json_rpc.RpcError as error:
             raise self._error(
-                f"it answers {error.code}: {error.message}",
+                f"it answers with error {error.code}: {error.message}",
                 "tool_server_unusable",
                 "Read the server's own log.",
             ) from error
@@ -122,7 +126,7 @@ class McpServer:
             raise self._error(
                 f"it speaks version {str(version)[:40]!r} of the protocol, which is not supported",
                 "mcp_version_unsupported",
-                f"Versions that can be used: {', '.join(VERSIONS)}.",
+                f"Use a server that supports one of these versions: {', '.join(VERSIONS)}.",
             )
         self._session = session | {_VERSION: str(version)}
         await self._notify("notifications/initialized")
@@ -188,7 +192,7 @@ class McpServer:
         headers: Mapping[str, str],
         new_session: dict[str, str] | None = None,
     ) -> dict[str, Any]:
-        """Send a request. new_session: begins a session and receives its header. Raises RequestFailed,
+        """Send a request. new_session: begin a session and store its header here. Raises RequestFailed,
         RpcError, RpcMalformed.
         """
         id = next(self._ids)

@@ -22,7 +22,7 @@ def server_error(address: ServerAddress, message: str, code: str, hint: str) -> 
 
 def not_reached(address: ServerAddress, error: RequestFailed, *, hint: str) -> ToolServerError:
     if error.kind == "refused":
-        hint = f"{ALLOW_VARIABLE} has to allow it on the workers, which call the server."
+        hint = f"Allow its address in {ALLOW_VARIABLE} on the workers, which call the server."
         return server_error(address, error.message, "tool_server_refused", hint)
     return server_error(address, error.message, "tool_server_unreachable", hint)
 
@@ -34,7 +34,7 @@ def offer(address: ServerAddress, name: str, description: Any, parameters: Any) 
             address,
             f"the tool {name[:80]!r} has no JSON Schema of at most {MAX_SCHEMA_BYTES >> 10} KiB and 32 levels",
             "tool_schema_invalid",
-            "Leave it out with `include`.",
+            "Exclude the tool: name only the others in `include`.",
         )
     try:
         function = ToolFunction(
@@ -47,31 +47,45 @@ def offer(address: ServerAddress, name: str, description: Any, parameters: Any) 
             address,
             f"the name {name[:80]!r} is not 1 to 64 letters, digits, underscores and dashes",
             "tool_name_invalid",
-            "Leave it out with `include`.",
+            "Exclude the tool: name only the others in `include`.",
         ) from error
     return ToolSchema(function=function)
 
 
 def check_size(address: ServerAddress, schemas: Sequence[ToolSchema]) -> None:
-    """Raises ToolServerError `too_many_tools`."""
+    """Check number and size of listed tools. Raises ToolServerError `too_many_tools`."""
     size = sum(len(schema.model_dump_json()) for schema in schemas)
     if len(schemas) <= MAX_TOOLS and size <= MAX_LIST_BYTES:
         return
     most = f"{MAX_TOOLS} tools" if len(schemas) > MAX_TOOLS else f"{MAX_LIST_BYTES >> 10} KiB of schemas"
-    raise server_error(address, f"it has more than {most}", "too_many_tools", "Name some in `include`.")
+    raise server_error(
+        address,
+        f"it has more than {most}",
+        "too_many_tools",
+        "Name only the tools that the job needs in `include`.",
+    )
 
 
 def complete(address: ServerAddress, schemas: Sequence[ToolSchema]) -> tuple[ToolSchema, ...]:
-    """Check a complete list of tools. Raises ToolServerError `unknown_tool` (for names in `include`),
+    """Check a complete list of tools. Raises ToolServerError `unknown_tool` (named in `include`, not listed),
     `no_tools`, `tool_name_twice`.
     """
     names = {schema.name for schema in schemas}
     if missing := sorted(address.include - names):
-        raise server_error(address, f"it has no tool {missing[0]!r}", "unknown_tool", "Correct `include`.")
+        raise server_error(
+            address,
+            f"it has no tool {missing[0]!r}, but `include` names it",
+            "unknown_tool",
+            "Correct `include`.",
+        )
     if not schemas:
-        raise server_error(address, "it offers no tools", "no_tools", "Check the server.")
+        raise server_error(
+            address, "it offers no tools", "no_tools", "Add tools to the server, or remove it from the job."
+        )
     if len(names) < len(schemas):
-        raise server_error(address, "it lists a tool twice", "tool_name_twice", "Check the server.")
+        raise server_error(
+            address, "it lists a tool twice", "tool_name_twice", "Make the server's tool names unique."
+        )
     return tuple(schemas)
 
 
@@ -88,7 +102,7 @@ def as_expected(
             address,
             f"its tools changed since the job was created: {difference}",
             "tool_list_changed",
-            "Restore the server, or create the job again without `tools` in this source.",
+            "Restore the server's tools, or create the job again without `tools` in this source.",
         )
     return tuple(expected)
 

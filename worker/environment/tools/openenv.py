@@ -43,7 +43,7 @@ from worker.environment.tools.server import (
 from worker.rewards.network import Exchange, NetworkLoop, RequestFailed, ServerClient
 
 _PROBE_SEED = 1
-_HINT = "Check its address; it has to be that of an OpenEnv server, without /ws."
+_HINT = "Check its address: it must be that of an OpenEnv server, without /ws."
 _ERRORS: Mapping[str, CallStatus] = {"VALIDATION_ERROR": "bad_arguments", "EXECUTION_ERROR": "exception"}
 """Statuses of calls by the protocol's error code; any other code means that the session is lost."""
 _TOOL_ERRORS: Mapping[str, CallStatus] = {
@@ -151,16 +151,18 @@ class OpenEnvServer:
                 tools = await self._probe()
         except TimeoutError as error:
             message = f"it did not list its tools and reset an environment twice within {LISTING_SECONDS:g} s"
-            raise self._error(message, "tool_server_unreachable", "Check the server.") from error
+            raise self._error(
+                message, "tool_server_unreachable", "Check that the server runs and answers at its address."
+            ) from error
         except RequestFailed as error:
             raise not_reached(self._address, error, hint=_HINT) from error
         except OpenEnvMalformed as error:
             raise self._error(str(error), "tool_server_unusable", _HINT) from error
         except OpenEnvError as error:
-            message = f"it answers {error.code}: {error.message}"
+            message = f"it answers with error {error.code}: {error.message}"
             hint = "Read the server's own log."
             if error.code == "CAPACITY_REACHED":
-                hint = "Start it with max_concurrent_envs: a step has a session for each of its rollouts."
+                hint = "Raise its max_concurrent_envs: a step needs a session for each of its rollouts."
             raise self._error(message, "tool_server_unusable", hint) from error
         schemas = tools if self._own_tools else [self._action(action)]
         check_size(self._address, schemas)
@@ -197,14 +199,14 @@ class OpenEnvServer:
             raise self._error(
                 "two resets with the same seed returned different observations",
                 "environment_not_seeded",
-                "All completions of a prompt begin alike: let `reset(seed)` draw from its seed alone.",
+                "Completions of a prompt begin alike: `reset` must draw all random numbers from its seed.",
             )
         return tools
 
     def _offered(self, listing: EnvironmentObservation) -> list[ToolSchema]:
         tools = listing.fields.get("tools")
         if not isinstance(tools, list):
-            raise OpenEnvMalformed("the server's list of tools is no list")
+            raise OpenEnvMalformed("the `tools` in the server's answer to list_tools are not a list")
         schemas = []
         for tool in tools:
             name = tool.get("name") if isinstance(tool, dict) else None
@@ -219,7 +221,7 @@ class OpenEnvServer:
         properties = schema.get("properties")
         if schema.get("type") != "object" or not isinstance(properties, dict):
             raise self._error(
-                "its action is no object", "tool_schema_invalid", "Declare the action's fields."
+                "its action is not a JSON object", "tool_schema_invalid", "Declare the action's fields."
             )
         own = {name: value for name, value in properties.items() if name != "metadata"}
         parameters = {**schema, "properties": own}

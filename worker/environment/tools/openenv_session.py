@@ -45,7 +45,9 @@ class EnvironmentObservation:
 
 @dataclass(frozen=True, slots=True)
 class SessionAddress:
-    """Address of a server's WebSocket. url: with http or https. guard: None under `reinforge train`."""
+    """Address of a server's WebSocket. url: with http or https. guard: checks whether the address may be
+    contacted; None under `reinforge train`.
+    """
 
     url: str
     guard: Guard | None
@@ -121,7 +123,6 @@ class OpenEnvSession:
         return await self._ask("reset", data, seconds)
 
     async def step(self, action: Mapping[str, Any], *, seconds: float) -> EnvironmentObservation:
-        """Step the environment. Raises as `reset`."""
         return await self._ask("step", action, seconds)
 
     async def close(self) -> None:
@@ -160,7 +161,7 @@ def observation_of(answer: str | bytes) -> EnvironmentObservation:
     if kind == "error" and isinstance(data, dict):
         raise OpenEnvError(str(data.get("code"))[:40], _explanation(data))
     if kind != "observation" or not isinstance(data, dict) or not isinstance(data.get("observation"), dict):
-        raise malformed("is no observation", answer)
+        raise malformed("is not an observation", answer)
     reward, done = data.get("reward"), data.get("done", False)
     if not isinstance(done, bool) or not (reward is None or _is_finite(reward)):
         raise malformed(
@@ -187,12 +188,12 @@ def json_object(text: str | bytes) -> dict[str, Any] | None:
 def _message(answer: str | bytes) -> dict[str, Any]:
     message = json_object(answer) if isinstance(answer, str) else None
     if message is None:
-        raise malformed("is no JSON object", answer)
+        raise malformed("is not a JSON object", answer)
     return message
 
 
 def _refused_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 def _is_finite(reward: Any) -> bool:
@@ -217,4 +218,4 @@ def _refusal(error: InvalidStatus) -> RequestFailed:
     if 300 <= status < 400:
         message = f"the server answers {status}; redirects are not followed"
         return RequestFailed("redirect", message, status=status)
-    return RequestFailed("status", f"the server answers {status} to a WebSocket", status=status)
+    return RequestFailed("status", f"the server answers {status} to a WebSocket request", status=status)

@@ -17,7 +17,7 @@ UNANSWERED: frozenset[CallStatus] = frozenset({"timeout", "unreachable", "refuse
 
 
 class RecordedCalls:
-    """The newest MOST_CALLS results by server and call; nothing is recorded if `path` is None. For one thread."""
+    """The newest MOST_CALLS results by server and call; nothing is recorded if `path` is None. Not thread-safe."""
 
     def __init__(self, path: Path | None = None, *, most: int = MOST_CALLS) -> None:
         self._path, self._most, self._writes = path, most, 0

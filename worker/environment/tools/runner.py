@@ -1,4 +1,4 @@
-"""Distributes the tool calls of a turn to their sources."""
+"""Routes the tool calls of a turn to the sources that provide the tools."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -91,7 +91,9 @@ class Tools:
 
     def reply(self, requests: Sequence[ReplyRequest]) -> list[ToolResult]:
         if self._user is None:
-            raise InvalidInput("This environment has no simulated user.", code="no_simulated_user")
+            raise InvalidInput(
+                "This environment has no simulated user: set `environment.reply`.", code="no_simulated_user"
+            )
         return self._user.reply(requests)
 
     def close(self) -> None:

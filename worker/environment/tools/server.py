@@ -23,8 +23,8 @@ _KINDS: Mapping[str, CallStatus] = {"refused": "refused_address", "timeout": "ti
 class ServerAddress:
     """Address of a tool server; the same address rules apply as for judges.
 
-    include: names of the tools to offer; empty for all. concurrency: most concurrent requests. secret: signs
-    requests.
+    include: names of the tools to offer; empty for all. concurrency: maximum number of concurrent requests.
+    secret: signs requests.
     """
 
     name: str
@@ -57,7 +57,7 @@ class ToolServerError(InvalidInput):
 
 @dataclass(slots=True)
 class ServerCalls:
-    """Runs the calls of a turn concurrently; a server that hangs delays a turn by two timeouts. Raises
+    """Runs the calls of a turn concurrently; a server that hangs delays a turn by about two timeouts. Raises
     JobFailure `tool_server_unavailable` if the server answers no call in FAILED_TURNS consecutive turns and
     for at least SILENT_SECONDS.
     """
@@ -87,7 +87,7 @@ class ServerCalls:
         if self.failed_turns >= FAILED_TURNS and time.monotonic() - self._answered_at >= SILENT_SECONDS:
             raise JobFailure(
                 f"The tool server {self.address.name} answered none of the calls of {FAILED_TURNS} turns in a row. "
-                f"Last: {results[-1].text}",
+                f"Last error: {results[-1].text}",
                 code="tool_server_unavailable",
                 hint="Check the server and its address, then resume the job.",
                 retryable=True,
@@ -139,7 +139,7 @@ def readable(text: str, most: int) -> str:
 
 
 def rollout_headers(address: ServerAddress, request: ToolRequest) -> dict[str, str]:
-    """Request headers. `X-Reinforge-Rollout` identifies the rollout to servers with state; a resumed job
-    repeats it.
+    """Request headers. `X-Reinforge-Rollout` identifies the rollout to servers with state, also after the job
+    is resumed.
     """
     return {**address.headers, "x-reinforge-rollout": f"{request.seed}-{request.sample_no}"}

@@ -73,8 +73,8 @@ def _attention(
     ]
     if spans is None or attention_mask is not None or others.get("dropout") or unsupported:
         raise CannotPack(
-            f"packed attention does not support {', '.join(unsupported) or 'a mask, dropout or missing spans'}, "
-            f"which {type(module).__name__} passes"
+            "packed attention needs spans, and supports neither a mask nor dropout nor "
+            f"{', '.join(unsupported) or 'other arguments'}: {type(module).__name__} passes it otherwise"
         )
     queries, keys, values = (states.squeeze(0).transpose(0, 1) for states in (query, key, value))
     width = values.shape[-1]

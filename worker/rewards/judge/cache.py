@@ -1,5 +1,3 @@
-"""Cache of judges' answers on disk."""
-
 import hashlib
 import json
 import sqlite3

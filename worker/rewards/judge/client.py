@@ -30,7 +30,7 @@ class JudgeAnswer:
 class JudgeClient:
     """Calls one judge, with cache and retries.
 
-    guard: restricts the addresses; None if the user of this process chose the judge.
+    guard: restricts the judge's address; None if this process's user configured the judge.
     """
 
     name: str

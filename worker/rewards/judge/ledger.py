@@ -32,7 +32,7 @@ class JudgeUsage:
 @dataclass(slots=True)
 class Ledger:
     """Thread-safe costs of a job's judges. granted: limit on the total cost. It starts at `budget`, and
-    becomes cost + `budget` when a job resumes with all spent.
+    becomes cost + `budget` when a job that has spent it resumes.
     """
 
     budget: float | None = None
@@ -57,8 +57,8 @@ class Ledger:
         return ledger
 
     def admit(self, judge: str) -> bool:
-        """Admit a paid call; at most one exceeds the limit. False: try again later. Raises JobFailure
-        `judge_budget` (retryable) if all is spent.
+        """Admit a paid call. Returns False if running calls may use up the budget: try again later. Raises
+        retryable JobFailure `judge_budget` if it is spent.
         """
         with self._lock:
             spent, waiting = self.cost, self._under_way.get(judge, 0)
@@ -70,7 +70,7 @@ class Ledger:
                 self._under_way[judge] = waiting + 1
                 return True
         raise JobFailure(
-            f"Judges have cost {spent:.4g}, and limits.judge_budget allows {self.granted:.4g}.",
+            f"Judges have cost {spent:.4g}, but limits.judge_budget allows only {self.granted:.4g}.",
             code="judge_budget",
             hint=f"Resume the job to allow another {self.budget:.4g}, or start one with a larger limits.judge_budget.",
             retryable=True,

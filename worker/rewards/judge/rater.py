@@ -52,7 +52,7 @@ class JudgeRater(Rater):
 
 
 class RankingRater(Rater):
-    """Ranking judge: 1 for the best completion of a group, 0 for the last."""
+    """Scores a group's completions by a judge's ranking: 1 for the best, 0 for the last."""
 
     def __init__(self, grader: RankingJudge, client: JudgeClient, network: NetworkLoop) -> None:
         self._grader, self._client, self._network = grader, client, network

@@ -26,7 +26,7 @@ class JudgeFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ReplyForm:
-    """Reply as a JSON object with `steps` (the reasoning) and `field`. words: describes the field's value."""
+    """Form of a reply: a JSON object with `steps` (reasoning) and `field`, whose value `words` describes."""
 
     field: str
     schema: dict[str, Any]
@@ -96,7 +96,7 @@ def parse_completion(content: bytes) -> JudgeCompletion:
         text, refusal, finish = (value if isinstance(value, str) else None for value in fields)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise JudgeFailed(
-            "judge_malformed", f"the server's answer is no chat completion: {_excerpt(content)}"
+            "judge_malformed", f"the server's answer is not a chat completion: {_excerpt(content)}"
         ) from error
     usage = answer.get("usage")
     return JudgeCompletion(text, refusal, finish, usage if isinstance(usage, dict) else {})
@@ -128,7 +128,7 @@ def number(reply: dict[str, Any]) -> float:
     except (TypeError, ValueError, OverflowError):
         result = math.nan
     if not math.isfinite(result):
-        raise JudgeFailed("judge_malformed", f"the judge's result is no number: {value!r:.100}")
+        raise JudgeFailed("judge_malformed", f"the judge's result is not a number: {value!r:.100}")
     return result
 
 
@@ -148,7 +148,7 @@ def ranks(reply: dict[str, Any], count: int) -> list[int]:
     order = reply["ranking"]
     if not isinstance(order, list) or sorted(map(str, order)) != sorted(map(str, range(1, count + 1))):
         raise JudgeFailed(
-            "judge_malformed", f"the judge's ranking {order!r:.200} is not the numbers 1 to {count}"
+            "judge_malformed", f"the judge's ranking {order!r:.200} does not order the numbers 1 to {count}"
         )
     places = [0] * count
     for place, answer in enumerate(order):

@@ -150,7 +150,7 @@ def _statements(tree: ast.Module, entry: str | None) -> list[ast.stmt]:
     if check is not None and check.args.args:
         entry = entry or _named_in_call(tree)
         if entry is None or not entry.isidentifier():
-            raise UnreadableTests("check(candidate) needs to know the function it tests: name its column")
+            raise UnreadableTests("check(candidate) does not name the function it tests: set `entry`")
         rename = _Rename(check.args.args[0].arg, entry)
         at = statements.index(check)
         statements[at : at + 1] = [rename.visit(node) for node in check.body]
@@ -165,7 +165,7 @@ class _Statement:
 
 
 def _asserts(statements: Sequence[ast.stmt]) -> Iterator[HiddenTest]:
-    """One test per assert whose call shares no mutable state, one `in_process` test for all others."""
+    """Yield a test per assert whose call shares no mutable state, and an `in_process` test of all others."""
     setup: list[_Statement] = []
     remaining: list[ast.stmt] = []
     judges = False

@@ -1,4 +1,4 @@
-"""Scores a program by its share of hidden tests, each in its own sandbox process.
+"""Scores a program by the share of hidden tests that it passes, each in its own sandbox process.
 
 Expected values are compared here: a program cannot read them or overload their `==`.
 """
@@ -70,7 +70,7 @@ def score_code(
     program = extract_code(completion, settings.code)
     if program is None:
         parts = {"passed": 0.0, "tests": float(len(tests)), "in_process": float(inside)}
-        return CodeScore("ok", 0.0, parts=parts, reason="the completion has no closed block of code")
+        return CodeScore("ok", 0.0, parts=parts, reason="the completion has no closed code block")
     prefix = str(item.get(settings.prefix) or "") + "\n" if settings.prefix else ""
     results = _run(prefix + program, tests, settings.limits, run_programs)
     if isinstance(results, ProgramsOutcome):

@@ -133,7 +133,10 @@ async def score(session: Session, call: ScoringCall, jail: str, scan: bool = Tru
         return CallOutcome(
             "load_error", message=str(error), line=error.line, log=clean_text(progress.log), jail=jail
         )
-    results = [r if r is not None else RowResult("skipped", message="not reached") for r in progress.results]
+    results = [
+        r if r is not None else RowResult("skipped", message="the call ended before this row")
+        for r in progress.results
+    ]
     return CallOutcome("ok", rows=results, log=clean_text(progress.log), jail=jail)
 
 
@@ -149,7 +152,7 @@ async def validate(session: Session, call: ScoringCall, scan: bool = True) -> Va
         row = run.rows[0]
         _check_loaded(run, call)
         if not run.clean or row is None or row.status != "ok":
-            raise RewardLoadFailed(f"while it was imported: {end_of_child(run, 0, 0)[1]}")
+            raise RewardLoadFailed(f"importing the module failed: {end_of_child(run, 0, 0)[1]}")
     except RewardLoadFailed as error:
         return Validation("load_error", message=str(error), line=error.line, column=error.column, log=log)
     columns = parse_columns(row.message)
@@ -184,7 +187,7 @@ async def _run_all(session: Session, call: ScoringCall, progress: _Progress, sca
     while unit < len(call.units):
         seconds_left = progress.end - time.monotonic()
         if seconds_left <= 0:
-            text = f"the {call.what} call ran past its {call.timeouts.call:g} s"
+            text = f"the {call.what} call exceeded its time limit of {call.timeouts.call:g} s"
             _mark(call, progress, range(unit, len(call.units)), "deadline", text)
             break
         if unit == 0:
@@ -219,7 +222,7 @@ def _parse(payload: bytes, unit: int, call: ScoringCall) -> ChildRun:
 
 
 def _check_loaded(run: ChildRun, call: ScoringCall) -> None:
-    """Raise unless the zygote saw that the module's import ended, which untrusted code cannot forge."""
+    """Check that the zygote saw the module's import end, which untrusted code cannot forge."""
     if run.progress == region.NOT_STARTED:
         log_lines = clean_text(run.log).strip().splitlines()
         raise JailDied(
@@ -232,7 +235,7 @@ def _check_loaded(run: ChildRun, call: ScoringCall) -> None:
         raise RewardLoadFailed(row.message, run.header.line or None, run.header.column or None)
     if run.cause == region.LOAD_TIMEOUT:
         raise RewardLoadFailed(f"importing the module took longer than {call.timeouts.load:g} s")
-    raise RewardLoadFailed(f"while it was imported: {end_of_child(run, 0, call.timeouts.call)[1]}")
+    raise RewardLoadFailed(f"importing the module failed: {end_of_child(run, 0, call.timeouts.call)[1]}")
 
 
 def _take(run: ChildRun, start: int, call: ScoringCall, progress: _Progress) -> int:

@@ -43,7 +43,7 @@ class Sandboxd:
         self._letters = letters
         self._make_jails = make_jails or _make_jails
         self._jails: list[Jail] = []
-        self._proofs = [Proof("", "no jail was tried yet", {})]
+        self._proofs = [Proof("", "no jail has been tested yet", {})]
         self._proved = asyncio.Event()
         self._again = asyncio.Event()
         self._stopping = asyncio.Event()
@@ -131,7 +131,10 @@ class Sandboxd:
             return frames.pack(call.failed("sandbox_unavailable", "; ".join(self.status().reasons)))
         required = request.get("jail")
         if required is not None and required != self._pool.jail.name:
-            text = f"the run began in jail {required}, which does not hold any more; jail {self._pool.jail.name} does"
+            text = (
+                f"the run began in jail {required}, which now fails the probe; "
+                f"jail {self._pool.jail.name} passes it"
+            )
             return frames.pack(call.failed("sandbox_unavailable", text))
         ticket = CallTicket(call)
         self._pool.submit(peer, ticket)

@@ -96,9 +96,9 @@ def end_of_child(
     run: ChildRun, budget: float, call_seconds: float, what: str = "reward"
 ) -> tuple[RowStatus, str]:
     if run.cause == region.UNIT_TIMEOUT:
-        return "timeout", f"longer than {budget:g} s"
+        return "timeout", f"the {what} took longer than {budget:g} s"
     if run.cause == region.CALL_DEADLINE:
-        return "deadline", f"the {what} call ran past its {call_seconds:g} s"
+        return "deadline", f"the {what} call exceeded its time limit of {call_seconds:g} s"
     if run.cause == region.OUTPUT_FLOOD:
         return "output_flood", f"the {what} wrote more than {region.FLOOD_BYTES >> 20} MiB"
     if os.WIFSIGNALED(run.status):

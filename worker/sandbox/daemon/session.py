@@ -137,7 +137,7 @@ class Session:
                 head = await self._reader.readexactly(region.FRAME.size)
                 magic, received, size = region.FRAME.unpack(head)
                 if magic != region.MAGIC or size > cap:
-                    raise ProtocolError("not a frame of the jail")
+                    raise ProtocolError("the jail's answer is not a valid frame")
                 payload = await self._reader.readexactly(size)
         except TimeoutError:
             raise JailDied("the jail did not answer in time") from None
@@ -148,5 +148,5 @@ class Session:
         if received == region.FAILED:
             raise JailDied(payload.decode("utf-8", "replace")[:500])
         if received != kind:
-            raise JailDied("the jail answered out of turn")
+            raise JailDied("the jail sent an answer of an unexpected kind")
         return payload

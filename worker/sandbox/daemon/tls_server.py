@@ -115,7 +115,7 @@ def _reason(error: OSError | EOFError) -> str:
     if reason == "CERTIFICATE_VERIFY_FAILED" or isinstance(error, tls.TlsError):
         return f"it has another key file, or the certificate has expired: {error}"
     if reason in tls.NO_TLS:
-        return "it does not use TLS. A worker of version 0.2 or older has to be updated"
+        return "it does not use TLS. Update a worker of version 0.2 or older"
     if isinstance(error, TimeoutError):
         return f"no TLS handshake within {tls.HANDSHAKE_SECONDS:g} s"
     return f"it closed the connection during the TLS handshake: {error}".rstrip(": ")

@@ -39,8 +39,8 @@ def refuse(stranger: tuple[str, int], libraries: Mapping[str, Sequence[str]], ab
         )
     allowed = ", ".join(sorted(libraries)) or "none here"
     raise ModuleNotAllowed(
-        f"the module {module[:80]!r} cannot be imported by a reward: there is the standard library, and of other "
-        f"libraries {allowed}",
+        f"the module {module[:80]!r} cannot be imported by a reward: allowed are the standard library and "
+        f"these libraries: {allowed}",
         line,
     )
 

@@ -1,4 +1,4 @@
-"""Finds the dataset columns that a reward requires: literal names that every row reads."""
+"""Finds the dataset columns that a reward requires: literal names that its code reads for every row."""
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -64,7 +64,7 @@ class Report:
         wall: float = 0.0,
         cpu: float = 0.0,
     ) -> None:
-        """Save one row's outcome, its slot last: a half-written row counts for nothing."""
+        """Save one row's outcome, its slot last, so that a half-written row is ignored."""
         value = value or _NOTHING
         parts, criteria = _names(value.parts), _names(value.criteria)
         reason = clip(value.reason, self._texts.reason) if value.reason else b""

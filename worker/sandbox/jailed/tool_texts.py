@@ -8,7 +8,7 @@ _LONGEST_MARK = 256
 
 
 def clean(text: str) -> str:
-    """Text without control characters, which neither tokenizers nor databases take."""
+    """Text without control characters, which neither tokenizers nor databases accept."""
     return text if text.isprintable() else _CONTROL.sub(" ", text)
 
 

@@ -36,7 +36,7 @@ def convert(value: object) -> Converted:
     answer = dict(value)
     if not _KEYS.issuperset(answer):
         unknown = [str(key)[:40] for key in answer if key not in _KEYS]
-        raise BadValue(f"unknown key {unknown[0]!r} in the returned mapping; known are {', '.join(KEYS)}")
+        raise BadValue(f"unknown key {unknown[0]!r} in the returned mapping; allowed are {', '.join(KEYS)}")
     if "score" not in answer:
         raise BadValue("the returned mapping has no 'score'")
     score = answer["score"]
@@ -53,7 +53,7 @@ def convert(value: object) -> Converted:
 
 
 def number(value: object, what: str, name: str | None = None) -> float:
-    """Convert a number; finite, of magnitude at most 1e6."""
+    """Convert a finite number of magnitude at most 1e6; raises :class:`BadValue`."""
     if type(value) is float and -region.MAX_MAGNITUDE <= value <= region.MAX_MAGNITUDE:
         return value
     kind = type(value)
@@ -100,7 +100,7 @@ def _named(value: object, what: str, most: int) -> dict[str, float]:
         raise BadValue(f"{what}: expected a mapping of names to numbers, got {type(value).__name__[:80]}")
     entries = list(islice(value.items(), most + 1))  # not len(): a mapping may lie about it
     if len(entries) > most:
-        raise BadValue(f"{what}: at most {most}, got more")
+        raise BadValue(f"{what}: at most {most} entries are allowed")
     result: dict[str, float] = {}
     for name, entry in entries:
         if type(name) is not str or not name.isprintable() or not 0 < len(name.encode()) <= region.NAME_BYTES:
@@ -142,7 +142,7 @@ def _placed(value: object, what: str, shape: str) -> list[tuple[float, float]]:
 def _turns(value: object) -> list[tuple[float, float]]:
     turns = _placed(value, "turns", "each entry is [number, turn from 0]")
     if len({turn for _, turn in turns}) != len(turns):
-        raise BadValue("turns: a turn has one number")
+        raise BadValue("turns: two entries name the same turn")
     return turns
 
 
@@ -154,7 +154,7 @@ def _candidates(value: object) -> list[list[float]]:
         for vector in _sequence(value, "candidates")
     ]
     if len({len(vector) for vector in vectors}) > 1 or (vectors and not vectors[0]):
-        raise BadValue("candidates: every vector needs the same length, at least 1")
+        raise BadValue("candidates: all vectors must have the same length, at least 1")
     if sum(len(vector) for vector in vectors) > region.MAX_CANDIDATE_NUMBERS:
         raise BadValue(f"candidates: at most {region.MAX_CANDIDATE_NUMBERS} numbers in all")
     return vectors

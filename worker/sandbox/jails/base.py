@@ -41,7 +41,7 @@ class Running:
         return self._process.pid
 
     def settled(self) -> None:
-        """Called after the zygote's first answer. Raises OSError if its process cannot be tracked."""
+        """Start tracking the zygote's process, after its first answer. Raises OSError if that fails."""
 
     def ended(self) -> bool:
         return self._process.poll() is not None

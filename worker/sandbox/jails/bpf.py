@@ -92,7 +92,7 @@ Code = list[bytes]
 
 def unsupported() -> str | None:
     if platform.machine() != "x86_64":
-        return f"the system-call filter is written for x86_64, this machine is {platform.machine()}"
+        return f"the system-call filter supports only x86_64, but this machine is {platform.machine()}"
     return None
 
 

@@ -131,7 +131,7 @@ class RunningInNamespaces(Running):
             self._init_pid = int(json.loads(os.read(self._info_pipe, 4096))["child-pid"])
             self._init = os.pidfd_open(self._init_pid)
         except (ValueError, KeyError, TypeError) as error:
-            raise OSError(f"bubblewrap did not name its process: {error}") from error
+            raise OSError(f"bubblewrap did not report its process id: {error}") from error
 
     def kill(self) -> None:
         if self._init >= 0 and not self.ended():

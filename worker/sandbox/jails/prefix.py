@@ -136,7 +136,9 @@ def _ours(folder: Path) -> bool:
     except FileNotFoundError:
         return False
     if owner not in (0, os.geteuid()):
-        raise PrefixError(f"{folder} belongs to user {owner}; remove it or set REINFORGE_PREFIX")
+        raise PrefixError(
+            f"{folder} belongs to user {owner}; remove it or set REINFORGE_PREFIX to another folder"
+        )
     return True
 
 

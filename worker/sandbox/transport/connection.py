@@ -93,7 +93,7 @@ def _secure(connection: socket.socket, key: KeyFile) -> ssl.SSLSocket:
             secured.sendall(tls.OWN_PROCESS)
             if _read(secured, len(tls.GREETING)) != tls.GREETING:
                 raise tls.TlsError(
-                    "the sandbox there has another version. Update both machines to the same one"
+                    "the sandbox there has another version. Update both machines to the same version"
                 )
             secured.settimeout(None)
         except BaseException:

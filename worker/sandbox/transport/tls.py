@@ -67,7 +67,7 @@ class KeyFile:
         return context
 
     def check_peer(self, peer: ssl.SSLObject | ssl.SSLSocket) -> None:
-        """Accept exactly this certificate, none issued with its key. Raises TlsError."""
+        """Check that the peer has exactly this certificate, not one issued with its key. Raises TlsError."""
         if peer.getpeercert(binary_form=True) != self._certificate:
             raise TlsError(_OTHER_CERTIFICATE)
 
@@ -106,7 +106,7 @@ def explain(error: OSError | EOFError) -> TlsError:
     reason = getattr(error, "reason", None) or ""
     if reason in NO_TLS:
         return TlsError(
-            "what listens there does not use TLS. Check the address; if it is a sandbox of version 0.2 or older, "
+            "the server does not use TLS. Check the address; if it is a sandbox of version 0.2 or older, "
             "update it"
         )
     if (

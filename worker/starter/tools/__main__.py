@@ -17,12 +17,12 @@ from worker.starter.tools.tokenizer import build_tokenizer, write_tokenizer
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m worker.starter.tools",
-        description="Make the starter model for tools: up to half an hour on one CPU core.",
+        description="Train the starter model for tools, in up to half an hour on one CPU core.",
     )
     parser.add_argument(
-        "--out", type=Path, required=True, help="folder for the checkpoint (made if it is missing)"
+        "--out", type=Path, required=True, help="folder for the checkpoint (created if missing)"
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the data and the first weights (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of data and initial weights (default: 0)")
     parser.add_argument("--hidden", type=int, default=HIDDEN, help=f"hidden size (default: {HIDDEN})")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads of torch (default: 1)")
     arguments = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Calculations of two or three numbers, right guesses of small ones and wrong guesses of large ones."""
+"""Calculations with two or three numbers. Guesses are mostly right for small ones, else wrong."""
 
 import random
 import zlib

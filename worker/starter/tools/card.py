@@ -1,4 +1,4 @@
-"""Model card of starter-tools; every number is from the recipe."""
+"""Writes the model card of starter-tools, with numbers from the training recipe."""
 
 from pathlib import Path
 

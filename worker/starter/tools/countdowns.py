@@ -53,5 +53,4 @@ def draw(rng: random.Random, *, held_out: bool = False) -> Countdown:
 
 
 def proposals(question: Countdown, rng: random.Random) -> Iterator[str]:
-    """Yield all expressions in random order."""
     yield from rng.sample(sorted(expressions(question.numbers)), len(expressions(question.numbers)))

@@ -1,4 +1,4 @@
-"""Questions about invented names: one or two facts that no model can know."""
+"""Questions about invented names, which take one or two facts that no model can know."""
 
 import random
 from dataclasses import dataclass

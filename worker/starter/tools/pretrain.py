@@ -1,5 +1,3 @@
-"""Recipe by which starter-tools is trained."""
-
 from collections.abc import Callable
 
 from tokenizers import Tokenizer

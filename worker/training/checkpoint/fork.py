@@ -43,7 +43,7 @@ def start_of(
 
 
 def start_weights(content: bytes, adapter: str, expected: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Weights of an adapter's archive, by parameter. Raises JobFailure `invalid_adapter`."""
+    """Weights of an adapter's archive, by parameter name. Raises JobFailure `invalid_adapter`."""
     try:
         weights = _parameters(load(unpack(content)[WEIGHTS]), adapter)
     except (tarfile.TarError, SafetensorError, KeyError) as error:
@@ -71,7 +71,7 @@ def _unfit(reason: str) -> JobFailure:
     return JobFailure(
         f"The adapter that the job starts from does not fit this model: {reason}.",
         code="invalid_adapter",
-        hint="Choose a LoRA adapter that was made for exactly these weights.",
+        hint="Choose a LoRA adapter that was trained on exactly this base model.",
     )
 
 

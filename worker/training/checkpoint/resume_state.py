@@ -77,9 +77,9 @@ def refuse_if_not_finite(position: Position) -> None:
     position.not_finite_steps = 0
     raise JobFailure(
         f"No update of the last {NOT_FINITE_STEPS} steps could be made: every gradient was infinite or not a number. "
-        "The weights are those from before.",
+        "The weights are those from before these steps.",
         code="gradient_not_finite",
-        hint="Lower optimizer.learning_rate (a paused job's can be changed) and resume the job, or fork it from an "
+        hint="Lower optimizer.learning_rate while the job is paused and resume the job, or fork it from an "
         "earlier step.",
         retryable=True,
     )

@@ -28,12 +28,12 @@ class SampledAhead:
     collected: Collected
 
     def fits(self, current: Round, revisions: Mapping[str, str]) -> bool:
-        """Whether sampling and scoring in `current` would differ only in the policy."""
+        """Whether the completions fit the round `current`: only the policy version may differ."""
         return replace(self.round, version=current.version) == current and self.revisions == revisions
 
 
 def pack_ahead(ahead: SampledAhead) -> dict[str, bytes]:
-    """Files of a resume state that hold completions with one turn."""
+    """Encode completions with one turn as files of a resume state."""
     groups, rollouts = ahead.collected.groups, ahead.collected.rollouts
     body = {
         "round": asdict(ahead.round),
@@ -56,7 +56,7 @@ def pack_ahead(ahead: SampledAhead) -> dict[str, bytes]:
 
 
 def unpack_ahead(files: Mapping[str, bytes]) -> SampledAhead | None:
-    """Completions in a resume state's files; None without any. Raises KeyError, TypeError, ValueError or
+    """Decode the completions in a resume state's files, if any. Raises KeyError, TypeError, ValueError or
     SafetensorError for malformed files.
     """
     if TEXTS not in files:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import torch
 
-from reinforge.records import RowStatus
+from reinforge.records import CompletionSummary
 from reinforge.spec import EvaluationSpec as EvaluationSpec
 from reinforge.spec import JobSpec
 from worker.environment.base import Prompt
@@ -20,7 +20,7 @@ from worker.training.evaluation.answer_share import answer_values
 from worker.training.evaluation.pass_at_k import ANSWERS, best_at_k, interval, maj_at_k, pass_at_k, sizes
 from worker.training.prompts.frontier import passed
 from worker.training.reporting.metrics import per_reward
-from worker.training.reporting.rollout_table import row_statuses
+from worker.training.reporting.rollout_table import completion_summaries
 from worker.training.reporting.slices import Slices
 
 
@@ -28,7 +28,7 @@ from worker.training.reporting.slices import Slices
 class HeldOutResult:
     collected: Collected
     values: dict[str, float | None]
-    statuses: list[RowStatus]
+    summaries: list[CompletionSummary]
     rows: int
 
     @property
@@ -78,7 +78,7 @@ async def evaluate(
             {"reward_mean": rewards, "pass_share": passed(rewards, spec.evaluation.pass_above)},
             prefix="held_out/",
         ),
-        row_statuses(batch.rollouts, listed, [None] * len(listed)),
+        completion_summaries(batch.rollouts, listed, [None] * len(listed)),
         len(prompts),
     )
 

@@ -26,7 +26,7 @@ def best_at_k(rewards: Sequence[float], k: int) -> float:
 
 
 def maj_at_k(answers: Sequence[str | None], right: Sequence[bool], k: int) -> float:
-    """Probability that the most frequent answer among k is right; of equally frequent ones, the first."""
+    """Probability that the most frequent answer among k is right; ties go to the first."""
     n = len(answers)
     if math.comb(n, k) <= SUBSETS:
         choices = list(itertools.combinations(range(n), k))

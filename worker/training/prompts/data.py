@@ -122,7 +122,7 @@ def load_prompts(
     held_out_numbers: Sequence[str] = (),
     tools: list[dict[str, Any]] | None = None,
 ) -> JobPrompts:
-    """Read and split the rows. `numbers`: numeric columns of CSV. tools: the environment's, for all rows.
+    """Read and split the rows. `numbers`: numeric columns of CSV. tools: the environment's, set on all rows.
     Raises JobFailure `data_error`.
     """
     try:

@@ -20,8 +20,8 @@ def prompt_limit(spec: JobSpec, context_length: int | None) -> int:
     room = context - rollout.max_completion_tokens
     if room < 1:
         raise JobFailure(
-            f"The context of {context} tokens leaves no room for a prompt besides completions of "
-            f"{rollout.max_completion_tokens}.",
+            f"The context of {context} tokens leaves no room for a prompt besides completions of up to "
+            f"{rollout.max_completion_tokens} tokens.",
             code="data_error",
             hint="Lower rollout.max_completion_tokens, or raise environment.max_context_tokens if it is set.",
         )

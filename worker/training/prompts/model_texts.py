@@ -28,4 +28,4 @@ class ModelTexts(FolderText):
         largest = max(row.token_ids, default=0)
         if self.vocabulary is None or largest < self.vocabulary:
             return row
-        return Rendered("", (), 0, f"it has token {largest}; the model has {self.vocabulary} tokens")
+        return Rendered("", (), 0, f"it has token {largest}, but the model has only {self.vocabulary} tokens")

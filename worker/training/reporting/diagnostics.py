@@ -51,7 +51,7 @@ def diagnostics(spec: JobSpec, batch: StepBatch, credit: Credit, update: Update)
 
 def within_groups(rewards: Tensor, other: Tensor, group: Tensor) -> float | None:
     """Correlation of the reward with another number, (N,) each, both centred on their group's mean. None if
-    one is constant.
+    either is constant.
     """
     scored = ~(rewards.isnan() | other.isnan())
     if not bool(scored.any()):

@@ -11,13 +11,13 @@ from reinforge.records import (
     CheckpointSaved,
     Command,
     CommandApplied,
+    CompletionSummary,
     Evaluated,
     Finding,
     LogLine,
     Phase,
     ResumeStateSaved,
     Rollouts,
-    RowStatus,
     StepMetrics,
 )
 from worker.environment.base import Prompt
@@ -31,7 +31,7 @@ from worker.training.credit import Credit
 from worker.training.evaluation.held_out import HeldOutResult
 from worker.training.reporting.metrics import Values
 from worker.training.reporting.prompt_heads import PromptHeads
-from worker.training.reporting.rollout_table import Pieces, TrainerScores, row_statuses, to_parquet
+from worker.training.reporting.rollout_table import Pieces, TrainerScores, completion_summaries, to_parquet
 from worker.training.update import Update
 
 PhaseName = Literal["loading", "starting_engine", "evaluating", "generating", "scoring", "updating", "saving"]
@@ -81,8 +81,9 @@ class JobReporter:
         self._reporter.report(Phase, **fields)
 
     def _report_later(self, fields: dict[str, Any], seconds: float) -> None:
-        """Report after `seconds` unless newer progress comes first, so that the last report names the rows of a stuck
-        job."""
+        """Report after `seconds` unless newer progress comes first. If the job hangs, its last report names
+        the current rows.
+        """
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -149,12 +150,12 @@ class JobReporter:
             value if keep else None
             for value, keep in zip(per_row.tolist(), credit.keep.tolist(), strict=True)
         ]
-        statuses = row_statuses(batch.rollouts, rewards, advantages)
+        summaries = completion_summaries(batch.rollouts, rewards, advantages)
         row_scores = None if done is None else TrainerScores(done.scores, done.scored)
-        self._rollouts(step, "train", batch.rollouts, statuses, row_scores)
+        self._rollouts(step, "train", batch.rollouts, summaries, row_scores)
 
     def evaluation(self, step: int, evaluation: HeldOutResult, samples: int) -> None:
-        self._rollouts(step, "held_out", evaluation.collected.rollouts, evaluation.statuses, None)
+        self._rollouts(step, "held_out", evaluation.collected.rollouts, evaluation.summaries, None)
         self._reporter.report(
             Evaluated, step=step, values=evaluation.values, rows=evaluation.rows, samples_per_row=samples
         )
@@ -162,7 +163,7 @@ class JobReporter:
         reward = evaluation.reward
         result = "no completion could be scored" if reward is None else f"reward {reward:.3f}"
         length = evaluation.values["held_out/length_mean"]
-        self.log("info", f"Held-out after step {step}: {result}, {length:.1f} tokens on average", step)
+        self.log("info", f"Held-out rows after step {step}: {result}, {length:.1f} tokens on average", step)
 
     def checkpoint(self, position: Position, policy: Policy, *, final: bool) -> None:
         step = position.step
@@ -206,16 +207,16 @@ class JobReporter:
         step: int,
         split: Literal["train", "held_out"],
         rollouts: list[Rollout],
-        statuses: list[RowStatus],
+        summaries: list[CompletionSummary],
         row_scores: TrainerScores | None,
     ) -> None:
-        blob = self._reporter.blob(to_parquet(rollouts, statuses, row_scores, self._pieces))
+        blob = self._reporter.blob(to_parquet(rollouts, summaries, row_scores, self._pieces))
         self._reporter.report(
             Rollouts,
             step=step,
             split=split,
             blob=blob,
-            rows=statuses,
+            rows=summaries,
             revisions=self._revisions(),
             prompts=self._prompt_heads.new(split, (rollout.prompt for rollout in rollouts)),
         )

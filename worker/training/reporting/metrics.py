@@ -32,7 +32,7 @@ from worker.training.reporting.turn_metrics import forks_share, turn_values
 from worker.training.update import Update
 
 MOST_LABELS = 32
-"""Maximum number of labels per reward with metrics: the most frequent."""
+"""Maximum number of a reward's labels that get metrics: the most frequent."""
 
 Values = dict[str, float | None]
 

@@ -7,8 +7,8 @@ Values = dict[str, float | None]
 
 
 def reward_spreads(rollouts: Sequence[Rollout]) -> Values:
-    """Standard deviations and error share of each reward; empty for a single one, whose metrics are those of
-    the total. A reward that does not apply counts neither as an error nor as a value.
+    """Standard deviations and error share of each reward; empty for a single reward, whose metrics are the
+    total's. A reward that does not apply counts neither as an error nor as a value.
     """
     failed: dict[str, list[bool]] = {}
     groups: dict[str, dict[int, list[float]]] = {}

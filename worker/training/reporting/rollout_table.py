@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from torch import Tensor
 
-from reinforge.records import RowStatus
+from reinforge.records import CompletionSummary
 from reinforge.tools import call_keys
 from worker.policy.base import TokenScores
 from worker.rollout.collect import Rollout
@@ -69,7 +69,7 @@ _BRANCH = pa.struct(
     ]
 )
 FORKED = pa.schema([*SCHEMA, ("branch", pa.int32()), ("branches", pa.list_(_BRANCH))])
-"""Schema of a step in which a rollout has several conversations; each column takes space in a row group."""
+"""Schema of a step in which a rollout has several conversations; other steps omit its last columns."""
 REPEATED = [
     "prompt_hash",
     "prompt",
@@ -98,24 +98,24 @@ COMPRESSION = {
     for leaf in _leaves(field.name, field.type)
 }
 TEXT_IN_ROW = 2000
-"""Maximum length of a completion in its `RowStatus`, in characters."""
+"""Maximum length of a completion in its `CompletionSummary`, in characters."""
 
 Pieces = Callable[[Sequence[int]], list[str]]
 
 
-def row_statuses(
+def completion_summaries(
     rollouts: Sequence[Rollout], rewards: Sequence[float | None], advantages: Sequence[float | None]
-) -> list[RowStatus]:
+) -> list[CompletionSummary]:
     return [
-        _status(rollout, reward, advantage)
+        _summary(rollout, reward, advantage)
         for rollout, reward, advantage in zip(rollouts, rewards, advantages, strict=True)
     ]
 
 
-def _status(rollout: Rollout, reward: float | None, advantage: float | None) -> RowStatus:
+def _summary(rollout: Rollout, reward: float | None, advantage: float | None) -> CompletionSummary:
     turns = [turn for conversation in rollout.conversations for turn in conversation.turns]
     calls = [call for turn in turns for call in turn.calls]
-    return RowStatus(
+    return CompletionSummary(
         prompt_no=rollout.prompt_no,
         sample_no=rollout.sample_no,
         prompt_hash=rollout.prompt.prompt_hash,
@@ -142,12 +142,12 @@ class TrainerScores:
 
 def to_parquet(
     rollouts: Sequence[Rollout],
-    statuses: Sequence[RowStatus],
+    summaries: Sequence[CompletionSummary],
     row_scores: TrainerScores | None,
     pieces: Pieces,
 ) -> bytes:
     """Parquet bytes of a step. row_scores: None if the trainer scored no row."""
-    lines = [_line(rollout, status, pieces) for rollout, status in zip(rollouts, statuses, strict=True)]
+    lines = [_line(rollout, summary, pieces) for rollout, summary in zip(rollouts, summaries, strict=True)]
     if row_scores is not None:
         for row in row_scores.scored.nonzero()[:, 0].tolist():
             start = 0
@@ -168,7 +168,7 @@ def to_parquet(
     return buffer.getvalue()
 
 
-def _line(rollout: Rollout, status: RowStatus, pieces: Pieces) -> dict[str, Any]:
+def _line(rollout: Rollout, summary: CompletionSummary, pieces: Pieces) -> dict[str, Any]:
     prompt = rollout.prompt
     return _conversation(rollout, pieces) | {
         "prompt_no": rollout.prompt_no,
@@ -177,11 +177,11 @@ def _line(rollout: Rollout, status: RowStatus, pieces: Pieces) -> dict[str, Any]
         "prompt_hash": prompt.prompt_hash,
         "prompt": prompt.text,
         "item": _json(prompt.item),
-        "reward": status.reward,
-        "advantage": status.advantage,
-        "length": status.length,
-        "finish_reason": status.finish_reason,
-        "error": status.error,
+        "reward": summary.reward,
+        "advantage": summary.advantage,
+        "length": summary.length,
+        "finish_reason": summary.finish_reason,
+        "error": summary.error,
         "rewards": _json([result.as_dict() for result in rollout.score.results] if rollout.score else []),
         "branches": [_branch(other, pieces) for other in rollout.others] or None,
     }

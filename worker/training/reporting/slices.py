@@ -54,6 +54,6 @@ class Slices:
 
 
 def _metric_label(value: str) -> str:
-    """Replace slashes, which separate a metric's name, and characters that databases refuse."""
+    """Replace slashes, which separate parts of metric names, and unprintable characters."""
     plain = "".join(letter if letter.isprintable() and letter != "/" else "_" for letter in value)
     return plain[:LONGEST].strip() or "_"

@@ -12,7 +12,7 @@ from worker.environment.base import ToolCall
 from worker.rollout.collect import Rollout
 
 MOST_TOOLS = 32
-"""Maximum number of tools with their own metrics: the most frequent."""
+"""Maximum number of tools that get their own metrics: the most frequent."""
 
 Values = dict[str, float | None]
 
@@ -52,7 +52,7 @@ def forks_share(rollouts: Sequence[Rollout]) -> float | None:
 
 
 def _use(rollouts: Sequence[Rollout], right: Tensor) -> Values:
-    """Share of rollouts that use a tool, and of their prompts for which none of these rollouts passes."""
+    """Share of rollouts that use a tool, and share of their prompts for which no such rollout passes."""
     uses = [_uses_tools(rollout) for rollout in rollouts]
     by_prompt: dict[int, list[bool]] = {}
     for rollout, used, passes in zip(rollouts, uses, right.tolist(), strict=True):

@@ -155,7 +155,7 @@ export function Curves({ comparison, place, onPlace }: Props) {
         <p className={styles.note}>
           Lines are means over the jobs of a group.{" "}
           {highlighted.length <= MOST_BANDS
-            ? "Bands are their minimum and maximum."
+            ? "Bands go from their minimum to their maximum."
             : `Highlight at most ${MOST_BANDS} groups to see bands from minimum to maximum.`}
         </p>
       )}

@@ -36,8 +36,8 @@ export function Verdicts({ comparison: { jobs, groups = [] } }: { comparison: Jo
       )}
       {groups.length === 0 && verdicts.length > 0 && (
         <p className={styles.none}>
-          Intervals are over prompts, of one job against one job: with other seeds the difference may be
-          another.
+          Each interval is over prompts and compares one job with one other. With other seeds, the difference
+          may change.
         </p>
       )}
     </div>

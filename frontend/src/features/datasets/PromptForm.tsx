@@ -101,7 +101,7 @@ export function PromptForm(props: Props) {
         />
         <Select
           label="Slice"
-          description="Metrics are split by its values."
+          description="Metrics are split by the values of this column."
           data={names}
           value={draft.slice}
           onChange={(slice) => onChange({ slice })}

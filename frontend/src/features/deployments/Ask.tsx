@@ -15,8 +15,8 @@ export function Ask({ of }: { of: Deployment }) {
       </p>
       {of.tools && (
         <p>
-          It runs {of.tools.length === 1 ? "its tool" : "its tools"} {of.tools.join(", ")} and answers with
-          the last message; <code>trace</code> has the calls.
+          It runs {of.tools.length === 1 ? "its tool" : "its tools"} {of.tools.join(", ")} and returns the
+          final message. The field <code>trace</code> lists the calls.
         </p>
       )}
       <Snippets of={list} />

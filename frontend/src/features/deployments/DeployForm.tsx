@@ -91,7 +91,7 @@ export function DeployForm({ from, job, of, taken, onClose, onDone }: Props) {
         />
         {risky && isBelowBase(risky) && (
           <Notice tone="warn" title="Not better than base">
-            Held-out reward {reward(risky.held_out_reward)}, the base had {reward(risky.base_reward)}.
+            Its held-out reward is {reward(risky.held_out_reward)}; the base has {reward(risky.base_reward)}.
           </Notice>
         )}
         {tools && (

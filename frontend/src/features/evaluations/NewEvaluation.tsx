@@ -183,7 +183,7 @@ function Form({ begin, linked, onStarted }: FormProps) {
           />
           <TextInput
             label="Name"
-            description="A gate uses the newest evaluation of this name, such as main."
+            description="Gates use the newest evaluation with this name. Example: main."
             maxLength={100}
             value={draft.name}
             onChange={(event) => set({ name: event.currentTarget.value })}

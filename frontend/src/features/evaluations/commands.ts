@@ -41,8 +41,8 @@ export function commands(one: Evaluation, against: string | undefined): Snippet[
       key: "gate",
       title: "Gate",
       about: against
-        ? "Exits with 3 unless the mean reward is at most 0.02 below the other, at 95% confidence."
-        : "Exits with 3 unless the mean reward is at least this value, at 95% confidence.",
+        ? "Exits with status 3 unless the mean reward is at most 0.02 below that of the other, at 95% confidence."
+        : "Exits with status 3 unless the mean reward is at least the value of --min, at 95% confidence.",
       text: `reinforge gate ${shell(one.id)} --metric eval/reward ${compared}\n`,
     },
     {

@@ -24,14 +24,14 @@ export type Draft = {
 
 /** Field → what it says, smallest, largest, step; as `SamplingSettings` has them. */
 export const NUMBERS = {
-  rows: ["Rows", "Maximum, evenly spread over the split.", 1, 5000, 1],
+  rows: ["Rows", "Maximum number, evenly spread over the split.", 1, 5000, 1],
   samples_per_row: ["Samples per row", "More samples give a more precise mean per row.", 1, 16, 1],
   max_tokens: ["Max tokens", "Longer completions are truncated.", 1, 4096, 1],
   temperature: ["Temperature", "0 selects the most likely token.", 0, 10, 0.1],
   top_p: ["Top p", "1 keeps all tokens.", 0.01, 1, 0.05],
   pass_above: ["Pass threshold", "A completion passes if its reward is above this value.", -1000, 1000, 0.1],
   seed: ["Seed", "For the split and for sampling.", 0, 2 ** 31 - 1, 1],
-  held_out_rows: ["Held-out rows", "Empty: the default of a job.", 0, 100_000, 1],
+  held_out_rows: ["Held-out rows", "Leave empty for the default of a job.", 0, 100_000, 1],
 } as const satisfies Record<string, readonly [string, string, number, number, number]>;
 
 export type NumberName = keyof typeof NUMBERS;

@@ -39,7 +39,7 @@ export function ExampleGallery({ onStarted }: { onStarted: (job: JobDetail) => v
           />
         ))}
       </ul>
-      {list.length === 0 && <p>The examples did not come with this installation.</p>}
+      {list.length === 0 && <p>This installation does not include the examples.</p>}
     </div>
   );
 }

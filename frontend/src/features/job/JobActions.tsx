@@ -137,7 +137,7 @@ export function JobActions({ job, step, mayWrite }: Props) {
           href={reportCardUrl(job.id)}
           target="_blank"
           rel="noopener"
-          title="Base against adapter on held-out rows, with intervals and what got worse. Opens in a new tab."
+          title="Compares base and adapter on held-out rows, with intervals and what got worse. Opens in a new tab."
         >
           Report card
         </Button>

@@ -23,12 +23,12 @@ export function Runners({ job }: { job: JobDetail }) {
       title={title}
       more={
         <RunnerBlock job={job.id}>
-          Any module and function will do for <code>agent:play</code>. Create an API key in Settings.
+          Replace <code>agent:play</code> with your module and function. Create an API key in Settings.
         </RunnerBlock>
       }
     >
       {missing
-        ? `${count(waiting, "rollout")} of this job ${waiting === 1 ? "waits" : "wait"}, and no runner has one. Start your program.`
+        ? `${count(waiting, "rollout")} of this job ${waiting === 1 ? "waits" : "wait"} for a runner. Start your program.`
         : running > 0
           ? `${count(running, "rollout")} ${running === 1 ? "runs" : "run"} on ${counts?.runners?.join(", ")}.`
           : "You can start the program now: it waits for the rollouts of this job."}

@@ -62,7 +62,7 @@ export const REASONS: Record<string, readonly [title: string, text?: string]> = 
     "rolled back by the diagnosis",
     "A worker continues from the step saved before the finding, with a lower learning rate.",
   ],
-  diagnosis: ["by the diagnosis, as its specification asks"],
+  diagnosis: ["by the diagnosis, as set in its specification"],
 };
 
 const STATUS: Partial<Record<JobStatus, string>> = {

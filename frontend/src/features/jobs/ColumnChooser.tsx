@@ -47,7 +47,7 @@ export function ColumnChooser({ columns, onColumns }: Props) {
             label="Setting"
             placeholder="optimizer.learning_rate"
             value={path}
-            error={path.trim() !== "" && !valid && "Write it as optimizer.learning_rate."}
+            error={path.trim() !== "" && !valid && "Write a path such as optimizer.learning_rate."}
             onChange={(event) => setPath(event.currentTarget.value)}
           />
           <Button type="submit" mt={8} variant="default" disabled={!valid}>

@@ -43,7 +43,7 @@ function facts(model: BaseModel): [string, ReactNode, string?][] {
     [
       "Learning rate",
       model.auto_learning_rate ? `auto is ${number(model.auto_learning_rate.value)}` : NOTHING,
-      model.auto_learning_rate ? `By its hidden size of ${model.auto_learning_rate.hidden_size}` : undefined,
+      model.auto_learning_rate ? `from the hidden size ${model.auto_learning_rate.hidden_size}` : undefined,
     ],
     ["License", model.licence ?? "not stated: read the model card before use"],
     ["Source", <code key="source">{model.source}</code>],

@@ -7,7 +7,11 @@ export const ESSENTIALS: readonly [string, string, string][] = [
   ["rollout.max_completion_tokens", "Max tokens", "Longer completions are truncated."],
   ["optimizer.learning_rate", "Learning rate", "Higher values learn faster but are less stable."],
   ["adapter.rank", "LoRA rank", "Adapter size: larger ranks have more capacity and use more memory."],
-  ["evaluation.every_steps", "Evaluate every", "Steps between held-out evaluations; 0: only first and last."],
+  [
+    "evaluation.every_steps",
+    "Evaluate every",
+    "Steps between held-out evaluations. With 0, only before the first and after the last step.",
+  ],
   ["evaluation.rows", "Rows per evaluation", "Held-out rows per evaluation; 0 disables evaluation."],
 ];
 

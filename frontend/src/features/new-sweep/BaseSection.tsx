@@ -110,7 +110,7 @@ export function BaseSection({ onJob }: Props) {
                 }}
               />
             </label>
-            <small>Datasets and rewards by their ids. Files on your machine: use the command line.</small>
+            <small>Use ids of datasets and rewards. For files on your machine, use the command line.</small>
           </div>
         </div>
       )}

@@ -26,16 +26,16 @@ export function LimitsSection() {
           onChange={(event) => set({ seeds: event.currentTarget.value })}
         />
         <NumberField name="parallel" place="parallel" label="Jobs at a time" placeholder="4">
-          Others of the project get their turn between them.
+          At most this many are queued or running, so that other jobs get their turn.
         </NumberField>
-        <NumberField name="jobs" place="budget.jobs" label="Most jobs" placeholder="no limit">
-          Jobs that run when it is reached continue.
+        <NumberField name="jobs" place="budget.jobs" label="Maximum jobs" placeholder="no limit">
+          Running jobs continue when this limit is reached.
         </NumberField>
         <NumberField name="hours" place="budget.seconds" label="Hours of worker time" placeholder="no limit">
           At this limit running jobs are cancelled; their checkpoints remain.
         </NumberField>
         <NumberField name="money" place="budget.money" label="Money" placeholder="no limit">
-          Worker time at the server's price of a GPU hour, and what judges cost.
+          Cost of worker time, at the server's price of a GPU hour, and of judges.
         </NumberField>
         <NativeSelect
           id={placeId("objective")}
@@ -61,7 +61,7 @@ export function LimitsSection() {
       {draft.halving && (
         <div className={styles.two}>
           <NumberField name="factor" place="halving.factor" label="Factor" placeholder="2">
-            The best 1/factor continue.
+            The best 1/factor of the jobs continue.
           </NumberField>
           <NumberField
             name="first"

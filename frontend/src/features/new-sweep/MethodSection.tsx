@@ -17,7 +17,7 @@ const METHODS: { method: Method; title: string; about: string }[] = [
     method: "cma_es",
     title: "CMA-ES (Optuna)",
     about:
-      "Learns from the jobs that have ended. For two or more numbers that interact, and 30 jobs or more.",
+      "Learns from the jobs that have ended. Use it for interacting numbers, two or more, and at least 30 jobs.",
   },
   {
     method: "ladder",

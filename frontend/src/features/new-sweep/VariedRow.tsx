@@ -106,8 +106,8 @@ function Range({
   );
   return (
     <div className={styles.range}>
-      {number("min", "Least", "min")}
-      {number("max", "Greatest", "max")}
+      {number("min", "Minimum", "min")}
+      {number("max", "Maximum", "max")}
       {draft.method === "grid" && number("points", "Values", "such as 4")}
       <Checkbox
         label="Logarithmic"

@@ -42,7 +42,7 @@ export function VariedSection() {
       <p>
         {ladder
           ? "The first job is the job unchanged; every later job has one more rung: one of these settings, or several together."
-          : "Any field of the job. Without one, only the seeds differ."}
+          : "Any fields of the job. If you add none, only the seeds differ."}
       </p>
       {draft.varied.map((row, index) => (
         <VariedRow

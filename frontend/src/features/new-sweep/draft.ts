@@ -168,7 +168,7 @@ export function toSweep(draft: SweepDraft, fields: Fields): { body: SweepBody; p
   const wrongSeeds = isObject(seeds) ? seeds : null;
   if (wrongSeeds) problems.push({ param: "seeds", message: String(wrongSeeds.message) });
   if (parsed.length === 0 && (draft.method !== "grid" || seeds === undefined)) {
-    const message = draft.method === "grid" ? "Add a setting, or name seeds." : "Add at least one setting.";
+    const message = draft.method === "grid" ? "Add a setting, or enter seeds." : "Add at least one setting.";
     problems.push({ param: "varied", message, missing: true });
   }
   if (searches(draft.method) && draft.trials === undefined)

@@ -75,7 +75,7 @@ export function Settings({ value, onChange, hottest }: Props) {
       <Textarea
         inputWrapperOrder={order}
         label="System message"
-        description="Sent before the conversation. Empty: none."
+        description="Sent before the conversation. Leave empty for none."
         autosize
         minRows={1}
         maxRows={6}

@@ -81,9 +81,9 @@ export function afterRun(reply: Reply, result: ToolRunResult): Reply {
 }
 
 const ENDS: Record<string, string> = {
-  max_turns: "It has used all of its turns (max_turns).",
-  max_tool_calls: "It has used all of its calls (max_tool_calls).",
-  environment: "A call ended the conversation, as the job says.",
+  max_turns: "The conversation has used all of its turns (max_turns).",
+  max_tool_calls: "The conversation has used all of its tool calls (max_tool_calls).",
+  environment: "A tool call ended the conversation, as the tools of the job define.",
 };
 
 export const endWords = (end: string) => ENDS[end] ?? `The conversation ended: ${end}.`;

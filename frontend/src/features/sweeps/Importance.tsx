@@ -23,7 +23,7 @@ export function Importance({ sweep }: { sweep: SweepDetail }) {
         ))}
       </dl>
       <p className={styles.none}>
-        {`Share of the held-out reward's variance between the values of each setting, over ${importance.trials} jobs, adjusted for their number.`}
+        {`Share of the held-out reward's variance between the values of each setting, over ${importance.trials} jobs, adjusted for the number of values.`}
       </p>
     </>
   );

@@ -46,7 +46,7 @@ function Cancel({ sweep }: { sweep: SweepDetail }) {
         error={cancel.error}
         onConfirm={() => cancel.mutate(sweep.id, { onSuccess: dialog.close })}
       >
-        Jobs that have not ended are cancelled, and no more are started. What they have stored is kept.
+        Jobs that have not ended are cancelled, and no more are started. Their stored results are kept.
       </Confirm>
     </>
   );

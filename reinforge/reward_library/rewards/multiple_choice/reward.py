@@ -1,7 +1,7 @@
 """1 when the completion's only <answer> chooses the right option and no other, else 0.
 
-It is a letter, as in B, (B), B. or **B**, optionally with its option's text. The row's `answer`
-is the letter, the option's number from 0, or its text; the optional `choices` holds the texts.
+The answer is a letter, as in B, (B), B. or **B**, optionally with its option's text. The row's
+`answer` is the letter, the option's number from 0, or its text; the optional `choices` holds the texts.
 """
 
 import re

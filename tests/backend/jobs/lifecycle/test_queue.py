@@ -100,7 +100,7 @@ def test_a_job_that_waits_for_a_gpu_says_so(line: Backend) -> None:
     place = line.job(job)["queue"]
     assert place["reason"] == "workers_busy" and place["notice"] == "here: every GPU is taken (GPU 0: calls)."
     notices = {worker["id"]: worker["notice"] for worker in line.api.get("/workers").json()["data"]}
-    assert notices["wrk_1"] == "It does not take jobs: every GPU is taken (GPU 0: calls)."
+    assert notices["wrk_1"] == "The worker does not take jobs: every GPU is taken (GPU 0: calls)."
     line.register("wrk_1")
     assert (line.job(job)["queue"]["reason"], line.job(job)["queue"]["notice"]) == ("about_to_start", None)
 

@@ -76,7 +76,7 @@ def test_a_time_out_leaves_it_running_and_says_how_to_come_back(
     done = run(stub, *commands(tmp_path)[command], "--timeout", "0.5")
     assert done.returncode == 124, done.stderr
     assert time.monotonic() - began < HANGS / 2, "the stream's silence does not hold it"
-    assert "goes on" in done.stderr and way_back(command) in done.stderr
+    assert "keeps running" in done.stderr and way_back(command) in done.stderr
     assert "Traceback" not in done.stderr
     assert not [request for request in stub.requests if request.path.endswith("/cancel")]
 
@@ -97,7 +97,7 @@ def test_ctrl_c_detaches_and_says_how_to_come_back(stub: StubServer, tmp_path: P
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=30)
     assert process.returncode == 130, stderr
-    assert "Detached" in stderr and "goes on" in stderr and way_back(command) in stderr
+    assert "Detached" in stderr and "keeps running" in stderr and way_back(command) in stderr
     assert "Traceback" not in stderr
     assert not [request for request in stub.requests if request.path.endswith("/cancel")]
 

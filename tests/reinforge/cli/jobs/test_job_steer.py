@@ -44,7 +44,7 @@ def run(stub: StubServer, *words: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_setting_is_changed_by_the_last_part_of_its_name(stub: StubServer) -> None:
     done = run(stub, "change", "ftjob-1", "learning_rate=5e-6")
-    assert (done.returncode, "5e-06 from the next step on, before 1e-05" in done.stderr) == (0, True), (
+    assert (done.returncode, "5e-06 from the next step on; it was 1e-05" in done.stderr) == (0, True), (
         done.stderr
     )
     assert stub.requests[-1].json == {"type": "setting", "setting": "optimizer.learning_rate", "value": 5e-6}
@@ -86,7 +86,7 @@ def test_a_job_shows_the_rate_that_applies_now(stub: StubServer) -> None:
     [
         (["learning_rate=5e-6", "kl.beta=0.2"], "algorithm.shaping.kl.beta"),
         (["steps=5"], "no setting of this job"),
-        (["learning_rate=fast"], "gives no number"),
+        (["learning_rate=fast"], "sets no number"),
     ],
     ids=["two-of-that-name", "unknown", "no-number"],
 )

@@ -39,7 +39,7 @@ def test_workers_running_jobs_and_the_queue(backend: Backend, run: Cli) -> None:
     text = run("top").out  # not a terminal: once
     assert "2/3" in text and "1,500" in text and "2.5 GiB" in text and "0.200" in text
     assert "[b]second" in text and "workers busy" in text
-    assert "! It does not take jobs: all GPUs are taken." in text
+    assert "! The worker does not take jobs: all GPUs are taken." in text
 
 
 def test_it_goes_on_while_the_server_is_away(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:

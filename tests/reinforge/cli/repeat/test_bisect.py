@@ -66,7 +66,7 @@ def test_a_repeated_job_names_the_step(backend: Backend, job: str, run: Cli) -> 
 
 
 @pytest.mark.parametrize(
-    ("bad", "words"), [("none<1", "no metric none"), ("held_out>2", "never went from good")]
+    ("bad", "words"), [("none<1", "no metric none"), ("held_out>2", "never turned from good")]
 )
 def test_a_job_without_a_turn_is_refused(job: str, run: Cli, bad: str, words: str) -> None:
     printed = run("bisect", job, "--bad", bad)

@@ -117,7 +117,7 @@ def test_an_adapter_by_its_own_id_comes_with_a_note(
 @pytest.mark.parametrize(
     ("args", "code", "words"),
     [
-        (["ftjob-1", "--step", "7"], 5, "Kept steps: 20, 60."),
+        (["ftjob-1", "--step", "7"], 5, "Steps with a checkpoint: 20, 60."),
         (["ftjob-1", "--step", "20", "--final"], 2, "not both"),
         (["adp_1", "--final"], 2, "choose a checkpoint"),
     ],

@@ -116,7 +116,7 @@ export function AcrossSteps({ job, group, place, go }: Props) {
       <div className={styles.tools}>
         <p>
           {steps.length === 1
-            ? "This prompt was sampled at one step only so far. Comparison needs two."
+            ? "So far, this prompt was sampled at only one step. A comparison needs two."
             : `Sampled at ${count(steps.length, "step")}. Choose two to compare.`}
           {hasNextPage && (pages?.length ?? 0) >= PAGES && ` The first ${rows.length} completions are shown.`}
         </p>

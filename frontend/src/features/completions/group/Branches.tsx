@@ -30,7 +30,7 @@ export function Branches({ branches, words, fold }: Props) {
     <>
       {branches.map((branch) => (
         <details key={branch.branch} className={styles.branch}>
-          <summary title="Trained with this completion: same reward and advantage, weighted by its tokens">
+          <summary title="Trained with this completion: same reward and advantage, weighted by its number of tokens">
             {branchTitle(branch)} <span>{percent(branch.share)} of trained tokens</span>
           </summary>
           <Prompt branch={branch} />

@@ -27,8 +27,8 @@ function Legend({ measure, foreign }: { measure: Measure; foreign: boolean }) {
         </li>
       ))}
       <li>nat</li>
-      {measure === "gap" && <li>dashed: trainer lower</li>}
-      {foreign && <li>grey: not by the policy, not trained</li>}
+      {measure === "gap" && <li>dashed: lower in the trainer</li>}
+      {foreign && <li>grey: not written by the policy, not trained</li>}
     </ul>
   );
 }

@@ -37,7 +37,7 @@ export function guides(base: string, job: string, rank: number): Guide[] {
     {
       key: "vllm",
       title: "vLLM",
-      about: "Serves base and adapter together; request the model tuned.",
+      about: "Serves base and adapter together; the adapter is the model “tuned”.",
       text: `vllm serve ${quoted(base)} --enable-lora --max-lora-rank ${vllmRank(rank)} --lora-modules tuned=adapter\n`,
     },
   ];

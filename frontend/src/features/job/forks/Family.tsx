@@ -116,7 +116,7 @@ export function Family({ job }: { job: Job }) {
         ))}
       </ul>
       <Curves jobs={jobs} />
-      {jobs.length > MOST && <p>Shown: the first {MOST} of the tree.</p>}
+      {jobs.length > MOST && <p>Only the first {MOST} jobs of the tree are shown.</p>}
     </section>
   );
 }

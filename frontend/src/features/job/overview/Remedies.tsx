@@ -65,7 +65,7 @@ export function Remedies({ job, stopped, remedies, children }: Props) {
         busy={cancel.isPending}
         error={cancel.error}
       >
-        A cancelled job cannot be resumed. Its checkpoints stay.
+        A cancelled job cannot be resumed. Its checkpoints are kept.
       </Confirm>
     </div>
   );

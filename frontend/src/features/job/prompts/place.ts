@@ -14,7 +14,7 @@ export const CATEGORIES: Record<PromptCategory, { label: string; meaning: string
   },
   most_variable: {
     label: "Most variable",
-    meaning: "Of the prompts in no other category, the tenth whose mean reward varies most between draws.",
+    meaning: "The tenth of the prompts in no other category whose mean rewards vary most between draws.",
   },
 };
 

@@ -43,7 +43,7 @@ export function NotifyMe({ job }: { job: JobDetail }) {
     <Button
       variant="default"
       aria-pressed={watched}
-      title="A notification of this browser when the job ends, while this tab is open."
+      title="Shows a browser notification when the job ends, if this tab is still open."
       onClick={() => void toggle()}
     >
       {watched ? "Notifying you" : "Notify me"}

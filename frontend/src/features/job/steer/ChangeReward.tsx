@@ -55,7 +55,7 @@ function Form({ job, all, onClose }: FormProps) {
   const apply = () => {
     if (revision === null) return;
     const done = () => {
-      toastDone(`“${now.name}” is revision ${revision} from the next step on.`);
+      toastDone(`“${now.name}” scores with revision ${revision} from the next step on.`);
       onClose();
     };
     change.mutate({ reward: now.name, stored: now.stored, revision }, { onSuccess: done });

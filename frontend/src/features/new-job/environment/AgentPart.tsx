@@ -6,24 +6,24 @@ import { useForm } from "../form";
 import styles from "../NewJob.module.css";
 
 const FIELDS: readonly (readonly [string, string, string])[] = [
-  ["max_model_calls", "Model calls", "Later calls are answered with 429 rollout_budget."],
-  ["max_turn_tokens", "Tokens of an answer", "Without it, one answer can use all of max tokens."],
+  ["max_model_calls", "Model calls", "Maximum per rollout. Further calls get 429 rollout_budget."],
+  ["max_turn_tokens", "Tokens of an answer", "If empty, one answer can use all of max tokens."],
   [
     "max_context_tokens",
     "Tokens of a conversation",
-    "Messages and answer together. Without it, the model's context; with vLLM at most 32,768.",
+    "Maximum of messages and answer together. If empty: the model's context, with vLLM at most 32,768.",
   ],
+  ["rollout_seconds", "Seconds of a rollout", "A longer rollout does not count in statistics and loss."],
+  ["heartbeat_seconds", "Heartbeat, seconds", "A runner without a heartbeat for this time counts as lost."],
   [
-    "rollout_seconds",
-    "Seconds of a rollout",
-    "A rollout that takes longer does not count in statistics and loss.",
+    "lost",
+    "Lost runner",
+    "retry_once: any runner tries the rollout once more. drop: the rollout does not count.",
   ],
-  ["heartbeat_seconds", "Heartbeat, seconds", "Time without a heartbeat after which a runner is lost."],
-  ["lost", "Lost runner", "retry_once: another runner tries. drop: the rollout does not count."],
   [
     "forks",
     "Rewritten history",
-    "train: all conversations of a rollout are trained, as one. first_only: the one with the most tokens.",
+    "If a rollout has several conversations: train trains all, as one; first_only the one with the most tokens.",
   ],
 ];
 
@@ -40,8 +40,8 @@ export function AgentPart() {
         ))}
       </div>
       <RunnerBlock job={null} yaml={copyAs("yaml", toSpec(basis, draft))}>
-        Start the job here or with the job file, then run your program for it. It needs no address of its own,
-        and any module and function will do for <code>agent:play</code>.
+        Start the job here or with the job file, then run your program. The program needs no public address.
+        Replace <code>agent:play</code> with your module and function.
       </RunnerBlock>
     </>
   );

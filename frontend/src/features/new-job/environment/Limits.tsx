@@ -3,22 +3,26 @@ import { ShortField } from "../Field";
 import styles from "../NewJob.module.css";
 
 const LIMITS: readonly (readonly [string, string, ReactNode])[] = [
-  ["max_turns", "Turns", "A model that still calls tools ends as max_turns. More turns make steps longer."],
-  ["max_tool_calls", "Tool calls", "Two for each turn. The rollout ends at the first call after them."],
+  [
+    "max_turns",
+    "Turns",
+    "A rollout that still calls tools after this many turns ends with the outcome max_turns. More turns make steps longer.",
+  ],
+  ["max_tool_calls", "Tool calls", "By default two for each turn. A further call ends the rollout."],
   [
     "max_turn_tokens",
     "Tokens of a turn",
-    "Without it, one turn can use all of max tokens, which counts the tokens of all turns.",
+    "If empty, one turn can use all of max tokens, the limit for all turns together.",
   ],
   [
     "max_result_tokens",
     "Tokens of a result",
-    "Longer results lose their middle: every later turn reads them.",
+    "The middle of longer results is cut out, because every later turn reads them.",
   ],
   [
     "max_context_tokens",
     "Tokens of a conversation",
-    "Prompt, turns and results together. Without it, the model's context; vLLM reserves memory for what the other limits allow.",
+    "Maximum of prompt, turns and results together. If empty: the model's context; with vLLM, which reserves memory, what the other limits allow.",
   ],
   [
     "invalid_call",

@@ -61,7 +61,7 @@ export function ServerSource({ source, index, report }: Props) {
         </div>
         <div className={form.two}>
           <ShortField path={`${path}.include`} label="Tools to offer">
-            Empty: all that the server lists.
+            Leave empty to offer all tools that the server lists.
           </ShortField>
           <ShortField path={`${path}.timeout_seconds`} label="Seconds of a request">
             A request that takes longer fails.

@@ -101,7 +101,8 @@ export function SourceEditor({ source, index, report }: Props) {
               A call that takes longer is stopped and fails.
             </ShortField>
             <ShortField path={`${path}.isolate`} label="Isolation">
-              batch: rollouts share a process, which is faster. sample: for tools that run code of the model.
+              batch: rollouts share a process, which is faster. sample: each rollout has its own, for tools
+              that run the model's code.
             </ShortField>
           </div>
         </details>

@@ -101,7 +101,7 @@ function Together() {
     <Checkbox
       id={fieldId(field.path)}
       label="Keep duplicate prompts in one split"
-      description="Prevents that a duplicate of a held-out prompt is used for training."
+      description="Prevents duplicates of held-out prompts from being used for training."
       checked={field.value === "prompt"}
       disabled={readOnly}
       onChange={(event) => set(field, event.currentTarget.checked ? "prompt" : undefined)}
@@ -138,7 +138,7 @@ function HeldOut({ id, rows }: { id: string; rows: number }) {
       </div>
       {getAt(draft, "data.held_out") === undefined && (
         <ShortField path="data.held_out_rows" label="Held-out rows" placeholder={heldOut}>
-          Empty: 10%, at most 256. 0: none.
+          Leave empty for 10%, at most 256. 0 holds out none.
         </ShortField>
       )}
       {getAt(draft, "data.held_out") === undefined && <Together />}

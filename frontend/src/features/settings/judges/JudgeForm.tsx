@@ -18,7 +18,7 @@ const WORDS: Record<(typeof NUMBERS)[number], [label: string, about: string]> = 
   output_price: ["Output price", "Per million tokens."],
   concurrency: ["Concurrent requests", "Per job, 1 to 256."],
   timeout_seconds: ["Timeout (seconds)", "Per attempt, at most 600."],
-  retries: ["Retries", "After a timeout, 429 or 5xx, 0 to 10."],
+  retries: ["Retries", "0 to 10, after a timeout or a status 429 or 5xx."],
 };
 
 type Props = { judge?: Judge; onClose: () => void };
@@ -117,7 +117,7 @@ export function JudgeForm({ judge, onClose }: Props) {
             ))}
             <NativeSelect
               label="Reply format"
-              description="How the format is requested."
+              description="How requests ask for a JSON reply."
               data={STRUCTURED}
               value={draft.structured}
               error={faults.structured}

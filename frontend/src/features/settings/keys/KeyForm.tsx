@@ -79,7 +79,7 @@ export function KeyForm({ onClose }: { onClose: () => void }) {
       <form className={styles.form} onSubmit={submit} noValidate>
         <TextInput
           label="Name"
-          description="What uses the key, so that you know what a revocation affects."
+          description="Name the program that uses the key: it stops working when you revoke the key."
           placeholder="ci"
           required
           maxLength={100}
@@ -92,7 +92,7 @@ export function KeyForm({ onClose }: { onClose: () => void }) {
         <TextInput
           type="date"
           label="Expires"
-          description="Empty: never."
+          description="Leave empty for a key that never expires."
           min={dayAfter(1)}
           max={dayAfter(MOST_DAYS)}
           value={end}

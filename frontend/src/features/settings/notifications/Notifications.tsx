@@ -86,7 +86,7 @@ export function Notifications() {
   if (!settings.available)
     return (
       <Notice tone="info" title="This server sends no e-mail">
-        The operator can set <code>REINFORGE_SMTP_HOST</code> and <code>REINFORGE_SMTP_FROM</code>.
+        The operator must set <code>REINFORGE_SMTP_HOST</code> and <code>REINFORGE_SMTP_FROM</code>.
       </Notice>
     );
   if (!settings.email)

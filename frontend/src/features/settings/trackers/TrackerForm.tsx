@@ -76,14 +76,18 @@ export function TrackerForm({ tracker, onClose }: Props) {
           </>
         )}
         {isWandb
-          ? field("url", "Server", "Empty for https://api.wandb.ai, or a server of your own.")
+          ? field("url", "Server", "Address of your own server. Leave empty for https://api.wandb.ai.")
           : field("url", "Tracking URI", "Address of the tracking server.", true)}
         {isWandb
-          ? field("destination", "Project", "Created if there is none.", true)
-          : field("destination", "Experiment", "Created if there is none.", true)}
+          ? field("destination", "Project", "Created if it does not exist.", true)
+          : field("destination", "Experiment", "Created if it does not exist.", true)}
         {isWandb
-          ? field("entity", "Entity", "User or team; empty for that of the key.")
-          : field("username", "User", "For basic authentication. Empty: the key is a token.")}
+          ? field("entity", "Entity", "User or team. Leave empty for that of the key.")
+          : field(
+              "username",
+              "User",
+              "For basic authentication. Leave empty to send the key as a bearer token.",
+            )}
         <PasswordInput
           label={isWandb ? "API key" : "Password or token"}
           description={

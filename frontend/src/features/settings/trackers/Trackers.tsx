@@ -31,7 +31,7 @@ function Delete({ of, onClose }: { of: Tracker; onClose: () => void }) {
     >
       <p>
         Exports to it end, and its address{of.has_key ? " and key are" : " is"} deleted. Runs at the tracker
-        stay.
+        are kept.
       </p>
     </Confirm>
   );
