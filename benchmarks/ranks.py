@@ -157,17 +157,17 @@ def compare(size: int, folder: Path, dtype: str, updates: int, *, sharded: bool 
 def gathered_bytes() -> Iterator[Counter[str]]:
     """Counts bytes of layers that this rank gets from the others."""
     count: Counter[str] = Counter()
-    original = dist.all_gather_into_tensor
+    original = dist.all_gather_single
 
     def counted(output_tensor: Tensor, input_tensor: Tensor, *arguments: Any, **named: Any) -> Any:
         count["layers"] += output_tensor.nbytes - input_tensor.nbytes
         return original(output_tensor, input_tensor, *arguments, **named)
 
-    dist.all_gather_into_tensor = counted  # type: ignore[assignment]
+    dist.all_gather_single = counted  # type: ignore[assignment]
     try:
         yield count
     finally:
-        dist.all_gather_into_tensor = original  # type: ignore[assignment]
+        dist.all_gather_single = original  # type: ignore[assignment]
 
 
 def memory_of_both() -> list[dict[str, Any]]:
