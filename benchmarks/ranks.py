@@ -163,11 +163,11 @@ def gathered_bytes() -> Iterator[Counter[str]]:
         count["layers"] += output_tensor.nbytes - input_tensor.nbytes
         return original(output_tensor, input_tensor, *arguments, **named)
 
-    dist.all_gather_single = counted  # type: ignore[assignment]
+    dist.all_gather_single = counted
     try:
         yield count
     finally:
-        dist.all_gather_single = original  # type: ignore[assignment]
+        dist.all_gather_single = original
 
 
 def memory_of_both() -> list[dict[str, Any]]:

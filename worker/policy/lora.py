@@ -67,7 +67,8 @@ class LoraPolicy:
 
     @property
     def base_model(self) -> torch.nn.Module:
-        return self._model
+        model: torch.nn.Module = self._model
+        return model
 
     @property
     def held_bytes(self) -> int:
