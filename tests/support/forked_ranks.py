@@ -98,6 +98,8 @@ def _store(folder: Path) -> Any:
 
 
 def _run(folder: Path, serve: Callable[[Any], None], parent: int) -> None:
+    # A collection would run the destructors of groups whose threads are only in the parent.
+    gc.freeze()
     try:
         end_with_parent(parent, signal.SIGKILL)
         serve(_store(folder))

@@ -5,7 +5,6 @@ without the numbers.
 import argparse
 import faulthandler
 import signal
-import sys
 import warnings
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from worker.machine import settings
 from worker.machine.portable_error import portable
 from worker.policy.load import load_base_model
 from worker.policy.ranks.group import Store, refuse_start
-from worker.policy.ranks.server import RankServer
+from worker.policy.ranks.server import RankServer, end_at_once
 from worker.trainer.models import trained_models
 from worker.trainer.plugins import checked_spec
 from worker.trainer.ranks import STORE, file_store, rank_group, torchrun_store
@@ -55,7 +54,7 @@ def serve(manifest: RunManifest, store: Store, rank: int, size: int) -> None:
         models = trained_models(spec, base, folder, ranks=size)
     except Exception as error:  # noqa: BLE001 - raised by rank 0
         refuse_start(store, portable(error, f"rank {rank}"))
-        sys.exit(1)
+        end_at_once()
     group = group or rank_group(store, rank, size, sharded=False)
     RankServer(group, models.policy, models.critic).run()
 

@@ -1,8 +1,9 @@
 """A rank other than 0: computes its shares until rank 0 closes the group."""
 
+import os
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
@@ -19,6 +20,13 @@ from worker.policy.ranks.calls import (
 )
 from worker.policy.ranks.group import RankGroup
 from worker.policy.ranks.work import WorkMeter, token_count
+
+
+def end_at_once() -> NoReturn:
+    """End this process without cleaning up, which could wait for the other ranks, as they wait for this one."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1)
 
 
 class RankServer:
@@ -71,7 +79,7 @@ class RankServer:
             sent = portable(error, f"rank {self._group.rank}")
             if self._policy.passes.collective:
                 self._group.refuse(sent)
-                sys.exit(1)
+                end_at_once()
             return RankReply(error=sent, work=self._meter.work, notes=notes)
         return RankReply(value, work=self._meter.work, notes=notes + self._notes)
 
