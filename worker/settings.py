@@ -4,10 +4,11 @@ import socket
 from pathlib import Path
 from typing import Literal
 
-from pydantic import AliasChoices, Field, ValidationError
+from pydantic import AliasChoices, Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from reinforge.errors import InvalidInput
+from worker.machine.sampler_url import check_sampler_url
 
 DEFAULT_URL = "http://127.0.0.1:8321"
 
@@ -48,7 +49,11 @@ class WorkerSettings(BaseSettings):
     sampler_devices: str = Field(
         default="", validation_alias=AliasChoices("REINFORGE_SAMPLER_DEVICES", "REINFORGE_VLLM_DEVICES")
     )
-    """GPUs for jobs' vLLM servers; unset: each shares its trainer's GPU."""
+    """GPUs for jobs' vLLM servers; unset: each shares its trainer's GPU. Each job takes one of `2,3`, and
+    all of `2,3;4,5`, for two servers on two GPUs each.
+    """
+    vllm_servers: int = Field(default=1, ge=1, le=64, validation_alias="REINFORGE_VLLM_SERVERS")
+    """vLLM servers of a job without GPUs."""
     gpus_per_job: int | None = Field(default=None, ge=1, le=2, validation_alias="REINFORGE_GPUS_PER_JOB")
     """GPUs per job: with 2, each job also takes a GPU for its vLLM server."""
     jobs_per_gpu: int = Field(default=1, ge=1, le=64, validation_alias="REINFORGE_JOBS_PER_GPU")
@@ -61,10 +66,21 @@ class WorkerSettings(BaseSettings):
         default=None, validation_alias="REINFORGE_VLLM_SLEEP"
     )
     """Memory that vLLM releases during updates; unset: what the trainer needs."""
+    vllm_shared: Literal["0", "1"] = Field(default="0", validation_alias="REINFORGE_VLLM_SHARED")
+    """`1`: jobs, playground, evaluations and deployments on one base model share a vLLM server."""
+    sampler_urls: str = Field(default="", validation_alias="REINFORGE_SAMPLER_URLS")
+    """Addresses of engine hosts on other machines, comma-separated; their token is not a setting of this class."""
     rank_seconds: float | None = Field(default=None, gt=0, validation_alias="REINFORGE_RANK_SECONDS")
     """Longest wait for another rank of a job, in seconds; unset: 1500."""
     gpu_locks: Path | None = Field(default=None, validation_alias="REINFORGE_GPU_LOCKS")
     """Folder of the GPU locks; unset: `gpus` in `home`."""
+
+    @field_validator("sampler_urls")
+    @classmethod
+    def _check_sampler_urls(cls, value: str) -> str:
+        for url in filter(None, (word.strip() for word in value.split(","))):
+            check_sampler_url(url)
+        return value
 
     @property
     def hostname(self) -> str:

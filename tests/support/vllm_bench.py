@@ -16,7 +16,10 @@ from worker.policy.load import load_base_model
 from worker.policy.lora import LoraPolicy
 from worker.rollout.engine import Generated, GenerateRequest, NoiseKey, Sampling
 from worker.rollout.noise import Stream
+from worker.rollout.vllm.adapters import Adapters
 from worker.rollout.vllm.engine import VllmEngine
+from worker.rollout.vllm.fleet import Fleet
+from worker.rollout.vllm.member import FleetMember
 from worker.rollout.vllm.options import Options
 from worker.rollout.vllm.server import VllmServer
 
@@ -89,33 +92,46 @@ class Trainer:
 
 
 class Bench:
-    """An engine on a server, driven from outside its event loop."""
+    """An engine on a server, or a fleet of `servers`, driven from outside its event loop."""
 
-    def __init__(self, python: Path, folder: Path, trainer: Trainer, **engine: Any) -> None:
+    def __init__(
+        self, python: Path, folder: Path, trainer: Trainer, *, servers: int = 1, **engine: Any
+    ) -> None:
         self.loop = asyncio.new_event_loop()
-        self.log = folder / "vllm.log"
         self.messages: list[str] = []
         self.stages: list[str] = []
-        options = Options(STARTER, "float32", "cpu", max_model_len=512, rank=RANK, sleeps="weights")
-        self.server = VllmServer(
+        logs = [folder / (f"vllm-{number + 1}.log" if number else "vllm.log") for number in range(servers)]
+        self.servers = [self._server(python, log) for log in logs]
+        self.log, self.server = logs[0], self.servers[0]
+        self.engine = VllmEngine(self.server, trainer.export, **engine)
+        self.sampler: VllmEngine | Fleet = self.engine
+        if servers > 1:
+            adapters = Adapters(self.server.adapters)
+            members = [
+                FleetMember(f"vLLM server {number + 1}", server, 128, adapters)
+                for number, server in enumerate(self.servers)
+            ]
+            self.sampler = Fleet(members, adapters, trainer.export, self.messages.append)
+
+    def _server(self, python: Path, log: Path) -> VllmServer:
+        return VllmServer(
             python,
-            options,
-            self.log,
+            Options(STARTER, "float32", "cpu", max_model_len=512, rank=RANK, sleeps="weights"),
+            log,
             notify=self.messages.append,
             progress=lambda stage: self.stages.append(stage.text),
             make_room=lambda: self.messages.append("room is made"),
         )
-        self.engine = VllmEngine(self.server, trainer.export, **engine)
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return self.loop.run_until_complete(coroutine)
 
     def publish(self, version: int, path: Path | None = None) -> None:
-        self.run(self.engine.publish("policy", version, path))
+        self.run(self.sampler.publish("policy", version, path))
 
     def generate(self, requests: Sequence[GenerateRequest]) -> list[Generated]:
         async def collect() -> list[Generated]:
-            return [answer async for answer in self.engine.generate(requests)]
+            return [answer async for answer in self.sampler.generate(requests)]
 
         return sorted(self.run(collect()), key=lambda answer: answer.request.tag)
 
@@ -124,5 +140,5 @@ class Bench:
         self.server._restarts = 0
 
     def close(self) -> None:
-        self.run(self.engine.close())
+        self.run(self.sampler.close())
         self.loop.close()

@@ -10,18 +10,22 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from reinforge.errors import InvalidInput, JobFailure
 from worker.machine.gpus import ORDER, VISIBLE, Gpu, list_gpus
+from worker.machine.sampler_groups import GROUPS_HINT, NO_SERVERS, NO_SERVERS_HINT, groups_problem
+from worker.machine.settings import split_groups
 from worker.settings import WorkerSettings, read_settings
 
 SAMPLER_VARIABLE = "REINFORGE_VLLM_DEVICES"
-TRAINERS, SAMPLERS, PER_JOB = (
+TRAINERS, SAMPLERS, PER_JOB, SERVERS = (
     "REINFORGE_TRAINER_DEVICES",
     "REINFORGE_SAMPLER_DEVICES",
     "REINFORGE_GPUS_PER_JOB",
+    "REINFORGE_VLLM_SERVERS",
 )
 _REQUEST_SECONDS = 45.0
 
@@ -33,11 +37,15 @@ class Pools:
     trainers: tuple[Gpu, ...]
     samplers: tuple[Gpu, ...] = ()
     seats: int = 1
+    groups: tuple[tuple[Gpu, ...], ...] = ()
+    """`samplers` by vLLM server, if each job takes all of them; empty if each job takes one of `samplers`."""
 
     @property
     def jobs(self) -> int:
         if not self.trainers:
             return 1
+        if self.groups:
+            return self.seats
         if set(self.trainers) == set(self.samplers):  # each job takes two of the same
             return max(1, len(self.trainers) * self.seats // 2)
         sampled = len(self.samplers) if self.samplers else len(self.trainers)
@@ -58,17 +66,19 @@ class Placement:
             return {}
         variables = ORDER | {VISIBLE: ",".join(gpu.device for gpu in self.trainers)}
         # Empty if they share one: the worker's own value would name GPUs nobody has locked.
-        return variables | {
-            SAMPLER_VARIABLE: ",".join(gpu.device for group in self.samplers for gpu in group)
-        }
+        groups = (",".join(gpu.device for gpu in group) for group in self.samplers)
+        return variables | {SAMPLER_VARIABLE: ";".join(groups)}
 
 
 def pools(gpus: Sequence[Gpu], settings: WorkerSettings) -> Pools:
     """Divide the GPUs into pools by the settings. Raises InvalidInput, with the environment variable as
     `param`.
     """
+    if gpus and settings.vllm_servers > 1:
+        raise InvalidInput(NO_SERVERS, code="impossible_placement", param=SERVERS, hint=NO_SERVERS_HINT)
     trainers = _named(gpus, settings.trainer_devices, TRAINERS)
-    samplers = _named(gpus, settings.sampler_devices, SAMPLERS)
+    groups = _groups(gpus, settings.sampler_devices)
+    samplers = (*chain.from_iterable(groups),) or _named(gpus, settings.sampler_devices, SAMPLERS)
     if both := [gpu.device for gpu in samplers if gpu in trainers]:
         raise InvalidInput(
             f"GPU {', '.join(both)} is named for trainers and for samplers.",
@@ -85,23 +95,48 @@ def pools(gpus: Sequence[Gpu], settings: WorkerSettings) -> Pools:
         )
     if settings.gpus_per_job == 2 and not samplers:
         samplers = (*free,) if trainers else tuple(gpus)
-    if settings.gpus_per_job == 2 and (not samplers or len({*(trainers or gpus), *samplers}) < 2):
-        raise InvalidInput(
-            f"{PER_JOB} is 2, but this worker sees {len(gpus)} GPUs, of which {len(free)} are unassigned.",
-            code="impossible_placement",
-            param=PER_JOB,
-            hint="Leave the variable unset: trainer and vLLM then share one GPU.",
-        )
-    if settings.gpus_per_job == 1 and samplers:
-        raise InvalidInput(
-            f"{PER_JOB} is 1, but {SAMPLERS} gives samplers GPUs of their own, so each job takes 2.",
-            code="impossible_placement",
-            param=PER_JOB,
-            hint=f"Leave {PER_JOB} unset, or {SAMPLERS}.",
-        )
+    _check_per_job(settings.gpus_per_job, samplers, groups, {*(trainers or gpus), *samplers}, gpus, free)
     if not trainers:
         trainers = tuple(gpus) if set(samplers) == set(gpus) else tuple(free)
-    return Pools(trainers, samplers, settings.jobs_per_gpu)
+    return Pools(trainers, samplers, settings.jobs_per_gpu, groups)
+
+
+def _check_per_job(
+    per_job: int | None,
+    samplers: Sequence[Gpu],
+    groups: Sequence[Sequence[Gpu]],
+    usable: Collection[Gpu],
+    gpus: Sequence[Gpu],
+    free: Sequence[Gpu],
+) -> None:
+    reason = hint = None
+    taken = 1 + (len(samplers) if groups else 1)
+    if per_job == 2 and (not samplers or len(usable) < 2):
+        reason = f"this worker sees {len(gpus)} GPUs, of which {len(free)} are unassigned."
+        hint = "Leave the variable unset: trainer and vLLM then share one GPU."
+    elif per_job is not None and samplers and per_job != taken:
+        reason = f"{SAMPLERS} gives samplers GPUs of their own, so each job takes {taken}."
+        hint = f"Leave {PER_JOB} unset, or {SAMPLERS}."
+    if reason is not None:
+        raise InvalidInput(
+            f"{PER_JOB} is {per_job}, but {reason}", code="impossible_placement", param=PER_JOB, hint=hint
+        )
+
+
+def _groups(gpus: Sequence[Gpu], value: str) -> tuple[tuple[Gpu, ...], ...]:
+    """Groups of a value with a `;`; none for a list."""
+    if ";" not in value:
+        return ()
+    groups = tuple(_named(gpus, group, SAMPLERS) for group in split_groups(value))
+    problem = groups_problem([[gpu.device for gpu in group] for group in groups])
+    if problem or not all(groups):
+        raise InvalidInput(
+            f"{SAMPLERS} {problem or 'names no GPU.'}",
+            code="impossible_placement",
+            param=SAMPLERS,
+            hint=GROUPS_HINT,
+        )
+    return groups
 
 
 def _named(gpus: Sequence[Gpu], value: str, variable: str) -> tuple[Gpu, ...]:
@@ -130,6 +165,9 @@ def place(available: Pools, full: Collection[str], *, trainers: int = 1) -> Plac
         return None
     if not available.samplers:
         return Placement(chosen)
+    if available.groups:
+        busy = any(gpu.uuid in full for gpu in available.samplers)
+        return None if busy else Placement(chosen, available.groups)
     sampler = next((gpu for gpu in available.samplers if gpu.uuid not in full and gpu not in chosen), None)
     return None if sampler is None else Placement(chosen, ((sampler,),))
 
@@ -193,8 +231,10 @@ class Hold:
 
 
 def _too_few(trainers: int, pool: Pools) -> JobFailure:
-    count = len({*pool.trainers, *pool.samplers})
-    beside = " and one for vLLM" if pool.samplers else ""
+    count = len({*pool.trainers, *(() if pool.groups else pool.samplers)})
+    beside = (
+        f" and {len(pool.samplers)} for vLLM" if pool.groups else " and one for vLLM" if pool.samplers else ""
+    )
     return JobFailure(
         f"devices_per_job is {trainers}, and this worker has {count} GPU{'' if count == 1 else 's'} for trainers"
         f"{beside}.",

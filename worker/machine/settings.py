@@ -9,7 +9,14 @@ VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
 VLLM_PYTHON = "REINFORGE_VLLM_PYTHON"
 VLLM_GPU_MEMORY = "REINFORGE_VLLM_GPU_MEMORY"
 VLLM_DEVICES = "REINFORGE_VLLM_DEVICES"
+SAMPLER_DEVICES = "REINFORGE_SAMPLER_DEVICES"
+VLLM_SERVERS = "REINFORGE_VLLM_SERVERS"
 VLLM_SLEEP = "REINFORGE_VLLM_SLEEP"
+VLLM_SHARED = "REINFORGE_VLLM_SHARED"
+SAMPLER_URLS = "REINFORGE_SAMPLER_URLS"
+SAMPLER_TOKEN = "REINFORGE_SAMPLER_TOKEN"
+SAMPLER_TOKEN_FILE = "REINFORGE_SAMPLER_TOKEN_FILE"
+SAMPLER_CA = "REINFORGE_SAMPLER_CA_FILE"
 RECORD_DESCRIPTOR = "REINFORGE_RECORD_FD"
 REWARD_SECRETS = "REINFORGE_REWARD_SECRETS"
 
@@ -52,11 +59,60 @@ def vllm_gpu_memory() -> float | None:
 
 
 def vllm_devices() -> list[str]:
-    return [word.strip() for word in (variable(VLLM_DEVICES) or "").split(",") if word.strip()]
+    """GPUs of the only vLLM server, or of the first one."""
+    return split_names(vllm_groups()[0])
+
+
+def vllm_groups() -> list[str]:
+    """GPUs of each vLLM server, such as `2,3`. A worker sets them for its trainer under another name than
+    its owner does, empty for the trainer's own GPU.
+    """
+    return split_groups(os.environ.get(devices_variable(), "")) or [""]
+
+
+def devices_variable() -> str:
+    return VLLM_DEVICES if VLLM_DEVICES in os.environ else SAMPLER_DEVICES
+
+
+def split_groups(value: str) -> list[str]:
+    """Groups of `2,3;4,5`. A last `;` ends the only group of `2,3;`."""
+    return value.strip().removesuffix(";").split(";") if value.strip() else []
+
+
+def split_names(group: str) -> list[str]:
+    return [word.strip() for word in group.split(",") if word.strip()]
+
+
+def vllm_servers() -> int:
+    return int(variable(VLLM_SERVERS) or 1)
 
 
 def vllm_sleep() -> str | None:
     return variable(VLLM_SLEEP)
+
+
+def vllm_shared() -> bool:
+    """Whether jobs, playground, evaluations and deployments share a vLLM server per base model."""
+    return variable(VLLM_SHARED) == "1"
+
+
+def sampler_urls() -> list[str]:
+    """Addresses of engine hosts on other machines."""
+    return [word.strip() for word in (variable(SAMPLER_URLS) or "").split(",") if word.strip()]
+
+
+def sampler_token() -> str | None:
+    return variable(SAMPLER_TOKEN)
+
+
+def sampler_token_file() -> Path | None:
+    path = variable(SAMPLER_TOKEN_FILE)
+    return Path(path) if path else None
+
+
+def sampler_ca() -> Path | None:
+    path = variable(SAMPLER_CA)
+    return Path(path) if path else None
 
 
 def allowed_hosts() -> str:

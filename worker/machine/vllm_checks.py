@@ -6,6 +6,7 @@ from transformers import AutoConfig
 
 from reinforge.errors import InvalidInput, JobFailure
 from worker.machine import settings
+from worker.machine.sampler_groups import GROUPS_HINT, NO_SERVERS, NO_SERVERS_HINT, groups_problem
 from worker.machine.vllm_compiler import HINT, missing_compiler
 from worker.machine.vllm_python import CPU_BUILD, vllm_build, vllm_python
 from worker.rollout.vllm.tensor_parallel import check_tensor_parallel
@@ -39,11 +40,18 @@ def check_gpu_build() -> None:
 
 
 def check_devices(model: Path) -> None:
-    gpus = len(settings.vllm_devices())
-    if gpus < 2:
+    """Check the GPUs of a job's vLLM servers. Raises JobFailure `impossible_placement`."""
+    variable, groups = settings.devices_variable(), [*map(settings.split_names, settings.vllm_groups())]
+    if settings.vllm_servers() > 1:
+        raise JobFailure(NO_SERVERS, code="impossible_placement", hint=NO_SERVERS_HINT, retryable=True)
+    if problem := groups_problem(groups):
+        raise JobFailure(
+            f"{variable} {problem}", code="impossible_placement", hint=GROUPS_HINT, retryable=True
+        )
+    if len(groups[0]) < 2:
         return
     try:
         config = AutoConfig.from_pretrained(model, local_files_only=True, trust_remote_code=False)
     except Exception:  # noqa: BLE001 - whoever loads the model says what is wrong with it
         return
-    check_tensor_parallel(config, gpus, settings.VLLM_DEVICES)
+    check_tensor_parallel(config, len(groups[0]), variable)

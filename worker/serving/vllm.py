@@ -5,16 +5,20 @@ import shutil
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Coroutine
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from reinforge.errors import JobFailure, Unavailable
+from worker.engine_host.protocol import HostFacts
+from worker.engine_host.servers import remote_server, shared_server
+from worker.machine import settings
 from worker.machine.gpus import gpu_present
 from worker.machine.vllm_checks import check_gpu_build
 from worker.machine.vllm_python import VARIABLE, vllm_missing, vllm_python
 from worker.rollout.vllm.api import Api, ServerLost, ServerRefused
-from worker.rollout.vllm.options import BASE, MAX_LORA_RANKS
-from worker.rollout.vllm.server import VllmServer
+from worker.rollout.vllm.options import BASE, MAX_LORA_RANKS, Options
+from worker.rollout.vllm.server import Progress, SamplerServer, VllmServer
 from worker.serving.engine import RequestRun, Say
 from worker.serving.held import ADAPTERS
 from worker.serving.vllm_model import ServedModel, adapter_rank, load
@@ -23,6 +27,8 @@ from worker.serving_client.protocol import ServingRequest
 
 TOGETHER = 4
 RANK = 16
+LEAST_CONTEXT = 1024
+"""Shortest rows for which a shared server is used; shorter models need less."""
 
 T = TypeVar("T")
 
@@ -77,24 +83,14 @@ class VllmServing:
             self._wait(held.server.close())
 
     def _open(self, request: ServingRequest, say: Say) -> "_Held":
-        python = vllm_python()
-        if python is None:
-            raise JobFailure(
-                f"This worker is set to serve with vLLM, which is not installed: {vllm_missing()}.",
-                code="engine_missing",
-                hint=f"Run `make vllm` there or set {VARIABLE}; or set REINFORGE_SERVING_ENGINE=auto.",
-            )
-        if gpu_present():
-            check_gpu_build()
+        if not settings.sampler_urls():
+            _check_vllm()
         rank, together = max(RANK, _rank(request)), min(TOGETHER, self._most)
         model = load(Path(request.folder), rank=rank, together=together)
         options = model.options(rank=rank, adapters=self._most, together=together, threads=self._threads)
         say(f"Starting vLLM with {request.model}")
-        server = VllmServer(
-            python,
-            options,
-            self._log,
-            progress=lambda stage: say(f"Starting vLLM with {request.model}: {stage.text}"),
+        server = self._server(
+            options, model, lambda stage: say(f"Starting vLLM with {request.model}: {stage.text}")
         )
         try:
             api = self._wait(server.ready())
@@ -107,8 +103,24 @@ class VllmServing:
                 code="model_load_failed",
                 hint=error.hint,
             ) from error
+        facts = getattr(server, "facts", None)
+        if isinstance(facts, HostFacts):
+            model, rank = replace(model, context=min(model.context, facts.max_model_len)), facts.max_rank
         self._held = _Held(_key(request), model, server, api, rank)
         return self._held
+
+    def _server(self, options: Options, model: ServedModel, progress: Progress) -> SamplerServer:
+        """A server on an engine host that has the model, or one of this process alone."""
+        least = min(model.context, LEAST_CONTEXT)
+        if (remote := remote_server(options, longest=least, progress=progress)) is not None:
+            return remote
+
+        def own() -> SamplerServer:
+            return VllmServer(_check_vllm(), options, self._log, progress=progress)
+
+        if settings.vllm_shared():
+            return shared_server(options, own, context=model.context, longest=least, progress=progress)
+        return own()
 
     def _adapter(
         self, held: "_Held", request: ServingRequest, in_use: Collection[str | None], say: Say
@@ -155,12 +167,25 @@ class VllmServing:
 
 class _Held:
     def __init__(
-        self, key: tuple[str, str | None], model: ServedModel, server: VllmServer, api: Api, rank: int
+        self, key: tuple[str, str | None], model: ServedModel, server: SamplerServer, api: Api, rank: int
     ) -> None:
         self.key, self.model, self.server, self.api = key, model, server, api
         self.rank = next(allowed for allowed in MAX_LORA_RANKS if rank <= allowed)
         self.adapters: OrderedDict[str, None] = OrderedDict()
         self.lost = False
+
+
+def _check_vllm() -> Path:
+    python = vllm_python()
+    if python is None:
+        raise JobFailure(
+            f"This worker is set to serve with vLLM, which is not installed: {vllm_missing()}.",
+            code="engine_missing",
+            hint=f"Run `make vllm` there or set {VARIABLE}; or set REINFORGE_SERVING_ENGINE=auto.",
+        )
+    if gpu_present():
+        check_gpu_build()
+    return python
 
 
 def _key(request: ServingRequest) -> tuple[str, str | None]:

@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from worker.machine import settings
 from worker.machine.gpus import gpu_present
 from worker.machine.vllm_python import CPU_BUILD, vllm_build, vllm_missing, vllm_python, vllm_version
 
@@ -11,6 +12,8 @@ Engine = Literal["transformers", "vllm"]
 def job_engines() -> list[Engine]:
     """Engines available to jobs; `auto` takes the first."""
     installed: list[Engine] = ["transformers"]
+    if settings.sampler_urls():
+        return [*installed, "vllm"]
     if vllm_python() is None:
         return installed
     return ["vllm", *installed] if gpu_engine()[0] == "vllm" else [*installed, "vllm"]

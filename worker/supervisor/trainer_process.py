@@ -18,6 +18,8 @@ from worker.supervisor.slots import WorkerSlot, forget_process, mark, remember_p
 
 TRAINER: tuple[str, ...] = (sys.executable, "-m", "worker.trainer.main")
 _SECRETS = ("TOKEN", "SECRET", "PASSWORD", "API_KEY", "ACCESS_KEY", "DATABASE_URL", "REDIS_URL", "OTEL_")
+_SAMPLER = ("REINFORGE_SAMPLER_TOKEN", "REINFORGE_SAMPLER_TOKEN_FILE")
+"""Secrets that computing processes need: without them they reach no engine host."""
 _MAX_LINE_BYTES = 256 << 20
 SAY_SECONDS = 1.0
 _END_SECONDS = 10.0
@@ -115,7 +117,9 @@ class TrainerProcess:
 def child_environment() -> dict[str, str]:
     """Environment without secrets: a trainer loads untrusted models."""
     environment = {
-        key: value for key, value in os.environ.items() if not any(part in key for part in _SECRETS)
+        key: value
+        for key, value in os.environ.items()
+        if key in _SAMPLER or not any(part in key for part in _SECRETS)
     }
     hide_unwanted(environment)
     return environment | {

@@ -7,6 +7,9 @@ import torch
 
 from reinforge.errors import JobFailure
 from reinforge.spec import JobSpec
+from worker.engine_host.remote import check_hosts
+from worker.engine_host.servers import model_hash
+from worker.machine import settings
 from worker.machine.gpus import gpu_present
 from worker.machine.vllm_checks import check_devices, check_gpu_build, check_settings
 from worker.machine.vllm_python import VARIABLE, vllm_missing, vllm_version
@@ -18,7 +21,7 @@ from worker.rollout.cpu import ParallelEngines, SharedWeights, process_count, wi
 from worker.rollout.engine import RolloutEngine
 from worker.rollout.text import Text
 from worker.rollout.transformers_engine import TransformersEngine
-from worker.trainer.vllm_engine import options, vllm_engine
+from worker.trainer.vllm_engine import server_options, vllm_engine
 from worker.training.reporting.job_reporter import JobReporter
 
 
@@ -26,6 +29,9 @@ def check_engine(spec: JobSpec, model: Path | None = None) -> dict[str, str]:
     if spec.rollout.engine != "vllm":
         return {}
     check_settings()
+    if settings.sampler_urls():
+        version = check_hosts(None if model is None else model_hash(model))
+        return {"vllm": version or ""}
     version = vllm_version()
     if version is None:
         raise JobFailure(
@@ -60,7 +66,7 @@ def rollout_engine(
     ahead = host.sampling_copy(policy) if spec.rollout.ahead else None
     if spec.rollout.engine == "vllm":
         check_engine(spec)
-        chosen = options(spec, base, model, longest)
+        chosen = server_options(spec, base, model, longest)
         return vllm_engine(chosen, spec, base, ranked or policy, ahead, job_reporter, folder)
     prompts, completions = spec.rollout.prompts_per_step, spec.rollout.completions_per_prompt
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -10,47 +11,41 @@ import torch
 from reinforge.spec import JobSpec
 from worker.machine import settings
 from worker.machine.memory import available_ram
-from worker.machine.vllm_python import vllm_python
 from worker.policy.base import Sequences
 from worker.policy.host import SamplingCopy
 from worker.policy.load import LoadedModel
 from worker.policy.lora import LoraPolicy, base_bytes
 from worker.policy.ranks.ranked import RankedPolicy
+from worker.rollout.engine import RolloutEngine
 from worker.rollout.transformers_engine import cache_bytes_per_token
+from worker.rollout.vllm.adapters import Adapters
 from worker.rollout.vllm.demand import STATE_BYTES, fused_experts, job_demand, memory_of
 from worker.rollout.vllm.engine import VllmEngine
+from worker.rollout.vllm.fleet import Fleet
+from worker.rollout.vllm.member import FleetMember
 from worker.rollout.vllm.model_shape import model_shape
 from worker.rollout.vllm.options import Options, configured_sleep
 from worker.rollout.vllm.probe import AdapterProbe, Score
-from worker.rollout.vllm.process import Stage
-from worker.rollout.vllm.server import VllmServer
 from worker.rollout.vllm.sizing import Sleep, batch_limits, sizes
+from worker.trainer.vllm_servers import names, notices, sampler_servers
 from worker.training.reporting.job_reporter import JobReporter
 
-LOG = "vllm.log"
 _GIB = 2**30
 _MOST_CACHE_BYTES = 4 * _GIB
 
 
 def vllm_engine(
-    chosen: Options,
+    chosen: Sequence[Options],
     spec: JobSpec,
     base: LoadedModel,
     policy: LoraPolicy | RankedPolicy,
     ahead: SamplingCopy | None,
     job_reporter: JobReporter,
     folder: Path,
-) -> VllmEngine:
-    """policy: exported after each update, and scored by all ranks, if there are several, to check the server."""
-    python = vllm_python()
-    assert python is not None
-
-    def notify(message: str) -> None:
-        job_reporter.log("info", message)
-
-    def progress(stage: Stage) -> None:
-        job_reporter.phase("starting_engine", 0, stage.done, stage.total)
-
+) -> RolloutEngine:
+    """Engine on a server for each of `chosen`, or on hosts of other machines. policy: exported after each update, and
+    scored by all ranks, if there are several, to check the servers.
+    """
     # Sampling ahead, the probe computes while the policy is trained.
     probed = policy if ahead is None else ahead.policy
 
@@ -59,30 +54,53 @@ def vllm_engine(
         if ahead is not None:
             ahead.refresh()
 
-    if chosen.device == "cuda":
-        notify(describe(chosen))
-    server = VllmServer(
-        python,
-        chosen,
-        folder / LOG,
-        notify=notify,
-        progress=progress,
-        make_room=torch.cuda.empty_cache,
-    )
-    probe = AdapterProbe(
-        scorer(lambda sequences: probed.log_probs(sequences).logprobs),
-        scorer(probed.base_log_probs),
+    def probe(name: str) -> AdapterProbe:
+        return adapter_probe(name, probed, base, job_reporter)
+
+    context = getattr(base.model.config.get_text_config(), "max_position_embeddings", None)
+    servers = sampler_servers(chosen, folder, context, job_reporter)
+    if len(servers) == 1:
+        return VllmEngine(servers[0], export, probe=probe(""))
+    adapters = Adapters(servers[0].adapters)
+    members = [
+        FleetMember(name, server, its_options.max_num_seqs, adapters, probe(name))
+        for name, server, its_options in zip(names(len(servers)), servers, cycle(chosen), strict=False)
+    ]
+    return Fleet(members, adapters, export, lambda message: job_reporter.log("warning", message))
+
+
+def adapter_probe(
+    name: str, policy: LoraPolicy | RankedPolicy, base: LoadedModel, job_reporter: JobReporter
+) -> AdapterProbe:
+    """Self-test of a server. name: of the server in messages."""
+    return AdapterProbe(
+        scorer(lambda sequences: policy.log_probs(sequences).logprobs),
+        scorer(policy.base_log_probs),
         exact=base.model.dtype == torch.float32,
-        notify=notify,
-        warn=lambda message: job_reporter.log("warning", message),
+        notify=notices(job_reporter, name),
+        warn=notices(job_reporter, name, "warning"),
     )
-    return VllmEngine(server, export, probe=probe)
 
 
-def options(spec: JobSpec, base: LoadedModel, folder: Path, longest: int) -> Options:
+def server_options(spec: JobSpec, base: LoadedModel, folder: Path, longest: int) -> list[Options]:
+    """Options of each vLLM server that a job starts, or of one on another machine."""
+    if settings.sampler_urls():
+        return [options(spec, base, folder, longest)]
+    if base.model.device.type == "cuda":
+        groups = [settings.split_names(group) for group in settings.vllm_groups()]
+        return [options(spec, base, folder, longest, devices=group) for group in groups]
+    chosen, count = options(spec, base, folder, longest), settings.vllm_servers()
+    return [replace(chosen, threads=max(1, chosen.threads // count))] * count
+
+
+def options(
+    spec: JobSpec, base: LoadedModel, folder: Path, longest: int, *, devices: Sequence[str] | None = None
+) -> Options:
+    """devices: GPUs of the server alone, empty for the trainer's; None: those of the settings."""
     model, rollout = base.model, spec.rollout
-    # It samples while the policy is trained.
-    sleep: Sleep | None = "no" if rollout.ahead else configured_sleep()
+    # It samples while this policy is trained, or others do.
+    always_awake = rollout.ahead or settings.vllm_shared() or settings.sampler_urls()
+    sleep: Sleep | None = "no" if always_awake else configured_sleep()
     rows = rollout.prompts_per_step * rollout.completions_per_prompt
     plain = Options(
         folder.resolve(),
@@ -93,8 +111,10 @@ def options(spec: JobSpec, base: LoadedModel, folder: Path, longest: int) -> Opt
         threads=torch.get_num_threads(),
         sleeps=sleep or "no",
         gpu_memory=settings.vllm_gpu_memory(),
-        devices=tuple(settings.vllm_devices()),
+        devices=tuple(settings.vllm_devices() if devices is None else devices),
     )
+    if settings.sampler_urls():
+        return plain
     if model.device.type == "cuda":
         return _on_gpu(plain, base, rows, sleep)
     per_row = cache_bytes_per_token(model) * longest
@@ -144,21 +164,6 @@ def _on_gpu(plain: Options, base: LoadedModel, rows: int, sleep: Sleep | None) -
 def _target_parameters(base: LoadedModel) -> list[str]:
     configs: dict[str, Any] = getattr(base.model, "peft_config", None) or {}
     return [name for config in configs.values() for name in getattr(config, "target_parameters", None) or []]
-
-
-def describe(chosen: Options) -> str:
-    share = f"{chosen.gpu_memory or chosen.share:.0%} of the GPU's memory"
-    if chosen.cache_bytes is not None and chosen.gpu_memory is None:
-        share += f", {chosen.cache_bytes / _GIB:.1f} GiB of it for keys and values"
-    during = {
-        "no": "it keeps all of it during updates",
-        "cache": "it gives its cache back during updates",
-        "weights": "cache and weights give way to updates",
-    }
-    return (
-        f"vLLM gets {share}: up to {chosen.sequences} completions at once, prompt and completion of up to "
-        f"{chosen.max_model_len:,} tokens; {during[chosen.sleeps]}"
-    )
 
 
 def scorer(score: Callable[[Sequences], torch.Tensor]) -> Score:

@@ -25,7 +25,8 @@ from worker.rollout.noise import Stream
 from worker.rollout.vllm.engine import VllmEngine
 from worker.rollout.vllm.probe import AdapterProbe
 from worker.rollout.vllm.server import VllmServer
-from worker.trainer.vllm_engine import describe, options, scorer
+from worker.trainer.vllm_engine import options, scorer
+from worker.trainer.vllm_servers import describe
 
 POLICY = "policy"
 PER_PROMPT = 8

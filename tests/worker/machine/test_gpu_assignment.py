@@ -33,6 +33,7 @@ VARIABLES = (
     "TRAINER_DEVICES",
     "SAMPLER_DEVICES",
     "VLLM_DEVICES",
+    "VLLM_SERVERS",
     "GPUS_PER_JOB",
     "JOBS_PER_GPU",
     "GPU_LOCKS",
@@ -113,6 +114,10 @@ def test_without_nvidia_smi_the_kernel_is_queried(tmp_path: Path, monkeypatch: p
         (3, {"sampler_devices": "2"}, "0,1", "2", 1),
         (3, {"trainer_devices": "0", "sampler_devices": "1,2"}, "0", "1,2", 1),
         (3, {"gpus_per_job": 2}, "0,1,2", "0,1,2", 1),
+        (3, {"sampler_devices": "1;2"}, "0", "1,2", 1),
+        (3, {"sampler_devices": "1,2;"}, "0", "1,2", 1),
+        (3, {"sampler_devices": "1; GPU-cccc-3", "jobs_per_gpu": 2}, "0", "1,2", 2),
+        (3, {"sampler_devices": "2;", "gpus_per_job": 2}, "0,1", "2", 1),
         (3, {"gpus_per_job": 2, "trainer_devices": "2"}, "2", "0,1", 1),
     ],
 )
@@ -135,6 +140,14 @@ def test_what_the_settings_make_of_the_gpus(
         (0, {"gpus_per_job": 2}, "REINFORGE_GPUS_PER_JOB"),
         (2, {"gpus_per_job": 2, "trainer_devices": "0,1"}, "REINFORGE_GPUS_PER_JOB"),
         (3, {"gpus_per_job": 1, "sampler_devices": "1"}, "REINFORGE_GPUS_PER_JOB"),
+        (3, {"gpus_per_job": 2, "sampler_devices": "1;2"}, "REINFORGE_GPUS_PER_JOB"),
+        (3, {"sampler_devices": "1,0;2"}, "REINFORGE_SAMPLER_DEVICES"),
+        (3, {"sampler_devices": "1;GPU-bbbb-2"}, "REINFORGE_SAMPLER_DEVICES"),
+        (3, {"sampler_devices": "1;;2"}, "REINFORGE_SAMPLER_DEVICES"),
+        (3, {"sampler_devices": ";"}, "REINFORGE_SAMPLER_DEVICES"),
+        (3, {"sampler_devices": "1;7"}, "REINFORGE_SAMPLER_DEVICES"),
+        (3, {"sampler_devices": "0;1;2"}, "REINFORGE_SAMPLER_DEVICES"),
+        (1, {"vllm_servers": 2}, "REINFORGE_VLLM_SERVERS"),
     ],
 )
 def test_an_impossible_placement_is_refused_with_its_setting(
@@ -158,6 +171,7 @@ def test_an_impossible_placement_is_refused_with_its_setting(
         ("REINFORGE_VLLM_GPU_MEMORY", "0", "greater than 0"),
         ("REINFORGE_VLLM_GPU_MEMORY", "nan", "input should be"),
         ("REINFORGE_VLLM_SLEEP", "yes", "'on', 'cache' or 'off'"),
+        ("REINFORGE_VLLM_SERVERS", "0", "greater than or equal to 1"),
     ],
 )
 def test_a_setting_that_cannot_be_is_refused_with_its_variable(
@@ -210,6 +224,23 @@ def test_a_trainer_sees_its_own_gpu_and_its_server_the_samplers() -> None:
         "0",
         "1",
     )
+
+
+def test_a_job_takes_all_groups_of_samplers_or_none(tmp_path: Path) -> None:
+    gpus = [*THREE, *(Gpu(str(number), f"GPU-{number}") for number in (3, 4))]
+    made = of(gpus, trainer_devices="0", sampler_devices="1,2;3,4")
+    placement = place(made, set())
+    assert placement == Placement((gpus[0],), ((gpus[1], gpus[2]), (gpus[3], gpus[4])))
+    assert placement.environment()["REINFORGE_VLLM_DEVICES"] == "1,2;3,4"
+    assert place(made, {"GPU-4"}) is None
+    locks = GpuLocks(tmp_path)
+    other = locks.lock(gpus[4], 1, "other")
+    assert locks.take(made, "wrk") is None and other is not None
+    os.close(other)
+    hold = locks.take(made, "wrk")
+    assert hold is not None and len(hold.descriptors) == 5
+    hold.drop_samplers()
+    assert len(hold.descriptors) == 1
 
 
 def taken(hold: Hold | None) -> str:
@@ -312,6 +343,11 @@ def test_a_job_of_several_devices_takes_them_all_or_none(tmp_path: Path) -> None
             {"gpus_per_job": 2},
             False,
             "devices_per_job is 4, and this worker has 3 GPUs for trainers and one for vLLM.",
+        ),
+        (
+            {"sampler_devices": "1;2"},
+            False,
+            "devices_per_job is 4, and this worker has 1 GPU for trainers and 2 for vLLM.",
         ),
     ],
 )

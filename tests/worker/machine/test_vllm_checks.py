@@ -1,5 +1,6 @@
 """Messages about a GPU that a vLLM server cannot use."""
 
+import contextlib
 import json
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from transformers import AutoConfig
 from reinforge.errors import JobFailure
 from tests.support.small_jobs import small_spec
 from worker.machine import vllm_checks, vllm_compiler
-from worker.machine.settings import VLLM_DEVICES, VLLM_GPU_MEMORY
+from worker.machine.settings import VLLM_DEVICES, VLLM_GPU_MEMORY, VLLM_SERVERS
 from worker.machine.vllm_compiler import missing_compiler
 from worker.rollout.vllm.tensor_parallel import check_tensor_parallel
 from worker.trainer.engines import check_engine
@@ -141,4 +142,20 @@ def test_devices_are_checked_against_the_models_configuration(
     monkeypatch.setenv(VLLM_DEVICES, "0,1,2")
     with pytest.raises(JobFailure, match="3 GPUs"):
         vllm_checks.check_devices(tmp_path)
+    for value, message in (
+        ("0,1;2,3", None),
+        ("0,1,2;3,4,5", f"{VLLM_DEVICES} gives vLLM 3 GPUs"),
+        ("0,1;2", f"{VLLM_DEVICES} has groups of 1 and 2 GPUs"),
+        ("0;1;0", f"{VLLM_DEVICES} names GPU 0 more than once"),
+        ("0;;1", f"{VLLM_DEVICES} has an empty group"),
+    ):
+        monkeypatch.setenv(VLLM_DEVICES, value)
+        with pytest.raises(JobFailure, match=message) if message else contextlib.nullcontext():
+            vllm_checks.check_devices(tmp_path)
+    monkeypatch.setenv(VLLM_SERVERS, "2")
+    with pytest.raises(JobFailure, match="REINFORGE_VLLM_SERVERS is for workers without GPUs") as caught:
+        vllm_checks.check_devices(tmp_path)
+    assert (caught.value.code, caught.value.retryable) == ("impossible_placement", True)
+    monkeypatch.delenv(VLLM_SERVERS)
+    monkeypatch.setenv(VLLM_DEVICES, "0,1,2")
     vllm_checks.check_devices(tmp_path / "nowhere")  # the loader says what is wrong

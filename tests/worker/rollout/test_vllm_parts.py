@@ -12,7 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from reinforge.spec import JobSpec
-from worker.machine.settings import VLLM_DEVICES, VLLM_SLEEP, vllm_devices
+from worker.machine.settings import SAMPLER_DEVICES, VLLM_DEVICES, VLLM_SLEEP, vllm_devices, vllm_groups
 from worker.rollout.engine import GenerateRequest, NoiseKey, Sampling
 from worker.rollout.noise import Stream
 from worker.rollout.vllm import probe
@@ -153,7 +153,13 @@ def test_several_gpus_and_experts_have_words_of_their_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VLLM_DEVICES, "2,3")
-    assert vllm_devices() == ["2", "3"]
+    assert vllm_devices() == ["2", "3"] and vllm_groups() == ["2,3"]
+    monkeypatch.setenv(SAMPLER_DEVICES, "4;5")
+    assert vllm_groups() == ["2,3"], "a worker's choice for its trainer"
+    monkeypatch.setenv(VLLM_DEVICES, "")
+    assert vllm_groups() == [""] and vllm_devices() == [], "the trainer's own GPU"
+    monkeypatch.delenv(VLLM_DEVICES)
+    assert vllm_groups() == ["4", "5"] and vllm_devices() == ["4"]
     options = Options(
         tmp_path, "bfloat16", "cuda", 64, rank=8, tensor_parallel=2, fused_experts=True, devices=("2", "3")
     )

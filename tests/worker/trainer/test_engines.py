@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,10 +18,14 @@ from worker.rollout.cpu.forked_engine import ForkedEngine
 from worker.rollout.cpu.parallel_engines import ParallelEngines
 from worker.rollout.engine import Generated
 from worker.rollout.transformers_engine import TransformersEngine
+from worker.rollout.vllm.engine import VllmEngine
+from worker.rollout.vllm.fleet import Fleet
 from worker.rollout.vllm.model_shape import model_shape
 from worker.rollout.vllm.options import Options, configured_sleep
+from worker.rollout.vllm.process import Stage
 from worker.trainer.engines import own_engine
-from worker.trainer.vllm_engine import _on_gpu, describe
+from worker.trainer.vllm_engine import _on_gpu, server_options, vllm_engine
+from worker.trainer.vllm_servers import describe
 from worker.training.prompts.lengths import continuation_room
 
 
@@ -167,6 +172,52 @@ def test_the_memory_of_the_engines_own_gpus_is_queried(
     monkeypatch.setattr("worker.trainer.vllm_engine.memory_of", lambda devices: (0, 0))  # no nvidia-smi
     options = on_a_gpu(Setup(tmp_path, "qwen3"), monkeypatch, free=0, devices=("2", "3"))
     assert (options.cache_bytes, options.share, options.sleeps) == (None, 0.9, "no")
+
+
+def test_a_job_has_a_server_for_each_group_of_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    def options(*_: Any, devices: list[str]) -> list[str]:
+        return devices
+
+    monkeypatch.setattr("worker.trainer.vllm_engine.options", options)
+    monkeypatch.setenv("REINFORGE_VLLM_DEVICES", "2,3;4,5")
+    base: Any = SimpleNamespace(model=SimpleNamespace(device=torch.device("cuda")))
+    chosen: list[Any] = list(server_options(small_spec(), base, Path("model"), 48))
+    assert chosen == [["2", "3"], ["4", "5"]]
+    monkeypatch.setenv("REINFORGE_VLLM_DEVICES", "")
+    assert list(server_options(small_spec(), base, Path("model"), 48)) == [[]], "on the trainer's GPU"
+
+
+def test_servers_share_the_cores_of_a_worker_without_gpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("worker.trainer.vllm_servers.vllm_python", lambda: Path("python"))
+    setup, spec = Setup(tmp_path, "qwen3", threads=2), small_spec()
+    lines, phases = list[tuple[str, str]](), list[tuple[int, int]]()
+    job_reporter: Any = SimpleNamespace(
+        log=lambda level, text: lines.append((level, text)),
+        phase=lambda name, step, done, total: phases.append((done, total)),
+    )
+
+    def engine() -> Any:
+        chosen = server_options(spec, setup.base, tmp_path, 48)
+        return vllm_engine(chosen, spec, setup.base, setup.policy, None, job_reporter, tmp_path)
+
+    monkeypatch.delenv("REINFORGE_VLLM_SERVERS", raising=False)
+    alone = engine()
+    assert isinstance(alone, VllmEngine)
+    asyncio.run(alone.close())
+    monkeypatch.setenv("REINFORGE_VLLM_SERVERS", "2")
+    assert [options.threads for options in server_options(spec, setup.base, tmp_path, 48)] == [1, 1]
+    fleet = engine()
+    assert isinstance(fleet, Fleet)
+    one, two = (member.server for member in fleet.live)
+    one._progress(Stage(3, 4, "")), two._progress(Stage(1, 4, ""))
+    assert phases == [(0, 4), (1, 4)], "the start is as far as the last server's"
+    two._notify("Starting vLLM")
+    assert lines == [("info", "vLLM server 2: Starting vLLM")]
+    assert (one._log.name, two._log.name) == ("vllm.log", "vllm-2.log")
+    asyncio.run(fleet.close())
+    assert not one.adapters.exists() and not two.adapters.exists()
 
 
 def test_a_server_is_started_for_what_the_job_can_ask_for() -> None:

@@ -65,6 +65,14 @@ class Api:
         except httpx.TransportError:
             return False
 
+    async def version(self) -> str | None:
+        """vLLM's version; None if the server does not say it."""
+        try:
+            answer = await self._client.get("/version", timeout=CONNECT_SECONDS)
+            return str(answer.json()["version"]) if answer.is_success else None
+        except httpx.HTTPError as error:
+            raise ServerLost(str(error) or type(error).__name__) from error
+
     async def load(self, name: str, path: Path) -> None:
         body: dict[str, Any] = {"lora_name": name, "lora_path": str(path)}
         if has_fused_experts(path):
@@ -111,6 +119,16 @@ class Api:
                             yield piece
                 if not ended:
                     raise ServerLost("the answer ended before it was complete")
+        except httpx.HTTPError as error:
+            raise ServerLost(str(error) or type(error).__name__) from error
+
+    async def relay(self, body: dict[str, Any]) -> AsyncGenerator[httpx.Response | bytes, None]:
+        """Yield the response to a completion request, then its content as it comes. Raises ServerLost."""
+        try:
+            async with self._client.stream("POST", "/v1/completions", json=body) as answer:
+                yield answer
+                async for part in answer.aiter_bytes():
+                    yield part
         except httpx.HTTPError as error:
             raise ServerLost(str(error) or type(error).__name__) from error
 

@@ -28,11 +28,18 @@ class Probe(Protocol):
 
 class VllmEngine:
     def __init__(
-        self, server: SamplerServer, export: Export, *, staleness: int = 0, probe: Probe | None = None
+        self,
+        server: SamplerServer,
+        export: Export,
+        *,
+        staleness: int = 0,
+        probe: Probe | None = None,
+        adapters: Adapters | None = None,
     ) -> None:
+        """adapters: those that a fleet publishes on all of its servers."""
         self._server, self._export = server, export
         self._probe = probe
-        self._adapters = Adapters(server.adapters, staleness=staleness)
+        self._adapters = adapters or Adapters(server.adapters, staleness=staleness)
         self._cancelled = threading.Event()
         server.stopped = self._cancelled.is_set
         self._running: _RunningRequests | None = None
@@ -227,7 +234,9 @@ class _RunningRequests:
         ServerRefused.
         """
         try:
-            number, error = await asyncio.wait_for(self._ended.get(), min(_LOOK_SECONDS, quiet_seconds))
+            # Not `wait_for`, which before Python 3.12 swallows a cancellation that meets a result.
+            async with asyncio.timeout(min(_LOOK_SECONDS, quiet_seconds)):
+                number, error = await self._ended.get()
         except TimeoutError:
             if self.open and time.monotonic() - self._last_piece_at > quiet_seconds:
                 raise ServerLost(f"not a word for {quiet_seconds:g} s") from None

@@ -1,6 +1,7 @@
 """Supervisor process of a vLLM server: `python keeper.py FOLDER COMMAND…`.
 
-On EOF on standard input, a signal, or the server's end, it removes FOLDER and kills its process group.
+On EOF on standard input, a signal, or the server's end, it kills its process group. It removes FOLDER too,
+unless the server ended by itself: a restart needs the adapters in it.
 """
 
 import os
@@ -31,7 +32,8 @@ def main(arguments: list[str]) -> None:
     if server.returncode is None:
         server.terminate()
         _wait(server, GRACE_SECONDS)
-    shutil.rmtree(folder, ignore_errors=True)
+    if ending.is_set():
+        shutil.rmtree(folder, ignore_errors=True)
     print(f"keeper: the server ended with status {server.returncode}", file=sys.stderr, flush=True)  # noqa: T201
     os.killpg(0, signal.SIGKILL)
 

@@ -52,6 +52,10 @@ class Options:
     devices: tuple[str, ...] = ()
     """GPUs of the server alone; if empty, it uses the trainer's."""
 
+    @property
+    def max_num_seqs(self) -> int:
+        return SEQUENCES if self.device == "cpu" else self.sequences
+
     def arguments(self, socket: Path) -> list[str]:
         words = [
             *("--model", str(self.model), "--served-model-name", BASE, "--uds", str(socket)),
@@ -69,7 +73,7 @@ class Options:
             # between the parts it sets the request's noise back, which a generator on the CPU cannot do.
             tokens = max(BATCH_TOKENS, self.max_model_len + SEQUENCES)
             whole = ("--no-enable-chunked-prefill", "--max-num-batched-tokens", str(tokens))
-            return [*words, "--enforce-eager", *whole, "--max-num-seqs", str(SEQUENCES)]
+            return [*words, "--enforce-eager", *whole, "--max-num-seqs", str(self.max_num_seqs)]
         return [*words, *self._on_gpu()]
 
     def _on_gpu(self) -> list[str]:

@@ -94,6 +94,11 @@ class VllmServer:
         """Session id of the server's processes."""
         return None if self._process is None else self._process.pid
 
+    @property
+    def ended(self) -> bool:
+        """Whether the server's process has ended."""
+        return self._process is not None and self._process.ended
+
     async def ready(self) -> Api:
         """Start the server if needed. Raises JobFailure `vllm_start_failed`, Stopped."""
         if self.api is not None:

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from tests.support.supervised import wait_for
-from worker.machine.settings import VLLM_SLEEP
+from worker.machine.settings import VLLM_SERVERS, VLLM_SLEEP
 from worker.machine.vllm_python import VARIABLE
 
 Record = dict[str, Any]
@@ -137,22 +137,26 @@ def test_a_server_that_is_killed_while_it_samples_costs_time_alone(undisturbed: 
     assert not of_server(tmp_path)
 
 
-@pytest.mark.vllm
-@pytest.mark.timeout(1200)
-def test_conversations_with_tools_and_a_simulated_user_are_sampled(tmp_path: Path) -> None:
+def tools_job(folder: Path, **limits: Any) -> Path:
     raw = yaml.safe_load((TOOLS_EXAMPLE / "job.yaml").read_text())
     for name in ("dataset", "held_out"):
         raw["data"][name] = str(TOOLS_EXAMPLE / raw["data"][name])
     raw["environment"]["sources"][0]["python"] = str(TOOLS_EXAMPLE / "tools.py")
-    (tmp_path / "user.py").write_text(USER)
-    raw["environment"]["reply"] = {"python": str(tmp_path / "user.py")}
+    (folder / "user.py").write_text(USER)
+    raw["environment"]["reply"] = {"python": str(folder / "user.py")}
     raw["rewards"][0]["path"] = str(TOOLS_EXAMPLE / "reward.py")
     raw["rollout"] |= {"engine": "vllm", "prompts_per_step": 4}
     raw["evaluation"] = {"every_steps": 0, "rows": 0}
-    raw["limits"] = {"steps": 2, "checkpoint_every": 2}
-    path = tmp_path / "job.yaml"
+    raw["limits"] = {"steps": 2, "checkpoint_every": 2} | limits
+    path = folder / "job.yaml"
     path.write_text(yaml.safe_dump(raw))
-    job = ended(start(tmp_path, path), tmp_path)
+    return path
+
+
+@pytest.mark.vllm
+@pytest.mark.timeout(1200)
+def test_conversations_with_tools_and_a_simulated_user_are_sampled(tmp_path: Path) -> None:
+    job = ended(start(tmp_path, tools_job(tmp_path)), tmp_path)
     assert job.status == 0, job.output[-3000:]
     steps = [record["values"] for record in job.records_of("step_metrics")]
     assert all(values["rollout/turns_mean"] > 1 for values in steps)
@@ -162,6 +166,43 @@ def test_conversations_with_tools_and_a_simulated_user_are_sampled(tmp_path: Pat
     objects = [job.folder / "out" / "blobs" / r["blob"]["sha256"] for r in job.records_of("rollouts")]
     roles = Counter(role for file in objects for role in roles_of(file))
     assert roles["tool"] > 0 and roles["user"] > 0
+
+
+@pytest.mark.vllm
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+def test_a_job_of_two_servers_survives_the_death_of_one(tmp_path: Path) -> None:
+    """With conversations, which go on on the other server."""
+    job_path = tools_job(
+        tmp_path, steps=4, checkpoint_every=4
+    )  # both servers have sampled an update in step 2
+    process = start(tmp_path, job_path, **{VLLM_SERVERS: "2"})
+
+    def samples() -> bool:
+        assert process.poll() is None, ended(process, tmp_path).output[-3000:]
+        return [r["step"] for r in records(tmp_path) if r["kind"] == "step_metrics"][1:] != []
+
+    try:
+        wait_for(samples, 900)
+        killed = of_server(tmp_path, "vllm-2.log")
+        assert killed and of_server(tmp_path)
+        for pid in killed:
+            os.kill(pid, signal.SIGKILL)
+        job = ended(process, tmp_path)
+    finally:
+        process.kill()
+    assert job.status == 0, job.output[-3000:]
+    steps = job.records_of("step_metrics")
+    assert [record["step"] for record in steps] == [1, 2, 3, 4]
+    assert all(record["values"]["sampler/gap_max"] < 1e-3 for record in steps)
+    messages = [record["message"] for record in job.records_of("log")]
+    assert any(message.startswith("vLLM server 2 of 2 failed (") for message in messages)
+    assert not any(message.startswith("vLLM server 1 of 2 failed") for message in messages)
+    for number in (1, 2):
+        assert any(
+            message.startswith(f"vLLM server {number}: vLLM and the trainer agree") for message in messages
+        )
+    assert not of_server(tmp_path) and not of_server(tmp_path, "vllm-2.log")
 
 
 def roles_of(file: Path) -> list[str]:
@@ -183,7 +224,7 @@ def rows(job: Job, split: str) -> list[tuple[int, list[tuple[int, int, str]]]]:
     ]
 
 
-def of_server(folder: Path) -> list[int]:
+def of_server(folder: Path, log: str = "vllm.log") -> list[int]:
     """Processes of vLLM's that have this job's log open."""
     pids = []
     for process in Path("/proc").iterdir():
@@ -193,7 +234,7 @@ def of_server(folder: Path) -> list[int]:
             logs = [str(link.readlink()) for link in (process / "fd").iterdir()]
         except OSError:
             continue
-        if str(folder / "out" / "vllm.log") in logs:
+        if str(folder / "out" / log) in logs:
             pids.append(int(process.name))
     return pids
 

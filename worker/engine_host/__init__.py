@@ -1,0 +1,1 @@
+"""One vLLM server for several jobs, the playground, evaluations and deployments."""
