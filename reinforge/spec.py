@@ -97,6 +97,42 @@ def check_nf4_targets(targets: str | list[str]) -> None:
         )
 
 
+def check_sharded(base: "BaseSpec", devices: int, rollout: RolloutSpec, targets: str | list[str]) -> None:
+    if devices < 2:
+        raise fault_at(
+            "base.sharded",
+            "base.sharded divides the base model among the job's devices, of which it has one: set devices_per_job "
+            "to 2 or more, or leave base.sharded out",
+        )
+    if base.precision == "nf4":
+        raise fault_at(
+            "base.precision",
+            "base.sharded does not divide quantised weights: leave base.precision out, or base.sharded",
+        )
+    if rollout.engine == "transformers":
+        raise fault_at(
+            "rollout.engine",
+            "with base.sharded no process has the whole base model, so the trainer cannot sample: use engine `vllm`",
+        )
+    if rollout.top_p < 1:
+        raise fault_at(
+            "rollout.top_p",
+            "with base.sharded vLLM samples, and it returns log-probabilities of the truncated distribution: leave "
+            "rollout.top_p at 1",
+        )
+    if rollout.ahead:
+        raise fault_at(
+            "rollout.ahead",
+            "with base.sharded completions are not sampled ahead, because the policy of the step before would need a "
+            "base model of its own: leave rollout.ahead at 0",
+        )
+    if "experts" in targets and not isinstance(targets, str):
+        raise fault_at(
+            "adapter.targets",
+            "with base.sharded experts get no adapter: leave out `experts`, or base.sharded",
+        )
+
+
 def check_rollout_with_turns(rollout: RolloutSpec, environment: str) -> None:
     if rollout.stop:
         raise fault_at(
@@ -122,6 +158,10 @@ class BaseSpec(SpecModel):
     """`full`: float32 on the CPU, bfloat16 on a GPU. `nf4`: linear layers in 4 bits by bitsandbytes (QLoRA),
     which takes about a quarter of bfloat16's memory and more time. `nf4` excludes adapters on experts, and
     sampling with vLLM.
+    """
+    sharded: bool = False
+    """`true`: its layers are divided among the devices of `devices_per_job` and gathered one at a time (FSDP2), for
+    models that do not fit on one GPU. vLLM samples; excludes `nf4`, `rollout.ahead` and adapters on experts.
     """
 
 
@@ -275,9 +315,9 @@ class JobSpec(SpecModel):
     rollout: RolloutSpec = RolloutSpec()
     """How completions are sampled."""
     base: BaseSpec = BaseSpec()
-    """Precision of the frozen base model."""
+    """Precision of the frozen base model, and whether it is divided among devices."""
     devices_per_job: int = Field(default=1, ge=1, le=64)
-    """GPUs that train the job together, each with a copy of the base model. On a worker without a GPU:
+    """GPUs that train the job together, each with a copy or a part of the base model. On a worker without a GPU:
     processes that share its cores. If the worker has fewer, the job pauses with `too_few_devices`.
     """
     adapter: Lora = Lora()
@@ -322,6 +362,8 @@ class JobSpec(SpecModel):
         if self.base.precision == "nf4":
             check_rollout_with_nf4(self.rollout)
             check_nf4_targets(self.adapter.targets)
+        if self.base.sharded:
+            check_sharded(self.base, self.devices_per_job, self.rollout, self.adapter.targets)
         per_step = self.rollout.prompts_per_step * self.rollout.completions_per_prompt
         if per_step > MOST_COMPLETIONS_PER_STEP:
             raise fault_at(
@@ -366,7 +408,8 @@ class JobSpec(SpecModel):
                 spec["optimizer"]["initial_learning_rate"] = auto_initial_learning_rate(hidden_size, updates)
         if self.rollout.engine == "auto":
             by_trainer = self.rollout.top_p < 1 or self.base.precision == "nf4"
-            spec["rollout"]["engine"] = "transformers" if by_trainer else engine
+            own = "transformers" if by_trainer else engine
+            spec["rollout"]["engine"] = "vllm" if self.base.sharded else own
         if self.adapter.alpha is None:
             spec["adapter"]["alpha"] = 2.0 * self.adapter.rank
         fill_lengths(spec["algorithm"], self.rollout.max_completion_tokens)

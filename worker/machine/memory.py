@@ -9,6 +9,8 @@ import torch
 
 from reinforge.errors import JobFailure
 
+OUT_OF_MEMORY = "out_of_memory"
+"""Code of a JobFailure."""
 _TEXTS = (
     "can't allocate memory",
     "not enough memory",
@@ -39,7 +41,7 @@ def out_of_memory(device: torch.device, what: str) -> JobFailure:
     place = "GPU" if device.type == "cuda" else "machine"
     return JobFailure(
         f"The trainer ran out of memory: {what}.",
-        code="out_of_memory",
+        code=OUT_OF_MEMORY,
         hint=f"Free memory of the {place}, or give the job a worker with more, then resume it: it continues after its "
         "last whole step. Or fork it with a smaller rollout.max_completion_tokens.",
         retryable=True,

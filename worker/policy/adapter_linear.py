@@ -1,4 +1,4 @@
-"""LoRA adapter beside a low-precision or quantised linear layer: computes two narrow products, with float32
+"""LoRA adapter beside a low-precision, quantised or sharded linear layer: computes two narrow products, with float32
 master weights and gradients. The backward pass needs only the layer's input.
 """
 
@@ -12,6 +12,7 @@ from torch.autograd.function import once_differentiable
 
 from worker.policy.forward.precision import float32_product
 from worker.policy.nf4 import Nf4Weight, is_nf4
+from worker.policy.sharded import ShardedWeight, is_sharded
 
 
 class FrozenWeight(Protocol):
@@ -38,15 +39,21 @@ class DenseWeight:
         return self._weight
 
 
+def frozen_weight(base: Any) -> FrozenWeight:
+    if is_nf4(base.weight):
+        return Nf4Weight(base.weight)
+    return ShardedWeight(base) if is_sharded(base.weight) else DenseWeight(base.weight)
+
+
 class BesideLinear(torch.nn.Module):
-    """Linear layer (I → O) in bfloat16, float16 or NF4 with an adapter of rank R."""
+    """Linear layer (I → O) in bfloat16, float16 or NF4, or divided among ranks, with an adapter of rank R."""
 
     def __init__(self, layer: LoraLinear, policy: str) -> None:
         super().__init__()
         base = layer.base_layer
         self.in_features, self.out_features = base.in_features, base.out_features
         self._scale = float(layer.scaling[policy])
-        frozen: FrozenWeight = Nf4Weight(base.weight) if is_nf4(base.weight) else DenseWeight(base.weight)
+        frozen = frozen_weight(base)
         # In tuples they are no parameters of this module.
         self._base: tuple[FrozenWeight, Tensor | None] = (frozen, base.bias)
         self._masters: tuple[Tensor, Tensor] = (layer.lora_A[policy].weight, layer.lora_B[policy].weight)

@@ -10,7 +10,7 @@ from torch import Tensor
 from worker.policy.base import Batch, LossValue, PolicyState, Sequences, SumCount, ValueFunction
 from worker.policy.forward.activations import GradientPasses
 from worker.policy.forward.micro_batches import MicroBatch, micro_batches
-from worker.policy.forward.scoring import layouts_of, predict_values
+from worker.policy.forward.scoring import idle_pass, layouts_of, predict_values
 from worker.policy.lora import Activate, adapter_parameters, tensors_of
 from worker.policy.merged_weights import computing
 from worker.policy.parameters import TrainedParameters
@@ -44,6 +44,9 @@ class LoraCritic:
         all_values = torch.zeros(len(sequences), sequences.longest)
         with self._computing(), torch.no_grad():
             for part in self._plan(sequences, range(len(sequences))):
+                if not part.rows:
+                    idle_pass(self._model, self._head)
+                    continue
                 values = self._foresee(sequences, part)
                 all_values[part.rows, : values.shape[1]] = values.cpu()
         return all_values
@@ -58,6 +61,9 @@ class LoraCritic:
             self.passes.prepare(batch.sequences, chosen, lambda row: self._try_row(batch, row, loss))
             for part in self._plan(batch.sequences, chosen):
                 with self.passes.running():
+                    if not part.rows:
+                        self._idle()
+                        continue
                     value = self._backward(batch, part, loss)
                 for key, (total, count) in value.metrics.items():
                     before = metrics.get(key, (0.0, 0.0))
@@ -90,7 +96,14 @@ class LoraCritic:
         torch.autograd.backward(value.total / batch.denominator)
         return value
 
-    def _try_row(self, batch: Batch, row: int, loss: ValueFunction) -> None:
+    def _idle(self) -> None:
+        torch.autograd.grad(idle_pass(self._model, self._head), self.trained.list, allow_unused=True)
+
+    def _try_row(self, batch: Batch, row: int | None, loss: ValueFunction) -> None:
+        if row is None:
+            self._idle()
+            return
+        batch, row = self.passes.trial(batch, row)
         try:
             self._backward(batch, self._alone(row), loss)
         finally:

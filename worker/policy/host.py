@@ -1,5 +1,6 @@
 """Host in this process: one transformers model with LoRA adapters by PEFT."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy, deepcopy
@@ -20,9 +21,10 @@ from worker.policy.forward.activations import GradientPasses
 from worker.policy.forward.fused_layers import fuse
 from worker.policy.forward.threads import MicroBatchThreads
 from worker.policy.load import LoadedModel
-from worker.policy.lora import LoraPolicy, base_bytes
+from worker.policy.lora import LoraPolicy, held_base_bytes
 from worker.policy.merged_weights import Active, merged
 from worker.policy.nf4 import bitsandbytes, is_nf4, parameter_count
+from worker.policy.sharded import largest_of_ranks, sharded_layers, whole
 from worker.policy.targets import Layers
 
 MICRO_BATCH_TOKENS = {"cpu": 2048, "cuda": 32768}
@@ -34,9 +36,10 @@ class LocalHost:
         """ranks: number of ranks of the job; on a CPU they share the machine's memory."""
         self.base = base
         self._sharers = ranks if base.model.device.type == "cpu" else 1
-        self.threads = MicroBatchThreads(threads)
+        # Passes of a sharded base are collective, and their order is the same on all ranks.
+        self.threads = MicroBatchThreads(1 if base.sharded else threads)
         self._layers = Layers(base.model)
-        self._fused = fuse(base.model) if base.model.device.type == "cuda" else {}
+        self._fused = _fused(base) if base.model.device.type == "cuda" else {}
         self._peft: PeftModel | None = None
 
     def create_policy(
@@ -68,7 +71,7 @@ class LocalHost:
             peft,
             activate=self.activate,
             passes=self._passes(),
-            base_bytes=base_bytes(self.base.model) if alone else 0,
+            base_bytes=held_base_bytes(self.base.model) if alone else 0,
         )
 
     def sampling_copy(self, policy: LoraPolicy) -> "SamplingCopy":
@@ -93,6 +96,7 @@ class LocalHost:
             device,
             MICRO_BATCH_TOKENS[device.type],
             parallel=self.threads.count * self._sharers,
+            largest_of_ranks=largest_of_ranks if self.base.sharded else None,
         )
 
     def _add(self, name: str, *, rank: int, alpha: float, targets: str | list[str], seed: int) -> PeftModel:
@@ -215,7 +219,8 @@ class LocalHost:
         if head is None or decoder is model:
             return None
         ids = torch.arange(4, device=model.device)[None, :] % model.config.get_text_config().vocab_size
-        with torch.inference_mode():
+        # Inference mode would make the gathered layers of a sharded model unusable elsewhere.
+        with torch.no_grad():
             expected = model(input_ids=ids, use_cache=False).logits
             actual = head(decoder(input_ids=ids, use_cache=False).last_hidden_state)
         return head if torch.equal(actual, expected) else None
@@ -229,6 +234,16 @@ class SamplingCopy:
 
     def refresh(self) -> None:
         self.policy.load_weights(self.original.weights())
+
+
+def _fused(base: LoadedModel) -> dict[str, int]:
+    if not base.sharded:
+        return fuse(base.model)
+    counts = Counter[str]()
+    for layer in sharded_layers(base.model):
+        with whole(layer):
+            counts.update(fuse(layer))
+    return dict(counts)
 
 
 def _precision(model: torch.nn.Module) -> str:

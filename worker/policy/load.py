@@ -13,6 +13,7 @@ from reinforge.spec import Precision
 from worker.machine.memory import is_out_of_memory
 from worker.machine.torch_device import GpuUnavailable, compute_device
 from worker.policy.nf4 import check_quantised, compute_dtype, nf4_config, use_plain_layout
+from worker.policy.sharded import shard
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,8 @@ class LoadedModel:
     """Model in evaluation mode; float32 on the CPU, bfloat16 on a GPU, except linear layers in NF4."""
     stop_ids: tuple[int, ...]
     context_length: int | None
+    sharded: bool = False
+    """Whether decoder layers are divided among ranks."""
 
 
 def job_device() -> torch.device:
@@ -36,11 +39,13 @@ def load_base_model(
     *,
     device: torch.device | None = None,
     precision: Precision = "full",
+    sharded: bool = False,
 ) -> LoadedModel:
     """Load safetensors weights directly to the device.
 
-    end_id: returns the tokenizer's end token. Raises JobFailure `model_load_failed`, `gpu_unavailable`,
-    `nf4_unavailable`, `nf4_unsupported`; out-of-memory errors pass through.
+    end_id: returns the tokenizer's end token. sharded: divide decoder layers among the ranks of the process group.
+    Raises JobFailure `model_load_failed`, `gpu_unavailable`, `nf4_unavailable`, `nf4_unsupported`,
+    `sharding_unsupported`; out-of-memory errors pass through.
     """
     device = job_device() if device is None else device
     quantised = precision == "nf4"
@@ -51,9 +56,10 @@ def load_base_model(
     try:
         model, loading = AutoModelForCausalLM.from_pretrained(
             path,
-            dtype=compute_dtype(device),
+            # To be divided, weights stay the file itself, mapped, until their layer is copied; `shard` converts them.
+            dtype="auto" if sharded and device.type == "cpu" else compute_dtype(device),
             # Loaded first and moved then, a model would need its size in the machine's memory as well.
-            device_map={"": device} if device.type == "cuda" or quantised else None,
+            device_map={"": device} if (device.type == "cuda" and not sharded) or quantised else None,
             quantization_config=nf4_config(device) if quantised else None,
             use_safetensors=True,
             local_files_only=True,
@@ -75,20 +81,27 @@ def load_base_model(
     if quantised:
         check_quantised(model, path)
         use_plain_layout(model)
-    if device.type == "cpu":
+    if sharded:
+        shard(model, device, compute_dtype(device))
+    elif device.type == "cpu":
         # On the CPU the weights are the file itself, mapped: written to while a job runs, they would change under it.
         for tensor in (*model.parameters(), *model.buffers()):
             tensor.data = tensor.data.clone()
     model.eval()
     model.requires_grad_(False)
-    return LoadedModel(model, _stop_ids(model, end), _context_length(model))
+    return LoadedModel(model, _stop_ids(model, end), _context_length(model), sharded)
 
 
 def load_with_tokenizer(
-    path: Path, read_tokenizer: Callable[[], int | None], *, precision: Precision = "full"
+    path: Path,
+    read_tokenizer: Callable[[], int | None],
+    *,
+    precision: Precision = "full",
+    sharded: bool = False,
 ) -> LoadedModel:
     with ThreadPoolExecutor(1) as reading:
-        return load_base_model(path, reading.submit(read_tokenizer).result, precision=precision)
+        end_id = reading.submit(read_tokenizer).result
+        return load_base_model(path, end_id, precision=precision, sharded=sharded)
 
 
 def _stop_ids(model: PreTrainedModel, end: int | None) -> tuple[int, ...]:

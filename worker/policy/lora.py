@@ -24,11 +24,12 @@ from worker.policy.base import (
 )
 from worker.policy.forward.activations import GradientPasses
 from worker.policy.forward.micro_batches import MicroBatch, micro_batches
-from worker.policy.forward.scoring import Layouts, layouts_of, score
+from worker.policy.forward.scoring import Layouts, idle_pass, layouts_of, score
 from worker.policy.forward.threads import MicroBatchThreads
 from worker.policy.merged_weights import computing
 from worker.policy.nf4 import parameter_bytes
 from worker.policy.parameters import TrainedParameters, on_cpu
+from worker.policy.sharded import own_part
 
 Activate = Callable[[str | None], AbstractContextManager[None]]
 
@@ -65,9 +66,14 @@ class LoraPolicy:
         self._reference: dict[str, Tensor] = {}
 
     @property
+    def base_model(self) -> torch.nn.Module:
+        model: torch.nn.Module = self._model
+        return model
+
+    @property
     def held_bytes(self) -> int:
         reference = sum(tensor.nbytes for tensor in self._reference.values())
-        return base_bytes(self._model) + self.trained.bytes + reference
+        return held_base_bytes(self._model) + self.trained.bytes + reference
 
     def log_probs(self, sequences: Sequences) -> TokenScores:
         with self._computing():
@@ -203,6 +209,9 @@ class LoraPolicy:
 
         def run(part: MicroBatch) -> TokenScores:
             with torch.no_grad():
+                if not part.rows:
+                    idle_pass(self._model, self._split)
+                    return empty_scores(0, 0)
                 return score(self._model, sequences.take(part.rows), self._split, layout=part.layout)
 
         parts = self._plan(sequences, rows)
@@ -215,6 +224,9 @@ class LoraPolicy:
         self, batch: Batch, loss: LossFunction, scores: TokenScores, needs_gradient: bool, part: MicroBatch
     ) -> tuple[LossValue, list[Tensor | None]]:
         """Loss and gradients of a micro-batch, in any thread: the parameters' own gradients stay unchanged."""
+        if not part.rows:
+            self._idle(needs_gradient)
+            return LossValue(torch.zeros(()), {}), []
         with torch.set_grad_enabled(needs_gradient):
             value = self._micro_batch(batch, part, loss, scores)
         if not needs_gradient:
@@ -222,7 +234,17 @@ class LoraPolicy:
         total = value.total / batch.denominator
         return value, list(torch.autograd.grad(total, self.trained.list, allow_unused=True))
 
-    def _try_row(self, batch: Batch, row: int, loss: LossFunction) -> None:
+    def _idle(self, needs_gradient: bool) -> None:
+        with torch.set_grad_enabled(needs_gradient):
+            total = idle_pass(self._model, self._split)
+        if needs_gradient:
+            torch.autograd.grad(total, self.trained.list, allow_unused=True)
+
+    def _try_row(self, batch: Batch, row: int | None, loss: LossFunction) -> None:
+        if row is None:
+            self._idle(needs_gradient=True)
+            return
+        batch, row = self.passes.trial(batch, row)
         unread = empty_scores(len(batch.sequences), batch.sequences.longest)
         try:
             alone = MicroBatch([row], "packed" if self.layout == "packed" else "padded")
@@ -250,8 +272,13 @@ class LoraPolicy:
 
 
 def base_bytes(model: torch.nn.Module) -> int:
-    sizes: list[int] = [parameter_bytes(p) for key, p in model.named_parameters() if "lora_" not in key]
-    return sum(sizes)
+    """Bytes of the whole base model, on one rank or divided among several."""
+    return sum(parameter_bytes(p) for key, p in model.named_parameters() if "lora_" not in key)
+
+
+def held_base_bytes(model: torch.nn.Module) -> int:
+    """Bytes of the base model that this rank holds."""
+    return sum(parameter_bytes(own_part(p)) for key, p in model.named_parameters() if "lora_" not in key)
 
 
 def adapter_parameters(peft: PeftModel, name: str) -> dict[str, torch.nn.Parameter]:
@@ -267,6 +294,8 @@ def tensors_of(batch: Batch, rows: list[int], device: torch.device) -> dict[str,
 
 
 def _store(into: TokenScores, rows: Sequence[int], part_scores: TokenScores) -> None:
+    if not rows:
+        return
     width = part_scores.logprobs.shape[1]
     # From a GPU in one transfer: each waits for the pass.
     both = torch.stack([part_scores.logprobs.detach(), part_scores.entropies.detach()]).to(into.logprobs)

@@ -15,6 +15,7 @@ from torch.autograd.function import once_differentiable
 
 from worker.policy.adapter_linear import BesideLinear
 from worker.policy.nf4 import is_nf4
+from worker.policy.sharded import is_sharded
 
 MERGED = (torch.float32, torch.float64)
 """Precisions in which the sum of weight and adapter is accurate enough."""
@@ -146,5 +147,8 @@ def arm(layer: torch.nn.Module, policy: str) -> Literal["merged", "beside"] | No
         return "beside"
     if type(base) is not torch.nn.Linear:
         return None
+    if is_sharded(base.weight):
+        # A copy with the adapter would be a whole matrix on each rank.
+        return "beside"
     precision = base.weight.dtype
     return "merged" if precision in MERGED else "beside" if precision in BESIDE else None

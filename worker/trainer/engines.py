@@ -16,6 +16,7 @@ from worker.machine.vllm_python import VARIABLE, vllm_missing, vllm_version
 from worker.policy.host import LocalHost, SamplingCopy
 from worker.policy.load import LoadedModel
 from worker.policy.lora import LoraPolicy
+from worker.policy.ranks.ranked import RankedPolicy
 from worker.rollout.cpu import ParallelEngines, SharedWeights, process_count, with_forks
 from worker.rollout.engine import RolloutEngine
 from worker.rollout.text import Text
@@ -57,13 +58,16 @@ def rollout_engine(
     model: Path,
     folder: Path,
     longest: int,
+    ranked: RankedPolicy | None = None,
 ) -> RolloutEngine:
-    """Engine of a job. longest: tokens of the longest conversation. Raises JobFailure like `check_engine`."""
+    """Engine of a job. longest: tokens of the longest conversation. ranked: `policy` on all ranks. Raises JobFailure
+    like `check_engine`.
+    """
     ahead = host.sampling_copy(policy) if spec.rollout.ahead else None
     if spec.rollout.engine == "vllm":
         check_engine(spec)
         chosen = server_options(spec, base, model, longest)
-        return vllm_engine(chosen, spec, base, policy, ahead, job_reporter, folder)
+        return vllm_engine(chosen, spec, base, ranked or policy, ahead, job_reporter, folder)
     prompts, completions = spec.rollout.prompts_per_step, spec.rollout.completions_per_prompt
 
     def warn(message: str) -> None:

@@ -17,7 +17,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ from worker.policy.load import LoadedModel, load_with_tokenizer
 from worker.policy.lora import LoraPolicy
 from worker.policy.ranks.group import RANK_LOST
 from worker.policy.ranks.ranked import RankedCritic, RankedPolicy
+from worker.policy.sharded import share_in_words
 from worker.rewards.assemble import RaterServices, job_scorer, live_reward, needs_sandbox
 from worker.rewards.columns import check_columns
 from worker.rewards.composite import CompositeScorer
@@ -57,7 +58,7 @@ from worker.trainer.environment import agent_sampler, call_texts, connected, job
 from worker.trainer.models import POLICY, trained_models
 from worker.trainer.plugins import checked_spec
 from worker.trainer.progress_bar import ProgressDisplay
-from worker.trainer.ranks import OtherRanks, rank_processes
+from worker.trainer.ranks import OtherRanks, all_loaded, rank_processes
 from worker.trainer.reporter import FolderReporter, LocalReporter, PipeReporter
 from worker.training.attack import attack_facts
 from worker.training.changes import Changes
@@ -112,6 +113,7 @@ class TrainerJob:
         """Specification, after the check that this machine can train it."""
         self.position = Position()
         self.policy: LoraPolicy | None = None
+        self.ranked: RankedPolicy | None = None
         self.critic: LoraCritic | None = None
         self.job_reporter: JobReporter | None = None
         self.scorer: CompositeScorer | None = None
@@ -164,10 +166,16 @@ class TrainerJob:
         manifest, reporter, spec = self.manifest, self.reporter, self.spec
         engine_versions = check_engine(spec, Path(manifest.model_path))
         texts = ModelTexts(Path(manifest.model_path))
-        base = load_with_tokenizer(texts.folder, texts.load, precision=spec.base.precision)
+        sharded = None
+        if others is not None and spec.base.sharded:
+            sharded = others.join(sharded=True).group
+        base = load_with_tokenizer(
+            texts.folder, texts.load, precision=spec.base.precision, sharded=spec.base.sharded
+        )
         texts.vocabulary = base.model.get_input_embeddings().num_embeddings
         reporter.report(Phase, phase="loading", step=0)
-        made = trained_models(spec, base, texts.folder, ranks=spec.devices_per_job)
+        with nullcontext() if sharded is None else all_loaded(sharded):
+            made = trained_models(spec, base, texts.folder, ranks=spec.devices_per_job)
         host, policy, critic = made.host, made.policy, made.critic
         self._load(policy, critic)
         reporter.rewind(self.position.step)
@@ -215,9 +223,12 @@ class TrainerJob:
         assert policy is not None and self.job_reporter is not None
         if others is None:
             return Models(policy, critic)
-        ranks = others.join()
+        ranks = others.join(sharded=self.spec.base.sharded)
         ranks.note = partial(self.job_reporter.log, "info")
-        return Models(RankedPolicy(policy, ranks), None if critic is None else RankedCritic(critic, ranks))
+        if self.spec.base.sharded:
+            ranks.note(share_in_words(policy.base_model, self.spec.devices_per_job))
+        self.ranked = RankedPolicy(policy, ranks)
+        return Models(self.ranked, None if critic is None else RankedCritic(critic, ranks))
 
     def _load(self, policy: LoraPolicy, critic: LoraCritic | None) -> None:
         manifest, state, critic_state = self.manifest, None, None
@@ -275,7 +286,9 @@ class TrainerJob:
     def _engine(self, base: LoadedModel, texts: ModelTexts, host: LocalHost, longest: int) -> RolloutEngine:
         assert self.policy is not None and self.job_reporter is not None
         folders = Path(self.manifest.model_path), self.reporter.folder
-        return rollout_engine(self.spec, base, texts, host, self.policy, self.job_reporter, *folders, longest)
+        return rollout_engine(
+            self.spec, base, texts, host, self.policy, self.job_reporter, *folders, longest, self.ranked
+        )
 
     def _scorer(self, client: SandboxClient) -> CompositeScorer:
         spec, manifest = self.spec, self.manifest

@@ -38,6 +38,7 @@ def _critic(spec: JobSpec, host: LocalHost, folder: Path, ranks: int) -> LoraCri
     if not isinstance(settings, ValueHead):
         return None
     if settings.base == "own":
-        host = LocalHost(load_base_model(folder, precision=spec.base.precision), ranks=ranks)
+        own = load_base_model(folder, precision=spec.base.precision, sharded=spec.base.sharded)
+        host = LocalHost(own, ranks=ranks)
     alpha = adapter.alpha or 2.0 * adapter.rank
     return host.create_critic(CRITIC, rank=adapter.rank, alpha=alpha, targets=adapter.targets, seed=spec.seed)

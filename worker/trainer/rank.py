@@ -5,7 +5,6 @@ without the numbers.
 import argparse
 import faulthandler
 import signal
-import sys
 import warnings
 from pathlib import Path
 
@@ -15,11 +14,11 @@ from reinforge.records import RunManifest
 from worker.machine import settings
 from worker.machine.portable_error import portable
 from worker.policy.load import load_base_model
-from worker.policy.ranks.group import TIMEOUT_SECONDS, RankGroup, Store, refuse_start
-from worker.policy.ranks.server import RankServer
+from worker.policy.ranks.group import Store, refuse_start
+from worker.policy.ranks.server import RankServer, end_at_once
 from worker.trainer.models import trained_models
 from worker.trainer.plugins import checked_spec
-from worker.trainer.ranks import STORE, file_store, torchrun_store
+from worker.trainer.ranks import STORE, file_store, rank_group, torchrun_store
 
 
 def main() -> None:
@@ -46,13 +45,18 @@ def serve(manifest: RunManifest, store: Store, rank: int, size: int) -> None:
     folder = Path(manifest.model_path)
     try:
         spec = checked_spec(manifest.spec)
-        base = load_base_model(folder, precision=spec.base.precision)
+        sharded = spec.base.sharded
+        # The ranks divide a base model between them while they load it.
+        group = rank_group(store, rank, size, sharded=True) if sharded else None
+        base = load_base_model(folder, precision=spec.base.precision, sharded=sharded)
+        if group is not None:
+            group.meet("loaded")
         models = trained_models(spec, base, folder, ranks=size)
     except Exception as error:  # noqa: BLE001 - raised by rank 0
         refuse_start(store, portable(error, f"rank {rank}"))
-        sys.exit(1)
-    timeout = settings.rank_seconds() or TIMEOUT_SECONDS
-    RankServer(RankGroup(store, rank, size, timeout=timeout), models.policy, models.critic).run()
+        end_at_once()
+    group = group or rank_group(store, rank, size, sharded=False)
+    RankServer(group, models.policy, models.critic).run()
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from worker.machine import settings
 from worker.machine.cpu_share import available_cores
 from worker.machine.gpus import ORDER, VISIBLE
 from worker.policy.load import job_device
-from worker.policy.ranks.group import TIMEOUT_SECONDS, RankGroup
+from worker.policy.ranks.group import TIMEOUT_SECONDS, RankGroup, Store
 from worker.policy.ranks.ranked import Ranks
 
 STORE = "ranks.store"
@@ -50,6 +50,7 @@ class RankProcesses:
         self._count, self._folder = count, folder
         self._processes: list[ChildProcess] = []
         self._group: RankGroup | None = None
+        self._ranks: Ranks | None = None
         self._store_path.unlink(missing_ok=True)
         settings.use_loopback()
         try:
@@ -63,18 +64,21 @@ class RankProcesses:
     def pids(self) -> list[int]:
         return [process.pid for process in self._processes]
 
-    def join(self) -> Ranks:
-        """Wait until all ranks have loaded. Raises the JobFailure of a rank that cannot start, or
-        `rank_lost`.
+    def join(self, *, sharded: bool) -> Ranks:
+        """Wait once until all ranks have loaded, or have started if they share the base model (`sharded`). Raises the
+        JobFailure of a rank that cannot start, or `rank_lost`.
         """
-        self._group = RankGroup(
-            file_store(self._store_path, self._count),
-            0,
-            self._count,
-            timeout=settings.rank_seconds() or TIMEOUT_SECONDS,
-            diagnose=self._ended,
-        )
-        return Ranks(self._group)
+        if self._ranks is None:
+            self._group = RankGroup(
+                file_store(self._store_path, self._count),
+                0,
+                self._count,
+                timeout=settings.rank_seconds() or TIMEOUT_SECONDS,
+                diagnose=self._ended,
+                backend=backend(sharded=sharded),
+            )
+            self._ranks = Ranks(self._group)
+        return self._ranks
 
     def close(self) -> None:
         # First: one that hangs may hold the lock of the store.
@@ -115,10 +119,13 @@ class TorchrunRanks:
 
     def __init__(self) -> None:
         self._group: RankGroup | None = None
+        self._ranks: Ranks | None = None
 
-    def join(self) -> Ranks:
-        self._group = torchrun_group()
-        return Ranks(self._group)
+    def join(self, *, sharded: bool) -> Ranks:
+        if self._ranks is None:
+            self._group = torchrun_group(sharded=sharded)
+            self._ranks = Ranks(self._group)
+        return self._ranks
 
     def close(self) -> None:
         if self._group is not None:
@@ -146,15 +153,32 @@ def rank_processes(count: int, folder: Path) -> Iterator[OtherRanks | None]:
         ranks.close()
 
 
+@contextlib.contextmanager
+def all_loaded(group: RankGroup) -> Iterator[None]:
+    """Context of rank 0 in which a sharded base runs, once all ranks have loaded their parts."""
+    group.meet("loaded")
+    with group.collective():
+        yield
+
+
 def torchrun_store() -> tuple[Any, int, int]:
     """Store, rank and number of ranks."""
     store, rank, size = next(iter(dist.rendezvous("env://")))  # type: ignore[attr-defined]
     return store, rank, size
 
 
-def torchrun_group() -> RankGroup:
-    store, rank, size = torchrun_store()
-    return RankGroup(store, rank, size, timeout=settings.rank_seconds() or TIMEOUT_SECONDS)
+def torchrun_group(*, sharded: bool) -> RankGroup:
+    return rank_group(*torchrun_store(), sharded=sharded)
+
+
+def rank_group(store: Store, rank: int, size: int, *, sharded: bool) -> RankGroup:
+    timeout = settings.rank_seconds() or TIMEOUT_SECONDS
+    return RankGroup(store, rank, size, timeout=timeout, backend=backend(sharded=sharded))
+
+
+def backend(*, sharded: bool) -> str:
+    """Layers of a sharded base travel between GPUs' memories, everything else over gloo."""
+    return "cpu:gloo,cuda:nccl" if sharded and job_device().type == "cuda" else "gloo"
 
 
 def file_store(path: Path, size: int) -> Any:

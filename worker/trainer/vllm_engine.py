@@ -15,6 +15,7 @@ from worker.policy.base import Sequences
 from worker.policy.host import SamplingCopy
 from worker.policy.load import LoadedModel
 from worker.policy.lora import LoraPolicy, base_bytes
+from worker.policy.ranks.ranked import RankedPolicy
 from worker.rollout.engine import RolloutEngine
 from worker.rollout.transformers_engine import cache_bytes_per_token
 from worker.rollout.vllm.adapters import Adapters
@@ -37,12 +38,14 @@ def vllm_engine(
     chosen: Sequence[Options],
     spec: JobSpec,
     base: LoadedModel,
-    policy: LoraPolicy,
+    policy: LoraPolicy | RankedPolicy,
     ahead: SamplingCopy | None,
     job_reporter: JobReporter,
     folder: Path,
 ) -> RolloutEngine:
-    """Engine on a server for each of `chosen`, or on hosts of other machines."""
+    """Engine on a server for each of `chosen`, or on hosts of other machines. policy: exported after each update, and
+    scored by all ranks, if there are several, to check the servers.
+    """
     # Sampling ahead, the probe computes while the policy is trained.
     probed = policy if ahead is None else ahead.policy
 
@@ -67,7 +70,7 @@ def vllm_engine(
 
 
 def adapter_probe(
-    name: str, policy: LoraPolicy, base: LoadedModel, job_reporter: JobReporter
+    name: str, policy: LoraPolicy | RankedPolicy, base: LoadedModel, job_reporter: JobReporter
 ) -> AdapterProbe:
     """Self-test of a server. name: of the server in messages."""
     return AdapterProbe(

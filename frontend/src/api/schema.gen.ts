@@ -4950,6 +4950,13 @@ export interface components {
              * @enum {string}
              */
             precision?: "full" | "nf4";
+            /**
+             * Sharded
+             * @description `true`: its layers are divided among the devices of `devices_per_job` and gathered one at a time (FSDP2), for
+             *     models that do not fit on one GPU. vLLM samples; excludes `nf4`, `rollout.ahead` and adapters on experts.
+             * @default false
+             */
+            sharded?: boolean;
         };
         /** BestCheckpoint */
         BestCheckpoint: {
@@ -10367,15 +10374,16 @@ export interface components {
              */
             rollout?: components["schemas"]["RolloutSpec"];
             /**
-             * @description Precision of the frozen base model.
+             * @description Precision of the frozen base model, and whether it is divided among devices.
              * @default {
-             *       "precision": "full"
+             *       "precision": "full",
+             *       "sharded": false
              *     }
              */
             base?: components["schemas"]["BaseSpec"];
             /**
              * Devices Per Job
-             * @description GPUs that train the job together, each with a copy of the base model. On a worker without a GPU:
+             * @description GPUs that train the job together, each with a copy or a part of the base model. On a worker without a GPU:
              *     processes that share its cores. If the worker has fewer, the job pauses with `too_few_devices`.
              * @default 1
              */

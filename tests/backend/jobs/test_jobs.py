@@ -105,6 +105,20 @@ def test_a_mixture_of_experts_is_refused_in_nf4(rpc_backend: Backend) -> None:
     assert rpc_backend.count_jobs() == before
 
 
+def test_a_base_is_divided_only_between_devices_and_sampled_by_vllm(rpc_backend: Backend) -> None:
+    before = rpc_backend.count_jobs()
+    for change, param in [
+        ({}, "base.sharded"),
+        ({"devices_per_job": 2, "rollout": {"engine": "transformers"}}, "rollout.engine"),
+        ({"devices_per_job": 2, "rollout": {"ahead": 1}}, "rollout.ahead"),
+    ]:
+        response = rpc_backend.api.post("/jobs", json=rpc_backend.spec(base={"sharded": True}, **change))
+        error = response.json()["error"]
+        assert (response.status_code, error["param"]) == (422, param)
+        assert "base.sharded" in error["message"]
+    assert rpc_backend.count_jobs() == before
+
+
 def test_one_completion_per_prompt_is_refused(rpc_backend: Backend) -> None:
     response = rpc_backend.api.post("/jobs", json=rpc_backend.spec(rollout={"completions_per_prompt": 1}))
     assert response.status_code == 422

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import torch
@@ -18,7 +18,7 @@ from worker.machine.memory import (
     requested_amount,
     with_amount,
 )
-from worker.policy.base import Sequences
+from worker.policy.base import Batch, Sequences
 from worker.policy.forward.gradient_checkpointing import can_checkpoint, checkpointed
 from worker.policy.forward.micro_batches import MicroBatch
 from worker.policy.forward.out_of_memory import (
@@ -27,14 +27,18 @@ from worker.policy.forward.out_of_memory import (
     halved,
     memory_facts,
     read_facts,
+    too_large_together,
     too_long,
 )
+from worker.policy.sharded import own_part
 
 Result = TypeVar("Result")
 SHARE = {"cpu": 0.5, "cuda": 0.75}
 """Usable share of free memory. On the CPU, where only saved tensors are counted, the process grew by 1.8
 times their size.
 """
+TRIAL_TOKENS = 1024
+"""Most tokens of a measured row on a sharded base, where running out of memory would end the attempt."""
 _GIB = 2**30
 
 
@@ -56,6 +60,8 @@ def fit(per_token: float, room: float, *, budget: int, longest: int) -> Fit:
 class GradientPasses:
     """Runs the micro-batches of one adapter; measures the longest row of the first batch with gradient to
     choose their size.
+
+    On a sharded base every pass is collective: all ranks measure together, and run equally many passes.
     """
 
     def __init__(
@@ -65,13 +71,17 @@ class GradientPasses:
         budget: int,
         *,
         parallel: int = 1,
+        largest_of_ranks: Callable[[float], float] | None = None,
     ) -> None:
+        """largest_of_ranks: of a sharded base, the largest of all ranks' values."""
         self.tokens = budget
         self.checkpointing = False
         self.on_change: Callable[[str, dict[str, Any]], None] = lambda message, facts: None
         self.heartbeat: Callable[[], None] = lambda: None
         self._model, self._device = model, device
         self._parallel = parallel
+        self.collective = largest_of_ranks is not None
+        self._largest: Callable[[float], float] = largest_of_ranks or float
         self._per_token, self._room = 0.0, math.inf
         self._measured = False
         self._first = self.tokens, self.checkpointing
@@ -101,8 +111,10 @@ class GradientPasses:
             self.checkpointing |= checkpointing and self._may_checkpoint
 
     def planned(self, sequences: Sequences, parts: list[MicroBatch]) -> list[MicroBatch]:
+        """The parts, and on a sharded base as many empty ones as another rank has more."""
         self._planned = self._planned.also(sequences, parts)
-        return parts
+        missing = int(self._largest(len(parts))) - len(parts)
+        return [*parts, *(MicroBatch([]) for _ in range(missing))]
 
     def retry(self, run: Callable[[], Result], forget: Callable[[], None] | None = None) -> Result:
         """The result of `run`, retried when out of memory with half the micro-batch, then with gradient
@@ -123,10 +135,20 @@ class GradientPasses:
             if forget is not None:
                 forget()
             release(self._device)
+            if self.collective:
+                # The other ranks are in the middle of their passes.
+                raise self.too_large_together(requested)
             if not self._shrink(requested, gradient=forget is not None):
                 if as_it_is:
                     raise self._out_of_memory_failure(requested, gradient=forget is not None)
                 as_it_is = True
+
+    def too_large_together(self, requested: str | None = None) -> JobFailure:
+        """The error of passes that cannot be repeated on this rank alone; the next attempt runs smaller ones."""
+        self._short = True
+        self.tokens = max(1, min(self.tokens, self._planned.largest or self.tokens) // 2)
+        self.checkpointing |= self._may_checkpoint
+        return too_large_together(self._device, self._planned, self.tokens, requested=requested)
 
     def _shrink(self, requested: str | None, *, gradient: bool) -> bool:
         planned = self._planned
@@ -154,16 +176,20 @@ class GradientPasses:
     def _may_checkpoint(self) -> bool:
         return can_checkpoint(self._model)
 
-    def prepare(self, sequences: Sequences, rows: Sequence[int], attempt: Callable[[int], None]) -> None:
-        """Choose micro-batch size and checkpointing for a batch whose `rows` get a gradient."""
-        if not rows:
-            return
+    def prepare(
+        self, sequences: Sequences, rows: Sequence[int], attempt: Callable[[int | None], None]
+    ) -> None:
+        """Choose micro-batch size and checkpointing for a batch whose `rows` get a gradient. attempt: gets None
+        where only other ranks have rows.
+        """
         lengths = {row: len(sequences.prompts[row]) + len(sequences.completions[row]) for row in rows}
-        row = max(lengths, key=lambda row: lengths[row])
-        longest = lengths[row]
+        row = max(lengths, key=lambda row: lengths[row], default=None)
+        longest = int(self._largest(0 if row is None else lengths[row]))
+        if longest == 0:
+            return
         if not self._measured:
             self._measured = True
-            self._measure(longest, lambda: attempt(row))
+            self._measure(0 if row is None else lengths[row], lambda: attempt(row))
         sizes = fit(self._per_token, self._room, budget=self.tokens, longest=longest)
         checkpoint_layers = sizes.checkpointing and self._may_checkpoint
         before = self.facts
@@ -173,9 +199,30 @@ class GradientPasses:
 
     def _measure(self, tokens: int, attempt: Callable[[], None]) -> None:
         at_hand = memory_at_hand(self._device)
-        if at_hand is not None:
-            self._room = SHARE[self._device.type] * at_hand / self._parallel
-            self._per_token = activation_bytes(self._model, self._device, attempt, self._room) / tokens
+        if at_hand is None:
+            return
+        room = SHARE[self._device.type] * at_hand / self._parallel
+        if self.collective:
+            needed = needed_bytes(self._model, self._device, attempt) / max(1, min(tokens, TRIAL_TOKENS))
+            # A rank without a row of its own measures nothing.
+            self._per_token = self._largest(needed if tokens else 0.0)
+            self._room = -self._largest(-room)
+        else:
+            self._room = room
+            self._per_token = activation_bytes(self._model, self._device, attempt, room) / tokens
+
+    def trial(self, batch: Batch, row: int) -> tuple[Batch, int]:
+        """Batch and row to measure: on a sharded base the row alone, shortened to `TRIAL_TOKENS`."""
+        if not self.collective:
+            return batch, row
+        half = TRIAL_TOKENS // 2
+        sequences = batch.sequences.take([row])
+        short = replace(
+            sequences,
+            prompts=[ids[-half:] for ids in sequences.prompts],
+            completions=[ids[:half] for ids in sequences.completions],
+        )
+        return replace(batch, sequences=short, tensors={key: t[[row]] for key, t in batch.tensors.items()}), 0
 
     def _reason(self, longest: int) -> str:
         needed, room = self._per_token * longest / _GIB, self._room / _GIB
@@ -194,12 +241,7 @@ def activation_bytes(
 ) -> float:
     """Bytes that `attempt` needs; infinite if they exceed the memory, or on the CPU `room`."""
     try:
-        if device.type == "cuda":
-            held = torch.cuda.memory_allocated(device)
-            torch.cuda.reset_peak_memory_stats(device)
-            attempt()
-            return torch.cuda.max_memory_allocated(device) - held
-        return saved_bytes(model, attempt, room)
+        return needed_bytes(model, device, attempt, room)
     except ForwardTooLarge:
         return math.inf
     except (RuntimeError, MemoryError) as error:
@@ -210,6 +252,17 @@ def activation_bytes(
         return math.inf
 
 
+def needed_bytes(
+    model: torch.nn.Module, device: torch.device, attempt: Callable[[], None], room: float = math.inf
+) -> float:
+    if device.type != "cuda":
+        return saved_bytes(model, attempt, room)
+    held = torch.cuda.memory_allocated(device)
+    torch.cuda.reset_peak_memory_stats(device)
+    attempt()
+    return torch.cuda.max_memory_allocated(device) - held
+
+
 class ForwardTooLarge(Exception):
     pass
 
@@ -218,7 +271,8 @@ def saved_bytes(model: torch.nn.Module, attempt: Callable[[], None], room: float
     """Bytes that `attempt` saves for a backward pass, without the model's weights and buffers; raises
     ForwardTooLarge beyond `room`.
     """
-    own = {tensor.untyped_storage().data_ptr() for tensor in (*model.parameters(), *model.buffers())}
+    tensors = (own_part(tensor) for tensor in (*model.parameters(), *model.buffers()))
+    own = {tensor.untyped_storage().data_ptr() for tensor in tensors}
     sizes: dict[int, int] = {}
     total = 0
 

@@ -64,6 +64,17 @@ def too_long(
     )
 
 
+def too_large_together(
+    device: torch.device, planned: Planned, tokens: int, *, requested: str | None
+) -> JobFailure:
+    return out_of_memory(
+        device,
+        f"micro-batches of up to {max(planned.largest, planned.longest):,} tokens do not fit{with_amount(requested)}; "
+        "ranks that share a base model cannot repeat them, so the next attempt runs micro-batches of at most "
+        f"{tokens:,} tokens with gradient checkpointing",
+    )
+
+
 def memory_facts(device: torch.device, tokens: int, *, checkpointing: bool) -> dict[str, Any]:
     return {
         FACT: {

@@ -15,6 +15,7 @@ from worker.policy.forward.attention import KEYWORD, loop, packed_attention
 from worker.policy.forward.logprobs import token_logits, token_scores
 from worker.policy.forward.micro_batches import Layout
 from worker.policy.forward.rows import CompletionTargets, Packed, Padded, packed, padded
+from worker.policy.sharded import is_sharded
 
 log = logging.getLogger(__name__)
 
@@ -78,6 +79,14 @@ def predict_values(
     return targets.spread(head(picked.float())[:, 0])
 
 
+def idle_pass(model: PreTrainedModel, head: Head | None = None) -> Tensor:
+    """A pass of one token without effect, in step with other ranks of a sharded base, with gradient if enabled."""
+    one = _sequences([[1]], [[1]], model.config.get_text_config().vocab_size)
+    if head is None:
+        return score(model, one, None).logprobs.sum()
+    return _hidden(model, one, "padded")[0].float().sum()
+
+
 @dataclass(frozen=True, slots=True)
 class Layouts:
     available: frozenset[Layout] = frozenset({"padded"})
@@ -95,10 +104,14 @@ def layouts_of(model: PreTrainedModel) -> Layouts:
     group = _sequences([prompt] * 2, completions, size)
     mixed = _sequences([prompt, prompt, [8, 9]], [*completions, [1, 3]], size)
     line = packed(mixed, model.device)
+    # A layout of two passes would have to be chosen by all ranks of a sharded base together.
+    sharded = any(is_sharded(parameter) for parameter in model.parameters())
     trials: dict[Layout, Callable[[], tuple[Tensor, Tensor]]] = {
         "prompt_once": lambda: (_hidden(model, group, "padded")[0], _hidden(model, group, "prompt_once")[0]),
         "packed": lambda: (_hidden(model, mixed, "padded")[0], _in_line(model, line)),
     }
+    if sharded:
+        del trials["prompt_once"]
     available: set[Layout] = {"padded", *(layout for layout, trial in trials.items() if _agree(model, trial))}
     if model.device.type == "cuda":
         if "packed" in available and loop.__name__ not in line.spans.kernels:

@@ -24,7 +24,7 @@ class PutWeights:
 
 @dataclass(frozen=True, slots=True)
 class ScoreRows:
-    kind: Literal["policy", "reference", "values"]
+    kind: Literal["policy", "reference", "base", "values"]
     sequences: Sequences
 
 

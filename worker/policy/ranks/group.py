@@ -25,6 +25,7 @@ TIMEOUT_SECONDS = 1500.0
 cause.
 """
 _POLL_SECONDS = 0.005
+_WATCH_SECONDS = 1.0
 _CLOSED = "closed"
 
 
@@ -53,21 +54,24 @@ class RankGroup:
         *,
         timeout: float = TIMEOUT_SECONDS,
         diagnose: Callable[[], str | None] = lambda: None,
+        backend: str = "gloo",
     ) -> None:
-        """diagnose: says which rank ended and how, if it can. Raises JobFailure `rank_lost` if a rank does
-        not start.
+        """diagnose: says which rank ended and how, if it can. backend: of collectives; messages use the CPU's.
+        Raises JobFailure `rank_lost` if a rank does not start.
         """
         self.rank, self.size = rank, size
         self.bytes_moved: Counter[str] = Counter()
         """Bytes that passed through rank 0, by kind of message."""
         self._diagnose = diagnose
+        self._on_gpus = "nccl" in backend
         self._timeout = timeout
+        self._store = store
         self._calls = _prefixed("calls", store)
         self._number = 0
         with self._named():
-            _meet(_prefixed("start", store), rank, size, timeout, diagnose)
+            self.meet("start")
             dist.init_process_group(
-                "gloo",
+                backend,
                 store=_prefixed("gloo", store),
                 rank=rank,
                 world_size=size,
@@ -81,6 +85,64 @@ class RankGroup:
                 self._calls.set(_CLOSED, "")
         if dist.is_initialized():
             dist.destroy_process_group()
+
+    def meet(self, where: str) -> None:
+        """Announce that this rank is there; rank 0 waits until all ranks are, and raises the error of one that
+        cannot.
+        """
+        store = _prefixed(where, self._store)
+        store.set(str(self.rank), "")
+        if self.rank > 0:
+            return
+        deadline = time.monotonic() + self._timeout
+        while not store.check([str(other) for other in range(self.size)]):
+            if error := _refusal(self._store):
+                raise error
+            if why := self._diagnose():
+                raise rank_lost(why)
+            if time.monotonic() > deadline:
+                raise rank_lost(f"not all {self.size} ranks have started within {self._timeout:.0f} s")
+            time.sleep(10 * _POLL_SECONDS)
+
+    def refuse(self, error: Exception) -> None:
+        """Called by a rank that ends in the middle of a collective: store the error that rank 0 is to raise."""
+        with contextlib.suppress(RuntimeError):
+            refuse_start(self._store, error)
+
+    @contextlib.contextmanager
+    def collective(self) -> Iterator[None]:
+        """Context of passes that all ranks run together. Raises the error of another rank, or `rank_lost`, in place of
+        that of a connection that this has closed.
+        """
+        try:
+            with self._watched():
+                yield
+        except Exception as error:
+            if not _is_of_connection(error):
+                raise
+            raise self._why(error) from error
+
+    @contextlib.contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Aborts collectives between GPUs when another rank has ended, which NCCL does not notice by itself."""
+        if not self._on_gpus:
+            yield
+            return
+        done = threading.Event()
+
+        def watch() -> None:
+            while not done.wait(_WATCH_SECONDS):
+                if _refusal(self._store) or self._diagnose():
+                    dist.distributed_c10d._abort_process_group()
+                    return
+
+        thread = threading.Thread(target=watch, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
 
     def scatter(self, messages: Sequence[Any]) -> None:
         """Called by rank 0: send each other rank its message. messages: by rank; the first is not sent."""
@@ -147,31 +209,35 @@ class RankGroup:
         try:
             yield
         except (RuntimeError, ValueError) as error:
-            raise rank_lost(self._diagnose() or _first_line(error)) from error
+            raise self._why(error) from error
+
+    def _why(self, error: Exception) -> Exception:
+        return _refusal(self._store) or rank_lost(self._diagnose() or _first_line(error))
 
 
 def refuse_start(store: Store, error: Exception) -> None:
-    """Called by a rank that cannot start: store the error that rank 0 is to raise."""
-    _prefixed("start", store).set("error", base64.b64encode(pickle.dumps(error)).decode())
-
-
-def _meet(store: Store, rank: int, size: int, timeout: float, diagnose: Callable[[], str | None]) -> None:
-    """Announce this rank; rank 0 waits until all ranks have loaded, and raises the error of one
-    that cannot.
+    """Called by a rank that cannot start: store the error that rank 0 is to raise, unless another rank's end is its
+    cause.
     """
-    store.set(str(rank), "")
-    if rank > 0:
+    if _is_of_connection(error):
         return
-    deadline = time.monotonic() + timeout
-    while not store.check([str(other) for other in range(size)]):
-        if store.check(["error"]):
-            error: Exception = pickle.loads(base64.b64decode(store.get("error")))
-            raise error
-        if why := diagnose():
-            raise rank_lost(why)
-        if time.monotonic() > deadline:
-            raise rank_lost(f"not all {size} ranks have started within {timeout:.0f} s")
-        time.sleep(10 * _POLL_SECONDS)
+    _prefixed("refusal", store).set("error", base64.b64encode(pickle.dumps(error)).decode())
+
+
+def _refusal(store: Store) -> Exception | None:
+    refusals = _prefixed("refusal", store)
+    try:
+        if not refusals.check(["error"]):
+            return None
+        error: Exception = pickle.loads(base64.b64decode(refusals.get("error")))
+    except RuntimeError:
+        # The store is on a host that cannot be reached.
+        return None
+    return error
+
+
+def _is_of_connection(error: Exception) -> bool:
+    return isinstance(error, dist.DistError) or any(name in str(error) for name in ("gloo", "NCCL"))
 
 
 def rank_lost(why: str) -> JobFailure:

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
+from reinforge.errors import JobFailure
+from worker.machine.memory import OUT_OF_MEMORY
 from worker.policy.base import (
     Batch,
     ForwardBackward,
@@ -54,17 +56,28 @@ class Ranks:
     def work(self) -> list[RankWork]:
         return [self._meter.work, *self._others]
 
-    def run(self, calls: Sequence[Any], own: Callable[[], Value]) -> list[Value]:
+    def run(self, calls: Sequence[Any], own: Callable[[], Value], *, collective: bool = False) -> list[Value]:
         """Send each other rank its message and run `own` on rank 0; returns the values of all ranks. calls:
-        messages by rank. Raises the first error of any rank.
+        messages by rank. collective: the ranks run each pass together. Raises the first error of any rank.
         """
         self.group.scatter(calls)
+        if collective:
+            return self._run_together(calls, own)
         try:
             with self._meter.measured(token_count(calls[0])):
                 value = own()
         except Exception:
             self.group.replies()
             raise
+        return [value, *self._values()]
+
+    def _run_together(self, calls: Sequence[Any], own: Callable[[], Value]) -> list[Value]:
+        # After an error the others wait for the next pass, and end with this process.
+        with self.group.collective(), self._meter.measured(token_count(calls[0])):
+            value = own()
+        return [value, *self._values()]
+
+    def _values(self) -> list[Any]:
         replies: list[RankReply] = self.group.replies()
         for rank, reply in enumerate(replies, 1):
             self._others[rank - 1] = reply.work
@@ -73,7 +86,7 @@ class Ranks:
         for reply in replies:
             if reply.error is not None:
                 raise reply.error
-        return [value, *(reply.value for reply in replies)]
+        return [reply.value for reply in replies]
 
     def send_all(self, call: Any) -> None:
         self.group.scatter([call] * self.size)
@@ -98,19 +111,29 @@ class _Ranked:
         self._ranks.group.broadcast(self._trained.flat_weights())
         self._weights_sent = self._reference_sent = True
 
+    def _run(self, calls: Sequence[Any], own: Callable[[], Value]) -> list[Value]:
+        sizes = self._passes.facts
+        try:
+            return self._ranks.run(calls, own, collective=self._passes.collective)
+        except JobFailure as error:
+            if self._passes.collective and error.code == OUT_OF_MEMORY and sizes == self._passes.facts:
+                # Of another rank: the resume state is to have smaller sizes.
+                self._passes.too_large_together()
+            raise
+
     def _score(
         self, kind: Any, sequences: Sequences, own: Callable[[Sequences], Value]
     ) -> tuple[list[list[int]], list[Value]]:
         shares = row_shares(sequences, self._ranks.size, layout=self._layout)
         calls = [ScoreRows(kind, sequences.take(rows)) for rows in shares]
-        return shares, self._ranks.run(calls, lambda: own(calls[0].sequences))
+        return shares, self._run(calls, lambda: own(calls[0].sequences))
 
     def _add_gradient(
         self, batch: Batch, loss: LossFunction | ValueFunction, own: Callable[[Batch], Value]
     ) -> tuple[list[list[int]], list[Value]]:
         shares = row_shares(batch.sequences, self._ranks.size, layout=self._layout, costs=batch_costs(batch))
         calls = [AddGradient(self._model, part_of(batch, rows), loss) for rows in shares]
-        values = self._ranks.run(calls, lambda: own(calls[0].batch))
+        values = self._run(calls, lambda: own(calls[0].batch))
         if bool(batch.needs_gradient.any()):
             self._ranks.send_all(ReduceGradient(self._model))
             gradients = self._trained.flat_gradients()
@@ -142,6 +165,11 @@ class RankedPolicy(_Ranked):
     def reference_log_probs(self, sequences: Sequences) -> Tensor:
         self._send_weights(lambda: self.own.reference)
         shares, parts = self._score("reference", sequences, self.own.reference_log_probs)
+        return _joined(sequences, shares, parts)
+
+    def base_log_probs(self, sequences: Sequences) -> Tensor:
+        self._send_weights(lambda: self.own.reference)
+        shares, parts = self._score("base", sequences, self.own.base_log_probs)
         return _joined(sequences, shares, parts)
 
     def refresh_reference(self, mixup: float) -> None:

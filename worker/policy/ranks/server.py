@@ -1,7 +1,9 @@
 """A rank other than 0: computes its shares until rank 0 closes the group."""
 
+import os
+import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
@@ -20,7 +22,18 @@ from worker.policy.ranks.group import RankGroup
 from worker.policy.ranks.work import WorkMeter, token_count
 
 
+def end_at_once() -> NoReturn:
+    """End this process without cleaning up, which could wait for the other ranks, as they wait for this one."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1)
+
+
 class RankServer:
+    """Serves until rank 0 closes the group. On a sharded base an error ends the process, because the other ranks are in
+    the middle of a pass.
+    """
+
     def __init__(self, group: RankGroup, policy: LoraPolicy, critic: LoraCritic | None = None) -> None:
         self._group = group
         self._policy, self._critic = policy, critic
@@ -63,9 +76,11 @@ class RankServer:
             with self._meter.measured(token_count(call)):
                 value = self._compute(call)
         except Exception as error:  # noqa: BLE001 - raised again by rank 0
-            return RankReply(
-                error=portable(error, f"rank {self._group.rank}"), work=self._meter.work, notes=notes
-            )
+            sent = portable(error, f"rank {self._group.rank}")
+            if self._policy.passes.collective:
+                self._group.refuse(sent)
+                end_at_once()
+            return RankReply(error=sent, work=self._meter.work, notes=notes)
         return RankReply(value, work=self._meter.work, notes=notes + self._notes)
 
     def _compute(self, call: Any) -> Any:
@@ -77,6 +92,7 @@ class RankServer:
                 scores: dict[str, Callable[..., Any]] = {
                     "policy": self._policy.log_probs,
                     "reference": self._policy.reference_log_probs,
+                    "base": self._policy.base_log_probs,
                 }
                 return scores[kind](sequences)
             case AddGradient(batch=batch, loss=loss):

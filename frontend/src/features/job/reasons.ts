@@ -32,6 +32,7 @@ export const REASONS: Record<string, readonly [title: string, text?: string]> = 
   too_few_devices: ["the worker has fewer devices than the job needs"],
   rank_lost: ["a process on one of its devices was lost"],
   engine_missing: ["the worker has no vLLM"],
+  sharding_unsupported: ["the base model cannot be divided"],
   nf4_unavailable: ["bitsandbytes does not work on the worker"],
   vllm_needs_compiler: ["vLLM needs a compiler on the worker"],
   gpu_memory_short: ["the GPU has too little memory for vLLM"],
