@@ -25,7 +25,7 @@ EXCEPTIONS = {
     "reinforge/platform/environment.py": "makes the environments of the platform's processes",
     "reinforge/platform/postgres.py": "copies the environment for a child",
     "reinforge/system/process_table.py": "reads the environment of other processes",
-    "worker/engine_host/local.py": "copies the environment for a child",
+    "worker/engine_host/client/local.py": "copies the environment for a child",
     "worker/isolated/process.py": "copies the environment for a child",
     "worker/machine/vllm_compiler.py": "PATH and CC, as Triton reads them; also runs without this package",
     "worker/rewards/checkpoints.py": "copies the environment for a child",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from reinforge.errors import InvalidInput, ReinforgeError
 from reinforge.system import logs
-from worker.engine_host.local import HELD, LOG, LORAS, plan_options
+from worker.engine_host.client.local import HELD, LOG, LORAS, plan_options
 from worker.engine_host.run import HostListener, HostPlan, serve_local, serve_remote
 from worker.machine.gpus import gpu_present
 from worker.machine.sampler_url import is_loopback

@@ -15,9 +15,9 @@ from starlette.types import ASGIApp
 
 from reinforge import __version__
 from worker.engine_host.app import application
+from worker.engine_host.client.local import LOCK, NOTE, HostNote, locked, write_note
 from worker.engine_host.folders import private_folder
 from worker.engine_host.host import LOOK_SECONDS, EngineHost, HostLimits
-from worker.engine_host.local import LOCK, NOTE, HostNote, locked, write_note
 from worker.engine_host.protocol import LEASE_SECONDS, LocalProcess
 from worker.rollout.vllm.options import Options, allowed_rank
 from worker.rollout.vllm.server import VllmServer

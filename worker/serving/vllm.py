@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from reinforge.errors import JobFailure, Unavailable
+from worker.engine_host.client.servers import remote_server, shared_server
 from worker.engine_host.protocol import HostFacts
-from worker.engine_host.servers import remote_server, shared_server
 from worker.machine import settings
 from worker.machine.gpus import gpu_present
 from worker.machine.vllm_checks import check_gpu_build

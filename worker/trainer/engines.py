@@ -7,8 +7,8 @@ import torch
 
 from reinforge.errors import JobFailure
 from reinforge.spec import JobSpec
-from worker.engine_host.remote import check_hosts
-from worker.engine_host.servers import model_hash
+from worker.engine_host.client.remote import check_hosts
+from worker.engine_host.client.servers import model_hash
 from worker.machine import settings
 from worker.machine.gpus import gpu_present
 from worker.machine.vllm_checks import check_devices, check_gpu_build, check_settings

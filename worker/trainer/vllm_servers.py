@@ -6,7 +6,7 @@ from typing import Literal
 
 import torch
 
-from worker.engine_host.servers import remote_servers, shared_server
+from worker.engine_host.client.servers import remote_servers, shared_server
 from worker.machine import settings
 from worker.machine.vllm_python import vllm_python
 from worker.rollout.vllm.options import Options

@@ -8,7 +8,7 @@ import pytest
 
 from reinforge.errors import JobFailure
 from tests.support.shared_hosts import HostBench, write_adapter
-from worker.engine_host.client import HostedServer
+from worker.engine_host.client.hosted_server import HostedServer
 from worker.rollout.engine import GenerateRequest, NoiseKey, Sampling
 from worker.rollout.noise import Stream
 from worker.rollout.vllm.adapters import Adapters

@@ -19,7 +19,7 @@ from tests.support.shared_hosts import (
     lease_request,
     write_adapter,
 )
-from worker.engine_host.client import HostedServer
+from worker.engine_host.client.hosted_server import HostedServer
 from worker.engine_host.protocol import LocalProcess
 from worker.rollout.engine import Generated, GenerateRequest, NoiseKey, Sampling
 from worker.rollout.noise import Stream

@@ -18,10 +18,17 @@ import pytest
 from reinforge.errors import JobFailure
 from tests.support.shared_hosts import SHA, write_adapter
 from worker.engine_host import local
-from worker.engine_host.client import HostedServer
-from worker.engine_host.fallback import SharedServer
+from worker.engine_host.client.fallback import SharedServer
+from worker.engine_host.client.hosted_server import HostedServer
+from worker.engine_host.client.local import (
+    HostNote,
+    HostTooSmall,
+    LocalHosts,
+    environment,
+    host_key,
+    shared_options,
+)
 from worker.engine_host.folders import private_folder
-from worker.engine_host.local import HostNote, HostTooSmall, LocalHosts, environment, host_key, shared_options
 from worker.engine_host.protocol import HostFacts
 from worker.rollout.vllm.options import Options
 
@@ -132,7 +139,7 @@ def test_a_host_ends_after_the_worker_of_its_clients(hosts: LocalHosts, tmp_path
     client = f"""
         import time
         from pathlib import Path
-        from worker.engine_host.local import LocalHosts
+        from worker.engine_host.client.local import LocalHosts
         from worker.rollout.vllm.options import Options
         options = Options(Path({str(tmp_path)!r}), "float32", "cpu", max_model_len=64, rank=4)
         LocalHosts(Path({str(hosts.home)!r}), Path({str(hosts.python)!r}), options, {SHA!r}, 64, 4, 600.0).open()

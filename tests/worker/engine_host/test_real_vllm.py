@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.vllm_bench import RANK, STARTER, Trainer
-from worker.engine_host.client import HostedServer
-from worker.engine_host.local import LocalHosts, read_note
+from worker.engine_host.client.hosted_server import HostedServer
+from worker.engine_host.client.local import LocalHosts, read_note
 from worker.machine.vllm_python import vllm_missing, vllm_python
 from worker.rollout.engine import Generated, GenerateRequest
 from worker.rollout.vllm.engine import VllmEngine

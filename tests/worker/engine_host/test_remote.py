@@ -15,9 +15,9 @@ import pytest
 from reinforge.errors import InvalidInput, JobFailure
 from tests.support.shared_hosts import SHA, HostBench, write_adapter
 from worker.engine_host.__main__ import _parser, listener
-from worker.engine_host.client import HostedServer
-from worker.engine_host.remote import RemoteHost, check_hosts, remote_addresses
-from worker.engine_host.servers import remote_servers
+from worker.engine_host.client.hosted_server import HostedServer
+from worker.engine_host.client.remote import RemoteHost, check_hosts, remote_addresses
+from worker.engine_host.client.servers import remote_servers
 from worker.machine.sampler_url import check_sampler_url
 from worker.rollout.vllm.options import Options
 from worker.settings import read_settings
@@ -62,7 +62,7 @@ def configured(bench: HostBench, certificates: dict[str, Path], monkeypatch: pyt
     monkeypatch.setenv("REINFORGE_SAMPLER_URLS", f"https://localhost:{bench.port}")
     monkeypatch.setenv("REINFORGE_SAMPLER_TOKEN", TOKEN)
     monkeypatch.setenv("REINFORGE_SAMPLER_CA_FILE", str(certificates["own"]))
-    monkeypatch.setattr("worker.engine_host.remote.PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("worker.engine_host.client.remote.PATIENCE_SECONDS", 0.0)
 
 
 def refusal(sha256: str | None = SHA) -> JobFailure:
@@ -249,7 +249,7 @@ def test_the_command_serves_jobs_of_other_machines(
     try:
         monkeypatch.setenv("REINFORGE_SAMPLER_URLS", f"https://localhost:{port}")
         monkeypatch.setenv("REINFORGE_HOME", str(tmp_path / "home"))
-        monkeypatch.setattr("worker.engine_host.remote.PATIENCE_SECONDS", 30.0)
+        monkeypatch.setattr("worker.engine_host.client.remote.PATIENCE_SECONDS", 30.0)
         options = Options(CHECKPOINT, "float32", "cpu", max_model_len=64, rank=64)
         [server] = remote_servers(options, notify=lambda _: None, progress=lambda _: None)
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from tests.support.shared_hosts import write_adapter
-from worker.engine_host.client import HostedServer
-from worker.engine_host.local import LocalHosts, read_note
-from worker.engine_host.servers import HOSTS, model_hash, shared_server
+from worker.engine_host.client.hosted_server import HostedServer
+from worker.engine_host.client.local import LocalHosts, read_note
+from worker.engine_host.client.servers import HOSTS, model_hash, shared_server
 from worker.rollout.vllm.options import Options
 from worker.serving import server
 from worker.serving.server import ServingServer

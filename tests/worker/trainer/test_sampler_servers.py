@@ -8,8 +8,8 @@ import pytest
 
 from reinforge.errors import JobFailure
 from tests.support.small_jobs import small_spec
-from worker.engine_host.client import HostedServer
-from worker.engine_host.fallback import SharedServer
+from worker.engine_host.client.fallback import SharedServer
+from worker.engine_host.client.hosted_server import HostedServer
 from worker.rollout.vllm.options import Options
 from worker.rollout.vllm.server import VllmServer
 from worker.serving_client.engine_choice import job_engines
@@ -70,7 +70,7 @@ def test_a_host_that_cannot_be_used_stops_a_job_before_it_loads_anything(
 ) -> None:
     monkeypatch.setenv("REINFORGE_SAMPLER_URLS", "https://127.0.0.1:1")
     monkeypatch.setenv("REINFORGE_SAMPLER_TOKEN", "0123456789abcdef")
-    monkeypatch.setattr("worker.engine_host.remote.PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("worker.engine_host.client.remote.PATIENCE_SECONDS", 0.0)
     with pytest.raises(JobFailure) as caught:
         check_engine(small_spec(rollout__engine="vllm"), CHECKPOINT)
     assert caught.value.code == "sampler_host_unreachable" and caught.value.retryable

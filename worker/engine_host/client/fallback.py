@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from reinforge.errors import JobFailure
-from worker.engine_host.client import HostedServer
-from worker.engine_host.local import HostTooSmall
+from worker.engine_host.client.hosted_server import HostedServer
+from worker.engine_host.client.local import HostTooSmall
 from worker.engine_host.protocol import HostFacts
 from worker.rollout.vllm.api import Api
 from worker.rollout.vllm.server import Notify, SamplerServer

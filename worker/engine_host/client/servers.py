@@ -4,10 +4,10 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
-from worker.engine_host.client import HostedServer
-from worker.engine_host.fallback import SharedServer
-from worker.engine_host.local import LocalHosts
-from worker.engine_host.remote import (
+from worker.engine_host.client.fallback import SharedServer
+from worker.engine_host.client.hosted_server import HostedServer
+from worker.engine_host.client.local import LocalHosts
+from worker.engine_host.client.remote import (
     RemoteHost,
     SamplerHostFailure,
     check_facts,

@@ -1,0 +1,1 @@
+"""Clients of engine hosts: servers for jobs and for the serving process."""
