@@ -192,9 +192,7 @@ async def run(settings: Settings) -> None:
 
 
 async def send_forever(name: str, send_due: Callable[[], Awaitable[int]], *, full: int, pause: float) -> None:
-    """Send due messages for ever. Looks again after `pause` seconds, or at once after sending `full`
-    messages.
-    """
+    """Looks again after `pause` seconds, or at once after sending `full` messages."""
     while True:
         count = 0
         try:

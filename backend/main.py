@@ -113,9 +113,7 @@ ROUTERS = (
 
 
 def create_app(settings: Settings | None = None, *, page: Path = STATIC, first_demo: bool = False) -> FastAPI:
-    """Create the application, whose services exist only while it runs. `first_demo`: start the demo job in an
-    unused project.
-    """
+    """Services exist only while the application runs. `first_demo`: start the demo job in an unused project."""
     app = FastAPI(
         title="Reinforge",
         version=__version__,

@@ -134,7 +134,6 @@ def _by_short_key(value: Any) -> Any:
 
 
 def _by_python_key(value: Any) -> Any:
-    """Adds the `type` to `reply: {python: user.py}`."""
     return _by_short_key(value) if isinstance(value, dict) and "python" in value else value
 
 
@@ -284,7 +283,7 @@ def source_name(number: int, source: ToolFunctions | ToolClass | McpSource | Ope
 def schemas_of_source(
     number: int, source: ToolFunctions | ToolClass | McpSource | OpenEnvSource
 ) -> tuple[ToolSchema, ...]:
-    """Schemas of a source's tools; a server has none before its tools are listed. Raises ToolSourceError."""
+    """Schemas of a source's tools; none for a server before its tools are listed."""
     if isinstance(source, McpSource | OpenEnvSource):
         return tuple(source.tools or ())
     return _schemas_of_code(source_name(number, source), source.type, source.source)
@@ -292,7 +291,7 @@ def schemas_of_source(
 
 @lru_cache(maxsize=64)
 def _schemas_of_code(file: str, kind: str, code: str | None) -> tuple[ToolSchema, ...]:
-    """Schemas of the tools in `code`; empty for a source with a path."""
+    """Empty for a source with a path."""
     if code is None:
         return ()
     return schemas_of(code, file=file, kind="class" if kind == "class" else "functions")

@@ -125,9 +125,7 @@ class TooManyRequests(ReinforgeError):
 
 
 class BudgetSpent(TooManyRequests):
-    """The budget of a rollout is used up. Sent with `x-should-retry: false`, because the OpenAI SDK retries
-    every other 429.
-    """
+    """A rollout's budget is used up. Sent with `x-should-retry: false`, as StateConflict."""
 
     default_code = "rollout_budget"
 

@@ -109,7 +109,6 @@ class TorchrunRank:
 
 
 def torchrun_rank() -> TorchrunRank | None:
-    """The rank of this process, if torchrun started it."""
     if variable("TORCHELASTIC_RUN_ID") is None:
         return None
     return TorchrunRank(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))

@@ -225,7 +225,7 @@ class Optimizer(SpecModel):
 
     @property
     def rate(self) -> float:
-        """The resolved learning rate. Raises ValueError while it is `auto`."""
+        """Raises ValueError while it is `auto`."""
         if self.learning_rate == AUTO:
             raise ValueError(
                 "optimizer.learning_rate is `auto`: resolve the specification with a hidden size"

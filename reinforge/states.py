@@ -54,7 +54,7 @@ PAUSABLE = frozenset({S.QUEUED, S.STARTING, S.RUNNING})
 
 
 def check_transition(old: JobStatus, new: JobStatus) -> None:
-    """Check a change of status. Raises `StateConflict` unless `TRANSITIONS` allows it."""
+    """Raises `StateConflict` unless `TRANSITIONS` allows the change."""
     if new not in TRANSITIONS[old]:
         raise StateConflict(
             f"A job that is {old} cannot become {new}.",

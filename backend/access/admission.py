@@ -79,7 +79,7 @@ class Admission:
                 request.app.state.sender_slots.remember(request, who.project_id)
 
     def _place(self, request: Request) -> sender_slots.SenderSlot | None:
-        """Slot of the request's sender; None for workers and probes, which must not wait."""
+        """None for workers and probes, which must not wait."""
         path = request.url.path
         if path == "/healthz" or self._is_workers(request) or (path == "/metrics" and is_scraper(request)):
             return None

@@ -116,9 +116,6 @@ class SenderSlots:
         return self._held[sender] < (places // 2 if others else places) and not self._must_wait(now)
 
     def _must_wait(self, now: float) -> bool:
-        """Whether a crowd has to wait: other senders are active, and a crowd holds the shared slot, or other
-        senders hold slots and a crowd was admitted less than YIELD_SECONDS ago.
-        """
         while self._calm and next(iter(self._calm.values())) < now - CALM_SECONDS:
             self._calm.popitem(last=False)
         crowds = [self._is_crowd(active, now) for active in self._held]
@@ -147,7 +144,7 @@ class SenderSlots:
         self._try_later()
 
     def _try_later(self) -> None:
-        """Admit waiting requests after YIELD_SECONDS even if no request ends: no crowd waits longer."""
+        """Admit waiting requests after YIELD_SECONDS even if no request ends."""
         if self._waiting and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(YIELD_SECONDS, self._try_again)
 

@@ -29,7 +29,6 @@ async def names_of(session: AsyncSession, adapter_ids: Sequence[str]) -> list[st
 
 
 async def all_of(session: AsyncSession, project_id: str) -> list[tuple[AdapterAlias, Adapter]]:
-    """The project's aliases with their adapters, ordered by name."""
     query = select(AdapterAlias, Adapter).join(Adapter, Adapter.id == AdapterAlias.adapter_id)
     query = query.where(AdapterAlias.project_id == project_id).order_by(AdapterAlias.name)
     return [(alias, adapter) for alias, adapter in await session.execute(query)]

@@ -42,8 +42,8 @@ async def weights(session: AsyncSession, id: str | None) -> Checkpoint | None:
 
 
 async def delete(session: AsyncSession, project_id: str, id: str) -> None:
-    """Delete an adapter. The checkpoints of a job stay; an uploaded adapter is deleted with its weights.
-    Raises NotFound, StateConflict `adapter_has_alias`.
+    """The checkpoints of a job stay; an uploaded adapter is deleted with its weights. Raises NotFound,
+    StateConflict `adapter_has_alias`.
     """
     adapter = await get(session, project_id, id)
     await aliases.lock_adapter(session, adapter.id)
@@ -60,7 +60,7 @@ async def delete(session: AsyncSession, project_id: str, id: str) -> None:
 
 
 async def remove(session: AsyncSession, who: Principal, id: str) -> None:
-    """Delete an adapter, as `who`. Raises NotFound, NotAllowed, StateConflict `adapter_has_alias`."""
+    """Delete an adapter, as `who`. Raises NotAllowed."""
     adapter = await get(session, who.project_id, id)
     if adapter.job_id is not None:
         require_owner(who, "adapters of jobs")

@@ -61,7 +61,7 @@ async def add(
     *,
     timeout: float,
 ) -> WaitingCall:
-    """Put a call into the queue. Raises TooManyRequests."""
+    """Queue a call. Raises TooManyRequests."""
     call = WaitingCall(new_id("mcall_"), attempt, timeout)
     waiting = await session.scalar(select(func.count()).where(QueuedModelCall.caller == caller))
     if (waiting or 0) >= CALLER_CALLS:
@@ -152,7 +152,7 @@ async def received(session: AsyncSession, attempt: TrainerAttempt, ids: Sequence
 
 
 async def waiting_calls(session: AsyncSession, attempt: TrainerAttempt) -> list[ModelCallMessage]:
-    """Waiting calls. Callers take turns; each caller's oldest calls come first."""
+    """Callers take turns; each caller's oldest calls come first."""
     turn = func.row_number().over(partition_by=QueuedModelCall.caller, order_by=QueuedModelCall.created_at)
     query = (
         select(QueuedModelCall)

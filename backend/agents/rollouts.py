@@ -120,9 +120,7 @@ async def count_waiting(session: AsyncSession, attempt: TrainerAttempt) -> int:
 
 
 async def counts(session: AsyncSession, project_id: str, job_id: str) -> RolloutCounts:
-    """Numbers of a job's waiting and running rollouts, and its runners; zero without environment `agent`.
-    Raises NotFound.
-    """
+    """Numbers of a job's waiting and running rollouts, and its runners; zero without environment `agent`."""
     job = await _job(session, project_id, job_id)
     of_attempt = _of(TrainerAttempt(job.id, job.attempt))
     states = select(AgentRollout.state, func.count()).where(of_attempt).group_by(AgentRollout.state)
@@ -254,7 +252,6 @@ def _task(rollout: AgentRollout, key: str) -> AgentTask:
 
 
 async def _lose(session: AsyncSession, rollout: AgentRollout) -> None:
-    """Offer the rollout to another runner, or end it after its last try."""
     if rollout.try_no >= rollout.limits["tries"]:
         await _end(
             session, rollout, "agent_lost", message=f"{rollout.try_no} runners did not finish the rollout."

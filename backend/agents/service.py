@@ -19,9 +19,7 @@ LOOK_AGAIN_SECONDS = 2.0
 async def next_work(
     database: Database, hub: Hub, job_id: str, token: str | None, body: TakeModelCalls, request: Request
 ) -> TrainerWork:
-    """Waiting model calls and ended rollouts of an attempt, or nothing after `wait_seconds`. Raises
-    LeaseLost.
-    """
+    """Waiting model calls and ended rollouts of an attempt, or nothing after `wait_seconds`."""
     attempt, until = TrainerAttempt(job_id, body.attempt), time.monotonic() + body.wait_seconds
     with hub.subscribe(attempt.topic) as arrived:
         while True:
@@ -49,9 +47,7 @@ async def _work(session: AsyncSession, attempt: TrainerAttempt, body: TakeModelC
 async def next_tasks(
     database: Database, hub: Hub, project_id: str, job_id: str, body: TakeRollouts, request: Request
 ) -> AgentTasks:
-    """Rollouts for a runner; none after `wait_seconds` or if the job has ended. Raises NotFound,
-    StateConflict.
-    """
+    """Rollouts for a runner; none after `wait_seconds` or if the job has ended."""
     until = time.monotonic() + body.wait_seconds
     with hub.subscribe(rollouts.runners_topic(job_id)) as offered:
         while True:

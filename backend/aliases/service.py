@@ -195,7 +195,7 @@ async def _require(
     text: str | None,
     gpu_hour_price: float | None,
 ) -> CardRequirement | None:
-    """Check the adapter's report card against the project's and the request's conditions, if any."""
+    """Check the report card against the project's and the request's conditions."""
     if text is not None:
         conditions.parse(text)
     project = await session.get_one(Project, adapter.project_id)

@@ -32,7 +32,7 @@ _TEMPLATE_OFFER = (
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """A request to inspect a model. `template` names the chat template to use for a model without its own."""
+    """`template` names the chat template for a model without its own."""
 
     key: str
     id: str

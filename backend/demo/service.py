@@ -60,8 +60,8 @@ class DemoStarter:
     services: SubmitServices
 
     async def start(self, project_id: str, created_by: str) -> tuple[Job, bool]:
-        """Start the demo job; returns it and whether it is new. An unfinished or succeeded job with the same
-        files is reused, and resumed if it is paused.
+        """Returns the job and whether it is new. An unfinished or succeeded job with the same files is
+        reused, and resumed if it is paused.
         """
         spec = await anyio.to_thread.run_sync(jobfile.load, demo.job_file())
         mark = await anyio.to_thread.run_sync(spec_hash, spec)

@@ -237,7 +237,7 @@ async def _check_name(session: AsyncSession, project_id: str, name: str) -> None
 async def _weights(
     session: AsyncSession, project_id: str, body: DeploymentTarget, *, run_tools: bool
 ) -> dict[str, Any]:
-    """Columns of a deployment row that describe the weights named by `body`. Raises InvalidInput."""
+    """Columns of a deployment row that describe the weights. Raises InvalidInput."""
     if body.model is not None:
         _require_no_tools(run_tools)
         model = await base_models.get_usable(session, project_id, body.model)

@@ -111,7 +111,7 @@ def _check_view(dataset: Dataset, view: PromptView) -> None:
 async def _policy(
     session: AsyncSession, project_id: str, body: StandAloneCreate
 ) -> tuple[BaseModel, str | None, str | None]:
-    """Base model to sample, and ids of its checkpoint and adapter, if any."""
+    """Base model, and ids of its checkpoint and adapter."""
     if body.adapter is not None:
         adapter = await _resolve_field(adapters.get(session, project_id, body.adapter), "adapter")
         if adapter.checkpoint_id is None:

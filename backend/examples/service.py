@@ -46,7 +46,7 @@ async def detail(session: AsyncSession, project_id: str, name: str) -> ExampleDe
 
 @dataclass
 class StoredFiles:
-    """Ids of the datasets and rewards that a start has added. They are deleted if its job is refused."""
+    """Ids of the datasets and rewards that a start added; deleted if its job is refused."""
 
     datasets: list[str] = field(default_factory=list)
     rewards: list[str] = field(default_factory=list)

@@ -21,7 +21,7 @@ def accepts_gzip(accept_encoding: str) -> bool:
 
 
 def accepted_copies(accept_encoding: str) -> tuple[tuple[str, str], ...]:
-    """Content encodings and file endings of the compressed copies that a client accepts, the smallest first."""
+    """Encodings and file endings of accepted compressed copies, smallest first."""
     brotli = (("br", ".br"),) if _BROTLI.search(accept_encoding) else ()
     return (*brotli, ("gzip", ".gz")) if accepts_gzip(accept_encoding) else brotli
 

@@ -58,7 +58,6 @@ def _bare(tag: str) -> str:
 
 
 async def _match(if_match: Annotated[str | None, Header(max_length=1000)] = None) -> Match:
-    """`If-Match`: the `etag` that the change starts from, or `*`."""
     return Match(if_match)
 
 

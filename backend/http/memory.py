@@ -33,9 +33,7 @@ by then.
 
 
 def prepare_server() -> None:
-    """Set up the collector and the allocator for short pauses. Call it once, after the application is
-    created.
-    """
+    """Call once, after the application is created."""
     return_large_blocks_at_once()
     gc.freeze()
     gc.set_threshold(YOUNG_OBJECTS, 20, 50)

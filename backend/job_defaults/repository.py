@@ -52,7 +52,6 @@ async def jobs(
 
 
 async def series(session: AsyncSession, job: Job, keys: Sequence[str]) -> Series:
-    """Training metrics of the newest steps, by key and step."""
     rows = await session.execute(
         select(MetricSeries.key, MetricPoint.step, MetricPoint.value)
         .join(MetricPoint, MetricPoint.series_id == MetricSeries.id)

@@ -42,9 +42,7 @@ async def get(session: AsyncSession, project_id: str, id: str) -> JudgeRow:
 
 
 async def check_address(guard: Guard, who: Principal, base_url: str) -> None:
-    """Check a judge's address. Resolves names: use outside transactions. Workers check it again. Raises
-    NotAllowed, InvalidInput.
-    """
+    """Resolves names: use outside transactions. Workers check it again. Raises NotAllowed, InvalidInput."""
     require_owner(who, "judges")
     _checked({"base_url": base_url, "model": "any"})
     hint = f"{ALLOW_VARIABLE} has to be set for the backend and for the workers, which call the judge."
@@ -76,7 +74,7 @@ async def create(session: AsyncSession, who: Principal, body: JudgeCreate, seale
 async def change(
     session: AsyncSession, who: Principal, id: str, body: JudgeChange, sealer: Sealer, match: Match
 ) -> JudgeRow:
-    """Change a judge. A new address needs the key again, so that changing it cannot reveal the key."""
+    """A new address needs the key again, so that changing it cannot reveal the key."""
     require_owner(who, "judges")
     row = await get(session, who.project_id, id)
     await lock_row(session, row)

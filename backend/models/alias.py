@@ -22,7 +22,7 @@ class AdapterAlias(Created, Base):
 
 
 class AdapterAliasChange(Created, Base):
-    """Change of an alias; the row stays when the alias, the adapter or the job is deleted."""
+    """The row stays when the alias, the adapter or the job is deleted."""
 
     __tablename__ = "adapter_alias_change"
     __table_args__ = (Index("ix_adapter_alias_change_list", "project_id", "name", "created_at", "id"),)

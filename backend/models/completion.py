@@ -14,7 +14,7 @@ _WORDS = f"to_tsvector('simple'::regconfig, regexp_replace(text, '{_NO_WORD}', '
 
 
 class StepRollouts(Base):
-    """The Parquet object of a step or evaluation; row group n holds prompt n."""
+    """Row group n of the Parquet object holds prompt n."""
 
     __tablename__ = "step_rollouts"
 

@@ -32,7 +32,7 @@ class FindingRow(Base):
 
 
 class LogLineRow(Base):
-    """Log line of a job. It survives a resume, to explain why the previous attempt ended."""
+    """Survives a resume, to explain why the previous attempt ended."""
 
     __tablename__ = "log_line"
 

@@ -10,8 +10,6 @@ from backend.models.base import Base, Created, now
 
 
 class EvaluationRow(Created, Base):
-    """An evaluation: it scores a job's stored completions (`replay`), or samples its own (`stand_alone`)."""
-
     __tablename__ = "evaluation"
     __table_args__ = (
         CheckConstraint("kind IN ('replay', 'stand_alone')", name="kind"),

@@ -14,7 +14,7 @@ _STATUSES = ", ".join(f"'{status}'" for status in JobStatus)
 
 
 class Job(Created, Base):
-    """One fine-tuning job. Its row lock serialises all changes."""
+    """The row lock serialises all changes."""
 
     __tablename__ = "job"
     __table_args__ = (

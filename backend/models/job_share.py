@@ -9,8 +9,6 @@ from backend.models.base import Base, Created
 
 
 class JobShare(Created, Base):
-    """A link that shows one job without sign-in, as long as its creator may change jobs of the project."""
-
     __tablename__ = "job_share"
 
     id: Mapped[str] = mapped_column(primary_key=True)

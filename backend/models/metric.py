@@ -20,7 +20,7 @@ class MetricSeries(Base):
 
 
 class MetricPoint(Base):
-    """Value of a series at a step; NULL if undefined."""
+    """The value is NULL if undefined."""
 
     __tablename__ = "metric_point"
     __table_args__ = (CheckConstraint("value > '-Infinity' AND value < 'Infinity'", name="finite"),)

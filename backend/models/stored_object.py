@@ -18,7 +18,7 @@ class JobObject(Base):
 
 
 class StoredObject(Created, Base):
-    """Object in the store; its row is written before the file."""
+    """The row is written before the file."""
 
     __tablename__ = "stored_object"
     __table_args__ = (CheckConstraint("state IN ('writing', 'stored')", name="state"),)

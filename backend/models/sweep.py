@@ -33,7 +33,7 @@ class SweepRow(Created, Base):
 
 
 class SweepTrialRow(Created, Base):
-    """A trial, one job of a sweep; it is stored before the job."""
+    """A trial is stored before its job."""
 
     __tablename__ = "sweep_trial"
     __table_args__ = (

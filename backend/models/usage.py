@@ -9,7 +9,7 @@ from backend.models.base import Base, Created
 
 
 class UsageRow(Base):
-    """Usage of a project on one day, one row per source, so that two jobs never contend for a row."""
+    """One row per source, so that two jobs never contend for a row."""
 
     __tablename__ = "usage"
 

@@ -65,9 +65,7 @@ def event_content(mail: Mail, project: str, base_url: str, unsubscribe: str) -> 
 
 
 def confirmation_content(address: str, base_url: str, url: str) -> MailContent:
-    """E-mail to confirm an address. It has no text that a user can choose: the address may be somebody
-    else's.
-    """
+    """No text that a user can choose: the address may be somebody else's."""
     return MailContent(
         title="Confirm your e-mail address",
         subject="Confirm your e-mail address",

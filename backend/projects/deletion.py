@@ -13,9 +13,7 @@ from reinforge.states import LEASED
 
 
 async def delete_project(session: AsyncSession, who: Principal, id: str, name: str) -> str:
-    """Delete a project; returns the id of the oldest remaining one. Raises NotFound, NotAllowed,
-    InvalidInput, StateConflict.
-    """
+    """Delete a project; returns the id of the oldest remaining one."""
     project = await service.owned(session, who, id)
     # From here on nothing can be added to the project: foreign keys wait for this lock.
     await lock_row(session, project)

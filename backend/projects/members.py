@@ -53,9 +53,7 @@ async def join(session: AsyncSession, user: User, project_id: str, role: str) ->
 
 
 async def change(session: AsyncSession, who: Principal, id: str, role: Role, match: Match) -> MemberAndUser:
-    """Change a member's role at once; demoting an owner revokes their invitations and links. Raises
-    NotAllowed, NotFound, MatchNeeded, Stale.
-    """
+    """Change a member's role at once; demoting an owner revokes their invitations and links."""
     member, user = await _owned(session, who, id)
     require_scopes_of(who, role)
     await lock_row(session, member)

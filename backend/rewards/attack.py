@@ -24,9 +24,8 @@ async def run(
     body: RewardAttack,
     account: Account,
 ) -> AttackReport:
-    """Search for wrong completions that a reward scores highly; sets `load_error` if its source does not
-    load. Raises InvalidInput `no_answer_place` if `right` has no placeholder, StateConflict
-    `budget_exceeded`.
+    """Sets `load_error` if the source does not load. Raises InvalidInput `no_answer_place` if `right` has no
+    placeholder, StateConflict `budget_exceeded`.
     """
     if body.right is not None and PLACE not in body.right:
         raise InvalidInput(

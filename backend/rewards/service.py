@@ -291,9 +291,7 @@ async def test(
     body: RewardTest,
     account: Account,
 ) -> RewardTestResult:
-    """Score completions. The result has `load_error` if the source does not load. Raises StateConflict
-    `budget_exceeded`.
-    """
+    """The result has `load_error` if the source does not load. Raises StateConflict `budget_exceeded`."""
     _check_text(RewardSource(name, source, entry))
     rows = [ScoreRow(completion=row.completion, item=row.item, prompt=row.prompt) for row in body.rows]
     request: ScoreRequest

@@ -64,8 +64,6 @@ class Waiting:
 
 
 class Calls:
-    """Client of the RPC queue, which is fair between projects."""
-
     def __init__(
         self,
         database: Database,

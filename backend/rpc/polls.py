@@ -27,7 +27,7 @@ class WorkerPoll:
     async def look(
         self, take: Callable[[], Awaitable[CallMessage | None]], gone: Callable[[], Awaitable[bool]]
     ) -> CallMessage | None:
-        """The next call, or None. gone: whether the poller has disconnected."""
+        """gone: whether the poller has disconnected."""
         async with self._lock:
             count = self._notified.count
             empty_count, read_at = self._empty or (-1, 0.0)

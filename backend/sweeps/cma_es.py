@@ -67,7 +67,7 @@ class CmaEsSettingSampler(SettingSampler):
 
 
 def population(spec: SweepSpec) -> int:
-    """Number of settings per generation, by CMA-ES's rule for the number of parameters."""
+    """Settings per generation, by CMA-ES's rule for the number of parameters."""
     return 4 + int(3 * math.log(len(spec.parameters)))
 
 

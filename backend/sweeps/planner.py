@@ -45,7 +45,7 @@ class Plan:
 
 
 def plan(spec: SweepSpec, status: str, trials: Sequence[TrialRecord], next_setting: NextSetting) -> Plan:
-    """The next actions of a sweep. Applying them a second time has no effect."""
+    """Applying the actions a second time has no effect."""
     spent = spent_budget(spec, trials)
     end_reason: EndReason | None = (
         "sweep_cancelled" if status == "cancelling" else "budget" if spent else None
@@ -71,7 +71,6 @@ def plan(spec: SweepSpec, status: str, trials: Sequence[TrialRecord], next_setti
 
 
 def spent_budget(spec: SweepSpec, trials: Sequence[TrialRecord]) -> str | None:
-    """Which budget is used up, `budget_seconds` or `budget_money`; None if neither."""
     budget = spec.budget
     if budget.seconds is not None and sum(trial.seconds for trial in trials) >= budget.seconds:
         return "budget_seconds"

@@ -41,8 +41,7 @@ class SettingSampler(ABC):
         return label(parameters), parameters
 
     @abstractmethod
-    def _is_random(self, setting: int) -> bool:
-        """Whether the setting is chosen at random, without results."""
+    def _is_random(self, setting: int) -> bool: ...
 
     @abstractmethod
     def _sample(self, seed: str) -> dict[str, int | float]:
@@ -115,7 +114,7 @@ def startup_settings(spec: SweepSpec) -> int:
 
 @dataclass(frozen=True)
 class SampledParameter:
-    """A parameter as Optuna gets it: a number in a range, or the index of a choice."""
+    """A number in a range, or the index of a choice."""
 
     distribution: "BaseDistribution"
     choices: list[Any]

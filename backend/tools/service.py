@@ -35,7 +35,7 @@ async def check(calls: Calls, project_id: str, sources: Sequence[ToolSource]) ->
 
 
 async def run(database: Database, calls: Calls, project_id: str, body: ToolRun) -> ToolRunResult:
-    """Have a worker run tool calls. Raises InvalidInput, Unavailable, StateConflict."""
+    """Raises InvalidInput, Unavailable, StateConflict."""
     request = QueuedToolRun(run=body, project=project_id if body.environment.servers else None)
     if body.model is not None:
         async with database.transaction() as session:

@@ -40,7 +40,7 @@ async def get(session: AsyncSession, project_id: str, id: str) -> TrackerRow:
 
 
 async def check_address(guard: Guard, who: Principal, url: str) -> None:
-    """Check a tracker's URL. Resolves names: use outside transactions. Raises NotAllowed, InvalidInput."""
+    """Resolves names: use outside transactions. Raises NotAllowed, InvalidInput."""
     require_owner(who, "trackers")
     hint = f"{ALLOW_VARIABLE} has to be set for the API and the background process."
     await addresses.check_address(guard, url, param="url", hint=hint)
@@ -86,7 +86,7 @@ def require_library() -> None:
 async def change(
     session: AsyncSession, who: Principal, id: str, body: TrackerChange, sealer: Sealer, match: Match
 ) -> TrackerRow:
-    """Change a tracker. A new address needs the key again, so that changing it cannot reveal the key."""
+    """A new address needs the key again, so that changing it cannot reveal the key."""
     require_owner(who, "trackers")
     row = await get(session, who.project_id, id)
     await lock_row(session, row)

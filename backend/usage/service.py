@@ -110,7 +110,7 @@ async def exhausted(session: AsyncSession, project_id: str, kinds: Collection[Us
 
 
 async def require_budget(session: AsyncSession, project_id: str, kinds: Collection[UsageKind]) -> None:
-    """Check that no budget is exhausted, before using these kinds. Raises StateConflict `budget_exceeded`."""
+    """Raise StateConflict `budget_exceeded` if a budget of these kinds is exhausted."""
     spent = await exhausted(session, project_id, kinds) if kinds else None
     if spent is not None:
         message, hint = exhausted_message(spent)

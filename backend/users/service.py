@@ -169,9 +169,7 @@ def require_user(who: Principal) -> str:
 
 @dataclass(frozen=True)
 class AccountChange:
-    """Checked account change: the stored password hash and the new one, computed without a database
-    connection.
-    """
+    """Stored and new password hash, computed without a database connection."""
 
     current: str | None
     password: str | None

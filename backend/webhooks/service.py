@@ -50,7 +50,7 @@ async def page(
 
 
 async def check_target(guard: Guard, url: str) -> None:
-    """Check a webhook's address. Resolves names: use outside transactions. Raises InvalidInput."""
+    """Resolves names: use outside transactions. Raises InvalidInput."""
     try:
         await guard.target(url)
     except AddressRefused as error:

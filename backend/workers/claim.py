@@ -127,9 +127,7 @@ async def _claimed(
 
 
 def _trace_queue(job: Job) -> None:
-    """Record the span of the job's time in the queue. It is the trace's root if no traced request created the
-    job.
-    """
+    """Record the span of the job's time in the queue."""
     queued_at = job.queued_at.timestamp() if job.queued_at else None
     attributes: tracing.Attributes = {"reinforge.job": job.id, "reinforge.attempt": job.attempt}
     queued = tracing.start("job queued", job.trace_context, at=queued_at, attributes=attributes)
@@ -176,7 +174,7 @@ def _judge_names(job: Job, rewards: Sequence[ClaimedReward]) -> set[str]:
 
 
 def _needs_signing(job: Job, rewards: Sequence[ClaimedReward]) -> bool:
-    """Whether the worker signs requests: to an endpoint that scores, or a server that runs a tool."""
+    """Whether the worker signs requests to a scoring endpoint or a tool server."""
     if any(source["type"] == "mcp" for source in job.resolved_spec.get("environment", {}).get("sources", ())):
         return True
     graders = [grader for reward in rewards if (grader := _grader(reward)) is not None]

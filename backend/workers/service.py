@@ -19,7 +19,7 @@ _LISTED = timedelta(days=7)
 
 
 async def register(session: AsyncSession, body: Register) -> None:
-    """Register a worker; running calls of an earlier process with its id fail at once."""
+    """Running calls of an earlier process with the worker's id fail at once."""
     values = body.model_dump() | {"last_seen_at": now()}
     worker = await session.get(Worker, body.id, with_for_update=True)
     if worker is None or worker.process != body.process:

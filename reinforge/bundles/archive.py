@@ -127,7 +127,7 @@ def _extract(file: BinaryIO, entry: BundledFile, folder: Path) -> None:
 
 
 def _header(file: BinaryIO, name: str) -> int:
-    """Read the next member's size. Raises InvalidInput unless the member is called `name`."""
+    """Size of the next member, which must be called `name`."""
     block = file.read(_BLOCK)
     if len(block) == _BLOCK and not any(block):
         raise invalid(f"{name} is missing")

@@ -40,7 +40,7 @@ class BundleRecords:
         return None if path is None else read_completions(self._folder / path)
 
     def weights(self, checkpoint: BundledCheckpoint) -> bytes | None:
-        """Bytes of the checkpoint's safetensors file; None if the bundle does not contain it."""
+        """The checkpoint's safetensors file; None if the bundle lacks it."""
         if checkpoint.path is None:
             return None
         with _readable(checkpoint.path):
@@ -59,7 +59,7 @@ class BundleRecords:
 
 
 def read_completions(path: Path) -> list[dict[str, Any]]:
-    """Read the columns to compare from a file of completions. Raises InvalidInput if it is damaged."""
+    """Read the columns to compare. Raises InvalidInput if the file is damaged."""
     with _readable(path.name), parquet.ParquetFile(path) as file:
         columns = [name for name in COLUMNS if name in file.schema_arrow.names]
         rows = list(every_row(file, columns))

@@ -133,9 +133,9 @@ def delete_dataset(dataset: DatasetArgument) -> None:
 
 
 def dataset_id(client: Reinforge, id_or_name: str) -> str:
-    """Convert a dataset's name to its id. Ids and unknown names are returned: the server refuses the latter.
+    """Id of a dataset by name. Returns ids and unknown names as they are: the server refuses the latter.
 
-    Raises InvalidInput `ambiguous_name` if several datasets have the name.
+    Raises InvalidInput `ambiguous_name`.
     """
     if id_or_name.startswith("file-"):
         return id_or_name

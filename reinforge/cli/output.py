@@ -94,7 +94,7 @@ def print_error(error: ReinforgeError) -> None:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Format a number with `digits` decimals, None as a dash."""
+    """None becomes a dash."""
     return "–" if value is None else f"{value:,.{digits}f}"
 
 

@@ -52,7 +52,6 @@ def row_difference(
 
 
 def _conversations(rows: Sequence[Row]) -> list[Row]:
-    """One row for each conversation of a rollout."""
     return [dict(row) | dict(part) for row in rows for part in (*(row.get("branches") or ()), row)]
 
 

@@ -69,7 +69,7 @@ def _without_seeds(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _labels_of_differences(settings: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Labels made of settings that differ: a preset first, then only as many as make the labels unique."""
+    """Labels of settings that differ: a preset first, then only as many as make the labels unique."""
     if len(settings) == 1:
         return ["All jobs"]
     rows = differences(settings)

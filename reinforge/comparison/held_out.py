@@ -37,9 +37,7 @@ def interval(values: Sequence[float]) -> Interval | None:
 def difference(
     baseline: Mapping[str, float], other: Mapping[str, float], *, same_dataset: bool = True
 ) -> Difference | None:
-    """Mean reward of `other` minus that of `baseline`, by prompt hash; paired if they share at least half of
-    the prompts.
-    """
+    """Mean reward of `other` minus that of `baseline`; paired by prompt hash if they share half of the prompts."""
     if not baseline or not other:
         return None
     shared = sorted(baseline.keys() & other.keys())

@@ -20,8 +20,6 @@ MOST_BAD_CHARACTERS = 32 * 1024 * 1024
 
 
 class Faults:
-    """Faults of rows, and the fault that ended reading."""
-
     def __init__(self) -> None:
         self.bad_rows: dict[int, int] = {}
         self.listed: list[dict[str, Any]] = []

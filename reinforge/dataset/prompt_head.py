@@ -24,6 +24,6 @@ def answer_head(item: Mapping[str, Any]) -> str | None:
 
 
 def _storable(text: str, most: int) -> str:
-    """Beginning of a text, without the NUL characters and lone surrogates that the database refuses."""
+    """Beginning of a text, without NUL and lone surrogates, which the database refuses."""
     text = text if len(text) <= most else text[: most - 1] + "…"
     return text.replace("\0", "\ufffd").encode(errors="replace").decode()

@@ -79,9 +79,7 @@ def render_messages(
 def check_roles(
     columns: Collection[str], roles: ColumnRoles | None = None, template: str | PromptTemplate | None = None
 ) -> None:
-    """Check roles and template against the columns. Raises DatasetError if one names a missing column, or
-    if nothing gives the prompt.
-    """
+    """Raises DatasetError if a role or the template names a missing column, or nothing gives the prompt."""
     roles = roles or _NO_ROLES
     for part in ("prompt", "messages", "answer", "slice"):
         name = getattr(roles, part)

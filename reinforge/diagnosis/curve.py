@@ -30,9 +30,7 @@ def recent_mean(points: Points, count: int = 5) -> float | None:
 
 
 def trend_of(points: Points) -> Trend | None:
-    """Trend of a curve; None with fewer than five points. Each end is averaged over a tenth of the curve.
-    The page computes the same (`courseOf` in sentence.ts).
-    """
+    """None with fewer than five points. Each end is the mean of a tenth of the curve, as `courseOf` (sentence.ts)."""
     if len(points) < MIN_TREND_POINTS:
         return None
     width = max(1, min(10, len(points) // 10))

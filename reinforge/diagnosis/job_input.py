@@ -165,13 +165,11 @@ class JobInput:
         return max((start for start in self.starts if start < step), default=0)
 
     def fork(self, step: int, changes: Mapping[str, Any], label: str) -> Remedy:
-        """Remedy: a fork from the newest stored step before `step`."""
         start = self.start_before(min(step, self.setting("limits.steps", step)))
         where = f"from step {start}" if start else "from the base"
         return Remedy(kind="fork", label=f"{label}, {where}", step=start, set=dict(changes))
 
     def from_base(self, changes: Mapping[str, Any], label: str) -> Remedy:
-        """Remedy: a new job from the base, with the changes."""
         return Remedy(kind="fork", label=f"{label}, from the base", step=0, set=dict(changes))
 
     def live(self, path: str, value: float, label: str) -> Remedy | None:
@@ -205,9 +203,7 @@ class JobInput:
         return float(value) if isinstance(value, int | float) and value > 0 else None
 
     def lower_rate(self) -> float | None:
-        """The automatic rate if it is at most half of the highest rate used, else a tenth of the highest
-        rate.
-        """
+        """The automatic rate, if at most half of the highest rate used; else a tenth of that."""
         rate = max((value for _, value in self.curve("optimizer/learning_rate")), default=self.rate)
         if rate is None:
             return None

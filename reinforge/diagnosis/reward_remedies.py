@@ -59,9 +59,7 @@ def grade(sample, item):
 
 
 def reward_remedies(job: JobInput) -> tuple[Remedy | None, ...]:
-    """Remedies for a wrong reward, the best first: train on the reward of weight 0, train on the answers, or
-    take the checkpoint with the most right answers.
-    """
+    """Remedies for a wrong reward, the best first."""
     return trust_witness(job), reward_answers(job), job.take_right()
 
 
@@ -88,9 +86,7 @@ def reward_answers(job: JobInput) -> Remedy | None:
 
 
 def trust_witness(job: JobInput) -> Remedy | None:
-    """Remedy: a new job with only the disagreeing reward of weight 0; together with the present rewards
-    it would disagree again.
-    """
+    """Remedy: a new job with only the disagreeing reward of weight 0."""
     disagreement = disagreeing_witness(job)
     if disagreement is None:
         return None

@@ -70,9 +70,7 @@ def calibrate(judged: Sequence[Judged], *, pass_above: float) -> CalibrationRepo
 
 
 def paid(usage: Mapping[str, Mapping[str, float]]) -> float | None:
-    """Cost of judges; None without calls or prices. Cached answers are excluded: they do not predict the
-    next price.
-    """
+    """Cost of judges; None without calls or prices. Without cached answers: they do not predict the next price."""
     return sum(counts.get("cost", 0.0) for counts in usage.values() if counts.get("calls")) or None
 
 

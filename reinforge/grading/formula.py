@@ -49,13 +49,13 @@ class Formula:
     _evaluate: _Node
 
     def value(self, numbers: Numbers) -> float:
-        """Evaluate the formula. Raises FormulaError for a missing or non-finite value."""
+        """Raises FormulaError for a missing or non-finite value."""
         return self._evaluate(numbers)
 
 
 @lru_cache(maxsize=256)
 def parse(text: str) -> Formula:
-    """Parse a formula. Raises FormulaError with the position."""
+    """Raises FormulaError with the position."""
     if len(text) > MAX_CHARACTERS:
         raise FormulaError(
             f"the formula has {len(text):,} characters, more than the limit of {MAX_CHARACTERS:,}"

@@ -82,7 +82,7 @@ class Template:
 
 @lru_cache(maxsize=256)
 def parse(text: str) -> Template:
-    """Parse a template. Raises TemplateSyntaxError."""
+    """Raises TemplateSyntaxError."""
     parts: list[str | Variable] = []
     end = variables = 0
     while (start := text.find("{{", end)) >= 0:

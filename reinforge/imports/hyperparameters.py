@@ -131,7 +131,7 @@ def resolve(requested: Hyperparameters, rows: int, model: str, hidden_size: int 
 
 
 def updates_of(algorithm: Any) -> int:
-    """The algorithm's `updates_per_step`; 1 if missing or invalid. Job validation reports invalid values."""
+    """The algorithm's `updates_per_step`; 1 if missing or invalid."""
     value = algorithm.get("updates_per_step") if isinstance(algorithm, dict) else None
     return value if isinstance(value, int) and value > 0 else 1
 

@@ -17,7 +17,7 @@ _REPLACE = "replace this"
 
 @dataclass
 class ImportedProject:
-    """A job file with the files of its reward, and placeholder rows if there is no data."""
+    """A job file with the files of its reward."""
 
     origin: str
     job: dict[str, Any]

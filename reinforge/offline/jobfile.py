@@ -118,7 +118,7 @@ def value_of(text: str) -> Any:
 
 
 def validate(raw: dict[str, Any]) -> JobSpec:
-    """Validate a job. Raises one `InvalidInput` whose `errors` name every invalid field."""
+    """Raises one `InvalidInput` whose `errors` name every invalid field."""
     try:
         return JobSpec.model_validate(raw)
     except ValidationError as error:
@@ -195,7 +195,7 @@ def _environment(environment: dict[str, Any], folder: Path, name: str) -> dict[s
 
 
 def _with_code(source: Any, folder: Path, name: str, param: str) -> Any:
-    """The source of tools with its code in place of its path, because jobs store their tools' code."""
+    """The source of tools with its code in place of its path."""
     kind = next((kind for kind in ("python", "class") if isinstance(source, dict) and kind in source), None)
     if kind is not None and "type" not in source:
         rest = {key: value for key, value in source.items() if key != kind}
@@ -213,7 +213,6 @@ def _with_code(source: Any, folder: Path, name: str, param: str) -> Any:
 
 
 def _absolute_reward(reward: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The reward with absolute paths of its code or grader, and of its checkpoint if that is a folder."""
     resolved = expanded(reward) if "ready" in reward else dict(reward)
     if isinstance(resolved.get("path"), str):
         resolved["path"] = str(folder / resolved["path"])

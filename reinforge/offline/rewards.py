@@ -67,7 +67,7 @@ def tool_servers(spec: JobSpec) -> dict[int, McpSource | OpenEnvSource]:
 
 
 def check_server_secrets(spec: JobSpec) -> None:
-    """Check that the secrets of tool servers are set. Raises InvalidInput with the field at fault."""
+    """Raise InvalidInput, with the field at fault, if a tool server's secret is not set."""
     for number, server in tool_servers(spec).items():
         _check_variable(server.secret_env, f"environment.sources[{number}].secret_env")
 

@@ -157,7 +157,7 @@ def sandbox(socket_path: Path, out: Path, *, without: frozenset[str] = frozenset
 
 
 def _run(command: list[str]) -> int:
-    """Run the trainer on this terminal and return its exit status; SIGTERM and this process's end stop it."""
+    """Return the trainer's exit status. SIGTERM and this process's end stop the trainer."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=die_with_parent())
     previous = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     try:

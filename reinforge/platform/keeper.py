@@ -163,7 +163,7 @@ class _Keeper:
                 self._status = os.waitstatus_to_exitcode(status)
 
     def _end_descendants(self) -> None:
-        """End descendants by SIGTERM, then SIGKILL; give up after `_LEFTOVER_PATIENCE` + `KILL_SECONDS`."""
+        """End descendants by SIGTERM, then SIGKILL."""
         self._stop_requested = True
         for descendant in descendants(os.getpid()):
             send(descendant, signal.SIGTERM if self._status is not None else signal.SIGKILL)

@@ -109,7 +109,7 @@ def running_address(home: Path) -> tuple[str, int] | None:
 
 
 class FolderLock:
-    """Lock on a folder. One process holds it until it releases the lock or ends."""
+    """One process holds it until it releases the lock or ends."""
 
     def __init__(self, path: Path, what: str) -> None:
         self._path = path

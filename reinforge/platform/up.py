@@ -152,10 +152,7 @@ class Platform:
         self._await_ready()
 
     def _workers(self, env: PlatformEnvironment) -> list[str]:
-        """Names of the training workers, one per job that fits on the GPUs.
-
-        Raises InvalidInput `impossible_placement`.
-        """
+        """Names of the training workers, one per job that fits on the GPUs."""
         if not any(_DEVICES.glob("nvidia[0-9]*")):
             return ["worker"]
         command = [sys.executable, "-P", "-m", "worker.machine.gpu_assignment"]

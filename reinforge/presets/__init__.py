@@ -61,7 +61,7 @@ def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
 
 
 def apply_preset(value: Any) -> Any:
-    """Add a preset's values to a job, whose own take precedence. `Algorithm` rejects unknown presets."""
+    """Add a preset's values to a job, whose own take precedence."""
     if not isinstance(value, dict) or not isinstance(value.get("algorithm"), dict):
         return value
     name = value["algorithm"].get("preset", "grpo")

@@ -64,7 +64,7 @@ def _invalid(message: str, param: str) -> InvalidInput:
 
 
 def check(card: ReportCard, text: str) -> CardRequirement:
-    """Check conditions on a card. A condition on a missing value is not met. Raises as `parse` does."""
+    """A condition on a missing value is not met. Raises as `parse` does."""
     conditions = [_checked(card, *condition) for condition in parse(text, texts=2)]
     return CardRequirement(
         text=text, met=all(condition.met for condition in conditions), conditions=conditions

@@ -90,7 +90,7 @@ def _broken(scores: dict[str, list[_Score]], right_values: dict[int, float]) -> 
 def _searched(
     rows: Sequence[AttackRow], form: str, right_values: dict[int, float], scores: dict[str, list[_Score]]
 ) -> Generator[list[ProbeAttempt], list[RewardResult], None]:
-    """Run a search, and add its scored completions to `scores` under the probe `search`."""
+    """Run a search; add its scored completions to `scores` under `search`."""
     paid: dict[int, dict[str, float]] = defaultdict(dict)
     for probe in PROBES:
         for score in scores.get(probe.code, []):

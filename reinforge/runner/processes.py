@@ -25,8 +25,7 @@ class RolloutProcess(Protocol):
     def outcome(self, seconds: float, stop: threading.Event | None = None) -> Outcome | None:
         """Wait for the rollout's outcome; None after `seconds`, or soon after `stop` is set."""
 
-    def cancel(self) -> None:
-        """Cancel the running rollout."""
+    def cancel(self) -> None: ...
 
     def close(self) -> None: ...
 
@@ -104,8 +103,6 @@ class SharedProcess:
 
 
 class SharedRollout:
-    """Runs one rollout at a time in a `SharedProcess`."""
-
     def __init__(self, process: SharedProcess) -> None:
         self._process, self._id = process, ""
         self._outcomes: queue.Queue[Outcome] = queue.Queue()

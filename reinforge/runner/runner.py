@@ -86,7 +86,7 @@ class RolloutRunner:
         self._stop.set()
 
     def _processes(self) -> Sequence[RolloutProcess]:
-        """A process, own or shared, per concurrent rollout. Raises InvalidInput `agent_not_importable`."""
+        """A process, own or shared, per concurrent rollout."""
         first = OwnProcess(self._target)
         outcome: Outcome | None = {"error": "the name is not MODULE:FUNCTION"}
         try:

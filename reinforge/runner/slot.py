@@ -44,7 +44,7 @@ def _import_client() -> None:
 
 
 def _apart(target: str, task: Task) -> Outcome:
-    """Run a task in a fork and return its outcome, which is an error if the fork dies."""
+    """Run a task in a fork. If the fork dies, the outcome is an error."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:

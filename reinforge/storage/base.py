@@ -42,7 +42,7 @@ class ObjectInfo(NamedTuple):
 
 
 class ObjectStore(Protocol):
-    """Object store. Methods raise InvalidInput `invalid_key` and StorageError."""
+    """Object store. Methods raise InvalidInput `invalid_key` and StorageError; those that read, ObjectNotFound."""
 
     @property
     def parts(self) -> PartStore | None:
@@ -52,19 +52,18 @@ class ObjectStore(Protocol):
         """Save bytes, or the rest of a stream. Raises ObjectConflict if the key has other content."""
 
     def put_file(self, key: str, path: Path) -> None:
-        """Save the content of a file. Raises ObjectConflict."""
+        """Raises ObjectConflict, as `put`."""
 
-    def get(self, key: str) -> bytes:
-        """Content of an object. Raises ObjectNotFound."""
+    def get(self, key: str) -> bytes: ...
 
     def get_file(self, key: str, path: Path) -> None:
-        """Write an object to a file, completely or not at all. Raises ObjectNotFound."""
+        """Write an object to a file, completely or not at all."""
 
     def open(self, key: str) -> BinaryIO:
-        """Open an object as a stream, maybe not seekable, for the caller to close. Raises ObjectNotFound."""
+        """Open an object as a stream, maybe not seekable, for the caller to close."""
 
     def size(self, key: str) -> int:
-        """Size of an object in bytes. Raises ObjectNotFound."""
+        """Size in bytes."""
 
     def exists(self, key: str) -> bool: ...
 

@@ -81,7 +81,7 @@ def send(target: ProcessIdentity, number: int) -> bool:
 
 
 def wait_gone(targets: Iterable[ProcessIdentity], seconds: float) -> list[ProcessIdentity]:
-    """Wait until processes have ended. Returns those left after `seconds`."""
+    """Returns those left after `seconds`."""
     deadline = time.monotonic() + seconds
     while remaining := [target for target in targets if identify(target.pid) == target]:
         if time.monotonic() >= deadline:

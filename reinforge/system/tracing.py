@@ -36,7 +36,6 @@ def configure(process: str) -> None:
 
 
 def use(processor: Any, process: str) -> None:
-    """Send spans to a span processor of the SDK."""
     global _provider
     sdk = importlib.import_module("opentelemetry.sdk.trace")
     resources = importlib.import_module("opentelemetry.sdk.resources")

@@ -44,7 +44,7 @@ def json_prefix(text: str, place: int) -> int:
 
 
 def json_object(text: str) -> dict[str, Any]:
-    """Parse a JSON object. Raises ValueError."""
+    """Raises ValueError."""
     value = json_value(text)
     if not isinstance(value, dict):
         raise ValueError("it is not a JSON object")

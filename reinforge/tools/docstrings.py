@@ -10,7 +10,7 @@ _ARGUMENTS = frozenset({"Args", "Arguments", "Parameters"})
 
 @dataclass(frozen=True, slots=True)
 class Docstring:
-    """A parsed docstring. description: all text before the first section."""
+    """description: all text before the first section."""
 
     description: str
     parameters: dict[str, str]

@@ -75,12 +75,10 @@ def environment_class(module: ast.Module, file: str) -> ast.ClassDef:
 
 
 def has_method(source: str, name: str, *, file: str = "tools.py") -> bool:
-    """Whether the environment class has the public method `name`. Raises ToolSourceError."""
     return any(node.name == name for node in _public(environment_class(_parsed(source, file), file).body))
 
 
 def class_name(source: str, *, file: str = "tools.py") -> str:
-    """Name of the environment class. Raises ToolSourceError."""
     return environment_class(_parsed(source, file), file).name
 
 

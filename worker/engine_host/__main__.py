@@ -97,7 +97,6 @@ def _remote_plan(arguments: argparse.Namespace) -> HostPlan:
 
 
 def listener(arguments: argparse.Namespace) -> HostListener:
-    """Raises InvalidInput for an incomplete or unsafe listener."""
     host, _, port = (arguments.listen or "").rpartition(":")
     host = host.strip("[]")
     if not host or not port.isdigit():

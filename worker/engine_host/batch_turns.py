@@ -54,7 +54,6 @@ class BatchTurns:
             self._admit()
 
     def _admit(self) -> None:
-        """Start all waiting requests of the kind whose turn it is."""
         if self._running == 0 and self._waiting:
             self._kind = self._waiting[0][0]
         still: list[tuple[bool, asyncio.Future[None]]] = []

@@ -14,7 +14,7 @@ _NAME = re.compile(r"rf-(?:host|lease)-([A-Za-z0-9]*)-(\d+)-(\d+)-\w+")
 
 
 def private_folder(kind: Literal["host", "lease"]) -> Path:
-    """Make a folder of this process. Those of processes that ended without removing theirs are removed."""
+    """Make a folder of this process; remove those of ended processes."""
     machine = re.sub(r"[^A-Za-z0-9]", "", socket.gethostname())[:20]
     own = LocalProcess.of(os.getpid())
     assert own is not None

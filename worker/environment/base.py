@@ -68,7 +68,7 @@ class UserReply:
 
 @dataclass(frozen=True, slots=True)
 class PolicyTurn:
-    """One turn of the policy; its tokens are `start` to `end` (exclusive) of the completion."""
+    """Tokens `start` to `end` (exclusive) of the completion."""
 
     no: int
     start: int
@@ -143,15 +143,13 @@ class Environment(Protocol):
     """Maximum number of turns. If 1, `answer` gets one group at a time; otherwise several groups."""
 
     async def begin(self, conversations: Sequence[Conversation]) -> list[Conversation]:
-        """Prepare one conversation per prompt for its first turn: set its state and the prompt that the
-        policy reads.
-        """
+        """Set the state, and the prompt that the policy reads, of one conversation per prompt."""
 
     def room(self, conversation: Conversation) -> int | None:
         """Maximum number of tokens of the next turn; None if only the completion's limit applies."""
 
     async def answer(self, conversations: Sequence[Conversation]) -> list[Conversation]:
-        """Answer the last turn of each conversation; returns the conversations in the same order."""
+        """Answer the last turn of each conversation, in order."""
 
     def close(self) -> None:
         """End the environment's threads and connections."""

@@ -18,5 +18,4 @@ class SingleTurn:
     async def answer(self, conversations: Sequence[Conversation]) -> list[Conversation]:
         return [replace(conversation, finish_reason=conversation.turn_end) for conversation in conversations]
 
-    def close(self) -> None:
-        """There is nothing to close."""
+    def close(self) -> None: ...

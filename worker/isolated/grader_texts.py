@@ -42,9 +42,6 @@ def joined(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 def _text(
     tokenizer: Any, messages: list[dict[str, Any]], tools: list[dict[str, Any]] | None, prompt: bool
 ) -> str:
-    """Render a conversation with the checkpoint's chat template; without one, join its messages
-    by blank lines.
-    """
     if not tokenizer.chat_template:
         return "\n\n".join(str(message.get("content", "")) for message in messages)
     try:

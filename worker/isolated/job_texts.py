@@ -47,15 +47,13 @@ def notation(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 
 def continuation(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
     """Check that the template can continue conversations: {tools, stop_ids, reply} → fields of
-    `ContinuationProof`. Raises InvalidInput `template_not_continuable`.
+    `ContinuationProof`.
     """
     return asdict(_continuation(folder, payload).prove(reply=payload["reply"]))
 
 
 def suffixes(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
-    """Token ids to append to turns: {tools, stop_ids, turns: [[new messages, id that ended the turn]]} →
-    {ids}. Raises InvalidInput `template_not_continuable`.
-    """
+    """Token ids to append to turns: {tools, stop_ids, turns: [[new messages, id that ended the turn]]} → {ids}."""
     template = _continuation(folder, payload)
     return {"ids": [template.suffix(messages, ended_by) for messages, ended_by in payload["turns"]]}
 

@@ -132,9 +132,7 @@ class Apart:
         memory_bytes: int = MEMORY_BYTES,
         own_session: bool = True,
     ) -> None:
-        """Create a pool of children that run `module`. own_session: False if they end with this
-        process's group.
-        """
+        """Create a pool of children that run `module`. own_session: False if they end with this process's group."""
         self._seconds, self._module = seconds, module
         self._memory_bytes, self._own_session = memory_bytes, own_session
         self._start()

@@ -43,7 +43,6 @@ def sample_prompts(folder: Path, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def _notation(chat: PromptRenderer) -> str | None:
-    """Notation in which the template writes tool calls; None if it is not supported."""
     if (notation := _notations.get(chat)) is None:
         try:
             notation = choose_notation(chat.conversation_text)

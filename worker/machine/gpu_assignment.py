@@ -124,7 +124,6 @@ def _check_per_job(
 
 
 def _groups(gpus: Sequence[Gpu], value: str) -> tuple[tuple[Gpu, ...], ...]:
-    """Groups of a value with a `;`; none for a list."""
     if ";" not in value:
         return ()
     groups = tuple(_named(gpus, group, SAMPLERS) for group in split_groups(value))

@@ -97,7 +97,6 @@ def vllm_shared() -> bool:
 
 
 def sampler_urls() -> list[str]:
-    """Addresses of engine hosts on other machines."""
     return [word.strip() for word in (variable(SAMPLER_URLS) or "").split(",") if word.strip()]
 
 

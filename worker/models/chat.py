@@ -63,10 +63,9 @@ class PromptRenderer:
         *,
         generation: bool = True,
     ) -> str:
-        """Render a prompt, with the beginning of the assistant's turn. Without a template, join the contents.
-        Raises InvalidInput.
+        """Render a prompt; without a template, join the contents. Raises InvalidInput.
 
-        generation: False leaves out the beginning of the assistant's turn.
+        generation: whether to add the beginning of the assistant's turn.
         """
         if tools and not self.takes_tools:
             raise InvalidInput(

@@ -166,7 +166,6 @@ class TemplateContinuation:
     def _conversation(
         self, shape: tuple[tuple[str, str], ...], history: int, contents: Sequence[str]
     ) -> list[Message]:
-        """One of three fixed histories, followed by messages with these contents."""
         calls = [name or self._first_name or "" for role, name in shape if role == "tool"]
         messages = _history(history, calls, self._first_name)
         results = 0

@@ -43,9 +43,9 @@ def load_base_model(
 ) -> LoadedModel:
     """Load safetensors weights directly to the device.
 
-    end_id: returns the tokenizer's end token. sharded: divide decoder layers among the ranks of the process group.
-    Raises JobFailure `model_load_failed`, `gpu_unavailable`, `nf4_unavailable`, `nf4_unsupported`,
-    `sharding_unsupported`; out-of-memory errors pass through.
+    sharded: divide decoder layers among the ranks of the process group. Raises JobFailure `model_load_failed`,
+    `gpu_unavailable`, `nf4_unavailable`, `nf4_unsupported`, `sharding_unsupported`; out-of-memory errors pass
+    through.
     """
     device = job_device() if device is None else device
     quantised = precision == "nf4"

@@ -44,7 +44,6 @@ def is_nf4(weight: Tensor) -> bool:
 
 
 def product_dtype(parameter: Tensor) -> torch.dtype:
-    """Precision in which a layer with this weight computes."""
     state: Any = getattr(parameter, "quant_state", None)
     dtype: torch.dtype = parameter.dtype if state is None else state.dtype
     return dtype
@@ -66,7 +65,6 @@ def parameter_bytes(parameter: Tensor) -> int:
 
 
 def bitsandbytes() -> Any:
-    """The bitsandbytes library. Raises ImportError if it is not installed."""
     if sys.modules.get("bitsandbytes", ...) is None:
         # `worker.policy` hides it.
         del sys.modules["bitsandbytes"]

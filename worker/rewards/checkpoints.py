@@ -35,7 +35,7 @@ _ENVIRONMENT_PREFIXES = ("CUDA_", "NVIDIA_", "OMP_", "MKL_", "TORCH_", "PYTORCH_
 
 
 class ModelProcess:
-    """Child process that computes checkpoint rewards, started when first needed."""
+    """Child process, started when first needed."""
 
     def __init__(
         self,

@@ -35,7 +35,7 @@ class NetworkLoop:
         return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine from a thread without a loop; returns its result."""
+        """Run a coroutine from a thread without a loop."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def close(self) -> None:
@@ -113,8 +113,8 @@ class ServerReply:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """HTTP request. whole: returns whether (content, headers) is a whole reply; reading then stops, even if
-    the stream stays open.
+    """whole: returns whether (content, headers) is a whole reply; reading then stops, even if the stream stays
+    open.
     """
 
     body: bytes

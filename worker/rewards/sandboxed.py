@@ -164,7 +164,6 @@ def _result(scored: RewardRow, row: RowResult) -> RewardResult:
 
 
 def _turns(row: RewardRow) -> int:
-    """Number of the policy's turns in the scored completion."""
     before = 1 if isinstance(row.prompt, str) else len(row.prompt)
     later: Sequence[Mapping[str, Any]] = (row.sample.get("messages") or ())[before:]
     return max(1, sum(1 for message in later if message["role"] == "assistant"))

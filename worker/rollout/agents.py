@@ -100,7 +100,6 @@ class AgentSampler:
     async def groups(
         self, prompts: Sequence[Prompt], sampling_round: Round, on_turn: Callable[[], None]
     ) -> AsyncGenerator[tuple[int, list[Conversation]], None]:
-        """Yield (index of a prompt, its ended conversations) in any order. Raises Interrupted, JobFailure."""
         step = _AgentStep(self, prompts, sampling_round, on_turn)
         loop = asyncio.get_running_loop()
 
@@ -132,7 +131,6 @@ class AgentSampler:
         raise NotImplementedError("rollouts of agents have no branches that the algorithm requests")
 
     def cancel(self) -> None:
-        """Make `groups` raise Interrupted, from any thread."""
         self._cancelled.set()
         with suppress(RuntimeError):  # the loop has ended
             self._wake()
@@ -142,8 +140,6 @@ class AgentSampler:
 
 
 class _AgentStep:
-    """Samples the rollouts of one list of prompts until all have ended."""
-
     def __init__(
         self,
         parent: AgentSampler,
@@ -169,7 +165,6 @@ class _AgentStep:
         self.interrupted = asyncio.Event()
 
     async def run(self) -> None:
-        """Offer and sample all rollouts. Raises Interrupted, JobFailure, and exceptions of the engine."""
         work = [self._receive(), self._generate(), self._send(), self.interrupted.wait()]
         tasks = [asyncio.create_task(part) for part in work]
         try:
@@ -276,7 +271,6 @@ class _AgentStep:
             await self._parent.exchange.answer([answer])
 
     def _begin_again(self, rollout: _AgentRollout, try_no: int) -> None:
-        """Drop the calls of the last try, whose runner was lost."""
         rollout.graph.close()
         rollout.try_no, rollout.graph = try_no, self._graph()
         rollout.waiting, rollout.answers = {}, {}
@@ -344,7 +338,6 @@ class _AgentStep:
         )
 
     async def _generate(self) -> None:
-        """Let the engine answer pending calls: as they arrive if it can, else batch by batch."""
         engine = self._parent.engine
         if isinstance(engine, ContinuousEngine):
             await self._generate_from_queue(engine)
@@ -423,7 +416,6 @@ class _AgentStep:
 
 
 def _root(call: ModelCall) -> ModelCall:
-    """First call of the call's branch."""
     while call.reason == "continued" and call.parent is not None:
         call = call.parent
     return call

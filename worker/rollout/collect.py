@@ -161,7 +161,7 @@ class Collector:
     async def collect(
         self, prompts: Sequence[Prompt], sampling_round: Round, progress: ProgressCallback
     ) -> Collected:
-        """Sample and score prompts; raises Interrupted, and exceptions of engine and scorer."""
+        """Raises Interrupted, and exceptions of engine and scorer."""
         groups: list[list[Rollout]] = [[] for _ in prompts]
         unsampled, unscored = (dict.fromkeys(range(len(prompts))) for _ in range(2))
         started = time.monotonic()
@@ -203,9 +203,7 @@ class Collector:
         sampling_round: Round,
         progress: ProgressCallback,
     ) -> Collected:
-        """Sample and score `branches`; returns `groups` with the new rollouts at the end of their groups.
-        Raises Interrupted, and exceptions of engine and scorer.
-        """
+        """Sample and score `branches`; returns `groups` with the new rollouts at the end of their groups."""
         started = time.monotonic()
         grown = [list(group) for group in groups]
         begun: dict[int, list[Conversation]] = {}
@@ -275,7 +273,6 @@ class Collector:
         return Collected(repaired_groups, generated - started, time.monotonic() - generated)
 
     def _scorables(self, rollouts: Sequence[Rollout]) -> list[Scorable]:
-        """The scorer's inputs, with the raw text of the last turn if a prompt has tools."""
         texts = self._call_texts
         if texts is None or not any(rollout.prompt.tools for rollout in rollouts):
             return [_scorable(rollout, None, None) for rollout in rollouts]
@@ -343,7 +340,6 @@ def _rollout(conversation: Conversation, sampling_round: Round) -> Rollout:
 
 
 def _branches(plan: RolloutBranches, first_sample: int, sampling_round: Round) -> list[Conversation]:
-    """Conversations that continue a rollout inside its first turn."""
     rollout = plan.rollout
     return [
         Conversation(

@@ -28,7 +28,6 @@ class ContinuousTurns:
         requests: Sequence[GenerateRequest],
         on_turn: Callable[[], None],
     ) -> AsyncGenerator[tuple[int, list[Conversation]], None]:
-        """Yield (number of a group, its ended conversations) in any order. Raises Interrupted."""
         queue = RequestQueue(requests)
         generated = self.engine.generate_from(queue)
         sampling = asyncio.create_task(_next(generated))
@@ -68,7 +67,6 @@ class ContinuousTurns:
     def _continue(
         self, groups: dict[int, list[Conversation]], turns: Sequence[Turn], queue: RequestQueue
     ) -> list[int]:
-        """Put conversations into their groups; returns the numbers of groups that have ended."""
         ended = []
         for number, conversation in turns:
             group = groups[number]

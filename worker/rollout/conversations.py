@@ -137,7 +137,6 @@ class ConversationSampler:
         sampling_round: Round,
         on_turn: Callable[[], None],
     ) -> AsyncGenerator[tuple[int, list[Conversation]], None]:
-        """Repeat: the policy writes a turn of all conversations, then the environment answers them."""
         while requests:
             turn: list[tuple[int, Conversation]] = []
             async with aclosing(self._engine.generate(requests)) as answers:
@@ -162,7 +161,6 @@ class ConversationSampler:
     async def _answer(
         self, groups: dict[int, list[Conversation]], turn: Sequence[tuple[int, Conversation]]
     ) -> list[int]:
-        """Put the environment's answers into `groups`; returns the numbers of groups that have ended."""
         # Engines answer in any order; an environment sees conversations in the order of prompts and samples.
         ordered = sorted(turn, key=lambda entry: (entry[0], entry[1].sample_no))
         answered = await self._environment.answer([conversation for _, conversation in ordered])

@@ -119,7 +119,7 @@ class DecodeBatch:
         return None if code == _RUNNING else REASONS[code]
 
     def samples(self, part_index: int) -> tuple[Sample, ...] | None:
-        """Samples of a part; None if any of its rows is unfinished."""
+        """None if any row is unfinished."""
         start, stop = self._bounds[part_index], self._bounds[part_index + 1]
         if (self._reasons[start:stop] == _RUNNING).any():
             return None

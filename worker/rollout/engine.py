@@ -115,7 +115,5 @@ class RequestQueue:
 
 @runtime_checkable
 class ContinuousEngine(RolloutEngine, Protocol):
-    """An engine that takes requests while it samples others."""
-
     def generate_from(self, queue: RequestQueue) -> AsyncGenerator[Generated, None]:
         """Answer requests of the queue in any order until it is closed, or until `cancel`."""

@@ -64,7 +64,7 @@ class FolderText(Text):
         stop_ids: Sequence[int],
         turns: Sequence[tuple[Sequence[dict[str, Any]], int | None]],
     ) -> list[list[int]]:
-        """Token ids that follow each turn. Raises JobFailure `template_not_continuable`."""
+        """Token ids that follow each turn."""
         ids: list[list[int]] = []
         for batch in batches(turns):
             payload = {"tools": tools, "stop_ids": list(stop_ids), "turns": batch}

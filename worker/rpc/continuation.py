@@ -27,7 +27,6 @@ def notation_of(folder: Path) -> str:
 
 
 def _ends(folder: Path, prompts: PromptRenderer) -> dict[int, str]:
-    """Texts of the tokens that end the model's output, by id."""
     ids = stop_ids(folder)
     if (end := special_tokens(folder).get("eos_token")) is not None:
         ids += prompts.encode(end)[:1]

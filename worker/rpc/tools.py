@@ -7,7 +7,7 @@ from worker.machine import settings
 
 
 def list_tools(request: ServersRequest) -> ServersResult:
-    """List the servers' tools. Raises ToolServerError with the source at fault as `param`."""
+    """Raises ToolServerError with the source at fault as `param`."""
     guard = Guard.allowing(settings.allowed_hosts())
     servers = ToolServers(request.servers, guard, secret=lambda _: request.signing)
     try:

@@ -24,7 +24,7 @@ RETRIED_ROWS: frozenset[str] = frozenset({"deadline", "skipped"})
 
 @dataclass(frozen=True, slots=True)
 class RewardRow:
-    """One completion to score. ``group``: rows with the same value are scored together."""
+    """``group``: rows with the same value are scored together."""
 
     prompt: str | Sequence[Mapping[str, Any]]
     completion: str
@@ -36,7 +36,7 @@ class RewardRow:
 
 @dataclass(slots=True)
 class RowResult:
-    """One row's outcome. ``value`` is a number if and only if ``status`` is ``ok``. Not frozen, for speed."""
+    """``value`` is a number if and only if ``status`` is ``ok``. Not frozen, for speed."""
 
     status: RowStatus
     value: float | None = None
@@ -54,8 +54,8 @@ class RowResult:
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """Outcome of scoring: one result per row if ``status`` is ``ok``. ``load_error`` is the reward's fault,
-    other statuses are the platform's.
+    """One result per row if ``status`` is ``ok``. ``load_error`` is the reward's fault, other statuses are the
+    platform's.
     """
 
     status: SandboxCallStatus
@@ -82,7 +82,7 @@ class ProgramRun:
 
 @dataclass(frozen=True, slots=True)
 class ProgramResult:
-    """Result of one run. The status ``bad_value`` means that a call's value has no canonical form."""
+    """The status ``bad_value`` means that a call's value has no canonical form."""
 
     status: ProgramStatus
     output: str = ""

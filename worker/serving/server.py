@@ -57,7 +57,6 @@ class ServingServer:
             self._end(active)
 
     def _admit(self) -> None:
-        """Start waiting requests in order of arrival; a request for another model waits."""
         while self._waiting:
             request = self._waiting[0]
             if self._active and not self._engine.fits(request):

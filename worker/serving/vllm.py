@@ -110,7 +110,6 @@ class VllmServing:
         return self._held
 
     def _server(self, options: Options, model: ServedModel, progress: Progress) -> SamplerServer:
-        """A server on an engine host that has the model, or one of this process alone."""
         least = min(model.context, LEAST_CONTEXT)
         if (remote := remote_server(options, longest=least, progress=progress)) is not None:
             return remote
@@ -153,7 +152,6 @@ class VllmServing:
         return request.adapter
 
     def _lost(self, held: "_Held", why: str) -> Unavailable:
-        """Error for requests that ran on a failed server; the next request starts another one."""
         held.lost = True
         return Unavailable(
             f"vLLM has failed: {why}",

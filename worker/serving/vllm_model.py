@@ -43,7 +43,7 @@ class ServedModel:
     fused_experts: bool = False
 
     def options(self, *, rank: int, adapters: int, together: int, threads: int) -> Options:
-        """Server options. adapters: most loaded adapters. together: most adapters in one batch."""
+        """adapters: most loaded adapters. together: most adapters in one batch."""
         return Options(
             self.folder,
             "float32" if self.device == "cpu" else "bfloat16",

@@ -36,7 +36,7 @@ class VllmRun:
         lost: Callable[[str], ReinforgeError],
         closed: Callable[["VllmRun"], None],
     ) -> None:
-        """Start a request. lost: returns the error for a failed server. Raises InvalidInput."""
+        """lost: returns the error for a failed server. Raises InvalidInput."""
         self._request, self._news, self._lost, self._closed = request, news, lost, closed
         self._quiet_seconds, self._last_output_at = quiet_seconds, time.monotonic()
         prompt_requests = _prompt_requests(request, model)

@@ -51,7 +51,7 @@ def choose(
     requested: Literal["auto"] | Engine,
     best: Engine,
 ) -> ServingPlace:
-    """Choose where a model runs. Raises Unavailable `gpu_busy`."""
+    """Raises Unavailable `gpu_busy`."""
     engine = best if requested == "auto" else requested
     if free is not None:
         return ServingPlace(engine, free)
@@ -122,7 +122,7 @@ class Places:
         return Launch(place, hold or Hold())
 
     def _take(self, gpus: Sequence[Gpu]) -> Hold | None:
-        """Lock the last free GPU, since jobs take the first; None if none is free."""
+        """Lock the last free GPU, since jobs take the first."""
 
         def take() -> Hold | None:
             holds = (self._locks.take_whole(gpu, self._seats, self._holder) for gpu in reversed(gpus))

@@ -32,9 +32,7 @@ Replies = queue.SimpleQueue[Reply]
 
 
 class ServingProcess:
-    """Serving process, thread-safe. It ends with the thread that started it: use threads as long-lived as the
-    worker.
-    """
+    """Thread-safe. Call it from threads as long-lived as the worker: it ends with the one that started it."""
 
     def __init__(
         self,

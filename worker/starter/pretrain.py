@@ -67,7 +67,7 @@ def example_segments(example: Example) -> list[tuple[str, bool]]:
 
 
 def encode(tokenizer: Tokenizer, segments: Segments) -> Row:
-    """Return token ids and labels of one text; only segments that the model writes carry labels."""
+    """Only segments that the model writes carry labels."""
     ids, labels = [], []
     for text, trained in segments:
         tokens = tokenizer.encode(text).ids

@@ -36,7 +36,7 @@ class AttemptTrace:
                 self._close(record.ts, record.reason if record.outcome == "failed" else None)
 
     def end(self, outcome: str) -> None:
-        """End the trace. outcome: used if the trainer has reported none."""
+        """outcome: used if the trainer has reported none."""
         failure = None if self._outcome else outcome
         self._close(time.time(), failure)
         self._attempt.set({"reinforge.outcome": self._outcome or outcome})

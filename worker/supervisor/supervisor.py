@@ -191,7 +191,6 @@ class _Attempt:
         return not self.ended
 
     def _take_devices(self) -> bool:
-        """Wait for all GPUs of the job; returns whether to train."""
         if self.claimed.spec.get("rollout", {}).get("engine") != "vllm":
             self.gpus.drop_samplers()
         count, waits = int(self.claimed.spec.get("devices_per_job", 1)), False

@@ -26,7 +26,7 @@ _END_SECONDS = 10.0
 
 
 class TrainerProcess:
-    """Trainer process. It ends with the thread that starts it."""
+    """Ends with the thread that starts it."""
 
     def __init__(
         self,

@@ -60,8 +60,8 @@ def rollout_engine(
     longest: int,
     ranked: RankedPolicy | None = None,
 ) -> RolloutEngine:
-    """Engine of a job. longest: tokens of the longest conversation. ranked: `policy` on all ranks. Raises JobFailure
-    like `check_engine`.
+    """longest: tokens of the longest conversation. ranked: `policy` on all ranks. Raises JobFailure like
+    `check_engine`.
     """
     ahead = host.sampling_copy(policy) if spec.rollout.ahead else None
     if spec.rollout.engine == "vllm":

@@ -37,9 +37,7 @@ def job_environment(
     servers: ToolServers,
     context: int,
 ) -> Environment:
-    """Environment of a job. context: token limit of a conversation. Raises JobFailure
-    `template_not_continuable`.
-    """
+    """context: token limit of a conversation. Raises JobFailure `template_not_continuable`."""
     environment = spec.environment
     if not isinstance(environment, ToolsSpec):
         return SingleTurn()
@@ -91,7 +89,7 @@ def agent_sampler(
 
 
 def call_texts(prompts: JobPrompts, texts: ModelTexts) -> CallTexts | None:
-    """Decoder that keeps the special tokens which mark tool calls; None if no special tokens mark them."""
+    """None if no special tokens mark tool calls."""
     if not any(prompt.tools for prompt in (*prompts.train, *prompts.held_out)):
         return None
     notation = texts.notation()

@@ -41,7 +41,6 @@ def main() -> None:
 
 
 def serve(manifest: RunManifest, store: Store, rank: int, size: int) -> None:
-    """Load the job's models and compute until rank 0 ends the group."""
     folder = Path(manifest.model_path)
     try:
         spec = checked_spec(manifest.spec)

@@ -28,7 +28,7 @@ _EXIT_SECONDS = 2.0
 
 
 def check_devices(count: int) -> None:
-    """Check that the machine has `count` devices. Raises JobFailure `too_few_devices` (retryable)."""
+    """Raises JobFailure `too_few_devices` (retryable)."""
     on_gpu = job_device().type == "cuda"
     available = torch.cuda.device_count() if on_gpu else available_cores()
     if count > available:
@@ -46,7 +46,7 @@ class RankProcesses:
     """Ranks 1 and up, which end with the thread that starts them."""
 
     def __init__(self, count: int, folder: Path) -> None:
-        """Start the processes. folder: the run folder. Raises OSError."""
+        """folder: the run folder. Raises OSError."""
         self._count, self._folder = count, folder
         self._processes: list[ChildProcess] = []
         self._group: RankGroup | None = None

@@ -75,7 +75,7 @@ class FolderReporter:
         return made
 
     def _append(self, line: bytes) -> None:
-        """Append a whole line or nothing. Raises OSError."""
+        """Append a whole line or nothing."""
         size = os.fstat(self._records.fileno()).st_size
         try:
             if self._records.write(line) != len(line):

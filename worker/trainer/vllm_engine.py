@@ -72,7 +72,7 @@ def vllm_engine(
 def adapter_probe(
     name: str, policy: LoraPolicy | RankedPolicy, base: LoadedModel, job_reporter: JobReporter
 ) -> AdapterProbe:
-    """Self-test of a server. name: of the server in messages."""
+    """name: of the server in messages."""
     return AdapterProbe(
         scorer(lambda sequences: policy.log_probs(sequences).logprobs),
         scorer(policy.base_log_probs),

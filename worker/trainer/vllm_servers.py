@@ -20,7 +20,7 @@ _GIB = 2**30
 def sampler_servers(
     chosen: Sequence[Options], folder: Path, context: int | None, job_reporter: JobReporter
 ) -> list[SamplerServer]:
-    """Servers that a job samples with. context: the model's longest rows."""
+    """context: the model's longest rows."""
     progress = _StartProgress(len(chosen), job_reporter)
     if servers := remote_servers(chosen[0], notify=notices(job_reporter, ""), progress=progress.of(0)):
         return servers
@@ -66,7 +66,6 @@ def names(count: int) -> list[str]:
 def notices(
     job_reporter: JobReporter, name: str, level: Literal["info", "warning"] = "info"
 ) -> Callable[[str], None]:
-    """Writes messages about a server into the job's log."""
     return lambda message: job_reporter.log(level, f"{name}: {message}" if name else message)
 
 

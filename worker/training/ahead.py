@@ -34,7 +34,7 @@ class StepCompletions:
 
     async def take(self, spec: JobSpec, current: Round, position: Position) -> Collected:
         """Return a round's completions: those sampled ahead, or new ones if there are none or a change of the
-        job makes them unusable. Raises the errors of sampling.
+        job makes them unusable.
         """
         task, self._task = self._task, None
         if task is not None:

@@ -79,7 +79,6 @@ def assemble(
 
 
 def _joined(rollout: Rollout, values: Callable[[Rollout], Sequence[Any]]) -> list[Any]:
-    """Values per token of a rollout's conversations, in the order of its row."""
     return list(chain.from_iterable(map(values, rollout.conversations)))
 
 

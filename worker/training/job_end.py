@@ -20,7 +20,6 @@ class End:
 
 
 def end_of(error: BaseException) -> End:
-    """Outcome, reason and message of a job after this error."""
     if isinstance(error, JobFailure):
         outcome: Literal["paused", "failed"] = "paused" if error.retryable else "failed"
         trace = getattr(error, "traceback", None) or (_trace(error.__cause__) if error.__cause__ else None)

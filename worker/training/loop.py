@@ -182,7 +182,7 @@ def _contain(commands: Sequence[Command], kind: str) -> bool:
 def _train_step(
     spec: JobSpec, models: Models, sampled: SampledStep, position: Position, rate: float
 ) -> tuple[Passes, Credit, Update]:
-    """Assign credit, update, refresh the reference; after an error the weights are those of the last completed step."""
+    """After an error the weights are those of the last completed step."""
     batch = sampled.batch
     passes = update_passes(spec, models.policy, batch.sequences, sampled.passes, models.critic)
     credit = assign_credit(spec, sampled.choice, passes, metrics=sampled.metrics)

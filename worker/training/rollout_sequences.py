@@ -2,9 +2,8 @@
 
 A rollout has several conversations, each with a prompt of its own, if its program rewrote its history, forked
 or ran sub-agents. Shaping, selection, advantages and the constants of the loss treat it as one row: the
-tokens of its conversations one after the other. A row is therefore a rollout, and weighs as much as one
-completion of these tokens. The policy reads S conversations of N rollouts, and its loss runs over
-conversations.
+tokens of its conversations one after the other. The policy reads S conversations of N rollouts, and its loss
+runs over conversations.
 """
 
 from collections.abc import Sequence

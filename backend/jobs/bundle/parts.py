@@ -73,7 +73,6 @@ async def data_of(
 
 
 async def rewards_of(session: AsyncSession, job: Job) -> tuple[list[BundledReward], dict[str, bytes]]:
-    """Manifest entries of the rewards, and their sources by path."""
     pinned = (RewardRevision.reward_id == JobReward.reward_id) & (
         RewardRevision.revision == JobReward.revision
     )
@@ -138,7 +137,7 @@ async def rollouts_of(session: AsyncSession, job_id: str) -> list[BundlePart[Bun
 
 
 async def checkpoints_of(session: AsyncSession, job: Job) -> list[BundlePart[BundledCheckpoint]]:
-    """Stored checkpoints, ordered by step, with the files of the best and the final one."""
+    """Ordered by step, with the files of the best and the final one."""
     parts = []
     for row in sorted(await repository.checkpoints(session, job.id), key=lambda row: row.step):
         path = f"checkpoints/{row.step:06}.tar" if row.best or row.final else None

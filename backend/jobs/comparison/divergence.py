@@ -76,9 +76,7 @@ class Place:
 async def diverge(
     session: AsyncSession, cache: ObjectCache, project_id: str, ids: Sequence[str]
 ) -> Divergence:
-    """Compare two jobs. Raises NotFound for an unknown job, InvalidInput `jobs_repeated`, StateConflict
-    `step_table_damaged`.
-    """
+    """Raises NotFound for an unknown job, InvalidInput `jobs_repeated`."""
     first, second = jobs = await jobs_of(session, project_id, ids)
     common = [(row.step, row.split) for row in await session.execute(_COMMON, _pair(jobs))]
     steps = sorted({step for step, _ in common})
@@ -109,7 +107,7 @@ def _pair(jobs: Sequence[Job]) -> dict[str, str]:
 async def _place(
     session: AsyncSession, jobs: Sequence[Job], steps: Sequence[int], query: TextClause
 ) -> Place | None:
-    """First prompt at which the jobs differ. Steps are read in batches, since most jobs differ early."""
+    """First prompt at which the jobs differ."""
     for start in range(0, len(steps), STEPS_AT_ONCE):
         batch = steps[start : start + STEPS_AT_ONCE]
         bounds = {"first": batch[0], "last": batch[-1]}

@@ -148,7 +148,6 @@ def set_path(spec: dict[str, Any], path: str, value: Any) -> None:
 
 
 def _part(parent: Any, name: str) -> Any:
-    """Field of an object, or item of a list by index; None if it is missing."""
     if isinstance(parent, dict):
         return parent.get(name)
     if isinstance(parent, list) and name.isascii() and name.isdecimal() and len(name) < 4:

@@ -30,11 +30,11 @@ async def step_before(session: AsyncSession, job: Job, step: int) -> int | None:
 async def roll_back(
     session: AsyncSession, job: Job, to_step: int, rate: float, *, message: str, created_by: str
 ) -> None:
-    """Queue a locked, running job again, to continue after `to_step` with the learning rate `rate`,
-    limited to half the current rate.
+    """Queue a locked, running job again, to continue after `to_step` with the learning rate `rate`, limited
+    to half the current rate.
 
     The next claim by a worker deletes the records of later steps. Prompts and sampling noise repeat, so that
-    only the rate differs. `message`: the reason, for the log and the finding.
+    only the rate differs.
     """
     rate = min(rate, await _rate(session, job) / 2)
     await _lower_rate(session, job, rate, to_step + 1, created_by)

@@ -76,7 +76,7 @@ async def _roll_back(session: AsyncSession, job: Job, finding: JobFinding, read:
 
 
 async def _lower(session: AsyncSession, job: Job, rate: float) -> bool:
-    """Set the learning rate of the job; returns False if it cannot be changed."""
+    """Returns False if the rate cannot be changed."""
     try:
         await changes.add_setting(session, job, SettingChangeCreate(setting=LEARNING_RATE, value=rate), ACTOR)
     except InvalidInput:

@@ -61,7 +61,7 @@ _SIGN = {
 
 @dataclass(frozen=True, kw_only=True)
 class Filters:
-    """Filters combined with AND. None means no restriction; ranges are inclusive."""
+    """None means no restriction; ranges are inclusive."""
 
     q: str | None = None
     split: Split | None = None

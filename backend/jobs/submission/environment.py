@@ -40,9 +40,7 @@ def environment_problems(spec: JobSpec, tables: Sequence[Dataset]) -> Iterator[I
 
 
 async def with_listed_tools(spec: JobSpec, project_id: str, calls: Calls) -> JobSpec:
-    """Add the tools that the servers list to the specification. Raises InvalidInput for unusable tools,
-    Unavailable without a worker.
-    """
+    """Add the tools that the servers list to the specification."""
     environment = spec.environment
     if not isinstance(environment, ToolsSpec) or not (servers := environment.servers):
         return spec
@@ -59,7 +57,6 @@ async def with_listed_tools(spec: JobSpec, project_id: str, calls: Calls) -> Job
 
 
 def tools_of(spec: JobSpec) -> list[dict[str, Any]] | None:
-    """Tools of the environment, included in every prompt; None if it has none."""
     environment = spec.environment
     if not isinstance(environment, ToolsSpec):
         return None

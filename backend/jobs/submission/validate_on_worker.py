@@ -60,9 +60,7 @@ class MeasuredPrompts:
 
 
 async def validate(plan: JobPlan, calls: Calls, objects: Objects, cache: Path) -> JobPlan:
-    """Check rewards and prompts on workers; adds their measurements to the plan. Raises InvalidInput for the
-    first problem, Unavailable without a worker.
-    """
+    """Check rewards and prompts on workers; adds their measurements to the plan."""
     validated = await validate_all(plan, calls, objects, cache)
     if validated.problems:
         raise validated.problems[0]

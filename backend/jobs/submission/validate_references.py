@@ -78,7 +78,7 @@ class Survey:
 async def look_up(
     session: AsyncSession, project_id: str, spec: JobSpec, start: StartAdapter | None = None
 ) -> JobPlan:
-    """Resolve references and check that they fit together. Raises InvalidInput for the first problem."""
+    """Resolve references and check that they fit together."""
     result = await survey(session, project_id, spec, start)
     if result.plan is None:
         raise result.problems[0]

@@ -48,7 +48,7 @@ class Trace:
 
 
 async def choose(session: AsyncSession, job: Job, selection: TraceSelection) -> list[Trace]:
-    """Choose completions, ordered by step. Raises InvalidInput `no_traces` if none matches."""
+    """Choose completions, ordered by step."""
     parameters = {
         "job": job.id,
         "split": selection.split,
@@ -80,7 +80,7 @@ async def choose(session: AsyncSession, job: Job, selection: TraceSelection) -> 
 async def lines(
     session: AsyncSession, cache: ObjectCache, job: Job, chosen: Sequence[Trace], selection: TraceSelection
 ) -> AsyncIterator[bytes]:
-    """JSON lines of the dataset, group by group. Raises StateConflict `step_table_damaged`."""
+    """JSON lines of the dataset, group by group."""
     for step, of_step in groupby(chosen, key=lambda trace: trace.step):
         rollouts = await session.get_one(StepRollouts, (job.id, selection.split, step))
         async with cache.file(rollouts.sha256) as path:
@@ -92,7 +92,7 @@ async def lines(
 
 
 def _line(stored: Mapping[str, Any], trace: Trace) -> bytes:
-    """JSON line of the dataset row and the completion; adds `messages` if the row has no prompt."""
+    """Adds `messages` if the row has no prompt."""
     row = value_of(stored.get("item"), "{}")
     messages = value_of(stored.get("prompt_messages"), "[]") or [
         {"role": "user", "content": stored["prompt"]}

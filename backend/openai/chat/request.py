@@ -196,9 +196,7 @@ def checked_messages(
 def checked_tools(
     tools: list[dict[str, Any]] | None, choice: str | dict[str, Any] | None
 ) -> list[dict[str, Any]] | None:
-    """Tools of a request, or None if there are none or the model may not call them. Raises InvalidInput
-    `invalid_tools`.
-    """
+    """None if there are no tools or the model may not call them. Raises InvalidInput `invalid_tools`."""
     try:
         tools = row_tools({"tools": tools})
     except DatasetError as error:

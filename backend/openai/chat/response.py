@@ -57,7 +57,7 @@ def written(completion: ChatCompletion) -> bytes:
 
 
 class Chunks:
-    """Completion as server-sent events. Await `first` before the response starts."""
+    """Await `first` before the response starts."""
 
     def __init__(self, run: ChatRun, *, include_usage: bool) -> None:
         self._run, self._include_usage = run, include_usage
@@ -129,7 +129,6 @@ class Chunks:
         return [*frames, self._chunk(index, {}, reason=reason)]
 
     def _buffer(self, index: int) -> tools.ToolCallBuffer:
-        """The choice's tool-call buffer, created once the notation is known."""
         if index not in self._buffers:
             self._buffers[index] = tools.ToolCallBuffer(self._run.notation, self._run.chat.tools)
         return self._buffers[index]

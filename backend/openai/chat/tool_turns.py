@@ -83,7 +83,7 @@ class ToolConversation:
             self._messages = [*before, last | {"content": f"{last['content']}\n\n{result.start.text}"}]
 
     async def _sample(self, turn: int) -> tuple[str, str, Sequence[ParsedCall]]:
-        """Sample a turn; returns its text, finish reason and tool calls."""
+        """Returns text, finish reason and tool calls."""
         request = self.chat.request
         left = request.max_tokens - self._usage.completion_tokens
         most = min(left, self._environment.max_turn_tokens or left)
@@ -103,7 +103,7 @@ class ToolConversation:
         return (message.content if message.calls else done.text), done.finish_reason, calls
 
     def _note_answer(self, text: str, message: AssistantMessage, calls: Sequence[ParsedCall]) -> None:
-        """Add the answer to the conversation, as plain text if one of its calls cannot be parsed."""
+        """Add the answer as plain text if one of its calls cannot be parsed."""
         written = [_call(call, self._calls_before + place) for place, call in enumerate(calls)]
         self._trace.append(
             TraceMessage(
@@ -126,7 +126,7 @@ class ToolConversation:
             self._messages[-1]["reasoning_content"] = message.reasoning
 
     async def _run_calls(self, turn: int, calls: Sequence[ParsedCall]) -> str | None:
-        """Run the calls of a turn. Returns the reason if the conversation ends after them, else None."""
+        """Returns the reason if the conversation ends after them, else None."""
         history = self._tools.history if self._tools is not None else []
         if len(history) + len(calls) > MOST_PAST_CALLS:
             return "max_tool_calls"

@@ -69,7 +69,6 @@ def translate(
     base: str,
     start: str | None = None,
 ) -> Translated:
-    """Translate a request to a job specification. Raises InvalidInput that names the request's field."""
     held_out = body.validation_file
     seed = secrets.randbelow(2**31) if body.seed is None else body.seed
     hyperparameter_values = method.hyperparameters or Hyperparameters()

@@ -97,7 +97,7 @@ def chat_messages(body: ResponsesRequest, tools: list[Message] | None) -> list[M
 
 
 class _Conversation:
-    """Messages of input items. The reasoning, text and calls of one response form one message."""
+    """The reasoning, text and calls of one response form one message."""
 
     def __init__(self) -> None:
         self.messages: list[Message] = []

@@ -36,7 +36,7 @@ class Meter:
         self._used["sampled_tokens"] += float(sum(row.length for row in record.rows))
 
     async def count_steps(self, steps: Sequence[int], values: Mapping[str, Sequence[float | None]]) -> None:
-        """Count how much cumulative metrics grow. Call it before their points are added."""
+        """Call it before the metrics' points are added."""
         for key, kind in GROWING.items():
             for step, value in zip(steps, values.get(key, ()), strict=False):
                 if value is not None:

@@ -224,7 +224,7 @@ def remove_member(
 
 
 def _member(client: Reinforge, who: str) -> Member:
-    """The member with this id, name or e-mail. Raises NotFound if none matches, InvalidInput if several."""
+    """The member with this id, name or e-mail."""
     matches = [member for member in client.members.list() if who in (member.id, member.name, member.email)]
     hint = (
         "`reinforge member list` shows ids and names. People become members when they accept an invitation."

@@ -80,7 +80,7 @@ def evaluate(
 
 
 def _taken_up(client: Reinforge, id: str, ctx: typer.Context) -> Evaluation:
-    """Get an evaluation, resumed if it had stopped. Raises InvalidInput for a replay or changed settings."""
+    """Get an evaluation, resumed if it had stopped."""
     sources = {name: ctx.get_parameter_source(name) for name in ctx.params if name not in WITH_RESUME}
     conflicting = [
         name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"
@@ -99,7 +99,7 @@ def _taken_up(client: Reinforge, id: str, ctx: typer.Context) -> Evaluation:
 
 
 def _waited(client: Reinforge, started: Evaluation, timeout: float | None, file: Path | None) -> Evaluation:
-    """Wait for the evaluation. Ctrl-C and a time-out end only the wait."""
+    """Ctrl-C and a time-out end only the wait."""
     out_again = "" if file is None else f" --out {file}"
     again = f"{started.id} keeps running. Return to it: reinforge eval --resume {started.id}{out_again}"
     try:

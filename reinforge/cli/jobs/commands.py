@@ -176,7 +176,7 @@ def resume(
 
 
 def report(job: JobDetail, changes: Sequence[JobChangeView]) -> None:
-    """Print the state of a job. changes: changes of its learning rate."""
+    """changes: changes of the learning rate."""
     out.print(f"[bold]{escape(job.name)}[/bold]  {job.id}")
     if job.tags or job.archived:
         out.print(

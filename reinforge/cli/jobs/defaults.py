@@ -23,7 +23,7 @@ MINUTE = 60.0
 
 
 def push_parts(client: Reinforge, spec: JobSpec) -> JobSpec:
-    """Upload the dataset and reward files of a job; returns the specification with their ids."""
+    """Like `push_files`, but returns a changed specification."""
     raw = spec.model_dump(mode="json", exclude_unset=True)
     push_files(client, raw)
     return JobSpec.model_validate(raw)

@@ -147,7 +147,6 @@ def _list_starts(starts: list[JobStart], *, json: bool) -> None:
 
 
 def _number(text: str) -> int | float:
-    """Parse a number. Raises ValueError for other text."""
     return int(text) if text.strip().lstrip("-").isdigit() else float(text)
 
 
@@ -162,7 +161,7 @@ def place(text: str) -> tuple[str, Any]:
 
 
 def with_settings(spec: JobSpec, settings: list[str] | None) -> JobSpec:
-    """Apply `PATH=VALUE` settings to a specification. Raises InvalidInput if one cannot be applied."""
+    """Apply `PATH=VALUE` settings to a specification."""
     raw = spec.model_dump(mode="json", exclude_unset=True)
     for path, value in map(place, settings or []):
         *parents, last = path.split(".")

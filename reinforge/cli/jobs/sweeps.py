@@ -82,7 +82,7 @@ def start(
 
 
 def _report_check(check: SweepCheck, *, json: bool) -> None:
-    """Print the check of a sweep. Exits with 2 if the server would refuse the sweep."""
+    """Exits with 2 if the server would refuse the sweep."""
     if json:
         output.print_json(check)
     else:
@@ -222,9 +222,7 @@ def report(sweep: SweepDetail, server: str) -> None:
 
 
 def comparison(sweep: SweepDetail, server: str) -> str | None:
-    """URL of the page that compares the jobs with the first trial's; None for fewer than two jobs.
-
-    Jobs that differ only in their seeds are grouped."""
+    """URL of the page that compares the jobs, grouped over seeds, with the first trial's; None for fewer than two."""
     first = sweep.trials[:1]
     ids = [trial.job for trial in [*first, *(trial for trial in _ranked(sweep) if trial not in first)]]
     jobs = [id for id in ids if id][:MOST_COMPARED]

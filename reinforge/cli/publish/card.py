@@ -70,7 +70,7 @@ def base_name(source: str, id: str) -> tuple[str, str | None]:
 
 
 def write_card(facts: CardFacts, *, merged: str | None = None) -> str:
-    """The model card in Markdown. merged: precision of the merged weights; None for an adapter."""
+    """merged: precision of the merged weights; None for an adapter."""
     rows = [f"| {name} | {_cell(value)} |" for name, value in _table(facts, merged) if value]
     what = "the base model with the adapter merged into its weights" if merged else "a LoRA adapter"
     return "\n".join([

@@ -71,7 +71,7 @@ def _card(adapter: FetchedAdapter, merged: bool) -> str | None:
 def _upload(
     folder: Path, repository: str, token: str, *, private: bool, revision: str | None, card: str | None
 ) -> str:
-    """Upload the folder's files in one commit; returns its URL."""
+    """Upload in one commit; returns its URL."""
     from huggingface_hub import CommitOperationAdd, HfApi
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
     from huggingface_hub.utils import disable_progress_bars, filter_repo_objects

@@ -85,7 +85,7 @@ def _format(format: str | None, to: Path | None, *, json: bool) -> CardFormat | 
 
 
 def report_requirement(requirement: CardRequirement) -> None:
-    """Print which conditions the report card meets. Exits with 3 if one is not met."""
+    """Exits with 3 if a condition is not met."""
     for condition in requirement.conditions:
         word = "[green]met[/green]" if condition.met else "[red]not met[/red]"
         err.print(f"{word}  ", end="")

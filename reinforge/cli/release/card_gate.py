@@ -12,7 +12,7 @@ from reinforge.schemas.report_card import ReportCard
 
 
 def card_gate(file_or_job: str, require: str) -> GateReport:
-    """Check the report card of a file or job. Raises InvalidInput, or NotFound for an unknown job."""
+    """Check the report card of a file or job."""
     parsed = conditions.parse(require)
     card = _card(file_or_job)
     requirement = conditions.check(card, require)

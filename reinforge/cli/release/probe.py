@@ -93,7 +93,7 @@ def _fields(client: Reinforge, id: str, dataset: str | None, reward: str | None)
 
 
 def _starter_dataset(client: Reinforge) -> str:
-    """Upload the rows of the starter model's probe, if not stored yet; returns the dataset's id."""
+    """Id of the dataset with the probe's rows, uploaded if not stored yet."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "starter-additions.jsonl"
         path.write_text("".join(f"{jsonlib.dumps(row)}\n" for row in starter.starter_rows()), "utf-8")
@@ -101,7 +101,6 @@ def _starter_dataset(client: Reinforge) -> str:
 
 
 def _checkpoint(client: Reinforge, id: str) -> str:
-    """Id of the checkpoint that the report card describes."""
     step = client.jobs.card(id).subject.step
     checkpoints = {checkpoint.step: checkpoint.id for checkpoint in client.jobs.checkpoints(id)}
     if step not in checkpoints:

@@ -56,7 +56,7 @@ def bisect(
 
 
 def _turn(client: Reinforge, id: str, condition: BadCondition) -> Turn:
-    """Find where the metric turned bad. Raises InvalidInput `unknown_metric`, or `no_turn` if it did not."""
+    """Raises InvalidInput `unknown_metric`, or `no_turn` if the metric did not turn bad."""
     [*series] = (
         one for one in client.jobs.metrics(id, keys=[condition.key]).series if one.kind == condition.kind
     )

@@ -16,7 +16,7 @@ _NOUNS = {
 
 
 def describe(difference: RowDifference | MetricDifference | CheckpointDifference, sides: Sides) -> str:
-    """Describe a difference on one or several lines. sides: names of the two runs."""
+    """sides: names of the two runs."""
     if isinstance(difference, CheckpointDifference):
         hashes = ", ".join(
             f"{side} {hash[:12]}…" for side, hash in zip(sides, difference.sha256, strict=True)

@@ -91,9 +91,7 @@ _RANK = {"error": 0, "warning": 1, "info": 2}
 
 
 def diagnose(job: JobInput) -> list[JobFinding]:
-    """Findings, the most important first. The finding that began first is the cause; its consequences come
-    last and have no remedies of their own.
-    """
+    """Findings, the most important first. Consequences of the earliest, the cause, come last, without remedies."""
     findings = [finding for detect in DETECTORS if (finding := _finding(detect, job)) is not None]
     places = {finding.code: place for place, finding in enumerate(findings)}
     first_step = min((points[0][0] for points in [job.curve("reward/mean")] if points), default=0)
@@ -114,7 +112,7 @@ def diagnose(job: JobInput) -> list[JobFinding]:
 
 
 def _finding(detect: Detector, job: JobInput) -> JobFinding | None:
-    """Run a detector. An exception is only logged, so that the job's records are still accepted."""
+    """Run a detector; exceptions are only logged, so that records are still accepted."""
     try:
         return detect(job)
     except (ArithmeticError, LookupError, TypeError, ValueError, StopIteration):

@@ -119,7 +119,6 @@ def _memorized(job: JobInput) -> bool:
 
 
 def _knows_by_heart(job: JobInput, held: HeldOutChange, trend: Trend) -> JobFinding:
-    """Finding: the reward rose on training rows seen often, and fell on held-out rows."""
     assert held.worse_since is not None
     rise = f"from {format_reward(trend.start)} to {format_reward(trend.end)}"
     fall = f"from {format_reward(held.first)} to {format_reward(held.last)}"
@@ -149,7 +148,6 @@ def _since_evaluation(job: JobInput, step: int) -> int:
 
 
 def reward_hacking(job: JobInput) -> JobFinding | None:
-    """Finding: the training reward rose, and the held-out reward fell beyond chance."""
     trend = trend_of(job.curve("reward/mean"))
     held = held_out_of(job.series, job.held_out_rows)
     if held is None or trend is None or trend.direction != "up" or trend.end - trend.start < HACKED_RISE:
@@ -173,7 +171,6 @@ def reward_hacking(job: JobInput) -> JobFinding | None:
 
 
 def peak_then_collapse(job: JobInput) -> JobFinding | None:
-    """Finding: the training reward rose well above its start, then fell below half of its peak."""
     curve = job.curve("reward/mean")
     if len(curve) < 15:
         return None

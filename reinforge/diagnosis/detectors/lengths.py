@@ -40,7 +40,6 @@ def _more_tokens(job: JobInput, step: int, factor: int) -> Remedy | None:
 
 
 def _loss_per_token(job: JobInput, step: int) -> Remedy | None:
-    """Remedy: aggregate the loss per token, if it averages over completions and the ratio is per token."""
     by_completion = job.setting("algorithm.loss.ratio_level", "token") in BY_COMPLETION
     if by_completion or job.setting("algorithm.loss.aggregation.type") != "seq_mean":
         return None
@@ -98,9 +97,7 @@ def length_inflation(job: JobInput) -> JobFinding | None:
 
 
 def _pays(job: JobInput, grown: int) -> bool:
-    """Whether the reward rose after the length grew, at least in the first steps. Also true until
-    `GROWN_STEPS` steps have followed.
-    """
+    """Whether the reward rose after the length grew; True until `GROWN_STEPS` steps have followed."""
     reward = job.curve("reward/mean")
     after = [value for step, value in reward if step >= grown]
     before = level_before(reward, grown) or 0.0

@@ -59,9 +59,7 @@ def reward_unreachable(job: JobInput) -> JobFinding | None:
 
 
 def _larger_groups(job: JobInput, step: int) -> Remedy | None:
-    """Remedy: enough completions per prompt that every second group has a reward; None if no group ever had
-    one.
-    """
+    """Remedy: groups so large that every second one has a reward; None if no group ever had one."""
     wrong = _mean(job, "groups/all_wrong_share")
     if not 0 < wrong < 1:
         return None
@@ -131,7 +129,6 @@ def groups_all_wrong(job: JobInput) -> JobFinding | None:
 
 
 def groups_all_equal(job: JobInput) -> JobFinding | None:
-    """Finding: most groups have equal rewards above 0. A warning, or info if the job has learned before."""
     right = job.recent("groups/all_right_share") or 0.0
     wrong = job.recent("groups/all_wrong_share") or 0.0
     if job.steps < FEWEST_STEPS or right <= MOST_GROUPS or wrong > right:

@@ -84,9 +84,7 @@ def tools_do_not_help(job: JobInput) -> JobFinding | None:
 
 
 def policy_gives_up(job: JobInput) -> JobFinding | None:
-    """Finding: at least two of three signs, namely shorter answers, fewer calls, another script than the
-    prompt's.
-    """
+    """Finding: at least two of shorter answers, fewer calls, another script than the prompt's."""
     signs = [
         sign
         for sign in (

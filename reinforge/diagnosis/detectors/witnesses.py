@@ -55,7 +55,6 @@ _FEATURES: tuple[tuple[FindingCode, str, str, str], ...] = (
 
 
 def reward_follows(job: JobInput) -> JobFinding | None:
-    """Finding: the text feature that correlates most with the reward, if the correlation is strong."""
     candidates = [
         (mean_of(job.curve(key)), code, key, level, name)
         for code, key, level, name in _FEATURES
@@ -105,9 +104,7 @@ def _graded(job: JobInput) -> bool:
 
 
 def _counts(job: JobInput, code: FindingCode, level: str) -> bool:
-    """Whether a feature counts. Features other than length must also grow, because right answers may have
-    more digits or markup than wrong ones.
-    """
+    """Whether a feature counts. All but length must also grow: right answers may have more digits or markup."""
     if code == "reward_follows_length":
         return True
     trend = trend_of(job.curve(level))

@@ -11,8 +11,6 @@ from worker.rollout.vllm.server import Notify, SamplerServer
 
 
 class SharedServer:
-    """`SamplerServer` that is either."""
-
     def __init__(
         self, hosted: HostedServer, own: Callable[[], SamplerServer], *, notify: Notify = lambda _: None
     ) -> None:

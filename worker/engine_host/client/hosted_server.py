@@ -68,8 +68,6 @@ class LeaseApi(Api):
 
 
 class HostedServer:
-    """`SamplerServer` on an engine host."""
-
     def __init__(
         self, source: HostSource, *, notify: Notify = lambda _: None, progress: Progress = lambda _: None
     ) -> None:
@@ -85,7 +83,6 @@ class HostedServer:
         self._restarts = 0
 
     async def ready(self) -> Api:
-        """Open a lease if needed and wait for vLLM. Raises JobFailure, Stopped."""
         if self.api is not None:
             return self.api
         started, facts = time.monotonic(), None
@@ -105,7 +102,7 @@ class HostedServer:
         """Nothing: others use the server."""
 
     async def restart(self, why: str) -> Api:
-        """Wait for the host's next vLLM, or open a lease on the next host. Raises JobFailure `vllm_lost`."""
+        """Wait for the host's next vLLM, or open a lease on the next host."""
         self._restarts += 1
         if self._restarts > RESTARTS:
             raise self._failure(
@@ -141,7 +138,6 @@ class HostedServer:
             await asyncio.to_thread(link.close)
 
     async def _until_ready(self, link: "_Link", started: float) -> HostFacts | None:
-        """None if the host does not answer."""
         reported = ""
         while (facts := await asyncio.to_thread(link.facts)) is not None:
             if facts.state == "ready":

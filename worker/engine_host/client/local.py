@@ -53,8 +53,6 @@ class HostNote(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class LocalHosts:
-    """`HostSource` on this machine."""
-
     home: Path
     """Folder of all engine hosts of a worker's home."""
     python: Path
@@ -80,7 +78,6 @@ class LocalHosts:
         return self.folder / LOG
 
     def open(self) -> tuple[HostAddress, HostLease]:
-        """Find or start the host, and open a lease. Raises JobFailure, HostTooSmall."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with locked(self.folder / LOCK):
             address = self._running() or self._start()
@@ -167,7 +164,6 @@ def host_key(options: Options, model_sha256: str) -> str:
 
 
 def shared_options(options: Options, context: int | None) -> Options:
-    """Options of a server for several clients."""
     longest = options.max_model_len
     if options.device == "cpu":
         longest = max(longest, min(context or longest, CPU_ROW_TOKENS))

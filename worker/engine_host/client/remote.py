@@ -28,8 +28,6 @@ class SamplerHostFailure(JobFailure):
 
 @dataclass(frozen=True, slots=True)
 class RemoteHost:
-    """`HostSource` on another machine."""
-
     address: HostAddress
     model_sha256: str
     dtype: str
@@ -43,7 +41,6 @@ class RemoteHost:
         return f"the engine host {self.address.url}"
 
     def open(self) -> tuple[HostAddress, HostLease]:
-        """Raises SamplerHostFailure."""
         check_facts(self.address, host_facts(self.address, self.patience_seconds), self.model_sha256)
         lease_request = LeaseRequest(
             protocol=PROTOCOL,

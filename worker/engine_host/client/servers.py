@@ -30,7 +30,7 @@ def model_hash(model: Path) -> str:
 
 
 def remote_servers(options: Options, *, notify: Notify, progress: Progress) -> list[SamplerServer]:
-    """Servers on the engine hosts in REINFORGE_SAMPLER_URLS. Raises JobFailure `invalid_setting`."""
+    """Servers on the engine hosts in REINFORGE_SAMPLER_URLS."""
     addresses = remote_addresses()
     if not addresses:
         return []

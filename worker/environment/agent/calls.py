@@ -51,8 +51,6 @@ class CaptureLimits:
 
 @dataclass(frozen=True, slots=True)
 class CallRequest:
-    """A model call as the agent program sends it."""
-
     messages: tuple[Message, ...]
     tools: tuple[Message, ...] | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -78,8 +76,6 @@ class CallAnswer:
 
 @dataclass(slots=True, eq=False)
 class ModelCall:
-    """A model call, as a node of `CaptureGraph`."""
-
     no: int
     request: CallRequest
     digest: str

@@ -40,8 +40,6 @@ class BackendAccess:
 
 
 class RolloutExchange(Protocol):
-    """Server interface that `AgentSampler` uses."""
-
     async def offer(self, rollouts: Sequence[AgentRolloutInput], limits: AgentLimits) -> None: ...
 
     async def take(self, received_calls: Sequence[str], received_ends: Sequence[str]) -> TrainerWork: ...

@@ -131,9 +131,7 @@ def _turns(row: CapturedRow, calls: Sequence[ModelCall], texts: ModelCallTexts) 
 
 
 def _calls(answer: Message, tools: Sequence[Message], results: dict[str, str]) -> tuple[ToolCall, ...]:
-    """Tool calls of a turn, with the program's results. Calls of declared tools get the status `ok`: programs
-    report no failures.
-    """
+    """Calls of declared tools get the status `ok`: programs report no failures."""
     names = {tool["function"]["name"] for tool in tools}
     return tuple(
         ToolCall(

@@ -27,10 +27,9 @@ _CONTINUING = frozenset({"user", "tool"})
 
 
 class CaptureGraph:
-    """Graph of the model calls of one rollout. Not thread-safe."""
+    """Not thread-safe."""
 
     def __init__(self, rollout: str, version: int, limits: CaptureLimits) -> None:
-        """version: version of the policy that samples all answers."""
         self.rollout = rollout
         self.limit: CallLimit | None = None
         """The first limit that refused a call, if any."""
@@ -88,15 +87,12 @@ class CaptureGraph:
         return call, True
 
     def set_prompt(self, call: ModelCall, new_ids: tuple[int, ...]) -> None:
-        """Set a call's `new_ids`: the tokens after the parent's answer, or the whole prompt
-        without a parent.
-        """
         if call.new_ids is not None:
             raise ValueError(f"call {call.no} already has a prompt")
         call.new_ids = new_ids
 
     def answer(self, call: ModelCall, answer: CallAnswer) -> None:
-        """Record the engine's answer to a call; the answer to a cancelled call is ignored."""
+        """Record the engine's answer, unless the call is cancelled."""
         if call.cancelled:
             return
         if call.answer is not None:
@@ -134,7 +130,6 @@ class CaptureGraph:
         return captured(self.rollout, self.calls)
 
     def _earlier(self, request: CallRequest, digest: str, chain: ChainDigest) -> ModelCall | None:
-        """The call that the request retries, if any."""
         if request.idempotency_key is not None:
             call = self._by_key.get(request.idempotency_key)
             if call is None or call.cancelled:
@@ -160,7 +155,7 @@ class CaptureGraph:
         return candidates[-1] if candidates else None
 
     def _placed(self, request: CallRequest, digest: str, chain: list[ChainDigest]) -> ModelCall:
-        """New call with its parent and branch reason, not yet added to the graph."""
+        """New call, not yet added to the graph."""
         parent, reason, start = self._continued(request, chain)
         equal = self._by_chain.get(chain[-1].exact, [])
         repeated = next((call for call in equal if not call.cancelled), None)
@@ -185,7 +180,6 @@ class CaptureGraph:
         return None, self._break(chain, start, answered=bool(answered)), 0
 
     def _break(self, chain: list[ChainDigest], start: int, *, answered: bool) -> BranchReason:
-        """Why a request continues no earlier call."""
         if not self.calls:
             return "first"
         if answered:
@@ -227,13 +221,12 @@ class CaptureGraph:
 
 
 def _behind_last_answer(request: CallRequest) -> int:
-    """Index of the message after the assistant's last one; 0 if the assistant wrote none."""
+    """Index of the message after the assistant's last one, else 0."""
     roles = [message["role"] for message in request.messages]
     return max((number + 1 for number, role in enumerate(roles) if role == "assistant"), default=0)
 
 
 def _check(request: CallRequest) -> None:
-    """Raises InvalidInput for a request that is malformed or has nothing to answer."""
     for number, message in enumerate(request.messages):
         role = message.get("role") if isinstance(message, dict) else None
         if not isinstance(role, str) or role not in _ROLES:

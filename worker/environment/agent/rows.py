@@ -72,7 +72,6 @@ def captured(rollout: str, calls: Sequence[ModelCall]) -> RolloutCapture:
 
 
 def _faulty(call: ModelCall | None) -> bool:
-    """Whether the call or one of its ancestors has a fault."""
     while call is not None:
         if call.fault is not None:
             return True

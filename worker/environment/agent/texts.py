@@ -16,8 +16,6 @@ FinishReason = Literal["stop", "length", "tool_calls"]
 
 
 class CallTextProcess(TemplateProcess, Protocol):
-    """Interface of the process with the model's tokenizer and template."""
-
     def render(self, conversations: Sequence[Conversation], max_tokens: int) -> list[Rendered]: ...
 
     def raw(self, rows: Sequence[Sequence[int]]) -> list[str]:
@@ -36,9 +34,7 @@ class WrittenAnswer:
 
 
 class ModelCallTexts:
-    """Renders messages of a program's model calls as prompts, and parses answers. Methods block, so call them
-    in a thread. They raise InvalidInput if a call's messages cannot be rendered.
-    """
+    """Methods block, so call them in a thread. They raise InvalidInput if a call's messages cannot be rendered."""
 
     def __init__(self, process: CallTextProcess, stop_ids: Sequence[int], context: int) -> None:
         self._process = process
@@ -57,7 +53,6 @@ class ModelCallTexts:
         return self._process.completions([ids])[0]
 
     def new_ids(self, call: ModelCall) -> tuple[int, ...]:
-        """Token ids after the answer of the call's parent, or of the whole prompt if it has no parent."""
         return self._first_ids(call) if call.parent is None else self._suffix(call, call.parent)
 
     def written(
@@ -144,7 +139,6 @@ def context_full(tokens: int, context: int) -> InvalidInput:
 
 
 def _names(answer: Message) -> dict[str, str]:
-    """Tool names by call id."""
     return {call["id"]: call["function"]["name"] for call in answer.get("tool_calls") or ()}
 
 

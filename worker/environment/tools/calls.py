@@ -46,8 +46,6 @@ def turn_end(
 ) -> tuple[CompletionEnd | None, str | None]:
     """Return how the rollout ends with this turn (None: it continues), and its failure status, by default
     `failure`.
-
-    is_done: whether a server ended the episode.
     """
     failed = set(statuses) - INVALID_CALLS - {"ok", "too_many"}
     if failed and spec.tool_failure == "drop":

@@ -40,18 +40,15 @@ Message = dict[str, Any]
 
 
 class TurnTexts(Protocol):
-    """Text functions of the model's tokenizer and template."""
-
     def render(self, conversations: Sequence[Rendering], max_tokens: int) -> list[Rendered]: ...
 
-    def raw(self, rows: Sequence[Sequence[int]]) -> list[str]:
-        """Decode token ids, keeping special tokens."""
+    def raw(self, rows: Sequence[Sequence[int]]) -> list[str]: ...
 
     def plain_ids(self, text: str) -> tuple[int, ...]: ...
 
 
 class TurnContinuation(Protocol):
-    """Interface of `Continuation`: parses turns and renders the tokens that follow them."""
+    """Interface of `Continuation`."""
 
     @property
     def parallel_calls(self) -> bool: ...
@@ -80,8 +77,6 @@ class OneTurn:
 
 @dataclass(frozen=True, slots=True)
 class RolloutMemory:
-    """State of a rollout's tools, and its past calls, between turns."""
-
     state: Any = None
     history: tuple[PastCall, ...] = ()
 
@@ -118,9 +113,7 @@ class ToolsEnvironment:
         most: int,
         with_call_spans: bool = False,
     ) -> None:
-        """context: maximum tokens of prompt and completion. most: maximum policy tokens in a completion.
-        with_call_spans: whether to set `call_span` of conversations.
-        """
+        """context: maximum tokens of prompt and completion. most: maximum policy tokens in a completion."""
         self.max_turns = spec.max_turns
         self._spec = spec
         self._runner = runner
@@ -250,7 +243,6 @@ class ToolsEnvironment:
             entry.call_span = (entry.turn.start + start, entry.turn.start + end)
 
     def _call(self, answered: Sequence[_Answered]) -> None:
-        """Check and run the tool calls of the turn, for all rollouts together."""
         requests: list[ToolRequest] = []
         owners: list[tuple[_Answered, int]] = []
         for number, entry in enumerate(answered):
@@ -351,7 +343,6 @@ class ToolsEnvironment:
                 entry.suffix = suffix
 
     def _results(self, entry: _Answered) -> tuple[list[Message], int | None]:
-        """Messages that follow the turn, and its last token if it is a stop token."""
         last = entry.conversation.segments[-1].token_ids[-1]
         ended_by = last if last in self._stop_ids else None
         if entry.reply is not None:
@@ -363,7 +354,6 @@ class ToolsEnvironment:
         return len(entry.calls) + sum(len(turn.calls) for turn in entry.conversation.turns)
 
     def _reward(self, ended: Sequence[_Answered]) -> None:
-        """Let environments score ended rollouts, then end their sessions."""
         if not self._scores or not ended:
             return
         scored = [entry for entry in ended if entry.failure is None]

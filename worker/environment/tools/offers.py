@@ -118,7 +118,7 @@ def _storable(schema: Mapping[str, Any]) -> bool:
 
 
 def _difference(before: Sequence[ToolSchema], now: Sequence[ToolSchema]) -> str:
-    """Changes in words; empty if the tools are the same, in any order."""
+    """Changes in words; empty if there are none."""
     old, new = {s.name: s for s in before}, {s.name: s for s in now}
     lines = [f"{name} is gone" for name in old if name not in new]
     lines += [f"{name} is new" for name in new if name not in old]

@@ -58,8 +58,8 @@ RolloutKey = tuple[int, int]
 
 @dataclass(slots=True)
 class _Episode:
-    """Episode of a rollout. session: None once it is lost. last_reward: of the last step. differs: whether
-    `reset` returned a different observation than it did for the prompt.
+    """session: None once it is lost. last_reward: of the last step. differs: whether `reset` returned a different
+    observation than it did for the prompt.
     """
 
     session: OpenEnvSession | None
@@ -231,7 +231,6 @@ class OpenEnvServer:
     # ── Rollouts ──────────────────────────────────────────────────────────────────────────────────────────
 
     async def _start(self, request: ToolRequest) -> tuple[CallStatus, str]:
-        """Reset the environment of a prompt's first rollout; the prompt shows the observation."""
         return await self._answer(request, self._begin)
 
     async def _step(self, request: ToolRequest) -> tuple[CallStatus, str]:
@@ -278,7 +277,6 @@ class OpenEnvServer:
         return _tool_result(observation) if self._own_tools else ("ok", _text(observation))
 
     async def _reset(self, request: ToolRequest) -> str:
-        """Open the rollout's session, and return the text of its first observation."""
         if missing := [name for name in self._source.columns if name not in request.item]:
             raise OpenEnvError("EXECUTION_ERROR", f"the row has no column {missing[0]}")
         columns = {name: request.item[name] for name in self._source.columns}
@@ -339,7 +337,6 @@ def _key(request: ToolRequest | ToolEnd) -> RolloutKey:
 
 
 def _calls_tools(action: Mapping[str, Any]) -> bool:
-    """Whether the environment's action is a tool call in the protocol's format."""
     properties = action.get("properties")
     if not isinstance(properties, dict) or "tool_name" not in properties:
         return False

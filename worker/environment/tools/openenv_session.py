@@ -45,16 +45,13 @@ class EnvironmentObservation:
 
 @dataclass(frozen=True, slots=True)
 class SessionAddress:
-    """Address of a server's WebSocket. url: with http or https. guard: checks whether the address may be
-    contacted; None under `reinforge train`.
-    """
+    """url: with http or https. guard: checks whether the address may be contacted; None under `reinforge train`."""
 
     url: str
     guard: Guard | None
     tls: ssl.SSLContext = field(default_factory=httpx.create_ssl_context)
 
     async def connect(self, headers: Mapping[str, str], *, seconds: float) -> ClientConnection:
-        """Open a WebSocket. Raises RequestFailed."""
         try:
             async with asyncio.timeout(seconds):
                 return await self._connect(headers, seconds)
@@ -155,7 +152,6 @@ def endpoint(url: str, name: str) -> str:
 
 
 def observation_of(answer: str | bytes) -> EnvironmentObservation:
-    """Parse an answer. Raises OpenEnvError, OpenEnvMalformed."""
     message = _message(answer)
     kind, data = message.get("type"), message.get("data")
     if kind == "error" and isinstance(data, dict):

@@ -17,7 +17,6 @@ def float32_product(a: Tensor, b: Tensor) -> Tensor:
 
 @cache
 def has_float32_output(device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether torch can multiply `dtype` matrices with float32 output on the device."""
     if device.type != "cuda" or dtype not in (torch.bfloat16, torch.float16):
         return False
     one = torch.ones((16, 16), dtype=dtype, device=device)

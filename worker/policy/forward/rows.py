@@ -164,7 +164,6 @@ def _ranges(starts: Sequence[int], lengths: Sequence[int]) -> Tensor:
 
 
 def _to_device(device: torch.device, *tensors: Tensor) -> list[Tensor]:
-    """Move all tensors in one transfer, without waiting for the GPU."""
     if device.type == "cpu":
         return list(tensors)
     flat = torch.cat([tensor.flatten() for tensor in tensors]).pin_memory().to(device, non_blocking=True)

@@ -17,8 +17,8 @@ class MicroBatchThreads:
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="micro-batch") if count > 1 else None
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """Run all items in parallel and yield results in the items' order. An exception is raised in place of
-        its item's result, after all have ended.
+        """Yield results in the items' order. An exception is raised in place of its item's result, after all have
+        ended.
         """
         if self._pool is None:
             return map(function, items)

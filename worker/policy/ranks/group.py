@@ -250,7 +250,6 @@ def rank_lost(why: str) -> JobFailure:
 
 
 def _first_line(error: Exception) -> str:
-    """First line of the error's message, without the location in gloo's source."""
     return re.sub(r"^\[[^\]]*\] ", "", str(error).strip().partition("\n")[0])[:300]
 
 

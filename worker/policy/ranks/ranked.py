@@ -40,7 +40,7 @@ Value = TypeVar("Value")
 
 
 class Ranks:
-    """The ranks of a job, for rank 0: sends messages to the others and collects their replies."""
+    """The ranks of a job, for rank 0."""
 
     def __init__(self, group: RankGroup, note: Callable[[str], None] = lambda message: None) -> None:
         self.group = group

@@ -30,9 +30,7 @@ def end_at_once() -> NoReturn:
 
 
 class RankServer:
-    """Serves until rank 0 closes the group. On a sharded base an error ends the process, because the other ranks are in
-    the middle of a pass.
-    """
+    """On a sharded base an error ends the process, because the other ranks are in the middle of a pass."""
 
     def __init__(self, group: RankGroup, policy: LoraPolicy, critic: LoraCritic | None = None) -> None:
         self._group = group

@@ -9,7 +9,7 @@ from reinforge.errors import JobFailure
 
 @dataclass(frozen=True, slots=True)
 class JudgeUsage:
-    """Tokens and cost of one call. cost: in the currency of the judge's prices; 0 for a cached answer."""
+    """cost: in the currency of the judge's prices; 0 for a cached answer."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -31,8 +31,8 @@ class JudgeUsage:
 
 @dataclass(slots=True)
 class Ledger:
-    """Thread-safe costs of a job's judges. granted: limit on the total cost. It starts at `budget`, and
-    becomes cost + `budget` when a job that has spent it resumes.
+    """Thread-safe. granted: limit on the total cost. It starts at `budget`, and becomes cost + `budget` when a
+    job that has spent it resumes.
     """
 
     budget: float | None = None

@@ -103,7 +103,7 @@ def parse_completion(content: bytes) -> JudgeCompletion:
 
 
 def parse_reply(text: str, form: ReplyForm) -> dict[str, Any]:
-    """The JSON object with `form.field` in a judge's reply. Raises JudgeFailed."""
+    """The JSON object with `form.field` in a judge's reply."""
     # Some judges write their reasoning before the answer.
     body = text.rpartition("</think>")[2].strip()
     for candidate in (body, *_fenced(body), body[body.find("{") : body.rfind("}") + 1]):
@@ -144,7 +144,7 @@ def label(reply: dict[str, Any], labels: list[str]) -> str:
 
 
 def ranks(reply: dict[str, Any], count: int) -> list[int]:
-    """Rank of each answer, 0 for the best. Raises JudgeFailed."""
+    """Rank of each answer, 0 for the best."""
     order = reply["ranking"]
     if not isinstance(order, list) or sorted(map(str, order)) != sorted(map(str, range(1, count + 1))):
         raise JudgeFailed(

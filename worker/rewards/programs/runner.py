@@ -34,9 +34,7 @@ class CodeTests:
 
 @dataclass(frozen=True, slots=True)
 class CodeScore:
-    """Score of a program. criteria: 1 or 0 for each of the first 64 tests. prints: standard error of the
-    first failed run.
-    """
+    """criteria: 1 or 0 for each of the first 64 tests. prints: standard error of the first failed run."""
 
     status: str
     value: float | None = None

@@ -36,10 +36,7 @@ def with_forks(
 
 
 class ParallelEngines:
-    """`RolloutEngine` over equal engines. If one is lost, `first` answers its open requests.
-
-    first_samples: whether `first` also has a share of all requests.
-    """
+    """`RolloutEngine` over equal engines. If one is lost, `first` answers its open requests."""
 
     def __init__(
         self,

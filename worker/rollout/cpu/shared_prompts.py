@@ -20,7 +20,6 @@ class SharedPrompts:
         self._index_rows()
 
     def keep(self, rows: Tensor) -> None:
-        """Keep only `rows` and their prompts."""
         prompt_of = self._prompt_of[rows]
         used_prompts, self._prompt_of = torch.unique_consecutive(prompt_of, return_inverse=True)
         if len(used_prompts) < len(self._layers[0][0]):

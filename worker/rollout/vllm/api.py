@@ -66,7 +66,6 @@ class Api:
             return False
 
     async def version(self) -> str | None:
-        """vLLM's version; None if the server does not say it."""
         try:
             answer = await self._client.get("/version", timeout=CONNECT_SECONDS)
             return str(answer.json()["version"]) if answer.is_success else None
@@ -123,7 +122,7 @@ class Api:
             raise ServerLost(str(error) or type(error).__name__) from error
 
     async def relay(self, body: dict[str, Any]) -> AsyncGenerator[httpx.Response | bytes, None]:
-        """Yield the response to a completion request, then its content as it comes. Raises ServerLost."""
+        """Yield the response to a completion request, then its content as it comes."""
         try:
             async with self._client.stream("POST", "/v1/completions", json=body) as answer:
                 yield answer

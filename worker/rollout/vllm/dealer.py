@@ -13,8 +13,6 @@ from worker.rollout.vllm.member import FleetMember, MemberLost
 
 @dataclass(eq=False)
 class _Share:
-    """Requests that a server has not answered yet."""
-
     member: FleetMember
     inbox: RequestQueue = field(default_factory=RequestQueue)
     requests: list[GenerateRequest] = field(default_factory=list)
@@ -140,6 +138,5 @@ class Dealer:
 
 
 def _prompt(request: GenerateRequest) -> tuple[object, ...]:
-    """Identifies the prompt that all conversations of a group begin with."""
     noise = request.noise
     return request.policy, noise.stream, noise.step, noise.prompt_no

@@ -45,7 +45,7 @@ class VllmEngine:
         self._running: _RunningRequests | None = None
 
     async def generate(self, requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
-        """Sample requests. Raises JobFailure; ValueError for an unknown version."""
+        """Raises JobFailure; ValueError for an unknown version."""
         queue = RequestQueue(requests)
         queue.close()
         async with aclosing(self.generate_from(queue)) as answers:
@@ -53,7 +53,6 @@ class VllmEngine:
                 yield answer
 
     async def generate_from(self, queue: RequestQueue) -> AsyncGenerator[Generated, None]:
-        """Sample requests as they arrive. Raises as `generate`."""
         waiting = _WaitingRequests(queue, self._adapters.name)
         waiting.admit()
         try:
@@ -178,7 +177,6 @@ class VllmEngine:
 
 class _WaitingRequests:
     def __init__(self, queue: RequestQueue, name: Callable[[GenerateRequest], str]) -> None:
-        """name: returns the adapter's name, or raises ValueError for an unknown version."""
         self.queue, self.name = queue, name
         self.requests: dict[int, GenerateRequest] = {}
         self._numbers = itertools.count()
@@ -212,7 +210,6 @@ class _RunningRequests:
         self.open: set[int] = set()
 
     def start(self, number: int, request: GenerateRequest, name: str) -> None:
-        """Start a request unless it has been started."""
         if number in self._growing:
             return
         if not self.open:
@@ -230,9 +227,7 @@ class _RunningRequests:
         self._loop.call_soon_threadsafe(self._ended.put_nowait, (None, None))
 
     async def next(self, quiet_seconds: float) -> int | None:
-        """Number of a request that has ended; None after another event or a short wait. Raises ServerLost,
-        ServerRefused.
-        """
+        """Number of a request that has ended; None after another event or a short wait."""
         try:
             # Not `wait_for`, which before Python 3.12 swallows a cancellation that meets a result.
             async with asyncio.timeout(min(_LOOK_SECONDS, quiet_seconds)):

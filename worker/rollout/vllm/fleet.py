@@ -45,7 +45,6 @@ class Fleet:
         return [member for member in self._members if member.state == "live"]
 
     async def generate(self, requests: Sequence[GenerateRequest]) -> AsyncGenerator[Generated, None]:
-        """Sample requests. Raises JobFailure; ValueError for an unknown version."""
         queue = RequestQueue(requests)
         queue.close()
         async with aclosing(self.generate_from(queue)) as answers:
@@ -53,7 +52,6 @@ class Fleet:
                 yield answer
 
     async def generate_from(self, queue: RequestQueue) -> AsyncGenerator[Generated, None]:
-        """Sample requests as they arrive. Raises as `generate`."""
         self._loop = asyncio.get_running_loop()
         dealer = self._dealer = Dealer(queue, self._adapters.name, self._lose)
         try:
@@ -79,7 +77,6 @@ class Fleet:
             loop.call_soon_threadsafe(self._wake)
 
     async def publish(self, policy: str, version: int, path: Path | None = None) -> None:
-        """Publish a version, unless cancelled while the servers start. Raises JobFailure."""
         with contextlib.suppress(Stopped):
             await self._start()
             async with self._publishing:
@@ -102,7 +99,6 @@ class Fleet:
         await asyncio.gather(*(member.server.close() for member in self._members))
 
     async def _start(self) -> None:
-        """Start all servers, or end those that have started. Raises JobFailure, Stopped."""
         async with self._publishing:
             if self._started:
                 return
@@ -133,7 +129,6 @@ class Fleet:
         await asyncio.gather(*(on(member) for member in self.live))
 
     async def _until_live(self) -> None:
-        """Wait until a server is live, unless cancelled. Raises JobFailure if none will be."""
         while not self.live and not self._cancelled.is_set():
             self._check_live()
             await asyncio.wait(self._restarts, timeout=_LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED)

@@ -54,7 +54,7 @@ class FleetMember:
         self.state: Literal["live", "restarting", "lost"] = "live"
 
     async def start(self) -> str | None:
-        """Start the server; returns vLLM's version, if it says it. Raises JobFailure, Stopped."""
+        """Returns vLLM's version, if known. Raises JobFailure, Stopped."""
         try:
             return await (await self.server.ready()).version()
         except (ServerLost, ServerRefused) as error:

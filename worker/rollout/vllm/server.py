@@ -62,8 +62,6 @@ class SamplerServer(Protocol):
 
 
 class VllmServer:
-    """`SamplerServer` in a process of its own, for one engine."""
-
     def __init__(
         self,
         python: Path,
@@ -96,11 +94,10 @@ class VllmServer:
 
     @property
     def ended(self) -> bool:
-        """Whether the server's process has ended."""
         return self._process is not None and self._process.ended
 
     async def ready(self) -> Api:
-        """Start the server if needed. Raises JobFailure `vllm_start_failed`, Stopped."""
+        """Raises JobFailure `vllm_start_failed`, Stopped."""
         if self.api is not None:
             return self.api
         started = time.monotonic()
@@ -166,7 +163,6 @@ class VllmServer:
             ) from error
 
     async def restart(self, why: str) -> Api:
-        """Start a new server without adapters. Raises JobFailure `vllm_lost` at the second restart."""
         if self._restarts:
             raise self._failure(
                 f"vLLM failed again after a restart: {why}",

@@ -122,7 +122,7 @@ class _Progress:
 
 
 async def score(session: Session, call: ScoringCall, jail: str, scan: bool = True) -> CallOutcome:
-    """Score a call's rows. After :class:`JailDied`, kill the session."""
+    """After :class:`JailDied`, kill the session."""
     progress = _Progress([None] * call.count, end=time.monotonic() + call.timeouts.call)
     too_large = source_too_large(call.source)
     if too_large:

@@ -49,7 +49,7 @@ class FairQueue:
         self._filled.set()
 
     async def get(self, *, idle_peers_only: bool = False) -> CallTicket:
-        """Wait for a ticket; with `idle_peers_only`, for a ticket of a peer without running calls."""
+        """idle_peers_only: only tickets of peers without running calls."""
         while (peer := self._next(idle_peers_only)) is None:
             self._filled.clear()
             self._takers += not idle_peers_only

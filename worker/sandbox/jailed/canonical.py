@@ -13,7 +13,7 @@ class NoCanonicalForm(Exception):
 
 
 def canonical(value: object, *, loose: bool = False) -> str:
-    """Return the value's text. loose: tuples count as lists."""
+    """loose: tuples count as lists."""
     return _text(value, loose, 0)
 
 

@@ -25,8 +25,8 @@ class NotDeterministic(Exception):
 
 @dataclass(slots=True)
 class Answer:
-    """Result of one call. text: what the model reads. state: the rollout's, as JSON. value: the result of
-    `get_reward`. none: the function returned None.
+    """text: what the model reads. state: the rollout's, as JSON. value: the result of `get_reward`. none: the
+    function returned None.
     """
 
     text: str = ""

@@ -103,7 +103,7 @@ class JobReporter:
             self._reporter.report(Phase, **self._reported)
 
     def sampling(self, step: int, prompts: Sequence[Prompt]) -> ProgressCallback:
-        """Progress callback for one step's sampling and scoring. Its first report names the first prompts."""
+        """The callback's first report names the first prompts."""
         unscored = 0, first_rows(prompts)
 
         def progress(phase: str, done: int, total: int, rows: list[int]) -> None:
@@ -135,7 +135,7 @@ class JobReporter:
         return progress
 
     def step(self, step: int, values: Values, batch: StepBatch, credit: Credit, done: Update) -> None:
-        """Report a completed step. Metrics come last: a step with metrics is complete."""
+        """Metrics come last: a step with metrics is complete."""
         self.completions(step, batch, credit, done)
         if done.skipped:
             self._gradient_not_finite(step, done.skipped)
