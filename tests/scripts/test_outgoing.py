@@ -30,6 +30,11 @@ REASONS = {
     "worker/backend_api/client.py": "REINFORGE_URL, and the object store that it sends uploads to",
     "worker/environment/agent/client.py": "REINFORGE_URL",
     "worker/models/hub.py": "HF_ENDPOINT",
+    "worker/engine_host/address.py": "REINFORGE_SAMPLER_URLS, or an engine host of this machine, by a socket",
+    "worker/engine_host/client/hosted_server.py": "the same",
+    "worker/engine_host/client/local.py": "an engine host of this machine, by a socket",
+    "worker/engine_host/client/remote.py": "REINFORGE_SAMPLER_URLS",
+    "worker/engine_host/relay.py": "vLLM that the engine host has started, by a socket",
     "worker/rollout/vllm/api.py": "vLLM that the worker has started, by a socket",
 }
 CONNECT = {"create_connection", "open_connection", "connect", "connect_ex", "open_unix_connection"}
