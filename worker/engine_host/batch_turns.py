@@ -1,6 +1,7 @@
-"""Keeps requests for the base model and requests with adapters out of one batch.
+"""Keeps requests that vLLM on the CPU computes wrongly together out of one batch.
 
-vLLM on the CPU applies some adapter to rows without one that share a batch with others.
+It applies some adapter to rows without one that share a batch with others, and ends when a prompt is scored in a
+batch with other rows.
 """
 
 import asyncio
@@ -9,39 +10,39 @@ from collections.abc import AsyncGenerator
 
 
 class BatchTurns:
-    """The two kinds of requests take turns; within a kind they run together."""
+    """Requests of equal kinds run together, others one after the other. A kind of its own runs alone."""
 
     def __init__(self, *, apart: bool) -> None:
         self._apart = apart
-        self._kind: bool | None = None
+        self._kind: object = None
         self._running = 0
-        self._waiting: list[tuple[bool, asyncio.Future[None]]] = []
+        self._waiting: list[tuple[object, asyncio.Future[None]]] = []
 
     @contextlib.asynccontextmanager
-    async def turn(self, adapted: bool) -> AsyncGenerator[None, None]:
+    async def turn(self, kind: object) -> AsyncGenerator[None, None]:
         if not self._apart:
             yield
             return
-        await self._enter(adapted)
+        await self._enter(kind)
         try:
             yield
         finally:
             self._leave()
 
-    async def _enter(self, adapted: bool) -> None:
-        if self._running == 0 or (self._kind == adapted and not self._waiting):
-            self._kind = adapted
+    async def _enter(self, kind: object) -> None:
+        if self._running == 0 or (self._kind == kind and not self._waiting):
+            self._kind = kind
             self._running += 1
             return
         admitted = asyncio.get_running_loop().create_future()
-        entry = (adapted, admitted)
+        entry = (kind, admitted)
         self._waiting.append(entry)
         try:
             await admitted
         except asyncio.CancelledError:
             if entry in self._waiting:
                 self._waiting.remove(entry)
-                if not self._waiting or all(kind == self._kind for kind, _ in self._waiting):
+                if not self._waiting or all(other == self._kind for other, _ in self._waiting):
                     self._admit()
             else:
                 self._leave()
@@ -56,7 +57,7 @@ class BatchTurns:
     def _admit(self) -> None:
         if self._running == 0 and self._waiting:
             self._kind = self._waiting[0][0]
-        still: list[tuple[bool, asyncio.Future[None]]] = []
+        still: list[tuple[object, asyncio.Future[None]]] = []
         for kind, admitted in self._waiting:
             if kind != self._kind:
                 still.append((kind, admitted))

@@ -29,7 +29,8 @@ class CompletionRelay:
         adapted: bool,
     ) -> None:
         self._sampler, self._turns, self._holder = sampler, turns, holder
-        self._body, self._adapted = body, adapted
+        self._body = body
+        self._kind: object = object() if body.get("prompt_logprobs") is not None else adapted
         self._begun = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -46,7 +47,7 @@ class CompletionRelay:
 
     async def _run(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            async with self._turns.turn(self._adapted):
+            async with self._turns.turn(self._kind):
                 await self._relay(send)
         except ReinforgeError as error:
             # uvicorn cuts the connection of a reply that is not finished: its client sees a lost server.

@@ -22,7 +22,9 @@ from worker.rollout.vllm.process import Stage
 from worker.rollout.vllm.server import START_SECONDS, EngineFailure, Notify, Progress, Stopped
 
 RESTARTS = 3
-"""Failures that an attempt survives: another client's request may have caused them."""
+"""Failures of vLLM that an attempt survives: another client's request may have caused them."""
+TRIES = 12
+"""Most failed requests, several of which may be of one failure."""
 QUIET_SECONDS = 1800.0
 """The host restarts a hung vLLM long before; rows may wait behind those of other clients."""
 _LOOK_SECONDS = 0.2
@@ -80,7 +82,8 @@ class HostedServer:
         self.api: LeaseApi | None = None
         self.facts: HostFacts | None = None
         self._link: _Link | None = None
-        self._restarts = 0
+        self._restarts, self._tries = 0, 0
+        self._failed: tuple[int, int] | None = None
 
     async def ready(self) -> Api:
         if self.api is not None:
@@ -103,8 +106,11 @@ class HostedServer:
 
     async def restart(self, why: str) -> Api:
         """Wait for the host's next vLLM, or open a lease on the next host."""
-        self._restarts += 1
-        if self._restarts > RESTARTS:
+        # Requests fail until the host has noticed it: that is one failure of one vLLM.
+        server = None if self.facts is None else (self.facts.pid, self.facts.starts)
+        self._restarts += server is None or server != self._failed
+        self._failed, self._tries = server, self._tries + 1
+        if self._restarts > RESTARTS or self._tries > TRIES:
             raise self._failure(
                 f"The vLLM of {self._source.name} failed {self._restarts} times: {why}",
                 "vllm_lost",
