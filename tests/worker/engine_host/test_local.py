@@ -17,7 +17,7 @@ import pytest
 
 from reinforge.errors import JobFailure
 from tests.support.shared_hosts import SHA, write_adapter
-from worker.engine_host import local
+from worker.engine_host.client import local
 from worker.engine_host.client.fallback import SharedServer
 from worker.engine_host.client.hosted_server import HostedServer
 from worker.engine_host.client.local import (
