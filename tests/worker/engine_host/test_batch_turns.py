@@ -10,17 +10,17 @@ def together(kinds: Sequence[object], *, apart: bool = True) -> list[set[int]]:
     """Sets of requests, by index, that ran at the same time, in the order in which they began."""
 
     async def run() -> list[set[int]]:
-        turns, running, seen = BatchTurns(apart=apart), set[int](), list[set[int]]()
+        turns, running, batches = BatchTurns(apart=apart), set[int](), list[set[int]]()
 
         async def request(number: int, kind: object) -> None:
             async with turns.turn(kind):
                 running.add(number)
-                seen.append(set(running))
+                batches.append(set(running))
                 await asyncio.sleep(0.01)
                 running.remove(number)
 
         await asyncio.gather(*(request(number, kind) for number, kind in enumerate(kinds)))
-        return seen
+        return batches
 
     return asyncio.run(run())
 
