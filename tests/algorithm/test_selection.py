@@ -76,7 +76,7 @@ def test_the_reward_that_is_named_decides() -> None:
     assert select(DYNAMIC, rows, flat, {}).keep.tolist() == [True] * 4
     selection = select(DYNAMIC | {"by": "right"}, rows, flat, {})
     assert selection.keep.tolist() == [False, False, True, True]
-    with pytest.raises(ValueError, match="there are right, short"):
+    with pytest.raises(ValueError, match="choose one of right, short"):
         select(DYNAMIC | {"by": "wrong"}, rows, flat, {})
 
 

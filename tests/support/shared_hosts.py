@@ -199,6 +199,7 @@ class HostBench:
             self.tasks[1].cancel()
             await asyncio.gather(self.tasks[1], return_exceptions=True)
             await self.host.close()
+            await asyncio.get_running_loop().shutdown_default_executor()
 
         self.run(end())
         self.loop.call_soon_threadsafe(self.loop.stop)

@@ -49,7 +49,7 @@ def test_many_numbers_are_compared_in_thirds() -> None:
 
 def test_too_few_or_equal_results_have_none_and_a_reason() -> None:
     few = trials(*[({"rank": n}, float(n)) for n in range(5)], ({"rank": 9}, None))
-    assert importance(["rank"], few) == (None, "It needs 6 jobs with a held-out reward; there are 5.")
+    assert importance(["rank"], few) == (None, "This needs 6 jobs with a held-out reward; there are 5.")
     equal = trials(*[({"rank": n % 2}, 0.5) for n in range(6)])
     assert importance(["rank"], equal) == (None, "All jobs have the same held-out reward.")
     single = trials(*[({"rank": f"r{n}"}, float(n)) for n in range(6)])

@@ -53,7 +53,7 @@ def test_jobs_adapters_checkpoints_and_models_can_be_deployed(
     stub.on("GET", "/deployments/dep_1", Answer(200, deployment()))
     done = run(stub, "deploy", "create", *what.split(), "--name", "sums")
     assert (done.returncode, done.stdout) == (0, "dep_1\n")
-    assert f"the model 'sums' at {stub.url}/v1" in " ".join(done.stderr.split())
+    assert f"the model 'sums' from {stub.url}/v1" in " ".join(done.stderr.split())
     [body] = [request.json for request in stub.requests if request.method == "POST"]
     assert {key: value for key, value in body.items() if value is not None} == {"name": "sums", **target}
 

@@ -101,7 +101,7 @@ def test_a_list_of_graders_is_keyed_by_name() -> None:
         (MULTI | {"graders": [{k: v for k, v in CHECK.items() if k != "name"}]}, "needs a `name`"),
         (MULTI | {"graders": [CHECK, CHECK]}, "share a name"),
         (MULTI | {"graders": {"my-key": CHECK}, "calculate_output": "my-key"}, "rename my-key"),
-        (MULTI | {"gates": {"judge": {"part": "nope"}}}, "names nope"),
+        (MULTI | {"gates": {"judge": {"part": "nope"}}}, "gates uses nope"),
         (
             MULTI | {"gates": {"judge": {"part": "exact"}, "exact": {"part": "judge"}}},
             "judge → exact → judge",

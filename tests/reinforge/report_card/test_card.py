@@ -172,7 +172,7 @@ def test_what_is_no_condition_is_refused(text: str) -> None:
 def test_without_a_base_or_many_rows_the_card_says_so() -> None:
     card = card_of(None, rows([[1.0]] * 3))
     assert figure(card, "held_out").change is None
-    assert any("no change" in note for note in card.notes) and any("Only 3" in note for note in card.notes)
+    assert any("unknown" in note for note in card.notes) and any("Only 3" in note for note in card.notes)
 
 
 def test_witnesses_that_nobody_could_look_for_do_not_count_as_0() -> None:

@@ -142,7 +142,7 @@ def test_a_completion_without_a_program_scores_nothing_and_runs_nothing() -> Non
     fake = Fake()
     result = score_code("I cannot.", {"tests": ["assert f(1) == 1"]}, CodeTests(), fake)
     assert (result.status, result.value, fake.requests) == ("ok", 0.0, [])
-    assert "no closed block" in (result.reason or "")
+    assert "no closed code block" in (result.reason or "")
 
 
 def test_faults_of_the_row_and_of_the_sandbox_are_no_zeros() -> None:

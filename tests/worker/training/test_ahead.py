@@ -78,8 +78,19 @@ def test_the_gap_to_the_sampler_is_corrected_for() -> None:
     assert small_spec().algorithm.loss.mismatch.type == "none"
 
 
+EARLIER: set[threading.Thread] = set()
+"""Threads that tests before left behind."""
+
+
+@pytest.fixture(autouse=True)
+def earlier_threads() -> None:
+    EARLIER.clear()
+    EARLIER.update(threading.enumerate())
+
+
 def update_threads() -> list[str]:
-    return [thread.name for thread in threading.enumerate() if thread.name.startswith("asyncio_")]
+    threads = set(threading.enumerate()) - EARLIER
+    return [thread.name for thread in threads if thread.name.startswith("asyncio_")]
 
 
 def test_completions_are_those_of_the_policy_before_the_update(finished: SmallJob, model: Path) -> None:

@@ -449,4 +449,4 @@ def test_a_value_of_a_turn_that_is_not_there_is_the_rows_error(tmp_path: Path, m
         (result,) = rollout.score.results
         assert (result.status == "bad_value") == (len(rollout.turns) == 2)
         assert rollout.score.dropped == (len(rollout.turns) == 2)
-        assert result.status == "ok" or "turn 2, and the completion has 2" in str(result.message)
+        assert result.status == "ok" or "no turn 2; the completion has 2" in str(result.message)

@@ -142,6 +142,6 @@ def test_coming_back_ends_as_the_evaluation_does(stub: StubServer, tmp_path: Pat
 def test_coming_back_changes_nothing(stub: StubServer) -> None:
     done = run(stub, "eval", "--resume", "eval_1", "--rows", "5", "--model", "m")
     assert (done.returncode, stub.requests) == (2, [])
-    assert "--rows, --model cannot change it" in done.stderr
+    assert "remove --rows, --model" in done.stderr
     bare = run(stub, "eval", "--model", "m", "--reward", "rew_1")
     assert (bare.returncode, "--dataset" in bare.stderr) == (2, True)

@@ -115,7 +115,7 @@ def test_a_fork_sends_values_as_a_job_file_has_them(stub: StubServer) -> None:
     words = ["--step", "20", "--set", "optimizer.learning_rate=1e-5", "--set", "algorithm={preset: dr_grpo}"]
     done = run(stub, "fork", "ftjob-1", *words)
     assert (done.returncode, done.stdout.strip()) == (0, "ftjob-2"), done.stderr
-    assert "from step 20 with its weights, optimizer" in done.stderr
+    assert "from step 20, with that step's weights, optimizer" in done.stderr
     assert stub.requests[-1].json == {
         "step": 20,
         "name": None,

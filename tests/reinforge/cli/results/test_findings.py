@@ -65,7 +65,7 @@ def test_a_remedy_is_applied_by_the_code_of_its_finding(stub: StubServer) -> Non
         == f"{FORK['label']}: ftjob-2\n"
     )
     refused = run(stub, "job", "findings", "ftjob-1", "--apply", "all_truncated")
-    assert refused.returncode != 0 and "It has: learning_rate_too_high." in refused.stderr
+    assert refused.returncode != 0 and "Findings with a remedy: learning_rate_too_high." in refused.stderr
 
 
 def test_a_remedy_with_a_long_command_is_named(stub: StubServer) -> None:

@@ -153,7 +153,7 @@ ERRORS = [{"loc": ["number"], "msg": "too large"}, 3]
 @pytest.mark.parametrize(
     ("fault", "status", "text", "lost"),
     [
-        (Fault(hang=True), "timeout", "no complete answer within 0.5 s", True),
+        (Fault(hang=True), "timeout", "no whole answer within 0.5 s", True),
         (Fault(close=True), "unreachable", "the session ended", True),
         (Fault("x" * (2 << 20)), "unreachable", "more than 1 MiB", True),
         (Fault("{" * 100_000), "unreachable", "is not a JSON object", True),
