@@ -129,9 +129,12 @@ class LocalEnd:
                 self._end_locked(f"it was unused for {self._idle_seconds:g} s")
 
     def _end_locked(self, why: str) -> None:
-        with locked(self._home / LOCK, wait=False) as free:
-            if free and not len(self._host.leases):
-                self._end(why)
+        try:
+            with locked(self._home / LOCK, wait=False) as free:
+                if free and not len(self._host.leases):
+                    self._end(why)
+        except OSError as error:  # its home is gone, so no client can find it
+            self._end(f"{why}, and its home cannot be used: {error}")
 
     def _end(self, why: str) -> None:
         log.info("the engine host ends: %s", why)

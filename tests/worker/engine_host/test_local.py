@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -132,6 +133,17 @@ def test_an_idle_host_ends_and_leaves_nothing(hosts: LocalHosts) -> None:
     note = asyncio.run(use())
     until(lambda: not note.process.alive)
     assert not note.folder.exists() and not (brief.folder / local.NOTE).exists()
+
+
+def test_an_idle_host_ends_also_if_its_home_was_deleted(hosts: LocalHosts) -> None:
+    brief = replace(hosts, idle_seconds=0.5)
+    address, lease = brief.open()
+    note = note_of(brief)
+    shutil.rmtree(brief.folder.parent)
+    with address.client() as client:
+        client.delete(f"/v1/leases/{lease.lease}")
+    until(lambda: not note.process.alive)
+    assert not note.folder.exists()
 
 
 def test_a_host_ends_after_the_worker_of_its_clients(hosts: LocalHosts, tmp_path: Path) -> None:
