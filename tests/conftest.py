@@ -14,6 +14,7 @@ hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 
 pytest_plugins = [
+    "tests.support.deadline",
     "tests.support.jails",
     "tests.support.postgres",
     "tests.support.units",

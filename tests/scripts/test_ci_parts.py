@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,8 @@ def recorded(tmp_path: Path) -> Path:
     record = tmp_path / "record"
     (tmp_path / "make").write_text(
         f'#!/bin/sh\n[ "$1$BESIDE" != test-chaosyes ] || until grep -q test-vllm {record}; do sleep 0.05; done\n'
-        f'echo "$*" >> {record}\n[ "$1" != "$MAKE_FAILS" ]\n'
+        f'echo "$*" >> {record}\necho "$1 $REINFORGE_TEST_DEADLINE" >> {record}.deadlines\n'
+        '[ "$1" != "$MAKE_FAILS" ]\n'
     )
     (tmp_path / "id").write_text("#!/bin/sh\necho 1000\n")
     for name in ("make", "id"):
@@ -32,6 +34,7 @@ def recorded(tmp_path: Path) -> Path:
 def run(record: Path, *parts: str, fails: str = "", beside: bool = False) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"PATH": f"{record.parent}:{os.environ['PATH']}", "MAKE_FAILS": fails}
     environment["BESIDE"] = "yes" if beside else ""
+    environment.pop("REINFORGE_TEST_DEADLINE", None)
     return subprocess.run(
         [str(RUN), *parts], env=environment, capture_output=True, text=True, timeout=60, check=False
     )
@@ -41,12 +44,28 @@ def test_without_arguments_everything_runs_in_order(recorded: Path) -> None:
     done = run(recorded, beside=True)
     assert done.returncode == 0, done.stderr
     made = recorded.read_text().split()
-    order = ["setup", "check", "test", "test-vllm", "test-chaos", "test-attack", "audit"]
+    order = ["setup", "check", "rooms", "e2e", "test-vllm", "test-chaos", "test-attack", "audit"]
     assert [name for name in made if name not in ("vllm", "sbom")] == order
     assert made.count("vllm") == made.count("sbom") == 1  # they begin beside check and test-chaos
     assert made.index("setup") < made.index("vllm") < made.index("test-vllm")
     assert made.index("test-vllm") < made.index("sbom") < made.index("test-attack")
     assert "=== time by part" in done.stdout
+
+
+def test_parts_with_tests_have_a_deadline_if_all_parts_run(recorded: Path) -> None:
+    def deadlines(*parts: str) -> dict[str, str]:
+        (recorded.parent / "record.deadlines").unlink(missing_ok=True)
+        recorded.unlink(missing_ok=True)
+        assert run(recorded, *parts, beside=not parts).returncode == 0
+        lines = (recorded.parent / "record.deadlines").read_text().splitlines()
+        return {name: deadline for name, _, deadline in (line.partition(" ") for line in lines) if deadline}
+
+    begin = time.time()
+    left = {name: (float(deadline) - begin) / 60 for name, deadline in deadlines().items()}
+    assert left.keys() == {"rooms", "e2e", "test-vllm", "test-chaos", "test-attack"}
+    minutes = [left[name] for name in ("rooms", "e2e", "test-vllm", "test-attack")]
+    assert [0, *minutes, 85] == sorted([0, *minutes, 85]) and left["test-chaos"] == left["test-vllm"]
+    assert deadlines("rooms", "e2e") == {}
 
 
 def test_nothing_runs_beside_hostile_clients(recorded: Path) -> None:
@@ -99,7 +118,6 @@ def test_the_workflow_runs_every_part_once(recorded: Path) -> None:
     for parts in entries:
         assert run(recorded, *parts).returncode == 0
     ran = [name for parts in entries for name in parts if name not in {"packages", "setup"}]
-    # `test` is `rooms` and `e2e`.
     every_push = ["check", "rooms", "e2e", "vllm", "test-vllm", "test-attack", "test-chaos", "sbom", "audit"]
     assert sorted(ran) == sorted([*every_push, "test-long"])
     nightly = [entry["name"] for entry in job["strategy"]["matrix"]["include"] if entry.get("nightly")]
