@@ -25,7 +25,8 @@ FLAGS = [
     "--disable-component-update", "--disable-sync", "--no-first-run",
 ]  # fmt: skip
 # What is waited for may need a worker, on a machine that does more than these tests.
-expect.set_options(timeout=30_000)
+PATIENCE = 90_000
+expect.set_options(timeout=PATIENCE)
 
 
 def chromium() -> str:
@@ -85,6 +86,7 @@ def visit(
         storage_state=state,
         has_touch=touch,
     )
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda message: errors.extend(_faults(message)))

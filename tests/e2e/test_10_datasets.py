@@ -97,9 +97,9 @@ class TestDatasets:
         file = tmp_path / "large.jsonl"
         write_jsonl(file, [{"prompt": f"row {row}", "text": "x" * (1 << 20)} for row in range(1, 31)])
         page.goto(f"/datasets/{client.datasets.push(file).id}")
-        expect(page.get_by_text("1–3 of 30 rows")).to_be_visible(timeout=30_000)
+        expect(page.get_by_text("1–3 of 30 rows")).to_be_visible(timeout=180_000)
         page.get_by_role("button", name="Next").click()
-        expect(page.get_by_text("4–6 of 30 rows")).to_be_visible(timeout=30_000)
+        expect(page.get_by_text("4–6 of 30 rows")).to_be_visible(timeout=180_000)
         expect(page.get_by_role("region", name="Rows").locator("tbody tr").first).to_contain_text("row 4")
 
     def test_a_file_may_be_dropped_anywhere_on_the_page(self, page: Page, tmp_path: Path) -> None:

@@ -216,7 +216,7 @@ class TestTryingAReward:
         page.get_by_label("Max tokens").fill("8")
         page.get_by_role("button", name="Sample", exact=True).click()
         row = page.get_by_role("listitem").filter(has_text="Row 1")
-        expect(row.get_by_text("sampled", exact=True)).to_have_count(2, timeout=60_000)
+        expect(row.get_by_text("sampled", exact=True)).to_have_count(2, timeout=180_000)
         expect(completion(page, 3)).not_to_be_empty()
         page.get_by_role("button", name="Run on 3 completions").click()
         expect(page.get_by_role("status").filter(has_text="3 of 3 completions scored")).to_be_visible()

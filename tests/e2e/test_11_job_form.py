@@ -211,7 +211,7 @@ class TestTheSameJobElsewhere:
         first = start(form)
         command = [sys.executable, "-m", "reinforge.cli.main", "job", "create", "-f", str(file)]
         environment = os.environ | {"REINFORGE_URL": client.base_url, "REINFORGE_API_KEY": KEY}
-        second = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+        second = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180)
         assert second.returncode == 0, second.stderr
         jobs = [first, second.stdout.strip()]
         specs = [JobSpec.model_validate(client.jobs.get(id).spec) for id in jobs]
@@ -234,7 +234,7 @@ class TestTheSameJobElsewhere:
         file.write_text(yaml.safe_dump(spec))
         command = [sys.executable, "-m", "reinforge.cli.main", "job", "create", "-f", str(file)]
         environment = os.environ | {"REINFORGE_URL": client.base_url, "REINFORGE_API_KEY": KEY}
-        by_command = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+        by_command = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180)
         assert by_command.returncode == 0, by_command.stderr
         rate = form.get_by_role("textbox", name="Learning rate", exact=True)
         expect(rate).to_have_attribute("placeholder", "auto (0.00125)")

@@ -189,6 +189,8 @@ def test_dragging_across_a_chart_zooms_them_all_and_back_restores(page: Page, jo
     expect(chart(page, "Entropy").locator("p").last).to_have_text(
         re.compile("^(.+: )?steps 20–30: ", re.IGNORECASE)
     )
+    # What stands above the charts moves them when it arrives: a click between the two would be lost.
+    expect(page.get_by_role("region", name="Is it training?")).to_contain_text("No problems found")
     page.get_by_role("button", name="All steps").click()
     expect(page).not_to_have_url(re.compile("zoom="))
     drag(page, "Reward", 15, 40)

@@ -40,11 +40,13 @@ def test_the_form_starts_a_sweep_from_a_job(page: Page, client: Reinforge, demo:
     page.get_by_label("Jobs at a time", exact=True).fill("1")
     page.get_by_label("Name", exact=True).fill("By the form")
     page.get_by_role("button", name="Start sweep").click()
-    expect(page).to_have_url(re.compile("/sweeps/sweep_"), timeout=60_000)
+    expect(page).to_have_url(re.compile("/sweeps/sweep_"), timeout=180_000)
     id = page.url.rpartition("/")[2]
     try:
         expect(page.get_by_role("heading", level=1)).to_have_text("By the form")
-        expect(page.get_by_role("region", name="Jobs of the sweep")).to_contain_text("seed 7", timeout=60_000)
+        expect(page.get_by_role("region", name="Jobs of the sweep")).to_contain_text(
+            "seed 7", timeout=180_000
+        )
         assert client.sweeps.get(id).spec.seed_values == [7, 8]
     finally:
         if client.sweeps.get(id).status == "running":

@@ -69,7 +69,7 @@ def start(client: Reinforge, dataset: str) -> Iterator[Callable[..., str]]:
             continue
         if status not in ("succeeded", "failed", "cancelled", "cancelling"):
             client.jobs.cancel(job)
-        client.jobs.wait(job, timeout=60)
+        client.jobs.wait(job, timeout=180)
 
 
 @pytest.fixture
@@ -159,7 +159,7 @@ def assert_the_same(page: Page, client: Reinforge, job: str) -> None:
 
 def cancelled(client: Reinforge, job: str, *pages: Page) -> None:
     client.jobs.cancel(job)
-    client.jobs.wait(job, timeout=60, poll=0.1)
+    client.jobs.wait(job, timeout=180, poll=0.1)
     for page in pages:
         expect(page.get_by_text("Cancelled", exact=True).first).to_be_visible()
 
@@ -205,7 +205,7 @@ def test_a_lost_network_leaves_no_hole_and_no_double(
     # The end comes while nobody listens.
     relay.cut()
     client.jobs.cancel(job)
-    client.jobs.wait(job, timeout=60, poll=0.1)
+    client.jobs.wait(job, timeout=180, poll=0.1)
     relay.restore()
     expect(far_page.get_by_text("Cancelled", exact=True).first).to_be_visible()
     assert_the_same(far_page, client, job)

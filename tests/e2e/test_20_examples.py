@@ -17,7 +17,7 @@ def test_one_press_starts_an_example(page: Page, client: Reinforge) -> None:
     card.get_by_text("Reward and job file").click()
     expect(card.get_by_label("reward.py of multiple-choice")).to_contain_text("def grade(")
     card.get_by_role("button", name="Start Multiple choice").click()
-    expect(page).to_have_url(re.compile("/jobs/ftjob-"), timeout=60_000)
+    expect(page).to_have_url(re.compile("/jobs/ftjob-"), timeout=180_000)
     job = page.url.rpartition("/")[2].partition("?")[0]
     try:
         expect(page.get_by_role("heading", level=1)).to_contain_text("Multiple choice")

@@ -65,7 +65,7 @@ def walk(page: Page, data: Path, folder: Path, steps: str | None) -> tuple[Path,
         page.get_by_role("textbox", name="Steps", exact=True).click()
         page.keyboard.type(steps)
     page.get_by_role("button", name="Start job").click()
-    expect(page).to_have_url(re.compile("/jobs/ftjob-"), timeout=60_000)
+    expect(page).to_have_url(re.compile("/jobs/ftjob-"), timeout=180_000)
     archive = download(page, folder / "adapter.tar.gz")
     return archive, int(page.evaluate("sessionStorage.getItem('clicks')"))
 

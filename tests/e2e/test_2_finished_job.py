@@ -105,7 +105,7 @@ def test_the_command_line_downloads_it(client: Reinforge, job_id: str, tmp_path:
 
     environment = os.environ | {"REINFORGE_URL": client.base_url, "REINFORGE_API_KEY": KEY}
     command = [sys.executable, "-m", "reinforge.cli.main", "adapter", "download", job_id, "--to", "mine"]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=180)
     assert done.returncode == 0, done.stderr
     folder = Path(done.stdout.strip())
     assert {"adapter_config.json", "adapter_model.safetensors"} <= {p.name for p in folder.iterdir()}

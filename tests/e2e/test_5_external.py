@@ -203,7 +203,7 @@ def test_the_main_job_by_the_commands_of_the_compose_file(stack: Stack, tmp_path
     assert job["status"] == "succeeded" and job["progress"]["step"] == 6
     download = [*cli, "adapter", "download", job["id"], "--to", "adapter"]
     fetched = subprocess.run(
-        download, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
+        download, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=180
     )
     assert fetched.returncode == 0, fetched.stderr
     assert (Path(fetched.stdout.strip()) / "adapter_model.safetensors").stat().st_size > 10_000

@@ -103,16 +103,16 @@ def test_start_a_job_from_two_files_watch_it_live_and_cancel(page: Page, client:
     page.get_by_label("Prompts per step").fill("4")
     choose_the_starter_model(page)
     page.get_by_role("button", name="Start job").click()
-    expect(page).to_have_url(re.compile(r"/jobs/ftjob-"), timeout=40_000)
+    expect(page).to_have_url(re.compile(r"/jobs/ftjob-"), timeout=180_000)
     job_id = page.url.rsplit("/", 1)[1].split("?")[0]
-    expect(page.get_by_text(re.compile(r"^Step ([3-9]|\d\d+) of 500"))).to_be_visible(timeout=90_000)
+    expect(page.get_by_text(re.compile(r"^Step ([3-9]|\d\d+) of 500"))).to_be_visible(timeout=180_000)
     reward = page.get_by_role("figure").filter(has=page.get_by_text("Reward", exact=True)).first
     reward.get_by_role("button", name=re.compile("table", re.IGNORECASE)).click()
     expect(reward.get_by_role("row").nth(3)).to_be_visible()
     page.get_by_role("button", name="Cancel").first.click()
     page.get_by_role("dialog").get_by_role("button", name=re.compile("Cancel")).last.click()
-    expect(page.get_by_text("Cancelled").first).to_be_visible(timeout=30_000)
-    client.jobs.wait(job_id, timeout=60)  # the step under way may still have been drawn
+    expect(page.get_by_text("Cancelled").first).to_be_visible(timeout=180_000)
+    client.jobs.wait(job_id, timeout=180)  # the step under way may still have been drawn
     mean = next(s for s in client.jobs.metrics(job_id).series if s.key == "reward/mean")
     # Live frames come twice a second at most: the last step may be drawn a moment after the state.
     expect(reward.get_by_role("rowheader", name=str(mean.steps[-1]), exact=True)).to_be_visible()
@@ -133,7 +133,7 @@ def test_a_reward_that_does_not_parse_is_refused_next_to_its_field(page: Page, t
     page.locator("input[type=file]").last.set_input_files(bad)
     choose_the_starter_model(page)
     page.get_by_role("button", name="Start job").click()
-    expect(page.get_by_text(re.compile("line 1")).first).to_be_visible(timeout=30_000)
+    expect(page.get_by_text(re.compile("line 1")).first).to_be_visible(timeout=180_000)
     expect(page).to_have_url(re.compile("/jobs/new"))
 
 
@@ -181,5 +181,5 @@ def test_a_paused_job_shows_why_and_is_resumed(page: Page, client: Reinforge) ->
     page.get_by_role("button", name="Resume").click()
     expect(page.get_by_role("button", name="Resume")).to_have_count(0)
     # The reward has not changed, so it pauses again, and the page sees that live.
-    expect(page.get_by_role("button", name="Resume")).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("button", name="Resume")).to_be_visible(timeout=180_000)
     assert client.jobs.get(job.id).attempt == 2
