@@ -97,7 +97,7 @@ export function BaseSection({ onJob }: Props) {
           <div className={styles.fileField}>
             <span>Job file</span>
             <label className={page.file}>
-              Choose a YAML or JSON file
+              Choose a file
               <input
                 className="visually-hidden"
                 type="file"
@@ -110,7 +110,9 @@ export function BaseSection({ onJob }: Props) {
                 }}
               />
             </label>
-            <small>Use ids of datasets and rewards. For files on your machine, use the command line.</small>
+            <small>
+              YAML or JSON. Use ids of datasets and rewards. For files on your machine, use the command line.
+            </small>
           </div>
         </div>
       )}

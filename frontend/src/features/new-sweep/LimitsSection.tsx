@@ -39,12 +39,12 @@ export function LimitsSection() {
         </NumberField>
         <NativeSelect
           id={placeId("objective")}
-          label="Compare by held-out reward of"
+          label="Compare jobs by"
           disabled={readOnly}
           value={draft.objective}
           data={[
-            { value: "last", label: "the newest evaluation" },
-            { value: "best", label: "the best evaluation" },
+            { value: "last", label: "newest held-out reward" },
+            { value: "best", label: "best held-out reward" },
           ]}
           onChange={(event) => set({ objective: event.currentTarget.value as SweepDraft["objective"] })}
         />
