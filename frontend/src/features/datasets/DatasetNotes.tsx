@@ -10,7 +10,8 @@ import { toastDone } from "@/lib/toast";
 import styles from "./DatasetPage.module.css";
 import { rowRanges } from "./prompt-draft";
 
-const asksForPrompt = (warning: string) => warning.startsWith('No "messages"');
+// A dataset's warnings are sentences without codes, saved when it was uploaded: older ones begin with "No".
+const asksForPrompt = (warning: string) => /no "messages" or "prompt" column/i.test(warning);
 
 /** Remaining notes: a missing prompt column does not matter once one is selected. */
 function openWarnings(dataset: Dataset): string[] {
