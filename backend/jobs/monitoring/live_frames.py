@@ -52,18 +52,20 @@ class WatchedJob:
         closes its connection to the database.
         """
         while (following := self._shared(seq)) is None:
-            earlier = self._reads.get(seq)
-            read = earlier or asyncio.create_task(self._read_in_turn(seq))
-            if earlier is None:
-                self._reads[seq] = read
+            read, begins = self._reads.get(seq), False
+            # Waiting for a read that has ended would not yield: this loop would hold up the whole process.
+            if read is None or read.done():
+                begins = True
+                read = self._reads[seq] = asyncio.create_task(self._read_in_turn(seq))
                 read.add_done_callback(lambda read: self._finished(seq, read))
             following = await asyncio.shield(read)
-            if earlier is None or following.frame is not None:
+            if begins or following.frame is not None:
                 break  # else an event may have come after that read began
         return following
 
     def _finished(self, seq: int, read: asyncio.Task[Next]) -> None:
-        del self._reads[seq]
+        if self._reads.get(seq) is read:
+            del self._reads[seq]
         if not read.cancelled():
             read.exception()  # all its viewers may have left
 

@@ -198,6 +198,46 @@ def test_frames_of_events_that_a_resume_deleted_are_forgotten(
     run(backend, watch)
 
 
+def test_a_viewer_that_comes_as_a_read_ends_starts_another_one(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An event came after that read began, so it says nothing: waiting for it again would never yield."""
+    job = backend.create_job()
+
+    async def watch(jobs: LiveJobs, database: Counting) -> None:
+        with jobs.watch(job) as (watched, _):
+            last = (await watched.after(0)).seq
+            ended = asyncio.get_running_loop().create_future()
+            read, shared, looks = watched._read, watched._shared, 0
+
+            async def notified_meanwhile(seq: int) -> live_frames.Next:
+                following = await read(seq)
+                if not ended.done():
+                    watched._notified.set()
+                    ended.set_result(None)  # its waiter runs before what the end of this read calls
+                return following
+
+            def counted(seq: int) -> live_frames.Next | None:
+                nonlocal looks
+                looks += 1
+                assert looks < 100, "it looks for a frame again and again"
+                return shared(seq)
+
+            async def late() -> live_frames.Next:
+                await ended
+                return await watched.after(last)
+
+            monkeypatch.setattr(watched, "_read", notified_meanwhile)
+            monkeypatch.setattr(watched, "_shared", counted)
+            second = asyncio.create_task(late())
+            await asyncio.sleep(0)
+            before = database.transactions
+            assert [(await watched.after(last)).frame, (await second).frame] == [None, None]
+            assert database.transactions == before + 2
+
+    run(backend, watch)
+
+
 def test_a_late_client_gets_all_events_at_once(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two frames a second are as many as a job makes: by the others' frames nobody would ever catch up."""
     job = backend.create_job()
