@@ -118,7 +118,7 @@ def test_cancel_ends_it_soon_and_twice_is_a_conflict(client: Reinforge, spec: An
     job = client.jobs.create(spec(steps=1000))
     eventually(lambda: client.jobs.get(job.id).progress.step >= 1, within=120, what="step 1")
     client.jobs.cancel(job.id)
-    assert client.jobs.wait(job.id, timeout=180).status == "cancelled"
+    assert client.jobs.wait(job.id, timeout=90).status == "cancelled"
     with pytest.raises(StateConflict):
         client.jobs.cancel(job.id)
 
